@@ -1,0 +1,41 @@
+#pragma once
+// The few routines of cuBLAS that the book calls, computed by OpenBLAS on the stream's own thread.
+// Matrices are column-major and live in device memory; alpha and beta are host pointers, read at
+// the call.
+#include "cuda_on_cpu/runtime_api.hpp"
+
+using cublasHandle_t = struct cublasContext*;
+
+enum cublasStatus_t {
+    CUBLAS_STATUS_SUCCESS = 0,
+    CUBLAS_STATUS_NOT_INITIALIZED = 1,
+    CUBLAS_STATUS_INVALID_VALUE = 7,
+    CUBLAS_STATUS_EXECUTION_FAILED = 13,
+};
+
+enum cublasOperation_t {
+    CUBLAS_OP_N = 0,
+    CUBLAS_OP_T = 1,
+};
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle);
+cublasStatus_t cublasDestroy(cublasHandle_t handle);
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+// As cudaGetErrorString: with what exactly was wrong, if this thread's last error was that.
+const char* cublasGetStatusString(cublasStatus_t status);
+
+// C = alpha op(A) op(B) + beta C, where op(A) is m x k, op(B) is k x n and C is m x n.
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transpose_a,
+                           cublasOperation_t transpose_b, int m, int n, int k, const float* alpha,
+                           const float* a, int lda, const float* b, int ldb, const float* beta,
+                           float* c, int ldc,
+                           cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
+
+// The same for `batch` matrices that lie `stride` elements apart.
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transpose_a,
+                                         cublasOperation_t transpose_b, int m, int n, int k,
+                                         const float* alpha, const float* a, int lda,
+                                         long long stride_a, const float* b, int ldb,
+                                         long long stride_b, const float* beta, float* c, int ldc,
+                                         long long stride_c, int batch,
+                                         cuda_on_cpu::Where where = cuda_on_cpu::Where::current());

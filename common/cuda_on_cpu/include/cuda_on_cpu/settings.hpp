@@ -1,0 +1,36 @@
+#pragma once
+// How strictly the CPU plays the GPU. Programs need none of this; tests and debugging sessions do.
+#include <cstdint>
+#include <string>
+
+namespace cuda_on_cpu {
+
+// In which order the threads of a block (and the blocks of a grid that is not cooperative) take
+// their turn between two barriers. A kernel whose result depends on it lacks a barrier.
+enum class Order { forward, reversed, random };
+
+struct Settings {
+    // At least as hostile as a GPU: shared and fresh device memory hold NaN, every kernel is
+    // checked for writes past an allocation, host memory of an asynchronous copy is closed until
+    // the host synchronises, and allocating beside a cooperative kernel fails. Slower; every test
+    // of the book runs so.
+    bool strict = false;
+    Order order = Order::forward;
+    std::uint64_t seed = 1;          // of Order::random
+    double kernel_timeout_s = 30.0;  // a kernel that runs longer is ended with an error; 0 = never
+    int devices = 1;                 // how many devices cudaGetDeviceCount reports
+};
+
+// The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
+// "strict,order=random:7,timeout=5,devices=2". A word that is none of these ends the program with a
+// sentence and exit status 2.
+Settings settings();
+
+// For tests: `changed` is in force for every launch and allocation that follows. `devices` is fixed
+// at the first call.
+void set_settings(const Settings& changed);
+
+// The text form, parsed. Throws std::invalid_argument with one sentence.
+Settings parse_settings(const std::string& text);
+
+}  // namespace cuda_on_cpu

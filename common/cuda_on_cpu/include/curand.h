@@ -1,0 +1,2 @@
+#pragma once
+#error "<curand.h> is not in the CPU subset of CUDA: see common/cuda_on_cpu/README.md for what is"

@@ -1,0 +1,3 @@
+#pragma once
+#error \
+    "<cusolverDn.h> is not in the CPU subset of CUDA: see common/cuda_on_cpu/README.md for what is"

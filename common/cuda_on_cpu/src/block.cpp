@@ -1,0 +1,619 @@
+#include "block.hpp"
+
+#include <immintrin.h>
+#include <link.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <numeric>
+
+#include "errors.hpp"
+#include "kernel_name.hpp"
+#include "memory.hpp"
+#include "protection.hpp"
+
+#if CUDA_ON_CPU_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+constinit thread_local uint3 threadIdx{};
+constinit thread_local uint3 blockIdx{};
+constinit thread_local dim3 blockDim{};
+constinit thread_local dim3 gridDim{};
+
+namespace cuda_on_cpu {
+
+constinit thread_local KernelThread kernel_thread{};
+
+namespace {
+
+// ThreadSanitizer keeps one history per fiber: only with a fiber of its own is a CUDA thread
+// unordered with its neighbours.
+constexpr bool kOneFiberPerThread = CUDA_ON_CPU_TSAN;
+constexpr int kWarp = 32;
+
+std::size_t page_size() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+std::string text_of(const uint3& v) {
+    return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+using cuda_on_cpu::text_of;
+
+uint3 position(std::uint64_t linear, const dim3& shape) {
+    return {static_cast<unsigned int>(linear % shape.x),
+            static_cast<unsigned int>(linear / shape.x % shape.y),
+            static_cast<unsigned int>(linear / shape.x / shape.y)};
+}
+
+bool same_place(const Where& a, const Where& b) {
+    return a.line() == b.line() && a.column() == b.column() &&
+           std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+const char* name_of(WarpOperation operation) {
+    switch (operation) {
+        case WarpOperation::sync:
+            return "__syncwarp";
+        case WarpOperation::ballot:
+            return "__ballot_sync";
+        case WarpOperation::shuffle:
+            return "__shfl_sync";
+        case WarpOperation::shuffle_up:
+            return "__shfl_up_sync";
+        case WarpOperation::shuffle_down:
+            return "__shfl_down_sync";
+        case WarpOperation::shuffle_xor:
+            return "__shfl_xor_sync";
+    }
+    return "";
+}
+
+// Which lane's value does `lane` get? Its own, where CUDA says that the value does not change.
+int source_lane(WarpOperation operation, int lane, int argument, int width) {
+    const int first = lane / width * width;
+    int source = lane;
+    switch (operation) {
+        case WarpOperation::shuffle:
+            return first + (argument & (width - 1));
+        case WarpOperation::shuffle_up:
+            source = lane - argument;
+            return source < first ? lane : source;
+        case WarpOperation::shuffle_down:
+            source = lane + argument;
+            return source >= first + width ? lane : source;
+        case WarpOperation::shuffle_xor:
+            source = lane ^ argument;
+            return source >= first + width ? lane : source;
+        default:
+            return lane;
+    }
+}
+
+// xorshift64*: all that shuffling a few threads needs.
+std::uint64_t next_random(std::uint64_t& state) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return state * 0x2545F4914F6CDD1Dull;
+}
+
+template <class T>
+void shuffle(std::vector<T>& items, std::uint64_t& random) {
+    for (std::size_t i = items.size(); i > 1; i--)
+        std::swap(items[i - 1], items[next_random(random) % i]);
+}
+
+// The program's own thread-local storage on this thread; libraries have theirs elsewhere.
+struct ThreadStorage {
+    std::byte* begin = nullptr;
+    std::size_t bytes = 0;
+};
+ThreadStorage program_thread_storage() {
+    ThreadStorage result;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+            for (int i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_tls_data != nullptr)
+                    *static_cast<ThreadStorage*>(out) = {
+                        static_cast<std::byte*>(info->dlpi_tls_data), info->dlpi_phdr[i].p_memsz};
+            return 1;  // the program comes first, and only it has kernels
+        },
+        &result);
+    return result;
+}
+
+}  // namespace
+
+__attribute__((no_sanitize("address", "thread"))) void poison_shared_memory() {
+    const ThreadStorage storage = program_thread_storage();
+    const KernelThread saved = kernel_thread;
+    volatile std::byte* bytes = storage.begin;
+    for (std::size_t i = 0; i < storage.bytes; i++)
+        bytes[i] = std::byte{0xff};
+    std::memcpy(static_cast<void*>(&kernel_thread), &saved, sizeof saved);
+}
+
+// ---- Blocks
+// -------------------------------------------------------------------------------------------
+
+BlockExecutor::BlockExecutor() {
+    void* region = mmap(nullptr, kSharedBytesOptin + page_size() * 2, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (region == MAP_FAILED)
+        throw std::bad_alloc();
+    shared_region_ = static_cast<std::byte*>(region);
+    mprotect(shared_region_, kSharedBytesOptin / page_size() * page_size() + page_size(),
+             PROT_READ | PROT_WRITE);
+}
+
+BlockExecutor::~BlockExecutor() {
+    munmap(shared_region_, kSharedBytesOptin + page_size() * 2);
+}
+
+void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last) {
+    run_ = &run;
+    prepare_launch();
+    const Settings& settings = run.settings;
+    std::vector<std::uint64_t> order;
+    if (settings.order == Order::random && last - first <= 1u << 20) {
+        order.resize(last - first);
+        std::iota(order.begin(), order.end(), first);
+        shuffle(order, random_);
+    }
+    run.enter(pthread_self());
+    for (std::uint64_t i = first; i < last && !run.is_cancelled(); i++) {
+        prepare_block(!order.empty()                      ? order[i - first]
+                      : settings.order == Order::reversed ? last - 1 - (i - first)
+                                                          : i);
+        if (threads_.size() == 1 && !kOneFiberPerThread)
+            run_single_thread();
+        else
+            run_fibers();
+    }
+    run.leave(pthread_self());
+    kernel_thread = {};
+}
+
+void BlockExecutor::prepare_launch() {
+    const LaunchShape& shape = run_->kernel.shape;
+    random_ = run_->settings.seed * 0x9E3779B97F4A7C15ull + 1;
+    const std::size_t end = kSharedBytesOptin / page_size() * page_size() + page_size();
+    dynamic_shared_ = shared_region_ + end - (shape.shared_bytes + 15) / 16 * 16;
+    threads_.resize(static_cast<std::size_t>(shape.block.x) * shape.block.y * shape.block.z);
+    for (std::size_t i = 0; i < threads_.size(); i++)
+        threads_[i].index = position(i, shape.block);
+    if (threads_.size() > 1 || kOneFiberPerThread)
+        while (fibers_.size() < (kOneFiberPerThread ? threads_.size() : 1)) {
+            fibers_.push_back(std::make_unique<Fiber>(&BlockExecutor::fiber_main, this));
+            idle_.push_back(fibers_.back().get());
+        }
+}
+
+void BlockExecutor::prepare_block(std::uint64_t block) {
+    const LaunchShape& shape = run_->kernel.shape;
+    if (run_->settings.strict) {
+        poison_shared_memory();
+        std::memset(dynamic_shared_, 0xff, shape.shared_bytes);
+    }
+    kernel_thread.executor = this;
+    block_index_ = position(block, shape.grid);
+    blockIdx = block_index_;
+    blockDim = shape.block;
+    gridDim = shape.grid;
+    threadIdx = {};
+    current_ = 0;
+}
+
+__attribute__((noinline)) void BlockExecutor::run_single_thread() {
+    void* fault_exit[5];
+    kernel_thread.fault_exit = fault_exit;
+    if (__builtin_setjmp(fault_exit) != 0)
+        return;
+    try {
+        kernel_thread.in_kernel = true;
+        run_->kernel.call();
+        kernel_thread.in_kernel = false;
+    } catch (const std::exception& exception) {
+        fault(cudaErrorLaunchFailure,
+              std::string("threw an exception, which no GPU can: ") + exception.what());
+    }
+}
+
+void BlockExecutor::run_fibers() {
+    live_ = static_cast<int>(threads_.size());
+    for (Thread& thread : threads_) {
+        thread.fiber = nullptr;
+        thread.exited = false;
+    }
+    at_barrier_.clear();
+    warp_groups_.clear();
+    yields_in_a_row_ = 0;
+    ready_.resize(threads_.size());
+    std::iota(ready_.begin(), ready_.end(), 0);
+    ready_head_ = 0;
+    if (run_->settings.order == Order::reversed)
+        std::reverse(ready_.begin(), ready_.end());
+    if (run_->settings.order == Order::random)
+        shuffle(ready_, random_);
+
+    order_release(this);  // what came before the launch comes before every thread of it
+    run_next(main_);
+    order_acquire(&live_);  // and what the threads did comes before what follows the launch
+
+    if (abandoned_) {
+        for (const auto& fiber : fibers_)
+            fiber->restart();
+        abandoned_ = false;
+    }
+    idle_.clear();
+    for (const auto& fiber : fibers_)
+        idle_.push_back(fiber.get());
+}
+
+// ---- Fibers
+// -------------------------------------------------------------------------------------------
+
+__attribute__((noinline)) void BlockExecutor::fiber_main(Fiber& fiber) {
+    if (__builtin_setjmp(fiber.fault_exit) != 0)
+        kernel_thread.executor->abandon_block();
+    auto* executor = static_cast<BlockExecutor*>(fiber.owner);
+    for (;;) {
+        executor->run_thread(fiber);
+        executor->run_until_given_a_thread(fiber);
+    }
+}
+
+void BlockExecutor::run_thread(Fiber&) {
+    order_acquire(this);
+    try {
+        kernel_thread.in_kernel = true;
+        run_->kernel.call();
+        kernel_thread.in_kernel = false;
+    } catch (const std::exception& exception) {
+        fault(cudaErrorLaunchFailure,
+              std::string("threw an exception, which no GPU can: ") + exception.what());
+    }
+    order_release(&live_);
+}
+
+void BlockExecutor::run_until_given_a_thread(Fiber& fiber) {
+    thread_exited();
+    check_cancelled();
+    if (!kOneFiberPerThread) {
+        if (ready_head_ < ready_.size() && threads_[ready_[ready_head_]].fiber == nullptr) {
+            start_on(fiber, ready_[ready_head_++]);
+            return;
+        }
+        idle_.push_back(&fiber);
+    }
+    run_next(fiber);
+}
+
+void BlockExecutor::thread_exited() {
+    threads_[current_].exited = true;
+    live_--;
+    yields_in_a_row_ = 0;
+    if (!at_barrier_.empty())
+        fault(cudaErrorLaunchFailure,
+              "returned while thread " + thread_name(at_barrier_[0]) +
+                  " waits at the __syncthreads() of " + text_of(barrier_where_) +
+                  ": every thread of a block must reach it; guard the work, not the barrier");
+    for (const WarpGroup& group : warp_groups_)
+        if (group.warp == current_ / kWarp && (group.mask >> (current_ % kWarp) & 1u) != 0)
+            fault(cudaErrorLaunchFailure,
+                  std::string("returned while lanes of its warp wait for it at the ") +
+                      name_of(group.operation) + " of " + text_of(group.where));
+}
+
+// Goes on with the next thread that can run. Returns when `from` is switched to again.
+void BlockExecutor::run_next(Fiber& from) {
+    if (ready_head_ == ready_.size()) {
+        if (live_ > 0) {
+            report_deadlock();
+            leave_kernel();
+        }
+        Fiber::switch_between(from, main_);
+        return;
+    }
+    const int next = ready_[ready_head_++];
+    if (threads_[next].fiber == nullptr)
+        start_on(take_fiber(), next);
+    Fiber& fiber = *threads_[next].fiber;
+    current_ = next;
+    threadIdx = threads_[next].index;
+    kernel_thread.fiber = &fiber;
+    kernel_thread.fault_exit = fiber.fault_exit;
+    if (&fiber != &from)
+        Fiber::switch_between(from, fiber);
+}
+
+void BlockExecutor::start_on(Fiber& fiber, int thread) {
+    fiber.thread = thread;
+    threads_[thread].fiber = &fiber;
+    current_ = thread;
+    threadIdx = threads_[thread].index;
+}
+
+Fiber& BlockExecutor::take_fiber() {
+    if (idle_.empty()) {
+        fibers_.push_back(std::make_unique<Fiber>(&BlockExecutor::fiber_main, this));
+        idle_.push_back(fibers_.back().get());
+    }
+    Fiber* fiber = idle_.back();
+    idle_.pop_back();
+    return *fiber;
+}
+
+void BlockExecutor::abandon_block() {
+    abandoned_ = true;
+    Fiber::switch_between(*kernel_thread.fiber, main_);
+    __builtin_unreachable();
+}
+
+// ---- What a thread calls
+// ------------------------------------------------------------------------------
+
+void BlockExecutor::barrier(Where where) {
+    kernel_thread.in_kernel = false;
+    check_cancelled();
+    if (threads_.size() > 1) {
+        if (live_ < static_cast<int>(threads_.size())) {
+            const auto gone = std::find_if(threads_.begin(), threads_.end(),
+                                           [](const Thread& thread) { return thread.exited; });
+            fault(cudaErrorLaunchFailure,
+                  "waits at the __syncthreads() of " + text_of(where) + ", but thread " +
+                      thread_name(static_cast<int>(gone - threads_.begin())) +
+                      " returned before it: every thread of a block must reach it; guard the work, "
+                      "not the barrier");
+            leave_kernel();
+        }
+        if (at_barrier_.empty()) {
+            barrier_where_ = where;
+        } else if (!same_place(where, barrier_where_)) {
+            fault(cudaErrorLaunchFailure, "waits at the __syncthreads() of " + text_of(where) +
+                                              ", but thread " + thread_name(at_barrier_[0]) +
+                                              " waits at that of " + text_of(barrier_where_) +
+                                              ": all threads of a block must meet at the same one");
+            leave_kernel();
+        }
+        at_barrier_.push_back(current_);
+        order_release(&at_barrier_);
+        if (static_cast<int>(at_barrier_.size()) == live_)
+            make_ready_in_order(at_barrier_);
+        run_next(*kernel_thread.fiber);
+        order_acquire(&at_barrier_);
+    }
+    check_cancelled();
+    kernel_thread.in_kernel = true;
+}
+
+std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int mask,
+                                           std::uint64_t value, int argument, int width,
+                                           Where where) {
+    kernel_thread.in_kernel = false;
+    check_cancelled();
+    const int warp = current_ / kWarp;
+    const int lane = current_ % kWarp;
+    const int lanes = std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
+    const auto at = [&] { return std::string(name_of(operation)) + " of " + text_of(where); };
+    if ((mask >> lane & 1u) == 0)
+        fault(cudaErrorLaunchFailure, "calls the " + at() +
+                                          " with a mask that does not name its own lane " +
+                                          std::to_string(lane));
+    if (width < 1 || width > kWarp || (width & (width - 1)) != 0)
+        fault(cudaErrorLaunchFailure, "calls the " + at() + " with width " + std::to_string(width) +
+                                          "; it must be 1, 2, 4, 8, 16 or 32");
+    if (lanes < kWarp)
+        mask &= (1u << lanes) - 1;  // a block's last warp may be short
+    for (int other = 0; other < lanes; other++)
+        if ((mask >> other & 1u) != 0 && threads_[warp * kWarp + other].exited)
+            fault(cudaErrorLaunchFailure, "waits at the " + at() + ", but thread " +
+                                              thread_name(warp * kWarp + other) +
+                                              ", which its mask names, has returned");
+
+    auto group = std::find_if(warp_groups_.begin(), warp_groups_.end(), [&](const WarpGroup& g) {
+        return g.warp == warp && (g.mask & mask) != 0;
+    });
+    if (group == warp_groups_.end()) {
+        warp_groups_.push_back({warp, mask, 0, operation, width, where});
+        group = std::prev(warp_groups_.end());
+    } else if (group->mask != mask || group->operation != operation || group->width != width ||
+               !same_place(group->where, where)) {
+        fault(cudaErrorLaunchFailure,
+              "waits at the " + at() + ", but lanes of its warp wait at the " +
+                  name_of(group->operation) + " of " + text_of(group->where) +
+                  ": the lanes of a mask must meet at the same call");
+    }
+    check_cancelled();  // one of these faults
+    const int self = current_;
+    threads_[self].value = value;
+    threads_[self].argument = argument;
+    group->arrived |= 1u << lane;
+    order_release(&warp_groups_);
+    if (group->arrived == mask) {
+        complete(*group);
+        warp_groups_.erase(group);
+    }
+    run_next(*kernel_thread.fiber);
+    order_acquire(&warp_groups_);
+    check_cancelled();
+    kernel_thread.in_kernel = true;
+    return threads_[self].value;
+}
+
+// All lanes have come: each gets its result, and may go on.
+void BlockExecutor::complete(WarpGroup& group) {
+    std::uint64_t brought[kWarp];
+    unsigned int votes = 0;
+    Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * kWarp];
+    for (int lane = 0; lane < kWarp; lane++) {
+        if ((group.mask >> lane & 1u) == 0) {
+            brought[lane] = ~0ull;  // reading a lane that is not there gives nothing sensible
+            continue;
+        }
+        brought[lane] = lanes[lane].value;
+        votes |= static_cast<unsigned int>(lanes[lane].value & 1u) << lane;
+    }
+    std::vector<int> released;
+    for (int lane = 0; lane < kWarp; lane++) {
+        if ((group.mask >> lane & 1u) == 0)
+            continue;
+        lanes[lane].value =
+            group.operation == WarpOperation::ballot
+                ? votes
+                : brought[source_lane(group.operation, lane, lanes[lane].argument, group.width)];
+        released.push_back(group.warp * kWarp + lane);
+    }
+    if (run_->settings.order == Order::reversed)
+        std::reverse(released.begin(), released.end());
+    make_ready_in_order(released);
+}
+
+// Empties `threads` into the queue of those that may run.
+void BlockExecutor::make_ready_in_order(std::vector<int>& threads) {
+    yields_in_a_row_ = 0;
+    if (run_->settings.order == Order::random)
+        shuffle(threads, random_);
+    if (ready_head_ == ready_.size()) {
+        ready_.swap(threads);
+        ready_head_ = 0;
+    } else {
+        ready_.insert(ready_.end(), threads.begin(), threads.end());
+    }
+    threads.clear();
+}
+
+void BlockExecutor::yield(unsigned int nanoseconds) {
+    kernel_thread.in_kernel = false;
+    check_cancelled();
+    yields_in_a_row_++;
+    const bool alone = threads_.size() == 1 || ready_head_ == ready_.size();
+    if (alone || yields_in_a_row_ > live_)
+        back_off();
+    if (alone && nanoseconds >= 50'000) {
+        const timespec pause{0, static_cast<long>(std::min(nanoseconds, 1'000'000u))};
+        nanosleep(&pause, nullptr);
+    }
+    if (!alone) {
+        if (ready_head_ >
+            4096) {  // the queue grows at its end: drop what has been taken from its front
+            ready_.erase(ready_.begin(), ready_.begin() + static_cast<long>(ready_head_));
+            ready_head_ = 0;
+        }
+        ready_.push_back(current_);
+        run_next(*kernel_thread.fiber);
+    }
+    check_cancelled();
+    kernel_thread.in_kernel = true;
+}
+
+// The kernel waits for somebody else, who may need this core: spin briefly, then let others run.
+void BlockExecutor::back_off() {
+    const int rounds = yields_in_a_row_ / std::max(1, live_);
+    if (rounds < 64) {
+        _mm_pause();
+    } else if (rounds < 4096) {
+        sched_yield();
+    } else {
+        const timespec pause{0, 20'000};
+        nanosleep(&pause, nullptr);
+    }
+}
+
+// ---- Failing
+// ------------------------------------------------------------------------------------------
+
+std::string BlockExecutor::thread_name(int thread) const {
+    return text_of(threads_[static_cast<std::size_t>(thread)].index);
+}
+
+std::string BlockExecutor::who() const {
+    return run_->name() + ": thread " + thread_name(current_) + " of block " +
+           text_of(block_index_) + " ";
+}
+
+void BlockExecutor::fault(cudaError_t code, const std::string& what) {
+    kernel_thread.in_kernel = false;
+    device_failed(code, who() + what);
+}
+
+void BlockExecutor::touch_failed(const void* address, bool is_write) {
+    const auto* byte = static_cast<const std::byte*>(address);
+    const std::byte* shared_end =
+        shared_region_ + kSharedBytesOptin / page_size() * page_size() + page_size();
+    const std::string verb = is_write ? "wrote " : "read ";
+    if (kernel_thread.fiber != nullptr && kernel_thread.fiber->is_overflow(address))
+        fault(cudaErrorHardwareStackError,
+              "needs more than 64 KiB of stack: keep large arrays in shared or device memory");
+    else if (byte >= shared_end && byte < shared_end + page_size())
+        fault(cudaErrorIllegalAddress, verb + "past the end of the " +
+                                           std::to_string(run_->kernel.shape.shared_bytes) +
+                                           " bytes of dynamic shared memory");
+    else
+        fault(cudaErrorIllegalAddress, verb + describe_address(address));
+}
+
+__attribute__((noinline)) void BlockExecutor::leave_kernel() {
+    DeviceAccess::restore_after_signal();
+    kernel_thread.in_kernel = false;
+#if CUDA_ON_CPU_ASAN
+    __asan_handle_no_return();
+#endif
+    __builtin_longjmp(kernel_thread.fault_exit, 1);
+}
+
+void BlockExecutor::check_cancelled() {
+    if (run_->is_cancelled())
+        leave_kernel();
+}
+
+void BlockExecutor::report_deadlock() {
+    std::string waiting;
+    if (!at_barrier_.empty())
+        waiting = "thread " + thread_name(at_barrier_[0]) + " waits at the __syncthreads() of " +
+                  text_of(barrier_where_);
+    for (const WarpGroup& group : warp_groups_)
+        waiting += (waiting.empty() ? "" : ", ") + std::string("lanes of warp ") +
+                   std::to_string(group.warp) + " wait at the " + name_of(group.operation) +
+                   " of " + text_of(group.where);
+    device_failed(cudaErrorLaunchFailure, run_->name() + ": no thread of block " +
+                                              text_of(block_index_) + " can go on: " + waiting +
+                                              ", and nobody is left to come");
+}
+
+// ---- kernel_api.hpp
+// -----------------------------------------------------------------------------------
+
+namespace {
+BlockExecutor& executor() {
+    return *kernel_thread.executor;
+}
+}  // namespace
+
+void block_barrier(Where where) {
+    executor().barrier(where);
+}
+std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
+                            int argument, int width, Where where) {
+    return executor().warp_exchange(operation, mask, value, argument, width, where);
+}
+void yield(unsigned int nanoseconds, Where) {
+    executor().yield(nanoseconds);
+}
+void trap(Where where) {
+    executor().fault(cudaErrorLaunchFailure, "called __trap() at " + text_of(where));
+    executor().leave_kernel();
+}
+void* dynamic_shared_memory() {
+    return executor().dynamic_shared_memory();
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,121 @@
+#pragma once
+// Runs the blocks of a grid, one after the other, on one OS thread: the CUDA threads of a block are
+// fibers.
+//
+// A fiber runs CUDA threads until one of them must wait (at a barrier, for its warp, in
+// __nanosleep). Then another fiber takes over. A kernel that never waits needs one fiber for the
+// whole block, and a block of one thread needs none: it is a plain call, which the compiler has
+// vectorised.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda_on_cpu/kernel_api.hpp"
+#include "fiber.hpp"
+#include "kernel_run.hpp"
+
+namespace cuda_on_cpu {
+
+inline constexpr std::size_t kSharedBytes = 48 << 10;        // without asking, as on every GPU
+inline constexpr std::size_t kSharedBytesOptin = 227 << 10;  // at most, as on Hopper
+inline constexpr unsigned int kMaxThreads = 1024;
+
+class BlockExecutor {
+  public:
+    BlockExecutor();
+    ~BlockExecutor();
+    BlockExecutor(const BlockExecutor&) = delete;
+    BlockExecutor& operator=(const BlockExecutor&) = delete;
+
+    // Runs blocks first, first + 1, ... last - 1 (counted x fastest). Ends early if the run is
+    // cancelled.
+    void run(KernelRun& run, std::uint64_t first, std::uint64_t last);
+
+    // What the running CUDA thread calls (kernel_api.hpp).
+    void barrier(Where where);
+    std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
+                                int argument, int width, Where where);
+    void yield(unsigned int nanoseconds);
+    void* dynamic_shared_memory() const { return dynamic_shared_; }
+    // The running CUDA thread did what no kernel may do: the device fails. The caller then leaves
+    // the kernel (by a jump over the kernel's frames, so nothing that owns memory may be alive in
+    // its own).
+    void fault(cudaError_t code, const std::string& what);
+    void touch_failed(const void* address, bool is_write);
+    [[noreturn]] void leave_kernel();
+    const KernelRun& run() const { return *run_; }
+
+  private:
+    struct Thread {
+        Fiber* fiber = nullptr;  // nullptr: not started
+        uint3 index{};
+        bool exited = false;
+        std::uint64_t value = 0;  // what it brought to a warp operation, then what it takes away
+        int argument = 0;
+    };
+    struct WarpGroup {  // lanes that wait for each other
+        int warp;
+        unsigned int mask;
+        unsigned int arrived;
+        WarpOperation operation;
+        int width;
+        Where where;
+    };
+
+    void prepare_launch();
+    void prepare_block(std::uint64_t block);
+    void run_single_thread();
+    void run_fibers();
+    static void fiber_main(Fiber& fiber);
+    void run_thread(Fiber& fiber);
+    void thread_exited();
+    void run_next(Fiber& from);
+    void run_until_given_a_thread(Fiber& fiber);
+    void make_ready_in_order(std::vector<int>& threads);
+    void complete(WarpGroup& group);
+    void back_off();
+    Fiber& take_fiber();
+    void start_on(Fiber& fiber, int thread);
+    void abandon_block();
+    void check_cancelled();
+    std::string thread_name(int thread) const;
+    std::string who() const;
+    void report_deadlock();
+
+    KernelRun* run_ = nullptr;
+    uint3 block_index_{};
+    std::vector<Thread> threads_;
+    int live_ = 0;
+    int current_ = 0;
+    bool abandoned_ = false;
+
+    std::vector<int> ready_;  // a queue: threads that could run now, from ready_head_ on
+    std::size_t ready_head_ = 0;
+    std::vector<int> at_barrier_;
+    Where barrier_where_;
+    std::vector<WarpGroup> warp_groups_;
+    int yields_in_a_row_ = 0;
+    std::uint64_t random_ = 0;
+
+    Fiber main_;
+    std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::vector<Fiber*> idle_;
+
+    std::byte* shared_region_ = nullptr;  // kSharedBytesOptin and a closed page behind it
+    void* dynamic_shared_ = nullptr;
+};
+
+// The kernel thread that this OS thread runs now, for the signal handlers.
+struct KernelThread {
+    BlockExecutor* executor = nullptr;
+    Fiber* fiber = nullptr;           // nullptr for a block of one thread
+    void** fault_exit = nullptr;      // where __builtin_longjmp leaves the kernel to
+    volatile bool in_kernel = false;  // in the reader's code, not in the runtime's
+};
+extern constinit thread_local KernelThread kernel_thread;
+
+// Fills this OS thread's shared memory (all thread-local storage of the program, sparing the
+// runtime's own) with NaN.
+void poison_shared_memory();
+
+}  // namespace cuda_on_cpu

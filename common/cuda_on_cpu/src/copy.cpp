@@ -1,0 +1,269 @@
+// cudaMalloc and its kin, cudaMemcpy, cudaMemset: every range is checked against the allocation
+// that it claims to lie in before anything is enqueued.
+#include <cstring>
+
+#include "cuda_on_cpu/settings.hpp"
+#include "memory.hpp"
+#include "protection.hpp"
+#include "runtime.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+struct Copy final : Command {
+    Copy(void* destination, const void* source, std::size_t bytes)
+        : destination(destination), source(source), bytes(bytes) {}
+    void run(Stream&) override {
+        DeviceAccess access;
+        std::memmove(destination, source, bytes);
+    }
+    void* destination;
+    const void* source;
+    std::size_t bytes;
+};
+
+struct Fill final : Command {
+    Fill(void* pointer, int value, std::size_t bytes)
+        : pointer(pointer), value(value), bytes(bytes) {}
+    void run(Stream&) override {
+        DeviceAccess access;
+        std::memset(pointer, value, bytes);
+    }
+    void* pointer;
+    int value;
+    std::size_t bytes;
+};
+
+bool is_device(const std::optional<Allocation>& a) {
+    return a && a->kind != MemoryKind::pinned;
+}
+
+const char* name_of(cudaMemcpyKind kind) {
+    constexpr const char* names[] = {"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice",
+                                     "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice",
+                                     "cudaMemcpyDefault"};
+    return names[kind];
+}
+
+// Whether [pointer, pointer + bytes) lies in one allocation where CUDA knows the memory. `caller`
+// begins the message: "cudaMemcpy at a.cu:12".
+cudaError_t check_range(const std::string& caller, const char* role, const void* pointer,
+                        std::size_t bytes) {
+    const std::optional<Allocation> a = find_allocation(pointer);
+    if (!a) {
+        const std::string description = describe_address(pointer);
+        const bool freed_or_outside = description.find("gave") != std::string::npos;
+        if (pointer != nullptr && !freed_or_outside)
+            return cudaSuccess;  // ordinary host memory: nobody knows how long it is
+        return call_failed(cudaErrorInvalidValue, caller + ": the " + role + " is " + description);
+    }
+    const auto left =
+        static_cast<std::size_t>(a->begin + a->bytes - static_cast<const std::byte*>(pointer));
+    if (bytes <= left)
+        return cudaSuccess;
+    return call_failed(cudaErrorInvalidValue, caller + " of " + std::to_string(bytes) +
+                                                  " bytes: the " + role + " has only " +
+                                                  std::to_string(left) + " left from " +
+                                                  describe_address(pointer));
+}
+
+cudaError_t check_copy(const std::string& caller, const void* destination, const void* source,
+                       std::size_t bytes, cudaMemcpyKind kind) {
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return call_failed(cudaErrorInvalidMemcpyDirection,
+                           caller + " was given a direction that is none of cudaMemcpyKind's");
+    if (const cudaError_t error = check_range(caller, "destination", destination, bytes))
+        return error;
+    if (const cudaError_t error = check_range(caller, "source", source, bytes))
+        return error;
+    if (kind == cudaMemcpyDefault)
+        return cudaSuccess;
+    const bool to_device = is_device(find_allocation(destination));
+    const bool from_device = is_device(find_allocation(source));
+    const auto actual = static_cast<cudaMemcpyKind>((from_device ? 2 : 0) + (to_device ? 1 : 0));
+    if (actual == kind)
+        return cudaSuccess;
+    return call_failed(cudaErrorInvalidMemcpyDirection,
+                       caller + " says " + name_of(kind) + ", but the source is " +
+                           (from_device ? "device" : "host") + " memory and the destination is " +
+                           (to_device ? "device" : "host") + " memory: " + name_of(actual));
+}
+
+// In strict mode on a GPU's terms: these calls may wait for every kernel of the device, and a
+// cooperative kernel that waits for a peer would wait for ever.
+cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what) {
+    if (!settings().strict)
+        return cudaSuccess;
+    const std::string kernel = running_cooperative_kernel();
+    if (kernel.empty())
+        return cudaSuccess;
+    return call_failed(cudaErrorNotPermitted,
+                       caller + " (" + what + ") while the cooperative " + kernel +
+                           " is running: on a GPU the call may wait for the kernel, and the kernel "
+                           "for a peer that never comes; allocate before, free after");
+}
+
+cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
+                             Where where) {
+    if (const cudaError_t status = enter_call(call))
+        return status;
+    if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
+                                                        std::to_string(bytes) + " bytes"))
+        return error;
+    return allocate(pointer, bytes, kind, call, where);
+}
+
+cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where where) {
+    if (const cudaError_t status = enter_call(call))
+        return status;
+    if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
+                                                        describe_address(pointer)))
+        return error;
+    // As on a GPU: freeing waits for the work that may still use the memory.
+    for (const auto& stream : all_streams())
+        stream->wait(stream->last_ticket());
+    if (const cudaError_t status = device_status())
+        return status;
+    return release(pointer, kind, call, where);
+}
+
+struct PlacedCopy {
+    std::shared_ptr<Stream> stream;
+    Stream::Ticket ticket = 0;
+};
+
+cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination,
+                         const void* source, std::size_t bytes, cudaMemcpyKind kind,
+                         cudaStream_t handle, Where where) {
+    if (const cudaError_t status = enter_call(call))
+        return status;
+    const std::string caller = std::string(call) + " at " + text_of(where);
+    if (const cudaError_t error = check_copy(caller, destination, source, bytes, kind))
+        return error;
+    placed->stream = find_stream(handle, call);
+    if (!placed->stream)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*placed->stream);
+    void* to = runtime_address(destination);
+    const void* from = runtime_address(const_cast<void*>(source));
+    placed->ticket =
+        placed->stream->enqueue([&](void* memory) { return new (memory) Copy(to, from, bytes); });
+    return cudaSuccess;
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes, Where where) {
+    return allocate_checked(pointer, bytes, MemoryKind::device, "cudaMalloc", where);
+}
+
+cudaError_t cudaFree(void* pointer, Where where) {
+    return free_checked(pointer, MemoryKind::device, "cudaFree", where);
+}
+
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int, Where where) {
+    return allocate_checked(pointer, bytes, MemoryKind::pinned, "cudaHostAlloc", where);
+}
+
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, Where where) {
+    return allocate_checked(pointer, bytes, MemoryKind::pinned, "cudaMallocHost", where);
+}
+
+cudaError_t cudaFreeHost(void* pointer, Where where) {
+    return free_checked(pointer, MemoryKind::pinned, "cudaFreeHost", where);
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int) {
+    const std::optional<Allocation> a = find_allocation(host_pointer);
+    if (!a || a->kind != MemoryKind::pinned)
+        return call_failed(cudaErrorInvalidValue,
+                           "cudaHostGetDevicePointer needs memory of cudaMallocHost or "
+                           "cudaHostAlloc, and was given " +
+                               describe_address(host_pointer));
+    *device_pointer = host_pointer;  // one address space, as on every 64-bit system
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+    *total_bytes = total_device_bytes();
+    *free_bytes = *total_bytes - live_device_bytes();
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    const std::optional<Allocation> a = find_allocation(pointer);
+    void* address = const_cast<void*>(pointer);
+    if (!a)
+        *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, address};
+    else if (a->kind == MemoryKind::pinned)
+        *attributes = {cudaMemoryTypeHost, a->device, address, address};
+    else
+        *attributes = {cudaMemoryTypeDevice, a->device, address, nullptr};
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes,
+                       cudaMemcpyKind kind, Where where) {
+    if (bytes == 0)
+        return enter_call("cudaMemcpy");
+    PlacedCopy copy;
+    if (const cudaError_t error =
+            enqueue_copy(&copy, "cudaMemcpy", destination, source, bytes, kind, nullptr, where))
+        return error;
+    copy.stream->wait(copy.ticket);
+    host_has_synchronised();
+    return device_status();
+}
+
+cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t bytes,
+                            cudaMemcpyKind kind, cudaStream_t stream, Where where) {
+    if (bytes == 0)
+        return enter_call("cudaMemcpyAsync");
+    PlacedCopy copy;
+    if (const cudaError_t error =
+            enqueue_copy(&copy, "cudaMemcpyAsync", destination, source, bytes, kind, stream, where))
+        return error;
+    // As CUDA does: host memory that is not pinned cannot be copied behind the host's back.
+    if (!find_allocation(destination) || !find_allocation(source)) {
+        copy.stream->wait(copy.ticket);
+        return device_status();
+    }
+    if (settings().strict) {
+        if (!is_device(find_allocation(destination)))
+            close_for_copy(destination, bytes, true, copy.stream.get(), copy.ticket, where);
+        if (!is_device(find_allocation(source)))
+            close_for_copy(const_cast<void*>(source), bytes, false, copy.stream.get(), copy.ticket,
+                           where);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t handle,
+                            Where where) {
+    if (const cudaError_t status = enter_call("cudaMemset"))
+        return status;
+    if (bytes == 0)
+        return cudaSuccess;
+    const std::string caller = "cudaMemset at " + text_of(where);
+    if (const cudaError_t error = check_range(caller, "range", pointer, bytes))
+        return error;
+    if (!find_allocation(pointer))
+        return call_failed(cudaErrorInvalidValue,
+                           caller + " was given " + describe_address(pointer));
+    const auto stream = find_stream(handle, "cudaMemset");
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    void* address = runtime_address(pointer);
+    stream->enqueue([&](void* memory) { return new (memory) Fill(address, value, bytes); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes, Where where) {
+    if (const cudaError_t error = cudaMemsetAsync(pointer, value, bytes, nullptr, where))
+        return error;
+    return cudaStreamSynchronize(nullptr);
+}

@@ -1,0 +1,29 @@
+#pragma once
+// What went wrong, kept where CUDA keeps it: per host thread for a call, for good for the device.
+#include <string>
+
+#include "cuda_on_cpu/types.hpp"
+
+namespace cuda_on_cpu {
+
+// "tests/a.cu:12"
+std::string text_of(const Where& where);
+
+// A call failed: this thread's last error is now `code`, and cudaGetErrorString(code) adds
+// `diagnosis`.
+cudaError_t call_failed(cudaError_t code, std::string diagnosis);
+
+// A kernel failed: as on a GPU the device is lost, and every later call reports it, until
+// cudaDeviceReset. The first failure is the one that is kept.
+void device_failed(cudaError_t code, std::string diagnosis);
+bool device_is_lost();
+void forget_device_failure();
+
+// cudaSuccess, or the device's failure as this call's own.
+cudaError_t device_status();
+
+// At exit: prints what went wrong and was never asked for, so that an ignored return code is not
+// silence. True if there was such a thing.
+bool print_unread_diagnosis();
+
+}  // namespace cuda_on_cpu

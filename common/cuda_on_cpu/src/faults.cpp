@@ -1,0 +1,101 @@
+#include "faults.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "block.hpp"
+#include "memory.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr std::size_t kSignalStackBytes = 256 << 10;
+struct sigaction
+    previous_handlers[2];  // of SIGSEGV and SIGBUS; written once, before any kernel runs
+
+bool was_write(const void* context) {
+#if defined(__x86_64__)
+    return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
+    (void)context;
+    return false;  // a reader of the message is told "read"
+#endif
+}
+
+// The handler that was there before (a sanitizer's, say), or the system's own way to end the
+// program.
+void pass_on(int signal) {
+    sigaction(signal, &previous_handlers[signal == SIGBUS], nullptr);
+    // The faulting instruction runs again, and meets that handler.
+}
+
+void on_bad_touch(int signal, siginfo_t* info, void* context) {
+    const bool is_write = was_write(context);
+    if (kernel_thread.in_kernel) {
+        kernel_thread.executor->touch_failed(info->si_addr, is_write);
+        kernel_thread.executor->leave_kernel();
+    }
+    bool reopened = false;
+    std::string text = describe_pending_copy(info->si_addr, is_write, &reopened);
+    if (reopened)
+        return;
+    if (text.empty()) {
+        text = describe_address(info->si_addr);
+        if (text.find("gave") == std::string::npos)
+            return pass_on(signal);  // nothing of ours
+        text = std::string("host code ") + (is_write ? "wrote " : "read ") + text +
+               ": only kernels and cudaMemcpy may touch device memory";
+    }
+    std::fprintf(stderr, "cuda_on_cpu: %s\n", text.c_str());
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    sigaction(signal, &usual, nullptr);
+}
+
+void on_interrupt(int, siginfo_t*, void*) {
+    if (kernel_thread.in_kernel && kernel_thread.executor->run().is_cancelled())
+        kernel_thread.executor->leave_kernel();
+}
+
+void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* previous) {
+    struct sigaction action {};
+    action.sa_sigaction = handler;
+    // SA_NODEFER: leaving the handler by a jump must not leave the signal blocked.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigaction(signal, &action, previous);
+}
+
+}  // namespace
+
+int interrupt_signal() {
+    return SIGRTMIN + 6;
+}
+
+void install_fault_handlers() {
+    install(SIGSEGV, on_bad_touch, &previous_handlers[0]);
+    install(SIGBUS, on_bad_touch, &previous_handlers[1]);
+    install(interrupt_signal(), on_interrupt, nullptr);
+}
+
+SignalStack::SignalStack() {
+    memory_ = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    stack_t stack{};
+    stack.ss_sp = memory_;
+    stack.ss_size = kSignalStackBytes;
+    sigaltstack(&stack, nullptr);
+}
+
+SignalStack::~SignalStack() {
+    stack_t stack{};
+    stack.ss_flags = SS_DISABLE;
+    sigaltstack(&stack, nullptr);
+    munmap(memory_, kSignalStackBytes);
+}
+
+}  // namespace cuda_on_cpu

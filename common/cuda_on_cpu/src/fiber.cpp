@@ -1,0 +1,124 @@
+#include "fiber.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+
+#if CUDA_ON_CPU_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if CUDA_ON_CPU_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace cuda_on_cpu {
+namespace {
+
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+// A kernel keeps little on its stack; sanitizers put red zones around all of it.
+constexpr std::size_t kStackBytes = CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
+constexpr std::size_t kGuardBytes = 64 << 10;  // a multiple of every page size
+
+std::byte* new_stack() {
+    void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED)
+        throw std::bad_alloc();
+    auto* stack = static_cast<std::byte*>(memory) + kGuardBytes;
+    mprotect(stack, kStackBytes, PROT_READ | PROT_WRITE);
+    return stack;
+}
+
+}  // namespace
+
+Fiber::Fiber() {
+#if CUDA_ON_CPU_TSAN
+    thread_sanitizer_fiber_ = __tsan_get_current_fiber();
+#endif
+}
+
+Fiber::Fiber(Entry entry, void* owner_) : owner(owner_), entry_(entry), stack_(new_stack()) {
+    stack_bottom_ = stack_;
+    stack_bytes_ = kStackBytes;
+    restart();
+}
+
+Fiber::~Fiber() {
+    if (stack_ == nullptr)
+        return;
+#if CUDA_ON_CPU_TSAN
+    __tsan_destroy_fiber(thread_sanitizer_fiber_);
+#endif
+    munmap(stack_ - kGuardBytes, kGuardBytes + kStackBytes);
+}
+
+void Fiber::restart() {
+#if CUDA_ON_CPU_ASAN
+    __asan_unpoison_memory_region(stack_, kStackBytes);
+    fake_stack_ = nullptr;
+#endif
+#if CUDA_ON_CPU_TSAN
+    if (thread_sanitizer_fiber_ != nullptr)
+        __tsan_destroy_fiber(thread_sanitizer_fiber_);
+    thread_sanitizer_fiber_ = __tsan_create_fiber(0);
+#endif
+    context_ = make_fcontext(stack_ + kStackBytes, kStackBytes, &Fiber::begin);
+}
+
+bool Fiber::is_overflow(const void* address) const {
+    const auto* byte = static_cast<const std::byte*>(address);
+    return stack_ != nullptr && byte >= stack_ - kGuardBytes && byte < stack_;
+}
+
+void Fiber::switch_between(Fiber& from, Fiber& to) {
+#if CUDA_ON_CPU_ASAN
+    __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
+#endif
+#if CUDA_ON_CPU_TSAN
+    // Switching is no synchronisation: two CUDA threads are unordered until a barrier orders them.
+    __tsan_switch_to_fiber(to.thread_sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
+#endif
+    Fiber* pair[2] = {&from, &to};
+    from.arrive(jump_fcontext(to.context_, pair));
+}
+
+// Runs in the fiber that was switched to: notes where the one that switched stands.
+void Fiber::arrive(transfer_t transfer) {
+    Fiber* previous = static_cast<Fiber**>(transfer.data)[0];
+    previous->context_ = transfer.fctx;
+#if CUDA_ON_CPU_ASAN
+    const void* bottom = nullptr;
+    std::size_t bytes = 0;
+    __sanitizer_finish_switch_fiber(fake_stack_, &bottom, &bytes);
+    if (previous->stack_ == nullptr) {
+        previous->stack_bottom_ = bottom;
+        previous->stack_bytes_ = bytes;
+    }
+#endif
+}
+
+void Fiber::begin(transfer_t transfer) {
+    Fiber* self = static_cast<Fiber**>(transfer.data)[1];
+    self->arrive(transfer);
+    self->entry_(*self);
+    __builtin_unreachable();
+}
+
+#if CUDA_ON_CPU_TSAN
+void order_release(void* place) {
+    __tsan_release(place);
+}
+void order_acquire(void* place) {
+    __tsan_acquire(place);
+}
+#else
+void order_release(void*) {}
+void order_acquire(void*) {}
+#endif
+
+}  // namespace cuda_on_cpu

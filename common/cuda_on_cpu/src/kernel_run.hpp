@@ -1,0 +1,42 @@
+#pragma once
+// One launch while it runs: what its blocks share, and how it ends early.
+#include <pthread.h>
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/runtime_api.hpp"
+#include "cuda_on_cpu/settings.hpp"
+#include "errors.hpp"
+
+namespace cuda_on_cpu {
+
+class KernelRun {
+  public:
+    KernelRun(const PreparedKernel& kernel, const Settings& settings)
+        : kernel(kernel), settings(settings), started(std::chrono::steady_clock::now()) {}
+
+    // "kernel saxpy(int, float*), launched at a.cu:12"
+    std::string name() const;
+
+    // A lost device ends every launch: each block leaves at its next barrier, sleep or return, and
+    // a thread that comes to none of them is interrupted.
+    bool is_cancelled() const { return device_is_lost(); }
+
+    // The OS threads that run its blocks now, for interrupting them.
+    void enter(pthread_t thread);
+    void leave(pthread_t thread);
+    void interrupt();
+
+    const PreparedKernel& kernel;
+    const Settings settings;
+    const std::chrono::steady_clock::time_point started;
+
+  private:
+    std::mutex mutex_;
+    std::vector<pthread_t> threads_;
+};
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,132 @@
+// Kernel launches: what a GPU would refuse is refused here, with the reason.
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "memory.hpp"
+#include "runtime.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+struct RunKernel final : Command {
+    explicit RunKernel(PreparedKernel* kernel, bool on_heap) : kernel(kernel), on_heap(on_heap) {}
+    ~RunKernel() override {
+        kernel->~PreparedKernel();
+        if (on_heap)
+            ::operator delete (kernel, std::align_val_t{64});
+    }
+    void run(Stream& stream) override { stream.run_kernel(*kernel); }
+    PreparedKernel* kernel;
+    bool on_heap;
+};
+constexpr std::size_t kArgumentsOffset = 64;
+static_assert(sizeof(RunKernel) <= kArgumentsOffset);
+
+std::string text_of(const dim3& shape) {
+    return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
+           std::to_string(shape.z) + ")";
+}
+using cuda_on_cpu::text_of;
+
+std::uint64_t count(const dim3& shape) {
+    return std::uint64_t{shape.x} * shape.y * shape.z;
+}
+
+// What is wrong with the shape of a launch; empty if nothing is.
+std::string refusal(const LaunchShape& shape) {
+    if (count(shape.grid) == 0 || count(shape.block) == 0)
+        return "a grid of " + text_of(shape.grid) + " blocks of " + text_of(shape.block) +
+               " threads is empty; launch nothing when there is nothing to do";
+    if (count(shape.block) > kMaxThreads || shape.block.z > 64)
+        return "a block of " + text_of(shape.block) + " threads is too large; it may have " +
+               std::to_string(kMaxThreads) + ", 64 of them in z";
+    if (shape.grid.x > 2147483647u || shape.grid.y > 65535 || shape.grid.z > 65535)
+        return "a grid of " + text_of(shape.grid) +
+               " blocks is too large; it may have 2147483647, 65535 and 65535 in x, y and z";
+    return "";
+}
+
+// Kernels that asked for more dynamic shared memory than every block may have.
+struct LargerShared {
+    std::mutex mutex;
+    std::map<const void*, std::size_t> bytes;
+};
+LargerShared& larger_shared() {
+    static auto* instance = new LargerShared;
+    return *instance;
+}
+
+std::size_t shared_bytes_of(const void* kernel) {
+    std::lock_guard lock(larger_shared().mutex);
+    const auto asked = larger_shared().bytes.find(kernel);
+    return asked == larger_shared().bytes.end() ? kSharedBytes
+                                                : std::max(kSharedBytes, asked->second);
+}
+
+}  // namespace
+
+int max_active_blocks(dim3 block, std::size_t shared_bytes) {
+    // Each block of a cooperative kernel is an OS thread: a few per core already share it by turns.
+    constexpr int kBlocksPerProcessor = 8;
+    return count(block) <= kMaxThreads && shared_bytes <= kSharedBytesOptin ? kBlocksPerProcessor
+                                                                            : 0;
+}
+
+cudaError_t allow_shared_bytes(const void* kernel, int bytes) {
+    if (bytes < 0 || static_cast<std::size_t>(bytes) > kSharedBytesOptin)
+        return call_failed(cudaErrorInvalidValue,
+                           "cudaFuncSetAttribute: " + std::to_string(bytes) +
+                               " bytes of dynamic shared memory; a block may have 0 to " +
+                               std::to_string(kSharedBytesOptin));
+    std::lock_guard lock(larger_shared().mutex);
+    larger_shared().bytes[kernel] = static_cast<std::size_t>(bytes);
+    return cudaSuccess;
+}
+
+cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::size_t bytes,
+                           PreparedKernel* (*move_to)(void* address, PreparedKernel& kernel),
+                           const void* const* pointers, int pointer_count) {
+    if (const cudaError_t status = enter_call("a kernel launch"))
+        return status;
+    const LaunchShape& shape = kernel.shape;
+    const auto launch = [&] { return KernelRun(kernel, settings()).name(); };
+    if (const std::string reason = refusal(shape); !reason.empty())
+        return call_failed(cudaErrorInvalidConfiguration, launch() + ": " + reason);
+    if (shape.shared_bytes > shared_bytes_of(kernel.function))
+        return call_failed(cudaErrorInvalidValue,
+                           launch() + ": " + std::to_string(shape.shared_bytes) +
+                               " bytes of dynamic shared memory, but this kernel may have " +
+                               std::to_string(shared_bytes_of(kernel.function)) + "; up to " +
+                               std::to_string(kSharedBytesOptin) +
+                               " must be asked for by cudaFuncSetAttribute");
+    cudaDeviceProp device;
+    if (shape.cooperative) {
+        cudaGetDeviceProperties(&device, 0);
+        const auto limit = static_cast<std::uint64_t>(max_active_blocks(shape.block, 0) *
+                                                      device.multiProcessorCount);
+        if (count(shape.grid) > limit)
+            return call_failed(cudaErrorCooperativeLaunchTooLarge,
+                               launch() + ": " + std::to_string(count(shape.grid)) +
+                                   " blocks cannot all run at the same time here; " +
+                                   std::to_string(limit) + " can");
+    }
+    for (int i = 0; i < pointer_count; i++)
+        if (pointers[i] != nullptr && !find_allocation(pointers[i]))
+            return call_failed(cudaErrorIllegalAddress,
+                               launch() + ": pointer argument " + std::to_string(i + 1) +
+                                   " is not device memory: " + describe_address(pointers[i]));
+    const std::shared_ptr<Stream> stream = find_stream(handle, "a kernel launch");
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    stream->enqueue([&](void* memory) {
+        const bool on_heap = kArgumentsOffset + bytes > Stream::kSlotBytes;
+        void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
+                              : static_cast<std::byte*>(memory) + kArgumentsOffset;
+        return new (memory) RunKernel(move_to(place, kernel), on_heap);
+    });
+    return cudaSuccess;
+}
+
+}  // namespace cuda_on_cpu

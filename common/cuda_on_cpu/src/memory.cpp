@@ -1,0 +1,560 @@
+#include "memory.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <vector>
+
+#include "cuda_on_cpu/runtime_api.hpp"
+#include "cuda_on_cpu/settings.hpp"
+#include "errors.hpp"
+#include "protection.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr std::size_t kAlignment = 256;         // of cudaMalloc
+constexpr std::size_t kRedZone = 256;           // checked bytes before an allocation
+constexpr std::size_t kRememberedFrees = 4096;  // freed ranges that stay closed and named
+constexpr unsigned char kRedZoneByte = 0xc5;
+constexpr int kPoison = 0xff;  // NaN in every floating-point format, -1 in every integer
+
+struct PendingCopy {
+    std::byte* begin;
+    std::size_t bytes;
+    bool copy_writes;
+    const void* stream;
+    unsigned long ticket;
+    Where where;
+};
+
+struct Memory {
+    std::mutex mutex;
+    std::map<const std::byte*, Allocation> allocations;  // by first open page, freed ones too
+    std::deque<const std::byte*> freed;                  // oldest first
+    std::vector<PendingCopy> pending;
+    std::size_t live_device_bytes = 0;
+    int file = -1;
+    long file_bytes = 0;
+};
+
+Memory& memory() {
+    static auto* instance = new Memory;
+    return *instance;
+}
+
+std::size_t page_size() {
+    static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+std::size_t round_up(std::size_t value, std::size_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+std::byte* page_of(const void* address) {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    return reinterpret_cast<std::byte*>(value / page_size() * page_size());
+}
+
+const char* call_name(MemoryKind kind) {
+    switch (kind) {
+        case MemoryKind::device:
+            return "cudaMalloc";
+        case MemoryKind::pinned:
+            return "cudaMallocHost";
+        case MemoryKind::peer:
+            return "cudaIpcOpenMemHandle";
+    }
+    return "";
+}
+
+std::string name_of(const Allocation& allocation) {
+    return "the " + std::to_string(allocation.bytes) + " bytes that " + call_name(allocation.kind) +
+           " at " + text_of(allocation.allocated) + " gave";
+}
+
+// Reserves room for `page_bytes` and a closed page on either side; returns the first byte between
+// them.
+std::byte* reserve(std::size_t page_bytes) {
+    void* address = mmap(nullptr, page_bytes + 2 * page_size(), PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address) + page_size();
+}
+
+bool map_file(std::byte* address, std::size_t bytes, int file, long offset) {
+    return mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) !=
+           MAP_FAILED;
+}
+
+// Takes `bytes` more of the process's memfd. Offsets are never reused; freed ranges become holes.
+long extend_file(Memory& all, std::size_t bytes) {
+    if (all.file < 0)
+        all.file = memfd_create("device memory", MFD_CLOEXEC);
+    const long offset = all.file_bytes;
+    if (all.file < 0 || ftruncate(all.file, offset + static_cast<long>(bytes)) != 0)
+        return -1;
+    all.file_bytes += static_cast<long>(bytes);
+    return offset;
+}
+
+struct RedZones {
+    std::byte* front;
+    std::size_t front_bytes;
+    std::byte* back;
+    std::size_t back_bytes;
+};
+RedZones red_zones(const Allocation& a) {
+    const auto before = static_cast<std::size_t>(a.begin - a.pages);
+    const std::size_t front = std::min(before, kRedZone);
+    std::byte* end = a.begin + a.bytes;
+    return {a.begin - front, front, end, static_cast<std::size_t>(a.pages + a.page_bytes - end)};
+}
+
+Allocation* find_locked(Memory& all, const void* address) {
+    const auto* byte = static_cast<const std::byte*>(address);
+    auto next = all.allocations.upper_bound(byte + page_size());
+    if (next == all.allocations.begin())
+        return nullptr;
+    Allocation& allocation = std::prev(next)->second;
+    const bool near = byte >= allocation.pages - page_size() &&
+                      byte < allocation.pages + allocation.page_bytes + page_size();
+    return near ? &allocation : nullptr;
+}
+
+// Maps the pages of a new allocation; false if the system has no room.
+bool map_allocation(Memory& all, Allocation& a) {
+    a.pages = reserve(a.page_bytes);
+    a.file_offset = extend_file(all, a.page_bytes);
+    if (a.pages == nullptr || a.file_offset < 0 ||
+        !map_file(a.pages, a.page_bytes, all.file, a.file_offset))
+        return false;
+    if (a.kind == MemoryKind::pinned && settings().strict) {
+        std::byte* pages = reserve(a.page_bytes);
+        if (pages == nullptr || !map_file(pages, a.page_bytes, all.file, a.file_offset))
+            return false;
+        a.alias = pages;
+    }
+    return true;
+}
+
+void fill_fresh(const Allocation& a) {
+    const RedZones zones = red_zones(a);
+    std::memset(zones.front, kRedZoneByte, zones.front_bytes);
+    std::memset(zones.back, kRedZoneByte, zones.back_bytes);
+    if (settings().strict)
+        std::memset(a.begin, kPoison, a.bytes);
+}
+
+void close_pages(Memory& all, Allocation& a) {
+    mmap(a.pages, a.page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
+    if (a.alias != nullptr)
+        munmap(a.alias - page_size(), a.page_bytes + 2 * page_size());
+    if (a.kind != MemoryKind::peer)
+        fallocate(all.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, a.file_offset,
+                  static_cast<long>(a.page_bytes));
+}
+
+void forget_oldest_free(Memory& all) {
+    const auto oldest = all.allocations.find(all.freed.front());
+    munmap(oldest->second.pages - page_size(), oldest->second.page_bytes + 2 * page_size());
+    all.allocations.erase(oldest);
+    all.freed.pop_front();
+}
+
+void mark_freed(Memory& all, Allocation& a, Where where) {
+    std::erase_if(all.pending, [&](const PendingCopy& copy) {
+        return copy.begin >= a.begin && copy.begin < a.begin + a.bytes;
+    });
+    if (a.kind == MemoryKind::device)
+        all.live_device_bytes -= a.bytes;
+    close_pages(all, a);
+    a.is_freed = true;
+    a.freed = where;
+    all.freed.push_back(a.pages);
+    if (all.freed.size() > kRememberedFrees)
+        forget_oldest_free(all);
+}
+
+// Under DeviceAccess, so that page protection, which follows the last access, closes the new pages
+// too.
+void add(Memory& all, const Allocation& a) {
+    DeviceAccess access;
+    std::lock_guard lock(all.mutex);
+    all.allocations[a.pages] = a;
+}
+
+std::string damage_of(const Allocation& a) {
+    const RedZones zones = red_zones(a);
+    const auto damaged = [](const std::byte* begin, std::size_t bytes) {
+        return std::find_if(begin, begin + bytes,
+                            [](std::byte b) { return b != std::byte{kRedZoneByte}; });
+    };
+    const std::byte* front = damaged(zones.front, zones.front_bytes);
+    const std::byte* back = damaged(zones.back, zones.back_bytes);
+    std::string text;
+    if (back != zones.back + zones.back_bytes)
+        text = "wrote " + std::to_string(back - zones.back) + " bytes past the end of ";
+    else if (front != zones.front + zones.front_bytes)
+        text = "wrote " + std::to_string(a.begin - front) + " bytes before the start of ";
+    if (text.empty())
+        return text;
+    std::memset(zones.front, kRedZoneByte, zones.front_bytes);
+    std::memset(zones.back, kRedZoneByte, zones.back_bytes);
+    return text + name_of(a);
+}
+
+}  // namespace
+
+// ---- Allocating and freeing
+// ---------------------------------------------------------------------------
+
+cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
+                     Where where) {
+    *pointer = nullptr;
+    if (bytes == 0)
+        return cudaSuccess;
+    Allocation a;
+    a.bytes = bytes;
+    a.kind = kind;
+    a.allocated = where;
+    cudaGetDevice(&a.device);
+    Memory& all = memory();
+    {
+        std::lock_guard lock(all.mutex);
+        const bool fits =
+            bytes <= total_device_bytes() - std::min(total_device_bytes(), all.live_device_bytes);
+        a.page_bytes = fits ? round_up(round_up(bytes, kAlignment), page_size()) : 0;
+        if (!fits || !map_allocation(all, a))
+            return call_failed(cudaErrorMemoryAllocation,
+                               std::string(call) + " at " + text_of(where) + " asked for " +
+                                   std::to_string(bytes) + " bytes; " +
+                                   std::to_string(all.live_device_bytes) + " of " +
+                                   std::to_string(total_device_bytes()) + " are in use");
+        a.begin = a.pages + a.page_bytes - round_up(bytes, kAlignment);
+        if (kind == MemoryKind::device)
+            all.live_device_bytes += bytes;
+    }
+    fill_fresh(a);
+    if (kind == MemoryKind::device)
+        tag_device_pages(a.pages, a.page_bytes);
+    add(all, a);
+    *pointer = a.begin;
+    return cudaSuccess;
+}
+
+cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where where) {
+    if (pointer == nullptr)
+        return cudaSuccess;
+    const std::string caller = std::string(call) + " at " + text_of(where);
+    Memory& all = memory();
+    DeviceAccess access;  // for its red zones
+    std::lock_guard lock(all.mutex);
+    Allocation* a = find_locked(all, pointer);
+    if (a == nullptr)
+        return call_failed(cudaErrorInvalidValue,
+                           caller + " was given an address that no allocation of CUDA's holds");
+    if (a->is_freed)
+        return call_failed(cudaErrorInvalidValue, caller + " frees a second time " + name_of(*a) +
+                                                      " (freed before at " + text_of(a->freed) +
+                                                      ")");
+    if (a->kind != kind)
+        return call_failed(cudaErrorInvalidValue,
+                           caller + " cannot free " + name_of(*a) + "; use " +
+                               (a->kind == MemoryKind::device   ? "cudaFree"
+                                : a->kind == MemoryKind::pinned ? "cudaFreeHost"
+                                                                : "cudaIpcCloseMemHandle"));
+    if (a->begin != pointer)
+        return call_failed(cudaErrorInvalidValue, caller + " was given an address inside " +
+                                                      name_of(*a) + "; free it by its first byte");
+    const std::string damage = kind == MemoryKind::device ? damage_of(*a) : "";
+    mark_freed(all, *a, where);
+    if (!damage.empty()) {
+        device_failed(cudaErrorIllegalAddress,
+                      "a kernel " + damage + " (noticed by " + caller + ")");
+        return device_status();
+    }
+    return cudaSuccess;
+}
+
+void release_everything() {
+    Memory& all = memory();
+    std::lock_guard lock(all.mutex);
+    std::vector<Allocation*> live;
+    for (auto& [pages, allocation] : all.allocations)
+        if (!allocation.is_freed)
+            live.push_back(&allocation);
+    for (Allocation* allocation : live)
+        mark_freed(all, *allocation, allocation->allocated);
+}
+
+std::size_t live_device_bytes() {
+    std::lock_guard lock(memory().mutex);
+    return memory().live_device_bytes;
+}
+
+std::size_t total_device_bytes() {
+    static const std::size_t bytes =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+    return bytes;
+}
+
+void set_all_device_pages(bool open) {
+    std::lock_guard lock(memory().mutex);
+    for (const auto& [pages, allocation] : memory().allocations)
+        if (!allocation.is_freed && allocation.kind != MemoryKind::pinned)
+            mprotect(allocation.pages, allocation.page_bytes,
+                     open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+// ---- Naming addresses
+// -----------------------------------------------------------------------------------
+
+std::optional<Allocation> find_allocation(const void* address) {
+    std::lock_guard lock(memory().mutex);
+    const Allocation* a = find_locked(memory(), address);
+    const auto* byte = static_cast<const std::byte*>(address);
+    if (a == nullptr || a->is_freed || byte < a->begin || byte > a->begin + a->bytes)
+        return std::nullopt;
+    return *a;
+}
+
+std::string describe_address(const void* address) {
+    Memory& all = memory();
+    std::unique_lock lock(all.mutex, std::defer_lock);
+    for (int attempt = 0; attempt < 1000 && !lock.try_lock(); attempt++)
+        usleep(100);
+    if (!lock.owns_lock())
+        return "an address that could not be looked up";
+    if (reinterpret_cast<std::uintptr_t>(address) < page_size())
+        return "a null pointer";
+    const Allocation* a = find_locked(all, address);
+    if (a == nullptr)
+        return "an address that no allocation of CUDA's holds (host memory, or a wild pointer)";
+    const auto* byte = static_cast<const std::byte*>(address);
+    std::string position;
+    if (byte >= a->begin + a->bytes)
+        position = std::to_string(byte - (a->begin + a->bytes)) + " bytes past the end of ";
+    else if (byte < a->begin)
+        position = std::to_string(a->begin - byte) + " bytes before the start of ";
+    else
+        position = "byte " + std::to_string(byte - a->begin) + " of ";
+    return position + name_of(*a) +
+           (a->is_freed ? ", which was freed at " + text_of(a->freed) : "");
+}
+
+std::string find_damaged_red_zone() {
+    Memory& all = memory();
+    std::lock_guard lock(all.mutex);
+    for (const auto& [pages, allocation] : all.allocations) {
+        if (allocation.is_freed || allocation.kind != MemoryKind::device)
+            continue;
+        const std::string damage = damage_of(allocation);
+        if (!damage.empty())
+            return damage;
+    }
+    return "";
+}
+
+std::string leak_report() {
+    Memory& all = memory();
+    std::lock_guard lock(all.mutex);
+    std::string report;
+    for (const auto& [pages, allocation] : all.allocations)
+        if (!allocation.is_freed)
+            report += "cuda_on_cpu: never freed: " + name_of(allocation) + "\n";
+    return report;
+}
+
+// ---- Copies in flight
+// -------------------------------------------------------------------------------------
+
+void close_for_copy(void* host_pointer, std::size_t bytes, bool copy_writes, const void* stream,
+                    unsigned long ticket, Where where) {
+    auto* begin = static_cast<std::byte*>(host_pointer);
+    std::lock_guard lock(memory().mutex);
+    memory().pending.push_back({begin, bytes, copy_writes, stream, ticket, where});
+    std::byte* first = page_of(begin);
+    mprotect(first, static_cast<std::size_t>(page_of(begin + bytes - 1) - first) + page_size(),
+             copy_writes ? PROT_NONE : PROT_READ);
+}
+
+namespace {
+void reopen(const PendingCopy& copy) {
+    std::byte* first = page_of(copy.begin);
+    mprotect(first,
+             static_cast<std::size_t>(page_of(copy.begin + copy.bytes - 1) - first) + page_size(),
+             PROT_READ | PROT_WRITE);
+}
+}  // namespace
+
+void reopen_finished_copies(bool (*is_done)(const void* stream, unsigned long ticket)) {
+    std::lock_guard lock(memory().mutex);
+    auto& pending = memory().pending;
+    const auto finished = std::stable_partition(
+        pending.begin(), pending.end(),
+        [&](const PendingCopy& copy) { return !is_done(copy.stream, copy.ticket); });
+    std::for_each(finished, pending.end(), reopen);
+    pending.erase(finished, pending.end());
+    // A page may hold two copies: close again what another one still needs.
+    for (const PendingCopy& copy : pending) {
+        std::byte* first = page_of(copy.begin);
+        mprotect(
+            first,
+            static_cast<std::size_t>(page_of(copy.begin + copy.bytes - 1) - first) + page_size(),
+            copy.copy_writes ? PROT_NONE : PROT_READ);
+    }
+}
+
+std::string describe_pending_copy(const void* address, bool is_write, bool* reopened) {
+    *reopened = false;
+    Memory& all = memory();
+    std::unique_lock lock(all.mutex, std::defer_lock);
+    for (int attempt = 0; attempt < 1000 && !lock.try_lock(); attempt++)
+        usleep(100);
+    if (!lock.owns_lock())
+        return "";
+    const auto* byte = static_cast<const std::byte*>(address);
+    for (const PendingCopy& copy : all.pending)
+        if (byte >= copy.begin && byte < copy.begin + copy.bytes)
+            return std::string("the host ") + (is_write ? "wrote" : "read") + " byte " +
+                   std::to_string(byte - copy.begin) + " of a buffer that cudaMemcpyAsync at " +
+                   text_of(copy.where) + (copy.copy_writes ? " writes" : " reads") +
+                   ", before it synchronised with the stream: call cudaStreamSynchronize (or wait "
+                   "for an event) first";
+    const auto on_page =
+        std::find_if(all.pending.begin(), all.pending.end(), [&](const auto& copy) {
+            return page_of(address) >= page_of(copy.begin) &&
+                   page_of(address) <= page_of(copy.begin + copy.bytes - 1);
+        });
+    if (on_page != all.pending.end()) {
+        reopen(*on_page);
+        all.pending.erase(on_page);
+        *reopened = true;
+    }
+    return "";
+}
+
+void* runtime_address(void* pointer) {
+    const std::optional<Allocation> a = find_allocation(pointer);
+    if (!a || a->alias == nullptr)
+        return pointer;
+    return a->alias + (static_cast<std::byte*>(pointer) - a->pages);
+}
+
+// ---- Memory of another process
+// ------------------------------------------------------------------------------
+
+namespace {
+
+// What a cudaIpcMemHandle_t carries.
+struct Handle {
+    char mark[8];
+    int process;
+    int file;
+    long long started;  // the process's start time, since process numbers are reused
+    long long file_offset;
+    unsigned long long page_bytes;
+    unsigned long long bytes;
+    unsigned long long unused[2];
+};
+static_assert(sizeof(Handle) == sizeof(cudaIpcMemHandle_t));
+constexpr char kMark[8] = "cudacpu";
+
+// Field 22 of /proc/PID/stat, counted behind the name, which may hold spaces; 0 if there is no such
+// process.
+long long start_time(int process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string::npos)
+        return 0;
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string field;
+    for (int i = 3; i <= 22; i++)
+        fields >> field;
+    return std::atoll(field.c_str());
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where where) {
+    if (const cudaError_t status = device_status())
+        return status;
+    const std::optional<Allocation> a = find_allocation(pointer);
+    if (!a || a->kind != MemoryKind::device || a->begin != pointer)
+        return call_failed(cudaErrorInvalidValue,
+                           "cudaIpcGetMemHandle at " + text_of(where) +
+                               " needs the first byte of a cudaMalloc, and was given " +
+                               describe_address(pointer));
+    Handle content{};
+    std::memcpy(content.mark, kMark, sizeof kMark);
+    content.process = getpid();
+    content.file = memory().file;
+    content.started = start_time(content.process);
+    content.file_offset = a->file_offset;
+    content.page_bytes = a->page_bytes;
+    content.bytes = a->bytes;
+    std::memcpy(handle, &content, sizeof content);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int,
+                                 Where where) {
+    if (const cudaError_t status = device_status())
+        return status;
+    Handle content;
+    std::memcpy(&content, &handle, sizeof content);
+    const std::string caller = "cudaIpcOpenMemHandle at " + text_of(where);
+    if (std::memcmp(content.mark, kMark, sizeof kMark) != 0)
+        return call_failed(cudaErrorInvalidValue,
+                           caller + " was given bytes that cudaIpcGetMemHandle did not make");
+    if (content.process == getpid())
+        return call_failed(cudaErrorInvalidValue,
+                           caller + " opens a handle of its own process; use the pointer itself");
+    const std::string owner = "process " + std::to_string(content.process);
+    if (start_time(content.process) != content.started)
+        return call_failed(cudaErrorInvalidValue, caller + ": " + owner + " has ended");
+    const std::string path =
+        "/proc/" + std::to_string(content.process) + "/fd/" + std::to_string(content.file);
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0)
+        return call_failed(cudaErrorInvalidValue, caller + ": memory of " + owner +
+                                                      " cannot be opened: " + strerror(errno));
+    Allocation a;
+    a.kind = MemoryKind::peer;
+    a.allocated = where;
+    a.bytes = content.bytes;
+    a.page_bytes = content.page_bytes;
+    a.pages = reserve(a.page_bytes);
+    const bool mapped = a.pages != nullptr && map_file(a.pages, a.page_bytes, file,
+                                                       static_cast<long>(content.file_offset));
+    close(file);
+    if (!mapped)
+        return call_failed(cudaErrorMemoryAllocation,
+                           caller + ": no room to map " + std::to_string(a.bytes) + " bytes");
+    a.begin = a.pages + a.page_bytes - round_up(a.bytes, kAlignment);
+    tag_device_pages(a.pages, a.page_bytes);
+    add(memory(), a);
+    *pointer = a.begin;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* pointer, Where where) {
+    return release(pointer, MemoryKind::peer, "cudaIpcCloseMemHandle", where);
+}

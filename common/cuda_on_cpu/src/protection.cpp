@@ -1,0 +1,67 @@
+#include "protection.hpp"
+
+#include <sys/mman.h>
+
+#include <mutex>
+
+#include "cuda_on_cpu/settings.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// -1 where the processor or the kernel has no protection keys. A new key is closed for every thread
+// that does not open it.
+int device_key() {
+    static const int key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+    return key;
+}
+
+struct OpenPages {
+    std::mutex mutex;
+    int users = 0;
+};
+OpenPages& open_pages() {
+    static auto* instance = new OpenPages;
+    return *instance;
+}
+
+}  // namespace
+
+HostGuard host_guard() {
+    if (device_key() >= 0)
+        return HostGuard::protection_keys;
+    return settings().strict ? HostGuard::page_protection : HostGuard::none;
+}
+
+DeviceAccess::DeviceAccess() {
+    if (device_key() >= 0) {
+        rights_before_ = pkey_get(device_key());
+        pkey_set(device_key(), 0);
+        return;
+    }
+    std::lock_guard lock(open_pages().mutex);
+    if (open_pages().users++ == 0 && host_guard() == HostGuard::page_protection)
+        set_all_device_pages(true);
+}
+
+DeviceAccess::~DeviceAccess() {
+    if (device_key() >= 0) {
+        pkey_set(device_key(), static_cast<unsigned int>(rights_before_));
+        return;
+    }
+    std::lock_guard lock(open_pages().mutex);
+    if (--open_pages().users == 0 && host_guard() == HostGuard::page_protection)
+        set_all_device_pages(false);
+}
+
+void DeviceAccess::restore_after_signal() {
+    if (device_key() >= 0)
+        pkey_set(device_key(), 0);
+}
+
+void tag_device_pages(std::byte* begin, std::size_t bytes) {
+    if (device_key() >= 0)
+        pkey_mprotect(begin, bytes, PROT_READ | PROT_WRITE, device_key());
+}
+
+}  // namespace cuda_on_cpu

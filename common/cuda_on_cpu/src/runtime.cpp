@@ -1,0 +1,563 @@
+#include "runtime.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "cuda_on_cpu/settings.hpp"
+#include "faults.hpp"
+#include "memory.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+struct Runtime {
+    std::mutex mutex;
+    std::set<cudaStream_t> streams;
+    std::set<cudaEvent_t> events;
+    std::map<int, std::shared_ptr<Stream>> default_streams;
+    std::set<std::pair<int, int>> peers;  // device, peer device
+    const int devices = settings().devices;
+};
+
+void at_exit(int status, void*);
+
+// Never destroyed: streams' threads may use it until the process is gone.
+Runtime& runtime() {
+    static auto* instance = [] {
+        install_fault_handlers();
+        on_exit(at_exit, nullptr);
+        return new Runtime;
+    }();
+    return *instance;
+}
+
+thread_local int current_device = 0;
+thread_local bool host_function_thread = false;
+
+// Work in flight comes to its end (kernels have a time limit), then what was left behind is named.
+// A failed kernel that nobody noticed is a failure of the program, and in strict mode so is a leak.
+void at_exit(int status, void*) {
+    for (const auto& stream : all_streams())
+        stream->wait(stream->last_ticket());
+    const bool unnoticed = print_unread_diagnosis() && device_is_lost();
+    const std::string leaks = device_is_lost() ? "" : leak_report();
+    std::fputs(leaks.c_str(), stderr);
+    if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
+        std::fflush(nullptr);
+        _exit(1);
+    }
+}
+
+bool is_live(const void* stream) {
+    for (cudaStream_t handle : runtime().streams)
+        if (handle->stream.get() == stream)
+            return true;
+    for (const auto& [device, default_stream] : runtime().default_streams)
+        if (default_stream.get() == stream)
+            return true;
+    return false;
+}
+
+struct WaitForStream final : Command {
+    WaitForStream(std::shared_ptr<Stream> other, Stream::Ticket ticket)
+        : other(std::move(other)), ticket(ticket) {}
+    void run(Stream&) override { other->wait(ticket); }
+    std::shared_ptr<Stream> other;
+    Stream::Ticket ticket;
+};
+
+void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other) {
+    const Stream::Ticket ticket = other->last_ticket();
+    if (!other->is_done(ticket))
+        stream.enqueue([&](void* memory) { return new (memory) WaitForStream(other, ticket); });
+}
+
+// CUDA promises that host functions of a process may run one at a time: here they always do.
+class HostFunctionThread {
+  public:
+    void run(cudaHostFn_t function, void* user_data) {
+        std::lock_guard turn(turns_);
+        std::unique_lock lock(mutex_);
+        if (!thread_.joinable())
+            thread_ = std::thread([this] { work(); });
+        function_ = function;
+        user_data_ = user_data;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return function_ == nullptr; });
+    }
+
+  private:
+    void work() {
+        host_function_thread = true;
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [&] { return function_ != nullptr; });
+            lock.unlock();
+            function_(user_data_);
+            lock.lock();
+            function_ = nullptr;
+            changed_.notify_all();
+        }
+    }
+
+    std::mutex turns_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    cudaHostFn_t function_ = nullptr;
+    void* user_data_ = nullptr;
+    std::thread thread_;
+};
+
+}  // namespace
+
+cudaError_t enter_call(const char* call) {
+    runtime();
+    if (host_function_thread)
+        return call_failed(cudaErrorNotPermitted,
+                           std::string(call) +
+                               " was called from a host function (cudaLaunchHostFunc), "
+                               "where CUDA allows no call of its own");
+    return device_status();
+}
+
+std::shared_ptr<Stream> find_stream(cudaStream_t handle, const char* call) {
+    std::lock_guard lock(runtime().mutex);
+    if (handle == nullptr) {
+        std::shared_ptr<Stream>& stream = runtime().default_streams[current_device];
+        if (!stream)
+            stream = std::make_shared<Stream>(current_device, true);
+        return stream;
+    }
+    if (!runtime().streams.contains(handle)) {
+        call_failed(cudaErrorInvalidResourceHandle,
+                    std::string(call) + " was given a stream that was destroyed or never created");
+        return nullptr;
+    }
+    return handle->stream;
+}
+
+std::shared_ptr<Event> find_event(cudaEvent_t handle, const char* call) {
+    std::lock_guard lock(runtime().mutex);
+    if (!runtime().events.contains(handle)) {
+        call_failed(cudaErrorInvalidResourceHandle,
+                    std::string(call) + " was given an event that was destroyed or never created");
+        return nullptr;
+    }
+    return handle->event;
+}
+
+void order_with_default_stream(Stream& stream) {
+    if (!stream.blocking)
+        return;
+    std::lock_guard lock(runtime().mutex);
+    const std::shared_ptr<Stream>& default_stream = runtime().default_streams[stream.device];
+    if (default_stream.get() != &stream) {
+        if (default_stream)
+            enqueue_wait(stream, default_stream);
+        return;
+    }
+    for (cudaStream_t handle : runtime().streams)
+        if (handle->stream->blocking && handle->stream->device == stream.device)
+            enqueue_wait(stream, handle->stream);
+}
+
+std::vector<std::shared_ptr<Stream>> all_streams() {
+    std::lock_guard lock(runtime().mutex);
+    std::vector<std::shared_ptr<Stream>> result;
+    for (cudaStream_t handle : runtime().streams)
+        result.push_back(handle->stream);
+    for (const auto& [device, stream] : runtime().default_streams)
+        if (stream)
+            result.push_back(stream);
+    return result;
+}
+
+void check_time_limits() {
+    for (const auto& stream : all_streams())
+        stream->check_time_limit();
+}
+
+std::string running_cooperative_kernel() {
+    for (const auto& stream : all_streams()) {
+        const std::string name = stream->running_cooperative_kernel();
+        if (!name.empty())
+            return name;
+    }
+    return "";
+}
+
+void host_has_synchronised() {
+    if (!settings().strict)
+        return;
+    std::lock_guard lock(runtime().mutex);
+    reopen_finished_copies([](const void* stream, unsigned long ticket) {
+        return !is_live(stream) || static_cast<const Stream*>(stream)->is_done(ticket);
+    });
+}
+
+void run_host_function(cudaHostFn_t function, void* user_data) {
+    static auto* thread = new HostFunctionThread;
+    thread->run(function, user_data);
+}
+
+bool in_host_function() {
+    return host_function_thread;
+}
+
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+// ---- Devices
+// ------------------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = runtime().devices;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+    *device = current_device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (device < 0 || device >= runtime().devices)
+        return call_failed(cudaErrorInvalidDevice, "cudaSetDevice(" + std::to_string(device) +
+                                                       "): devices are 0 to " +
+                                                       std::to_string(runtime().devices - 1));
+    current_device = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    if (device < 0 || device >= runtime().devices)
+        return call_failed(cudaErrorInvalidDevice,
+                           "cudaGetDeviceProperties: there is no device " + std::to_string(device));
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "CPU (CUDA on a CPU)");
+    properties->totalGlobalMem = total_device_bytes();
+    properties->sharedMemPerBlock = kSharedBytes;
+    properties->sharedMemPerBlockOptin = kSharedBytesOptin;
+    properties->warpSize = 32;
+    properties->maxThreadsPerBlock = kMaxThreads;
+    const int threads[3] = {1024, 1024, 64};
+    const int grid[3] = {2147483647, 65535, 65535};
+    std::copy_n(threads, 3, properties->maxThreadsDim);
+    std::copy_n(grid, 3, properties->maxGridSize);
+    properties->multiProcessorCount =
+        static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    properties->maxThreadsPerMultiProcessor = 2048;
+    properties->maxBlocksPerMultiProcessor = max_active_blocks(dim3(1), 0);
+    properties->major = 9;
+    properties->minor = 0;
+    properties->cooperativeLaunch = 1;
+    properties->unifiedAddressing = 1;
+    properties->canMapHostMemory = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    cudaDeviceProp properties;
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, device))
+        return error;
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock:
+            *value = properties.maxThreadsPerBlock;
+            break;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            *value = static_cast<int>(properties.sharedMemPerBlock);
+            break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            *value = static_cast<int>(properties.sharedMemPerBlockOptin);
+            break;
+        case cudaDevAttrWarpSize:
+            *value = properties.warpSize;
+            break;
+        case cudaDevAttrMultiProcessorCount:
+            *value = properties.multiProcessorCount;
+            break;
+        case cudaDevAttrComputeCapabilityMajor:
+            *value = properties.major;
+            break;
+        case cudaDevAttrComputeCapabilityMinor:
+            *value = properties.minor;
+            break;
+        case cudaDevAttrCooperativeLaunch:
+            *value = properties.cooperativeLaunch;
+            break;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+    if (const cudaError_t status = enter_call("cudaDeviceSynchronize"))
+        return status;
+    for (const auto& stream : all_streams())
+        if (stream->device == current_device)
+            stream->wait(stream->last_ticket());
+    host_has_synchronised();
+    return device_status();
+}
+
+cudaError_t cudaDeviceReset() {
+    for (const auto& stream : all_streams())
+        stream->wait(stream->last_ticket());
+    host_has_synchronised();
+    release_everything();
+    forget_device_failure();
+    cudaGetLastError();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer_device) {
+    const int devices = runtime().devices;
+    *can_access = device != peer_device && std::min(device, peer_device) >= 0 &&
+                  std::max(device, peer_device) < devices;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer_device, unsigned int) {
+    int possible = 0;
+    cudaDeviceCanAccessPeer(&possible, current_device, peer_device);
+    if (!possible)
+        return call_failed(cudaErrorInvalidDevice,
+                           "cudaDeviceEnablePeerAccess(" + std::to_string(peer_device) +
+                               "): device " + std::to_string(current_device) + " has no such peer");
+    std::lock_guard lock(runtime().mutex);
+    if (!runtime().peers.insert({current_device, peer_device}).second)
+        return call_failed(
+            cudaErrorPeerAccessAlreadyEnabled,
+            "cudaDeviceEnablePeerAccess(" + std::to_string(peer_device) + ") was called before");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer_device) {
+    std::lock_guard lock(runtime().mutex);
+    if (runtime().peers.erase({current_device, peer_device}) == 0)
+        return call_failed(cudaErrorPeerAccessNotEnabled, "cudaDeviceDisablePeerAccess(" +
+                                                              std::to_string(peer_device) +
+                                                              "): access was not enabled");
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+
+// ---- Streams
+// --------------------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+    if (const cudaError_t status = enter_call("cudaStreamCreate"))
+        return status;
+    auto* handle = new CUstream_st{
+        std::make_shared<Stream>(current_device, (flags & cudaStreamNonBlocking) == 0)};
+    std::lock_guard lock(runtime().mutex);
+    runtime().streams.insert(handle);
+    *stream = handle;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int) {
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = *greatest = 0;  // "stream priorities are not supported", in CUDA's terms
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+    runtime();
+    const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
+    if (!stream || handle == nullptr)
+        return cudaErrorInvalidResourceHandle;
+    stream->wait(stream->last_ticket());
+    std::lock_guard lock(runtime().mutex);
+    runtime().streams.erase(handle);
+    delete handle;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+    if (const cudaError_t status = enter_call("cudaStreamSynchronize"))
+        return status;
+    const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamSynchronize");
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    stream->wait(stream->last_ticket());
+    host_has_synchronised();
+    return device_status();
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+    if (const cudaError_t status = enter_call("cudaStreamQuery"))
+        return status;
+    const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamQuery");
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    if (!stream->is_done(stream->last_ticket())) {
+        stream->check_time_limit();
+        return cudaErrorNotReady;
+    }
+    host_has_synchronised();
+    return device_status();
+}
+
+namespace {
+
+struct RecordEvent final : Command {
+    RecordEvent(std::shared_ptr<Event> event, unsigned long number)
+        : event(std::move(event)), number(number) {}
+    void run(Stream&) override { event->finish_recording(number); }
+    bool runs_on_lost_device() const override { return true; }
+    std::shared_ptr<Event> event;
+    unsigned long number;
+};
+
+struct WaitForEvent final : Command {
+    WaitForEvent(std::shared_ptr<Event> event, unsigned long number)
+        : event(std::move(event)), number(number) {}
+    void run(Stream&) override { event->wait(number); }
+    std::shared_ptr<Event> event;
+    unsigned long number;
+};
+
+struct CallHost final : Command {
+    CallHost(cudaHostFn_t function, void* user_data) : function(function), user_data(user_data) {}
+    void run(Stream&) override { run_host_function(function, user_data); }
+    cudaHostFn_t function;
+    void* user_data;
+};
+
+}  // namespace
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_handle,
+                                unsigned int) {
+    if (const cudaError_t status = enter_call("cudaStreamWaitEvent"))
+        return status;
+    const auto stream = find_stream(stream_handle, "cudaStreamWaitEvent");
+    const auto event = find_event(event_handle, "cudaStreamWaitEvent");
+    if (!stream || !event)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    const unsigned long number = event->last_recording();
+    if (!event->is_done(number))
+        stream->enqueue([&](void* memory) { return new (memory) WaitForEvent(event, number); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* user_data) {
+    if (const cudaError_t status = enter_call("cudaLaunchHostFunc"))
+        return status;
+    const auto stream = find_stream(handle, "cudaLaunchHostFunc");
+    if (!stream)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    stream->enqueue([&](void* memory) { return new (memory) CallHost(function, user_data); });
+    return cudaSuccess;
+}
+
+// ---- Events
+// -----------------------------------------------------------------------------------------------------
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
+    if (const cudaError_t status = enter_call("cudaEventCreate"))
+        return status;
+    auto* handle = new CUevent_st{std::make_shared<Event>(), (flags & cudaEventDisableTiming) == 0};
+    std::lock_guard lock(runtime().mutex);
+    runtime().events.insert(handle);
+    *event = handle;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+    if (!find_event(handle, "cudaEventDestroy"))
+        return cudaErrorInvalidResourceHandle;
+    std::lock_guard lock(runtime().mutex);
+    runtime().events.erase(handle);
+    delete handle;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle) {
+    if (const cudaError_t status = enter_call("cudaEventRecord"))
+        return status;
+    const auto stream = find_stream(stream_handle, "cudaEventRecord");
+    const auto event = find_event(event_handle, "cudaEventRecord");
+    if (!stream || !event)
+        return cudaErrorInvalidResourceHandle;
+    order_with_default_stream(*stream);
+    const unsigned long number = event->begin_recording();
+    stream->enqueue([&](void* memory) { return new (memory) RecordEvent(event, number); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+    if (const cudaError_t status = enter_call("cudaEventSynchronize"))
+        return status;
+    const auto event = find_event(handle, "cudaEventSynchronize");
+    if (!event)
+        return cudaErrorInvalidResourceHandle;
+    event->wait(event->last_recording());
+    host_has_synchronised();
+    return device_status();
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+    if (const cudaError_t status = enter_call("cudaEventQuery"))
+        return status;
+    const auto event = find_event(handle, "cudaEventQuery");
+    if (!event)
+        return cudaErrorInvalidResourceHandle;
+    if (!event->is_done(event->last_recording())) {
+        check_time_limits();
+        return cudaErrorNotReady;
+    }
+    host_has_synchronised();
+    return device_status();
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    if (const cudaError_t status = enter_call("cudaEventElapsedTime"))
+        return status;
+    const auto first = find_event(start, "cudaEventElapsedTime");
+    const auto last = find_event(end, "cudaEventElapsedTime");
+    if (!first || !last)
+        return cudaErrorInvalidResourceHandle;
+    if (!start->has_time || !end->has_time || first->last_recording() == 0 ||
+        last->last_recording() == 0)
+        return call_failed(cudaErrorInvalidResourceHandle,
+                           "cudaEventElapsedTime needs two events that were recorded, and created "
+                           "without cudaEventDisableTiming");
+    if (!first->is_done(first->last_recording()) || !last->is_done(last->last_recording()))
+        return cudaErrorNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(last->time() - first->time()).count();
+    return cudaSuccess;
+}

@@ -1,0 +1,97 @@
+#include "cuda_on_cpu/settings.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <sstream>
+#include <stdexcept>
+
+namespace cuda_on_cpu {
+namespace {
+
+double number(const std::string& word, const std::string& text, double lowest, double highest) {
+    std::size_t used = 0;
+    double value = 0;
+    try {
+        value = std::stod(text, &used);
+    } catch (const std::exception&) {
+        used = 0;
+    }
+    if (used == 0 || used != text.size() || !(value >= lowest && value <= highest))
+        throw std::invalid_argument("CUDA_ON_CPU: '" + word + "' needs a number from " +
+                                    std::to_string(static_cast<long long>(lowest)) + " to " +
+                                    std::to_string(static_cast<long long>(highest)) + ".");
+    return value;
+}
+
+Settings from_environment() {
+    const char* text = std::getenv("CUDA_ON_CPU");
+    if (text == nullptr)
+        return {};
+    try {
+        return parse_settings(text);
+    } catch (const std::invalid_argument& error) {
+        std::fprintf(stderr, "error: %s\n", error.what());
+        std::exit(2);
+    }
+}
+
+struct Current {
+    std::mutex mutex;
+    Settings settings = from_environment();
+};
+
+Current& current() {
+    static auto* instance = new Current;  // used until the very end of the process: never destroyed
+    return *instance;
+}
+
+}  // namespace
+
+Settings parse_settings(const std::string& text) {
+    Settings result;
+    std::istringstream words(text);
+    std::string word;
+    while (std::getline(words, word, ',')) {
+        const std::size_t equals = word.find('=');
+        const std::string name = word.substr(0, equals);
+        const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        if (word == "strict") {
+            result.strict = true;
+        } else if (word == "order=forward") {
+            result.order = Order::forward;
+        } else if (word == "order=reversed") {
+            result.order = Order::reversed;
+        } else if (name == "order" && value.starts_with("random:")) {
+            result.order = Order::random;
+            result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
+        } else if (name == "timeout") {
+            result.kernel_timeout_s = number(word, value, 0, 1e6);
+        } else if (name == "devices") {
+            result.devices = static_cast<int>(number(word, value, 1, 64));
+        } else if (!word.empty()) {
+            throw std::invalid_argument(
+                "CUDA_ON_CPU: '" + word +
+                "' is not a setting; use a comma-separated list of strict, order=forward, "
+                "order=reversed, order=random:SEED, timeout=SECONDS and devices=N.");
+        }
+    }
+    return result;
+}
+
+Settings settings() {
+    Current& now = current();
+    std::lock_guard lock(now.mutex);
+    return now.settings;
+}
+
+void set_settings(const Settings& changed) {
+    Current& now = current();
+    std::lock_guard lock(now.mutex);
+    const int devices = now.settings.devices;
+    now.settings = changed;
+    now.settings.devices = devices;
+}
+
+}  // namespace cuda_on_cpu

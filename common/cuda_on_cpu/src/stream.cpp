@@ -1,0 +1,270 @@
+#include "stream.hpp"
+
+#include <immintrin.h>
+
+#include <vector>
+
+#include "errors.hpp"
+#include "faults.hpp"
+#include "memory.hpp"
+#include "protection.hpp"
+#include "runtime.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Waking a sleeping thread costs microseconds, so whoever waits looks again for about as long
+// first; longer would take the core from the very thread that is awaited.
+constexpr int kSpins = 400;
+
+template <class Ready>
+bool spin_until(Ready ready) {
+    for (int i = 0; i < kSpins; i++) {
+        if (ready())
+            return true;
+        _mm_pause();
+    }
+    return ready();
+}
+
+// OS threads for the blocks of cooperative kernels, which must all run at the same time.
+class BlockThreads {
+  public:
+    // Runs blocks 0 .. blocks - 1 at the same time, block 0 on the calling thread by its executor.
+    void run(KernelRun& run, std::uint64_t blocks, BlockExecutor& executor);
+
+  private:
+    struct Member {
+        std::mutex mutex;
+        std::condition_variable changed;
+        KernelRun* run = nullptr;
+        std::uint64_t block = 0;
+        bool busy = false;
+        std::thread thread;
+    };
+    static void work(Member& member);
+    Member* borrow();
+
+    std::mutex mutex_;
+    std::vector<Member*> idle_;
+};
+
+BlockThreads& block_threads() {
+    static auto* instance = new BlockThreads;  // its threads end with the process
+    return *instance;
+}
+
+void BlockThreads::work(Member& member) {
+    SignalStack signal_stack;
+    BlockExecutor executor;
+    std::unique_lock lock(member.mutex);
+    for (;;) {
+        member.changed.wait(lock, [&] { return member.busy; });
+        lock.unlock();
+        {
+            DeviceAccess access;
+            executor.run(*member.run, member.block, member.block + 1);
+        }
+        lock.lock();
+        member.busy = false;
+        member.changed.notify_all();
+    }
+}
+
+BlockThreads::Member* BlockThreads::borrow() {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+        Member* member = idle_.back();
+        idle_.pop_back();
+        return member;
+    }
+    auto* member = new Member;
+    member->thread = std::thread([member] { work(*member); });
+    member->thread.detach();
+    return member;
+}
+
+void BlockThreads::run(KernelRun& run, std::uint64_t blocks, BlockExecutor& executor) {
+    std::vector<Member*> members;
+    for (std::uint64_t block = 1; block < blocks; block++) {
+        Member* member = borrow();
+        std::lock_guard lock(member->mutex);
+        member->run = &run;
+        member->block = block;
+        member->busy = true;
+        member->changed.notify_all();
+        members.push_back(member);
+    }
+    executor.run(run, 0, 1);
+    for (Member* member : members) {
+        std::unique_lock lock(member->mutex);
+        member->changed.wait(lock, [&] { return !member->busy; });
+    }
+    std::lock_guard lock(mutex_);
+    idle_.insert(idle_.end(), members.begin(), members.end());
+}
+
+}  // namespace
+
+// ---- Stream
+// -----------------------------------------------------------------------------------------------
+
+Stream::Stream(int device, bool blocking)
+    : device(device), blocking(blocking), slots_(new Slot[kSlots]), worker_([this] { work(); }) {}
+
+Stream::~Stream() {
+    {
+        std::lock_guard lock(mutex_);
+        ending_ = true;
+        work_.notify_one();
+    }
+    worker_.join();
+}
+
+void Stream::work() {
+    SignalStack signal_stack;
+    BlockExecutor executor;
+    executor_ = &executor;
+    for (Ticket done = 0; wait_for_work(done); done++) {
+        Command* command = slots_[(done + 1) % kSlots].command;
+        if (!device_is_lost() || command->runs_on_lost_device())
+            command->run(*this);
+        command->~Command();
+        done_.store(done + 1);
+        if (waiters_.load() > 0) {
+            std::lock_guard lock(mutex_);
+            progress_.notify_all();
+        }
+    }
+}
+
+// False when the stream ends.
+bool Stream::wait_for_work(Ticket done) {
+    if (spin_until([&] { return enqueued_.load() > done; }))
+        return true;
+    std::unique_lock lock(mutex_);
+    worker_sleeps_ = true;
+    work_.wait(lock, [&] { return enqueued_.load() > done || ending_; });
+    worker_sleeps_ = false;
+    return enqueued_.load() > done;
+}
+
+void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
+    while (enqueued_.load() - done_.load() >= kSlots - 1) {
+        waiters_++;
+        progress_.wait_for(lock, 50ms);
+        waiters_--;
+        lock.unlock();
+        check_time_limits();
+        lock.lock();
+    }
+}
+
+void Stream::wait(Ticket ticket) {
+    if (spin_until([&] { return is_done(ticket); }))
+        return;
+    std::unique_lock lock(mutex_);
+    waiters_++;
+    while (!is_done(ticket)) {
+        if (progress_.wait_for(lock, 50ms) == std::cv_status::timeout) {
+            lock.unlock();
+            check_time_limits();
+            lock.lock();
+        }
+    }
+    waiters_--;
+}
+
+void Stream::run_kernel(const PreparedKernel& kernel) {
+    KernelRun run(kernel, settings());
+    {
+        std::lock_guard lock(run_mutex_);
+        run_ = &run;
+    }
+    const dim3& grid = kernel.shape.grid;
+    const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+    DeviceAccess access;
+    if (kernel.shape.cooperative && blocks > 1)
+        block_threads().run(run, blocks, *executor_);
+    else
+        executor_->run(run, 0, blocks);
+    {
+        std::lock_guard lock(run_mutex_);
+        run_ = nullptr;
+    }
+    if (run.settings.strict && !device_is_lost()) {
+        const std::string damage = find_damaged_red_zone();
+        if (!damage.empty())
+            device_failed(cudaErrorIllegalAddress, run.name() + ": " + damage);
+    }
+}
+
+void Stream::check_time_limit() {
+    std::lock_guard lock(run_mutex_);
+    if (run_ == nullptr)
+        return;
+    const double limit = run_->settings.kernel_timeout_s;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - run_->started;
+    if (limit > 0 && elapsed.count() > limit && !device_is_lost())
+        device_failed(
+            cudaErrorLaunchTimeout,
+            run_->name() + ": still running after " +
+                std::to_string(static_cast<int>(elapsed.count())) +
+                " s, so it was ended. A loop that waits for another thread, block or rank "
+                "must call __nanosleep and have a limit of its own");
+    if (device_is_lost())
+        run_->interrupt();
+}
+
+std::string Stream::running_cooperative_kernel() {
+    std::lock_guard lock(run_mutex_);
+    return run_ != nullptr && run_->kernel.shape.cooperative ? run_->name() : "";
+}
+
+// ---- Event
+// ------------------------------------------------------------------------------------------------
+
+unsigned long Event::begin_recording() {
+    std::lock_guard lock(mutex_);
+    return ++begun_;
+}
+
+void Event::finish_recording(unsigned long number) {
+    std::lock_guard lock(mutex_);
+    if (number < done_)
+        return;
+    time_ = std::chrono::steady_clock::now();
+    done_ = number;
+    finished_.notify_all();
+}
+
+unsigned long Event::last_recording() {
+    std::lock_guard lock(mutex_);
+    return begun_;
+}
+
+bool Event::is_done(unsigned long number) {
+    return done_.load() >= number;
+}
+
+void Event::wait(unsigned long number) {
+    if (spin_until([&] { return is_done(number); }))
+        return;
+    std::unique_lock lock(mutex_);
+    while (!is_done(number)) {
+        if (finished_.wait_for(lock, 50ms) == std::cv_status::timeout) {
+            lock.unlock();
+            check_time_limits();
+            lock.lock();
+        }
+    }
+}
+
+Event::Time Event::time() {
+    std::lock_guard lock(mutex_);
+    return time_;
+}
+
+}  // namespace cuda_on_cpu

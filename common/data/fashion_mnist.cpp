@@ -1,0 +1,101 @@
+#include "common/data/fashion_mnist.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "common/data/file.hpp"
+#include "common/data/idx.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t side = 28;
+constexpr std::size_t picture = side * side;
+
+struct Part {
+    const char* file;
+    std::size_t official_bytes;       // elements behind the IDX header
+    std::uint32_t official_checksum;  // of these elements
+};
+constexpr Part train_images{"train-images-idx3-ubyte", 60000 * picture, 0xae65dccd};
+constexpr Part train_labels{"train-labels-idx1-ubyte", 60000, 0x2ed6e46a};
+constexpr Part test_images{"t10k-images-idx3-ubyte", 10000 * picture, 0x12728439};
+constexpr Part test_labels{"t10k-labels-idx1-ubyte", 10000, 0x242bc73f};
+
+std::filesystem::path find(const std::filesystem::path& folder, const Part& part) {
+    const std::filesystem::path plain = folder / part.file;
+    const std::filesystem::path gzipped = folder / (std::string(part.file) + ".gz");
+    std::error_code unreadable;  // such a folder counts as one without the file
+    if (std::filesystem::exists(plain, unreadable))
+        return plain;
+    if (std::filesystem::exists(gzipped, unreadable))
+        return gzipped;
+    throw DataError(
+        "Fashion-MNIST was not found: '" + folder.string() + "' has neither " + part.file +
+        " nor " + part.file +
+        ".gz: install the Debian package dataset-fashion-mnist, or give --data DIR with "
+        "the four files " +
+        train_images.file + ", " + train_labels.file + ", " + test_images.file + " and " +
+        test_labels.file + ", each gzipped (.gz) or not.");
+}
+
+std::string in_hex(std::uint32_t number) {
+    char digits[9];
+    std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number));
+    return digits;
+}
+
+void check_official(const Idx& idx, const Part& part, const std::filesystem::path& path) {
+    if (idx.bytes.size() != part.official_bytes)
+        return;
+    const std::uint32_t found = checksum(idx.bytes);
+    if (found != part.official_checksum)
+        refuse(path.string(), "has the length of Fashion-MNIST's file, but the checksum " +
+                                  in_hex(found) + " instead of " + in_hex(part.official_checksum) +
+                                  ": it is damaged or another data set, fetch it again.");
+}
+
+LabelledImages load_half(const std::filesystem::path& folder, const Part& images_part,
+                         const Part& labels_part) {
+    const std::filesystem::path images_path = find(folder, images_part);
+    const std::filesystem::path labels_path = find(folder, labels_part);
+    Idx images = read_idx(images_path);
+    Idx labels = read_idx(labels_path);
+
+    if (images.dims.size() != 3 || images.dims[0] == 0 || images.dims[1] != side ||
+        images.dims[2] != side)
+        refuse(images_path.string(),
+               "does not hold pictures of 28 x 28 pixels: give the folder of the four "
+               "Fashion-MNIST files.");
+    if (labels.dims.size() != 1)
+        refuse(labels_path.string(),
+               "has " + std::to_string(labels.dims.size()) +
+                   " dimensions, but labels have one: give the folder of the four "
+                   "Fashion-MNIST files.");
+    if (labels.dims[0] != images.dims[0])
+        refuse(labels_path.string(), "has " + std::to_string(labels.dims[0]) + " labels for the " +
+                                         std::to_string(images.dims[0]) + " pictures of '" +
+                                         images_path.string() + "': fetch both files again.");
+    const auto wrong = std::find_if(labels.bytes.begin(), labels.bytes.end(), [](auto label) {
+        return label >= fashion_mnist_classes.size();
+    });
+    if (wrong != labels.bytes.end())
+        refuse(labels_path.string(),
+               "gives picture " + std::to_string(wrong - labels.bytes.begin()) + " the label " +
+                   std::to_string(*wrong) +
+                   ", but labels go from 0 to 9: the file is damaged, fetch it again.");
+    check_official(images, images_part, images_path);
+    check_official(labels, labels_part, labels_path);
+    return {1, side, side, std::move(images.bytes), std::move(labels.bytes)};
+}
+
+}  // namespace
+
+FashionMnist load_fashion_mnist(const std::filesystem::path& folder) {
+    return {load_half(folder, train_images, train_labels),
+            load_half(folder, test_images, test_labels)};
+}
+
+}  // namespace ddp

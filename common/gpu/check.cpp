@@ -1,0 +1,36 @@
+#include "common/gpu/check.hpp"
+
+namespace ddp {
+namespace {
+
+std::string sentence(const std::string& call, Where where, const std::string& reason) {
+    return call + " at " + where.file_name() + ":" + std::to_string(where.line()) +
+           " failed: " + reason;
+}
+
+}  // namespace
+
+GpuError::GpuError(const std::string& call, Where where, const std::string& reason)
+    : std::runtime_error(sentence(call, where, reason)) {}
+
+void check(cudaError_t error, const char* call, Where where) {
+    if (error == cudaSuccess)
+        return;
+#if defined(DDP_CUDA)
+    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
+        throw GpuError(call, where,
+                       std::string("this program was built for a GPU, and none answers (") +
+                           cudaGetErrorString(error) +
+                           "); build it for this machine's CPU with the preset cpu, or run ./book "
+                           "with --cpu");
+#endif
+    throw GpuError(call, where,
+                   std::string(cudaGetErrorName(error)) + ", " + cudaGetErrorString(error));
+}
+
+void check(cublasStatus_t status, const char* call, Where where) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw GpuError(call, where, cublasGetStatusString(status));
+}
+
+}  // namespace ddp

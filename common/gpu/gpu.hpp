@@ -1,0 +1,17 @@
+#pragma once
+// The one include for kernels and for host code that launches them. Everything here is a thin layer
+// over the CUDA runtime API: owners that free what they hold, a launch that checks, and errors that
+// throw.
+#include <cuda_runtime.h>
+
+#include <cuda/atomic>
+
+#include "common/gpu/buffer.hpp"
+#include "common/gpu/check.hpp"
+#include "common/gpu/grid.hpp"
+#include "common/gpu/launch.hpp"
+#include "common/gpu/stream.hpp"
+
+#if defined(__CUDACC__) || !defined(DDP_CUDA)
+static_assert(__cplusplus >= 202002L, "the book is C++20, in host code and in kernels");
+#endif

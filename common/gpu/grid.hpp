@@ -1,0 +1,77 @@
+#pragma once
+// How the threads of a grid share n elements, and where a block keeps memory whose size the launch
+// decides.
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace ddp {
+
+#if defined(__CUDACC__) || !defined(DDP_CUDA)
+
+// The indices of one thread's elements: `for (std::size_t i : grid_range(n)) y[i] += a * x[i];`
+// On a GPU the threads stride through the elements together, so that neighbours read neighbouring
+// addresses. On a CPU each thread takes one contiguous piece, which its caches and its vector units
+// prefer.
+class GridRange {
+  public:
+    class Iterator {
+      public:
+        __device__ Iterator(std::size_t index, std::size_t step) : index_(index), step_(step) {}
+        __device__ std::size_t operator*() const { return index_; }
+        __device__ Iterator& operator++() {
+#if defined(__CUDACC__)
+            index_ += step_;
+#else
+            index_++;
+#endif
+            return *this;
+        }
+        __device__ bool operator!=(const Iterator& end) const {
+            return index_ < end.index_;
+        }
+
+      private:
+        std::size_t index_;
+        [[maybe_unused]] std::size_t step_;
+    };
+
+    __device__ GridRange(std::size_t first, std::size_t last, std::size_t step)
+        : first_(first), last_(last), step_(step) {}
+    __device__ Iterator begin() const {
+        return {first_, step_};
+    }
+    __device__ Iterator end() const {
+        return {last_, step_};
+    }
+
+  private:
+    std::size_t first_, last_, step_;
+};
+
+// This thread's share of 0 .. n-1, over all threads of a one-dimensional grid.
+__device__ inline GridRange grid_range(std::size_t n) {
+    const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+#if defined(__CUDACC__)
+    return {thread, n, threads};
+#else
+    return {n * thread / threads, n * (thread + 1) / threads, 1};
+#endif
+}
+
+// The block's dynamic shared memory (the launch's shared_bytes), as elements of T, aligned to 16
+// bytes.
+template <class T>
+__device__ T* dynamic_shared() {
+#if defined(__CUDACC__)
+    extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];
+    return reinterpret_cast<T*>(dynamic_shared_bytes);
+#else
+    return static_cast<T*>(cuda_on_cpu::dynamic_shared_memory());
+#endif
+}
+
+#endif
+
+}  // namespace ddp

@@ -1,0 +1,81 @@
+#pragma once
+// Launching a kernel, and checking that it was launched.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+
+#include "common/gpu/check.hpp"
+
+namespace ddp {
+
+// How many blocks of how many threads, and how much dynamic shared memory each block gets.
+struct LaunchShape {
+    LaunchShape(dim3 grid, dim3 block, std::size_t shared_bytes = 0, Where where = Where::current())
+        : grid(grid), block(block), shared_bytes(shared_bytes), where(where) {}
+
+    dim3 grid;
+    dim3 block;
+    std::size_t shared_bytes;
+    Where where;  // the launch, for messages
+};
+
+// A shape for kernels that walk over n elements by grid_range: enough threads to fill a GPU, and
+// one thread, which the compiler has vectorised, on a CPU.
+inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
+#if defined(DDP_CUDA)
+    constexpr std::size_t block = 256;
+    constexpr std::size_t most_blocks = 2048;  // each thread then takes several elements
+    const std::size_t blocks = std::clamp<std::size_t>((n + block - 1) / block, 1, most_blocks);
+    return {dim3(static_cast<unsigned int>(blocks)), dim3(block), 0, where};
+#else
+    (void)n;
+    return {dim3(1), dim3(1), 0, where};
+#endif
+}
+
+#if defined(__CUDACC__) || !defined(DDP_CUDA)
+
+// Runs `kernel` on `stream` with `arguments`, which are converted to the kernel's parameter types
+// and copied. Returns at once. Throws GpuError if the launch is refused; what goes wrong inside the
+// kernel shows when the stream is synchronised.
+template <class... Parameters, class... Arguments>
+void launch(cudaStream_t stream, const LaunchShape& shape, void (*kernel)(Parameters...),
+            Arguments&&... arguments) {
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                  "a launch needs one argument for each parameter of its kernel");
+#if defined(DDP_CUDA)
+    kernel<<<shape.grid, shape.block, shape.shared_bytes, stream>>>(
+        static_cast<Parameters>(arguments)...);
+    check(cudaGetLastError(), "kernel launch", shape.where);
+#else
+    check(cuda_on_cpu::launch(stream, {shape.grid, shape.block, shape.shared_bytes, false}, kernel,
+                              std::tuple<Parameters...>(static_cast<Parameters>(arguments)...),
+                              shape.where),
+          "kernel launch", shape.where);
+#endif
+}
+
+// The same for a kernel whose blocks wait for one another, or for another rank's: all blocks run at
+// the same time, or the launch throws.
+template <class... Parameters, class... Arguments>
+void launch_cooperative(cudaStream_t stream, const LaunchShape& shape,
+                        void (*kernel)(Parameters...), Arguments&&... arguments) {
+    static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                  "a launch needs one argument for each parameter of its kernel");
+    std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
+    std::apply(
+        [&](auto&... value) {
+            void* pointers[] = {const_cast<void*>(static_cast<const void*>(&value))..., nullptr};
+            check(
+                cudaLaunchCooperativeKernel(kernel, shape.grid, shape.block, pointers,
+                                            shape.shared_bytes, stream DDP_CALLED_AT(shape.where)),
+                "cooperative kernel launch", shape.where);
+        },
+        values);
+}
+
+#endif
+
+}  // namespace ddp

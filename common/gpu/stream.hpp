@@ -1,0 +1,77 @@
+#pragma once
+// Streams and events with owners.
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "common/gpu/check.hpp"
+
+namespace ddp {
+
+class Event;
+
+// A stream of the current device that never waits for the default stream (cudaStreamNonBlocking):
+// ranks that share a GPU must not wait for each other behind the scenes.
+class Stream {
+  public:
+    Stream() { DDP_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+    Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+    Stream& operator=(Stream&& other) noexcept {
+        std::swap(stream_, other.stream_);
+        return *this;
+    }
+    ~Stream() {
+        if (stream_ != nullptr)
+            cudaStreamDestroy(stream_);
+    }
+
+    operator cudaStream_t() const { return stream_; }
+    // Until everything that was enqueued is done. Throws if a kernel of the device failed.
+    void synchronize(Where where = Where::current()) {
+        check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", where);
+    }
+    // What is enqueued from now on waits for `event`'s last recording; the host does not.
+    inline void wait(const Event& event, Where where = Where::current());
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+// A mark in a stream, with its time.
+class Event {
+  public:
+    Event() { DDP_CHECK(cudaEventCreate(&event_)); }
+    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+    Event& operator=(Event&& other) noexcept {
+        std::swap(event_, other.event_);
+        return *this;
+    }
+    ~Event() {
+        if (event_ != nullptr)
+            cudaEventDestroy(event_);
+    }
+
+    operator cudaEvent_t() const { return event_; }
+    void record(const Stream& stream, Where where = Where::current()) {
+        check(cudaEventRecord(event_, stream), "cudaEventRecord", where);
+    }
+    void synchronize(Where where = Where::current()) {
+        check(cudaEventSynchronize(event_), "cudaEventSynchronize", where);
+    }
+    // From `start` to this event, both recorded and done.
+    double seconds_since(const Event& start, Where where = Where::current()) const {
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime",
+              where);
+        return milliseconds * 1e-3;
+    }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+void Stream::wait(const Event& event, Where where) {
+    check(cudaStreamWaitEvent(stream_, event, 0), "cudaStreamWaitEvent", where);
+}
+
+}  // namespace ddp

@@ -1,0 +1,473 @@
+#!/usr/bin/env python3
+"""Makes the reference files under tests/golden/data with a real PyTorch.
+
+    /usr/bin/python3 tests/golden/make_golden.py           writes the files
+    /usr/bin/python3 tests/golden/make_golden.py --check   makes them again elsewhere and compares
+
+Debian: apt-get install python3-torch (it serves /usr/bin/python3). Without PyTorch --check says so
+and exits with 77, which ctest counts as skipped.
+
+A file is text that people can diff:
+
+    golden 1 PyTorch 1.13.0            the format's number, and who made it
+    # Linear(37, 21), batch 9          comments say what the case is
+    lr = 0.1                           one number
+    weight 21 37                       a tensor's name and dimensions, then its values in C order,
+    0.0625 -1.5 ...                    the last dimension in one line; %.9g holds all of a float32
+
+PyTorch computes in float32 on one thread. No number comes from PyTorch's random generator: all data
+are a formula's (tests/support/golden.hpp has the same one), so every version starts from the same.
+
+    mix(h): h ^= h >> 16; h *= 0x85ebca6b; h ^= h >> 13; h *= 0xc2b2ae35; h ^= h >> 16
+            modulo 2^32 (the last step of MurmurHash3, by Austin Appleby, public domain)
+    hash(stream, index) = mix(mix(stream) + index) modulo 2^32
+    unit(stream, index) = (hash(stream, index) >> 8) * 2^-24, in [0, 1)
+
+The training curves store neither data nor initial weights. Sample n has
+
+    label(n)    = hash(1, n) mod 10
+    pixel(n, p) = ((unit(2, label(n) * pixels + p) - 0.5) + (unit(3, n * pixels + p) - 0.5)) / 2
+
+that is, half its class's picture and half noise; step s (from 0) trains on samples s * batch to
+(s + 1) * batch - 1. Parameter k (from 0, in the model's order) starts with element i at
+
+    float32(1 / sqrt(fan_in)) * (2 * unit(10 + k, i) - 1)
+
+(a bias has the fan_in of its weight), except BatchNorm's weight 1 and bias 0. All of this is exact
+in float32, except that the product rounds once.
+"""
+import argparse
+import math
+import os
+import pathlib
+import sys
+import tempfile
+
+# Before PyTorch loads: its set_num_threads does not reach OpenBLAS.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+try:
+    import torch
+except ModuleNotFoundError:
+    torch = None
+
+DATA = pathlib.Path(__file__).resolve().parent / "data"
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+CURVE_STEPS = 50
+OPTIMIZER_STEPS = 10
+
+
+# ---- The formula -------------------------------------------------------------------------------
+
+
+def mix(h):
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & 0xFFFFFFFF
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & 0xFFFFFFFF
+    return h ^ h >> 16
+
+
+def hash_of(stream, index):
+    return mix(mix(stream) + index & 0xFFFFFFFF)
+
+
+def unit(stream, index):
+    return (hash_of(stream, index) >> 8) * 2.0**-24
+
+
+def label(sample):
+    return hash_of(1, sample) % 10
+
+
+def pixel(sample, p, pixels):
+    picture = unit(2, label(sample) * pixels + p) - 0.5
+    noise = unit(3, sample * pixels + p) - 0.5
+    return (picture + noise) / 2
+
+
+def uniform(stream, *shape, low=-1.0, high=1.0):
+    values = [low + (high - low) * unit(stream, i) for i in range(math.prod(shape))]
+    return torch.tensor(values, dtype=torch.float32).reshape(shape)
+
+
+# ---- Files -------------------------------------------------------------------------------------
+
+
+def write(path, description, tensors):
+    """tensors: name -> number, nested list or tensor (of no dimension: a number)."""
+    lines = [f"golden 1 PyTorch {torch.__version__}"]
+    lines += ["# " + line for line in description.splitlines()]
+    for name, values in tensors.items():
+        tensor = torch.as_tensor(values, dtype=torch.float64).detach()
+        if tensor.dim() == 0:
+            lines.append(f"{name} = {tensor.item():.9g}")
+            continue
+        lines.append(" ".join([name, *map(str, tensor.shape)]))
+        rows = tensor.reshape(-1, tensor.shape[-1]).tolist()
+        lines += [" ".join("%.9g" % value for value in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def read(path):
+    """The numbers and tensors of a file: name -> (dimensions, values)."""
+    tensors = {}
+    for line in path.read_text().splitlines()[1:]:
+        words = line.split()
+        if words[1:2] == ["="]:
+            tensors[words[0]] = ([], [float(words[2])])
+        elif words[0][0].isalpha():
+            values = []
+            tensors[words[0]] = (words[1:], values)
+        elif words[0] != "#":
+            values += map(float, words)
+    return tensors
+
+
+# ---- Layers ------------------------------------------------------------------------------------
+
+
+def set_parameters(layer):
+    """Weights around 1 for BatchNorm, within +-0.5 otherwise."""
+    for stream, (_, parameter) in enumerate(layer.named_parameters(), start=50):
+        centre = 1.0 if isinstance(layer, torch.nn.BatchNorm2d) else 0.0
+        parameter.data = uniform(stream, *parameter.shape, low=centre - 0.5, high=centre + 0.5)
+
+
+def forward_backward(layer, input, stream=90):
+    """Runs the layer once each way; returns the tensors by the names used in the files."""
+    layer.zero_grad()
+    input = input.clone().requires_grad_()
+    output = layer(input)
+    output_gradient = uniform(stream, *output.shape)
+    output.backward(output_gradient)
+    tensors = {"input": input, "output": output, "output_gradient": output_gradient,
+               "input_gradient": input.grad}
+    for name, parameter in layer.named_parameters():
+        tensors[name + "_gradient"] = parameter.grad.clone()
+    return tensors
+
+
+def layer_case(path, layer, input, description, **settings):
+    set_parameters(layer)
+    tensors = dict(settings)
+    tensors.update(layer.named_parameters())
+    tensors.update(forward_backward(layer, input))
+    write(path, description, tensors)
+
+
+def simple_layers(folder):
+    for name, bias in ("linear", True), ("linear_no_bias", False):
+        layer_case(folder / f"{name}.txt", torch.nn.Linear(37, 21, bias=bias), uniform(1, 9, 37),
+                   f"Linear(37, 21, bias={bias}), batch 9; weight is out x in")
+    input = uniform(1, 5, 13)
+    input[:, ::4] = 0.0  # the derivative at exactly 0 is 0
+    layer_case(folder / "relu.txt", torch.nn.ReLU(), input,
+               "ReLU; every fourth column is exactly 0")
+    layer_case(folder / "flatten.txt", torch.nn.Flatten(), uniform(1, 2, 3, 4, 5),
+               "Flatten: everything behind the batch becomes one dimension")
+
+
+def convolutions(folder):
+    for kernel in (3, 5):
+        for stride in (1, 2):
+            for padding in (0, 2):
+                layer_case(
+                    folder / f"conv2d_k{kernel}_s{stride}_p{padding}.txt",
+                    torch.nn.Conv2d(3, 4, kernel, stride, padding), uniform(1, 2, 3, 9, 12),
+                    f"Conv2d(3, 4), kernel {kernel}, stride {stride}, padding {padding}, batch 2",
+                    kernel=kernel, stride=stride, padding=padding)
+
+
+def poolings(folder):
+    # Few different values: most windows hold a tie, and the first of the equals takes the gradient.
+    input = torch.floor(2 * uniform(1, 2, 3, 8, 11))
+    for kernel in (2, 3):
+        layer_case(folder / f"max_pool2d_k{kernel}_s2.txt", torch.nn.MaxPool2d(kernel, 2), input,
+                   f"MaxPool2d, kernel {kernel}, stride 2, batch 2; of equal values the first wins",
+                   kernel=kernel, stride=2)
+
+
+def batch_norms(folder):
+    centre = torch.tensor([-2.0, 0.25, 5.0]).reshape(1, 3, 1, 1)
+    inputs = [uniform(1, 4, 3, 5, 7) + centre, 2 * uniform(2, 4, 3, 5, 7) - centre]
+
+    layer = torch.nn.BatchNorm2d(3)
+    set_parameters(layer)
+    tensors = {"eps": layer.eps, "momentum": layer.momentum}
+    tensors.update(layer.named_parameters())
+    for step, input in enumerate(inputs, start=1):
+        for name, tensor in forward_backward(layer, input, stream=90 + step).items():
+            tensors[f"step{step}.{name}"] = tensor
+        tensors[f"step{step}.running_mean"] = layer.running_mean.clone()
+        tensors[f"step{step}.running_var"] = layer.running_var.clone()
+    write(folder / "batch_norm2d_train.txt",
+          "BatchNorm2d(3) in training, batch 4, two steps with the same weight and bias.\n"
+          "The batch is normalised by its biased variance, running_var takes the unbiased one.",
+          tensors)
+
+    layer = torch.nn.BatchNorm2d(3).eval()
+    layer.running_mean = uniform(3, 3, low=-1.0, high=1.0)
+    layer.running_var = uniform(4, 3, low=0.5, high=2.0)
+    layer_case(folder / "batch_norm2d_eval.txt", layer, inputs[0],
+               "BatchNorm2d(3) in evaluation, batch 4: the running statistics are constants",
+               eps=layer.eps, running_mean=layer.running_mean, running_var=layer.running_var)
+
+
+# ---- Losses ------------------------------------------------------------------------------------
+
+
+def loss_case(path, loss_function, input, target, description):
+    input.requires_grad_()
+    loss = loss_function(input, target)
+    loss.backward()
+    write(path, description,
+          {"input": input, "target": target, "loss": loss, "input_gradient": input.grad})
+
+
+def losses(folder):
+    cross_entropy = torch.nn.CrossEntropyLoss()
+    target = torch.tensor([3, 0, 9, 9, 5, 1, 7])
+    loss_case(folder / "cross_entropy.txt", cross_entropy, 3 * uniform(1, 7, 10), target,
+              "CrossEntropyLoss, mean over a batch of 7; input holds logits, target classes")
+    large = 1e4 * uniform(2, 7, 10)
+    large[4] = 1e4  # ten equal logits: the loss of this row is log(10)
+    large[5] = -1e4
+    loss_case(folder / "cross_entropy_large.txt", cross_entropy, large, target,
+              "CrossEntropyLoss with logits of +-1e4: exp of such a number overflows a float")
+    loss_case(folder / "mse.txt", torch.nn.MSELoss(), uniform(1, 5, 3), uniform(2, 5, 3),
+              "MSELoss, mean over all 15 values")
+
+
+# ---- Optimizers --------------------------------------------------------------------------------
+
+
+def optimizer_case(path, make, description, **settings):
+    """Two parameters, ten steps with given gradients: every step's values are recorded."""
+    shapes = [(7,), (2, 3)]
+    parameters = [torch.nn.Parameter(uniform(k, *shape)) for k, shape in enumerate(shapes, start=1)]
+    gradients = [uniform(k, OPTIMIZER_STEPS, *shape) for k, shape in enumerate(shapes, start=11)]
+    gradients[0][:, 2] = 0.0  # never a gradient
+    gradients[0][:, 3] *= 1e-8  # as small as Adam's eps
+    gradients[1][4:] *= 100.0
+    tensors = dict(settings)
+    tensors.update({f"parameter{k}": p.detach().clone() for k, p in enumerate(parameters)})
+    tensors.update({f"gradients{k}": gradient for k, gradient in enumerate(gradients)})
+    optimizer = make(parameters)
+    after = [[] for _ in shapes]
+    for step in range(OPTIMIZER_STEPS):
+        for k, parameter in enumerate(parameters):
+            parameter.grad = gradients[k][step].clone()
+        optimizer.step()
+        for k, parameter in enumerate(parameters):
+            after[k].append(parameter.detach().clone())
+    tensors.update({f"after{k}": torch.stack(steps) for k, steps in enumerate(after)})
+    write(path, description + "\ngradientsK and afterK: one row for each of ten steps", tensors)
+
+
+def optimizers(folder):
+    for name, momentum, decay in (("sgd", 0.0, 0.0), ("sgd_momentum", 0.9, 0.0),
+                                  ("sgd_momentum_decay", 0.9, 5e-4)):
+        settings = dict(lr=0.1, momentum=momentum, weight_decay=decay)
+        optimizer_case(folder / f"{name}.txt", lambda p: torch.optim.SGD(p, **settings),
+                       "SGD without dampening, not Nesterov's", **settings)
+    for name, decay in ("adam", 0.0), ("adam_decay", 5e-4):
+        settings = dict(lr=1e-3, eps=1e-8, weight_decay=decay)
+        optimizer_case(folder / f"{name}.txt",
+                       lambda p: torch.optim.Adam(p, betas=(0.9, 0.999), **settings),
+                       "Adam; weight_decay times the parameter is added to the gradient",
+                       beta1=0.9, beta2=0.999, **settings)
+
+
+def initialisers(folder):
+    """The bounds that PyTorch's own functions give for what Linear and Conv2d do by default."""
+    layers = [torch.nn.Linear(784, 32), torch.nn.Linear(7, 5), torch.nn.Conv2d(1, 8, 3),
+              torch.nn.Conv2d(8, 16, 5), torch.nn.Conv2d(3, 4, (3, 5))]
+    shapes, bounds = [], []
+    for layer in layers:
+        fan_in = torch.nn.init._calculate_correct_fan(layer.weight, "fan_in")
+        gain = torch.nn.init.calculate_gain("leaky_relu", math.sqrt(5))
+        bounds.append([math.sqrt(3) * gain / math.sqrt(fan_in), 1 / math.sqrt(fan_in)])
+        shapes.append([*layer.weight.shape, 1, 1][:4])
+        for parameter, bound in zip((layer.weight, layer.bias), bounds[-1]):
+            assert parameter.abs().max() <= bound, "PyTorch initialises otherwise"
+    write(folder / "initialisers.txt",
+          "Linear's and Conv2d's default: uniform within +-1/sqrt(fan_in),\n"
+          "which for the weight is PyTorch's kaiming_uniform with a = sqrt(5).\n"
+          "shapes: a weight's out, in, kernel height, kernel width (1 x 1 for Linear)\n"
+          "bounds: the weight's, the bias's",
+          {"shapes": shapes, "bounds": bounds})
+
+
+# ---- Training curves ---------------------------------------------------------------------------
+
+
+def named_layers(**layers):
+    model = torch.nn.Sequential()
+    for name, layer in layers.items():
+        model.add_module(name, layer)
+    return model
+
+
+def make_mlp():
+    return named_layers(linear1=torch.nn.Linear(784, 32), relu1=torch.nn.ReLU(),
+                        linear2=torch.nn.Linear(32, 16), relu2=torch.nn.ReLU(),
+                        linear3=torch.nn.Linear(16, 10))
+
+
+def make_cnn():
+    """For pictures of 15 x 13: both poolings drop a row or a column."""
+    return named_layers(conv1=torch.nn.Conv2d(1, 8, 3, padding=1), norm1=torch.nn.BatchNorm2d(8),
+                        relu1=torch.nn.ReLU(), pool1=torch.nn.MaxPool2d(2),
+                        conv2=torch.nn.Conv2d(8, 16, 3), relu2=torch.nn.ReLU(),
+                        pool2=torch.nn.MaxPool2d(2), flatten=torch.nn.Flatten(),
+                        linear=torch.nn.Linear(16 * 2 * 2, 10))
+
+
+def weight_bound(fan_in):
+    return torch.tensor(1 / math.sqrt(fan_in), dtype=torch.float32)
+
+
+def set_initial_weights(model):
+    stream = 10
+    for layer in model:
+        weight = getattr(layer, "weight", None)
+        if weight is None:
+            continue
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            stream += 2  # keeps its 1 and 0; streams count all parameters
+            continue
+        bound = weight_bound(weight[0].numel())
+        for parameter in layer.parameters():
+            parameter.data = bound * uniform(stream, *parameter.shape)
+            stream += 1
+
+
+def batch_of(step, batch, shape):
+    pixels = math.prod(shape)
+    samples = range(step * batch, (step + 1) * batch)
+    images = [[pixel(n, p, pixels) for p in range(pixels)] for n in samples]
+    return (torch.tensor(images, dtype=torch.float32).reshape(batch, *shape),
+            torch.tensor([label(n) for n in samples]))
+
+
+def sums(tensor):
+    tensor = tensor.detach().double()
+    return [tensor.sum().item(), tensor.abs().sum().item()]
+
+
+def train(make_model, batches, dtype):
+    """Returns the loss before each step, and the sums of what the file names."""
+    model = make_model()
+    set_initial_weights(model)
+    model.to(dtype)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    record = {f"initial.{name}": sums(p) for name, p in model.named_parameters()}
+    curve = []
+    for images, labels in batches:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(images.to(dtype)), labels)
+        loss.backward()
+        if not curve:
+            record.update({f"first_gradient.{name}": sums(p.grad)
+                           for name, p in model.named_parameters()})
+        optimizer.step()
+        curve.append(loss.item())
+    record.update({f"final.{name}": sums(tensor) for name, tensor in model.state_dict().items()
+                   if tensor.is_floating_point()})
+    return curve, record
+
+
+def curve_case(path, make_model, batch, shape, description):
+    batches = [batch_of(step, batch, shape) for step in range(CURVE_STEPS)]
+    curve, record = train(make_model, batches, torch.float32)
+    exact_curve, _ = train(make_model, batches, torch.float64)
+    write(path, description + "\n"
+          "Cross entropy, SGD with lr 0.05 and momentum 0.9, data and weights by the formula.\n"
+          "loss: before each step; exact_loss: the same in float64, so what differs is rounding\n"
+          "initial, first_gradient, final: the sum and the sum of absolute values",
+          {"batch": batch, "image": shape, "loss": curve, "exact_loss": exact_curve, **record})
+
+
+def curves(folder):
+    curve_case(folder / "train_mlp.txt", make_mlp, 16, (784,),
+               "Linear 784-32, ReLU, Linear 32-16, ReLU, Linear 16-10; batch 16, pictures of 784")
+    curve_case(folder / "train_cnn.txt", make_cnn, 16, (1, 15, 13),
+               "Conv2d 1-8 3x3 padding 1, BatchNorm2d, ReLU, MaxPool2d 2, Conv2d 8-16 3x3, ReLU,\n"
+               "MaxPool2d 2, Flatten, Linear 64-10; batch 16, pictures of 1 x 15 x 13")
+
+
+def formula(folder):
+    """Lets a test tell a wrong formula from wrong training."""
+    write(folder / "formula.txt",
+          "The formula's first values. unit: streams 1 to 3; pixel: samples 0 to 3 of 195 pixels",
+          {"unit": [[unit(stream, i) for i in range(8)] for stream in (1, 2, 3)],
+           "label": [label(n) for n in range(32)],
+           "pixel": [[pixel(n, p, 195) for p in range(195)] for n in range(4)],
+           "weight_fan_in_37": weight_bound(37) * uniform(10, 16)})
+
+
+# ---- Making and checking -----------------------------------------------------------------------
+
+
+def make(folder):
+    torch.set_num_threads(1)
+    torch.manual_seed(1)  # for initialisers only: elsewhere the formula replaces the layers' own
+    for cases in (formula, simple_layers, convolutions, poolings, batch_norms, losses, optimizers,
+                  initialisers, curves):
+        cases(folder)
+
+
+def differences(fresh, kept):
+    """Equal means to 1e-4 of a tensor's largest value: another processor may sum in another order.
+
+    A gradient that is 0 but for rounding (that of a bias before BatchNorm) is held to 1e-6.
+    """
+    fresh, kept = read(fresh), read(kept)
+    if list(fresh) != list(kept):
+        return ["its tensors are others"]
+    found = []
+    for name, (dimensions, values) in fresh.items():
+        if dimensions != kept[name][0]:
+            found.append(f"{name} has other dimensions")
+            continue
+        scale = max(0.01, *map(abs, values))
+        worst = max(abs(a - b) for a, b in zip(values, kept[name][1]))
+        if not worst <= 1e-4 * scale:
+            found.append(f"{name} differs by {worst:.3g} where its largest value is {scale:.3g}")
+    return found
+
+
+def check():
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        make(folder)
+        names = {path.name for path in folder.iterdir()}
+        kept = {path.name for path in DATA.iterdir()}
+        found = [f"{name}: only on one side" for name in sorted(names ^ kept)]
+        for name in sorted(names & kept):
+            found += [f"{name}: {text}" for text in differences(folder / name, DATA / name)]
+    for text in found:
+        print(text)
+    if found:
+        sys.exit("tests/golden/data is not what this script makes: run it without --check.")
+    print(f"{len(names)} files are what PyTorch {torch.__version__} makes.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes tests/golden/data with a real PyTorch.")
+    parser.add_argument("--check", action="store_true", help="make them elsewhere and compare")
+    checking = parser.parse_args().check
+    if torch is None:
+        print(f"PyTorch is missing for {sys.executable}: install it (Debian: python3-torch serves "
+              "/usr/bin/python3)" + (", or go on without this check." if checking else "."),
+              file=sys.stderr)
+        sys.exit(SKIPPED if checking else 1)
+    if checking:
+        check()
+    else:
+        DATA.mkdir(exist_ok=True)
+        make(DATA)
+
+
+if __name__ == "__main__":
+    main()

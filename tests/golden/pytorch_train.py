@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""How fast PyTorch trains on this CPU: what the book's training is measured against.
+
+    /usr/bin/python3 tests/golden/pytorch_train.py --model mlp
+    /usr/bin/python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
+
+    mlp   784-1024-1024-10 with ReLU
+    cnn   1 x 28 x 28: Conv 32 3x3 padding 1, BatchNorm, ReLU, MaxPool 2,
+          Conv 64 3x3 padding 1, BatchNorm, ReLU, MaxPool 2, Linear 3136-10
+
+Float32, cross entropy, SGD with lr 0.05 and momentum 0.9, one thread a rank, data in memory. After
+a warm-up it prints PyTorch's version, then the median of five rounds of --steps steps as CSV:
+
+    # PyTorch 1.13.0, one thread a rank
+    model,ranks,batch_per_rank,samples_per_s,step_ms
+    mlp,1,64,4192.3,15.266
+
+With --rounds another program decides when a round runs, so that two things can be measured in
+turn: after the version line each line `run STEPS` on stdin is answered by one line, the seconds
+that these steps took. The end of stdin ends the program.
+"""
+import argparse
+import datetime
+import os
+import statistics
+import sys
+import time
+
+# Before PyTorch loads: its set_num_threads does not reach OpenBLAS, which would take every core.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit(f"PyTorch is missing for {sys.executable}: install it (Debian: python3-torch serves "
+             "/usr/bin/python3).")
+import torch.distributed as dist
+from torch import nn
+
+WARM_UP_STEPS = 20
+ROUNDS = 5
+BATCHES_IN_MEMORY = 16  # a rank walks round these
+RENDEZVOUS_LIMIT = datetime.timedelta(seconds=60)
+IDLE_LIMIT = datetime.timedelta(hours=1)  # how long the ranks may wait for the next round
+
+
+def make_model(name):
+    if name == "mlp":
+        return nn.Sequential(
+            nn.Linear(784, 1024), nn.ReLU(),
+            nn.Linear(1024, 1024), nn.ReLU(),
+            nn.Linear(1024, 10))
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(3136, 10))
+
+
+class Training:
+    """One rank's model, optimizer and data."""
+
+    def __init__(self, options, rank):
+        torch.set_num_threads(1)
+        torch.manual_seed(1 + rank)
+        shape = (784,) if options.model == "mlp" else (1, 28, 28)
+        self.images = torch.rand(BATCHES_IN_MEMORY, options.batch, *shape)
+        self.labels = torch.randint(10, (BATCHES_IN_MEMORY, options.batch))
+        self.model = make_model(options.model)
+        if options.ranks > 1:
+            self.model = nn.parallel.DistributedDataParallel(self.model)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
+        self.ranks = options.ranks
+        self.step = 0
+
+    def run(self, steps):
+        """Trains; returns the seconds from when all ranks started until all were ready."""
+        self.barrier()
+        start = time.perf_counter()
+        for _ in range(steps):
+            batch = self.step % BATCHES_IN_MEMORY
+            self.optimizer.zero_grad(set_to_none=True)
+            loss = nn.functional.cross_entropy(self.model(self.images[batch]), self.labels[batch])
+            loss.backward()
+            self.optimizer.step()
+            self.step += 1
+        self.barrier()
+        return time.perf_counter() - start
+
+    def barrier(self):
+        if self.ranks > 1:
+            dist.barrier()
+
+
+def announce(steps):
+    """Rank 0 tells the others how many steps the next round has; 0 ends them."""
+    if dist.is_initialized():
+        dist.broadcast(torch.tensor(steps), src=0)
+
+
+def join(store, rank, ranks):
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are on this host
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=IDLE_LIMIT)
+
+
+def other_rank(rank, port, options):
+    store = dist.TCPStore("127.0.0.1", port, options.ranks, False, RENDEZVOUS_LIMIT)
+    join(store, rank, options.ranks)
+    training = Training(options, rank)
+    steps = torch.tensor(0)
+    while True:
+        dist.broadcast(steps, src=0)
+        if steps == 0:
+            return
+        training.run(int(steps))
+
+
+def start_other_ranks(options):
+    """This process is rank 0. Port 0: the store takes a free one itself, so no other can."""
+    store = dist.TCPStore("127.0.0.1", 0, options.ranks, True, RENDEZVOUS_LIMIT,
+                          wait_for_workers=False)
+    processes = torch.multiprocessing.get_context("spawn")
+    for rank in range(1, options.ranks):
+        processes.Process(target=other_rank, args=(rank, store.port, options), daemon=True).start()
+    join(store, 0, options.ranks)
+
+
+def serve_rounds(run):
+    for line in sys.stdin:
+        words = line.split()
+        if len(words) != 2 or words[0] != "run" or not words[1].isdecimal() or int(words[1]) == 0:
+            sys.exit(f"A line must be 'run STEPS' with at least one step, not '{line.strip()}'.")
+        print(f"{run(int(words[1])):.6f}", flush=True)
+
+
+def report(options, run):
+    seconds = statistics.median(run(options.steps) for _ in range(ROUNDS)) / options.steps
+    samples = options.ranks * options.batch
+    print("model,ranks,batch_per_rank,samples_per_s,step_ms")
+    print(f"{options.model},{options.ranks},{options.batch},"
+          f"{samples / seconds:.1f},{seconds * 1e3:.3f}")
+
+
+def positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    return int(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU.")
+    parser.add_argument("--model", choices=("mlp", "cnn"), default="mlp")
+    parser.add_argument("--batch", type=positive, default=64,
+                        help="samples a rank and step (default 64)")
+    parser.add_argument("--ranks", type=positive, default=1,
+                        help="processes of DDP on Gloo (default 1: no DDP)")
+    parser.add_argument("--steps", type=positive, default=50,
+                        help="steps of a round (default 50)")
+    parser.add_argument("--rounds", action="store_true",
+                        help="run a round for each line `run STEPS` of stdin")
+    options = parser.parse_args()
+    if options.ranks > 1:
+        start_other_ranks(options)
+    training = Training(options, rank=0)
+
+    def run(steps):
+        announce(steps)
+        return training.run(steps)
+
+    run(WARM_UP_STEPS)
+    print(f"# PyTorch {torch.__version__}, one thread a rank", flush=True)
+    if options.rounds:
+        serve_rounds(run)
+    else:
+        report(options, run)
+    announce(0)
+
+
+if __name__ == "__main__":
+    main()
