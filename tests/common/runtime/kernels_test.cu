@@ -9,9 +9,8 @@
 
 static_assert(__cplusplus >= 202002L);
 
-namespace {
-
-using namespace ddp;
+// A namespace with a name: nvcc cannot tell the unnamed one of a TEST_CASE from ours around it.
+namespace ddp::test {
 
 std::vector<int> counting(std::size_t n, int factor = 1, int offset = 0) {
     std::vector<int> values(n);
@@ -316,4 +315,4 @@ TEST_CASE("arguments of 800 bytes are copied at the launch") {
     REQUIRE(sum.to_host()[0] == 200 * 201 / 2);
 }
 
-}  // namespace
+}  // namespace ddp::test
