@@ -1,0 +1,122 @@
+// Chapter 01: how does one device learn? First two steps with every number, then the whole descent.
+#include <cmath>
+#include <iostream>
+
+#include "01_sgd/graph.hpp"
+#include "01_sgd/house_model.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/progress.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct SgdOptions {
+    int houses = 50;
+    int epochs = 400;
+    double learning_rate = 1e-3;
+};
+
+std::vector<std::string> numbers(const HouseModel& model) {
+    std::vector<std::string> cells;
+    for (const auto& parameter : model.parameters())
+        cells.push_back(format_fixed(parameter->value.to_host()[0], 4));
+    return cells;
+}
+
+// One step in its four parts: forward, backward, step, zero. The graph is drawn between them.
+void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, int i) {
+    Table table("parameters", {"", "w1", "w2", "b"});
+    const auto row = [&](const std::string& when) {
+        std::vector<std::string> cells = numbers(model);
+        cells.insert(cells.begin(), when);
+        table.row(cells);
+    };
+    row("before");
+    const auto house = static_cast<std::size_t>(i);
+    Tape tape(model.b->value.device());
+    tape.retain_gradients();
+    const Variable loss = model.loss(tape, data, i);  // forward
+    tape.backward(loss);                              // backward
+    std::cout << "Step " << i + 1 << ": " << data.bedrooms.to_host()[house] << " bedrooms, "
+              << data.bathrooms.to_host()[house] << " bathrooms, price "
+              << data.price.to_host()[house] << draw_graph(tape, loss);
+    optimizer.step();            // step
+    optimizer.zero_gradients();  // zero
+    row("after");
+    std::cout << table << "\n";
+}
+
+// All houses, one a step, again and again; returns the mean squared error of the last epoch.
+double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, int epochs,
+               CsvWriter& path) {
+    Progress progress("descending", epochs);
+    Tape tape(model.b->value.device());
+    double mean_loss = 0;
+    for (int epoch = 0, step = 0; epoch < epochs; epoch++) {
+        mean_loss = 0;
+        for (int house = 0; house < data.count; house++) {
+            tape.clear();
+            const Variable loss = model.loss(tape, data, house);
+            tape.backward(loss);
+            optimizer.step();
+            optimizer.zero_gradients();
+            step++;
+            const float error = loss.value().to_host()[0];
+            if (!std::isfinite(error))
+                throw std::runtime_error("the loss is no longer a number at step " +
+                                         std::to_string(step) +
+                                         ": the steps are too long; try a smaller --learning-rate");
+            mean_loss += error / data.count;
+        }
+        const std::vector<std::string> now = numbers(model);
+        path.row({epoch + 1, step, now[0], now[1], now[2], mean_loss});
+        progress.advance();
+    }
+    return mean_loss;
+}
+
+int run(int argc, char** argv) {
+    SgdOptions mine;
+    Options options("sgd",
+                    "How does one device learn? House prices by stochastic gradient descent.");
+    options.add_int("--houses", mine.houses, {2, 100'000}, "how many houses to learn from");
+    options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "how often to see each of them");
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
+    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
+                   "this chapter computes on one device; ranks begin in chapter 04");
+    options.example("--epochs 10", "the first, fast part of the descent");
+    options.example("--learning-rate 0.05", "steps that are too long");
+    const CommonOptions common = options.parse(argc, argv);
+    const std::vector<House> houses =
+        make_houses(static_cast<std::size_t>(mine.houses), common.seed);
+    const int epochs = common.quick ? std::min(mine.epochs, 20) : mine.epochs;
+
+    Device device;
+    const HouseData data(device, houses);
+    HouseModel model(device);
+    PlainSgd optimizer(model.parameters(), mine.learning_rate);
+    show_step(model, optimizer, data, 0);
+    show_step(model, optimizer, data, 1);
+
+    CsvWriter path(common.csv, {"epoch", "step", "w1", "w2", "b", "loss"});
+    const double loss = descend(model, optimizer, data, epochs, path);
+    Table table(
+        "After " + format_count(epochs) + " epochs of " + std::to_string(houses.size()) + " houses",
+        {"", "w1", "w2", "b", "mean squared error"});
+    std::vector<std::string> learned = numbers(model);
+    table.row({"learned", learned[0], learned[1], learned[2], format_fixed(loss, 4)});
+    table.row({"the law behind the prices", "3.0000", "1.0000", "-5.0000", "0.2500"});
+    std::cout << table;
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}

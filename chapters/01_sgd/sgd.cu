@@ -1,0 +1,40 @@
+#include "01_sgd/sgd.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+__global__ void descend(std::size_t n, float learning_rate, const float* gradient, float* value) {
+    for (std::size_t i : grid_range(n))
+        value[i] -= learning_rate * gradient[i];
+}
+
+}  // namespace
+
+Optimizer::Optimizer(Parameters parameters, double learning_rate)
+    : parameters_(std::move(parameters)), learning_rate_(learning_rate) {
+    if (!(std::isfinite(learning_rate) && learning_rate > 0))
+        throw std::invalid_argument("the learning rate is " + std::to_string(learning_rate) +
+                                    "; it must be a positive number, such as 0.01");
+}
+
+void Optimizer::zero_gradients() {
+    for (const auto& parameter : parameters_)
+        parameter->clear_gradient();
+}
+
+void PlainSgd::step() {
+    for (const auto& parameter : parameters_) {
+        if (!parameter->has_gradient())
+            continue;
+        Tensor& value = parameter->value;
+        launch(value.device().stream(), grid_for(value.size()), descend, value.size(),
+               static_cast<float>(learning_rate_), parameter->gradient().data(), value.data());
+    }
+}
+
+}  // namespace ddp

@@ -1,0 +1,37 @@
+#pragma once
+// Stochastic gradient descent: parameter -= learning_rate * gradient.
+#include <memory>
+#include <vector>
+
+#include "01_sgd/tape.hpp"
+
+namespace ddp {
+
+using Parameters = std::vector<std::shared_ptr<Parameter>>;
+
+// What every optimizer does: step() changes the parameters by their gradients, zero_gradients()
+// makes the gradients absent. A parameter without a gradient is left alone.
+class Optimizer {
+  public:
+    // Throws std::invalid_argument if the learning rate is not a positive, finite number.
+    Optimizer(Parameters parameters, double learning_rate);
+    virtual ~Optimizer() = default;
+    Optimizer(const Optimizer&) = delete;
+    Optimizer& operator=(const Optimizer&) = delete;
+
+    virtual void step() = 0;
+    void zero_gradients();
+    const Parameters& parameters() const { return parameters_; }
+
+  protected:
+    Parameters parameters_;
+    double learning_rate_;
+};
+
+class PlainSgd : public Optimizer {
+  public:
+    using Optimizer::Optimizer;
+    void step() override;
+};
+
+}  // namespace ddp

@@ -1,0 +1,159 @@
+#include "01_sgd/tape.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ddp {
+
+// ---- Parameter
+// ------------------------------------------------------------------------------------------
+
+const Tensor& Parameter::gradient() const {
+    if (!has_gradient_)
+        throw std::logic_error("parameter '" + name +
+                               "' has no gradient: no backward pass has reached it since the last "
+                               "clear_gradient()");
+    return gradient_;
+}
+
+void Parameter::place_gradient(Tensor place) {
+    if (place.size() != value.size())
+        throw std::invalid_argument("the gradient of '" + name + "' " + text_of(value.shape()) +
+                                    " does not fit into a place of " + text_of(place.shape()));
+    gradient_ = std::move(place);
+    has_gradient_ = false;
+}
+
+Tensor& Parameter::gradient_for_writing() {
+    if (gradient_.is_empty())
+        gradient_ = Tensor(value.device(), value.shape());
+    has_gradient_ = true;
+    return gradient_;
+}
+
+// ---- Recording
+// ------------------------------------------------------------------------------------------
+
+const Tensor& Variable::value() const {
+    return tape->nodes()[static_cast<std::size_t>(node)].value;
+}
+
+int Tape::add(Node node) {
+    nodes_.push_back(std::move(node));
+    return static_cast<int>(nodes_.size()) - 1;
+}
+
+Variable Tape::constant(Tensor value, std::string label) {
+    Node node;
+    node.operation = std::move(label);
+    node.value = std::move(value);
+    return {this, add(std::move(node))};
+}
+
+Variable Tape::parameter(const std::shared_ptr<Parameter>& parameter) {
+    const auto known = std::find_if(nodes_.begin(), nodes_.end(),
+                                    [&](const Node& node) { return node.parameter == parameter; });
+    if (known != nodes_.end())
+        return {this, static_cast<int>(known - nodes_.begin())};
+    Node node;
+    node.operation = parameter->name;
+    node.value = parameter->value;
+    node.parameter = parameter;
+    node.needs_gradient = !parameter->is_frozen;
+    return {this, add(std::move(node))};
+}
+
+Variable Tape::record(std::string operation, Tensor value, const std::vector<Variable>& inputs,
+                      Backward backward) {
+    Node node;
+    node.operation = std::move(operation);
+    node.value = std::move(value);
+    node.backward = std::move(backward);
+    for (const Variable& input : inputs) {
+        node.inputs.push_back(input.node);
+        node.needs_gradient |= nodes_[static_cast<std::size_t>(input.node)].needs_gradient;
+    }
+    return {this, add(std::move(node))};
+}
+
+// ---- Walking back
+// ---------------------------------------------------------------------------------------
+
+bool Tape::InputGradients::is_wanted(std::size_t input) const {
+    const int node = tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input);
+    return tape_.nodes_[static_cast<std::size_t>(node)].needs_gradient;
+}
+
+GradientTarget Tape::InputGradients::target(std::size_t input) {
+    Node& node = tape_.nodes_[static_cast<std::size_t>(
+        tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input))];
+    if (node.parameter) {
+        const bool accumulate = node.parameter->has_gradient();
+        node.gradient = node.parameter->gradient_for_writing();
+        return {node.gradient, accumulate};
+    }
+    const bool accumulate = !node.gradient.is_empty();
+    if (!accumulate)
+        node.gradient = Tensor(tape_.device_, node.value.shape());
+    return {node.gradient, accumulate};
+}
+
+// Which nodes do these results depend on? Inputs stand before their users, so one pass from the end
+// finds all.
+std::vector<bool> Tape::reached_from(const std::vector<Variable>& results) const {
+    std::vector<bool> reached(nodes_.size(), false);
+    for (const Variable& result : results)
+        reached[static_cast<std::size_t>(result.node)] = true;
+    for (std::size_t i = nodes_.size(); i-- > 0;)
+        if (reached[i])
+            for (int input : nodes_[i].inputs)
+                reached[static_cast<std::size_t>(input)] = true;
+    return reached;
+}
+
+// How many contributions will each node's gradient get?
+std::vector<int> Tape::count_uses(const std::vector<bool>& reached) const {
+    std::vector<int> uses(nodes_.size(), 0);
+    for (std::size_t i = 0; i < nodes_.size(); i++)
+        if (reached[i] && nodes_[i].needs_gradient)
+            for (int input : nodes_[i].inputs)
+                uses[static_cast<std::size_t>(input)]++;
+    return uses;
+}
+
+void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
+    Node& last = nodes_.at(static_cast<std::size_t>(loss.node));
+    if (last.value.size() != 1)
+        throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
+                                    text_of(last.value.shape()));
+    const std::vector<bool> reached = reached_from({loss});
+    std::vector<int> uses_left = count_uses(reached);
+    last.gradient = Tensor(device_, last.value.shape());
+    fill(last.gradient, scale);
+    for (std::size_t i = static_cast<std::size_t>(loss.node) + 1; i-- > 0;) {
+        if (!reached[i] || !nodes_[i].needs_gradient || nodes_[i].parameter)
+            continue;
+        InputGradients inputs(*this, static_cast<int>(i));
+        nodes_[i].backward(nodes_[i].gradient, inputs);
+        if (!retain_gradients_)
+            nodes_[i].gradient = Tensor();
+        for (int input : nodes_[i].inputs) {
+            const Node& node = nodes_[static_cast<std::size_t>(input)];
+            if (--uses_left[static_cast<std::size_t>(input)] == 0 && node.parameter &&
+                node.needs_gradient && is_final)
+                is_final(*node.parameter);
+        }
+    }
+}
+
+std::vector<std::shared_ptr<Parameter>> Tape::parameters_behind(
+    const std::vector<Variable>& results) const {
+    const std::vector<bool> reached = reached_from(results);
+    std::vector<std::shared_ptr<Parameter>> parameters;
+    for (std::size_t i = 0; i < nodes_.size(); i++)
+        if (reached[i] && nodes_[i].parameter && nodes_[i].needs_gradient)
+            parameters.push_back(nodes_[i].parameter);
+    return parameters;
+}
+
+}  // namespace ddp

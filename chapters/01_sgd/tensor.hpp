@@ -1,0 +1,103 @@
+#pragma once
+// An array in device memory with a shape: the last dimension is contiguous (row-major).
+//
+// A tensor is a handle: copies share the memory, and the last one gives it back to its Device.
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "01_sgd/device.hpp"
+
+namespace ddp {
+
+using Shape = std::vector<int>;
+
+std::size_t element_count(const Shape& shape);
+std::string text_of(const Shape& shape);  // "[64, 784]"
+
+template <class T>
+class BasicTensor {
+  public:
+    BasicTensor() = default;  // empty: no memory, no device
+    // Not initialised.
+    BasicTensor(Device& device, Shape shape, Where where = Where::current())
+        : device_(&device),
+          shape_(std::move(shape)),
+          size_(element_count(shape_)),
+          memory_(device.allocate(size_ * sizeof(T), where)),
+          data_(reinterpret_cast<T*>(memory_.get())) {}
+    // A copy of `values`, in the order of the stream: ready for whatever is enqueued next.
+    BasicTensor(Device& device, Shape shape, std::span<const T> values,
+                Where where = Where::current())
+        : BasicTensor(device, std::move(shape), where) {
+        copy_from(values, where);
+    }
+    BasicTensor(Device& device, Shape shape, const std::vector<T>& values,
+                Where where = Where::current())
+        : BasicTensor(device, std::move(shape), std::span<const T>(values), where) {}
+
+    bool is_empty() const { return device_ == nullptr; }
+    Device& device() const { return *device_; }
+    const Shape& shape() const { return shape_; }
+    int dim(std::size_t i) const { return shape_.at(i); }
+    std::size_t size() const { return size_; }  // elements
+    std::size_t bytes() const { return size_ * sizeof(T); }
+    T* data() const { return data_; }
+
+    // The same memory from element `first` on, seen as `shape`.
+    BasicTensor view(std::size_t first, Shape shape) const {
+        BasicTensor result = *this;
+        result.shape_ = std::move(shape);
+        result.size_ = element_count(result.shape_);
+        result.data_ = data_ + first;
+        if (first + result.size_ > size_)
+            throw std::out_of_range("a view of " + text_of(result.shape_) + " from element " +
+                                    std::to_string(first) + " does not fit into " +
+                                    text_of(shape_));
+        return result;
+    }
+    BasicTensor reshaped(Shape shape) const { return view(0, std::move(shape)); }
+
+    // Copies between host memory and this tensor, behind what the stream has been given so far;
+    // complete when they return.
+    void copy_from(std::span<const T> values, Where where = Where::current()) {
+        require(values.size());
+        copy(data_, values.data(), cudaMemcpyHostToDevice, where);
+    }
+    std::vector<T> to_host(Where where = Where::current()) const {
+        std::vector<T> values(size_);
+        copy(values.data(), data_, cudaMemcpyDeviceToHost, where);
+        return values;
+    }
+
+  private:
+    void require(std::size_t count) const {
+        if (count != size_)
+            throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
+                                        std::to_string(count) + " values");
+    }
+    void copy(void* to, const void* from, cudaMemcpyKind kind, Where where) const {
+        if (size_ == 0)
+            return;
+        check(cudaMemcpyAsync(to, from, bytes(), kind, device_->stream() DDP_CALLED_AT(where)),
+              "cudaMemcpyAsync", where);
+        device_->stream().synchronize(where);
+    }
+
+    Device* device_ = nullptr;
+    Shape shape_;
+    std::size_t size_ = 0;
+    std::shared_ptr<std::byte> memory_;
+    T* data_ = nullptr;
+};
+
+using Tensor = BasicTensor<float>;
+using Labels = BasicTensor<int>;  // class numbers, one a sample
+
+// Sets every element, in the order of the device's stream.
+void fill(Tensor& tensor, float value);
+
+}  // namespace ddp

@@ -1,0 +1,319 @@
+#include "common/report/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double longest_timeout_s = 86400;
+
+// The whole of `text` as a number, or nothing.
+template <class T>
+std::optional<T> parse_number(const std::string& text) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+        return std::nullopt;
+    return value;
+}
+
+std::string shortest(double value) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
+[[noreturn]] void throw_wrong_value(const std::string& name, const std::string& needed,
+                                    const std::string& given) {
+    throw OptionError(name + " needs " + needed + ", not '" + given + "'.");
+}
+
+int parse_int(const std::string& name, Range<int> range, const std::string& text) {
+    const std::optional<int> value = parse_number<int>(text);
+    if (!value || *value < range.least || *value > range.most)
+        throw_wrong_value(name,
+                          "a whole number from " + std::to_string(range.least) + " to " +
+                              std::to_string(range.most),
+                          text);
+    return *value;
+}
+
+double parse_double(const std::string& name, Range<double> range, const std::string& text) {
+    const std::optional<double> value = parse_number<double>(text);
+    if (!value || !(*value >= range.least && *value <= range.most))  // a NaN is refused too
+        throw_wrong_value(
+            name, "a number from " + shortest(range.least) + " to " + shortest(range.most), text);
+    return *value;
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+    const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+    if (!value)
+        throw_wrong_value("--seed", "a whole number from 0 to 18446744073709551615", text);
+    return *value;
+}
+
+LinkSpeed parse_link(const std::string& text) {
+    const std::size_t comma = text.find(',');
+    const std::optional<double> bandwidth = parse_bandwidth(text.substr(0, comma));
+    const std::optional<double> latency =
+        comma == std::string::npos ? std::nullopt : parse_seconds(text.substr(comma + 1));
+    if (!bandwidth || *bandwidth == 0 || !latency)
+        throw_wrong_value("--link", "BANDWIDTH,LATENCY such as 1MB/s,1ms or 10Gbit/s,50us", text);
+    return {*bandwidth, *latency};
+}
+
+std::string parse_path(const std::string& name, const std::string& text) {
+    if (text.empty())
+        throw OptionError(name + " needs a path: write it behind the option.");
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+    std::string result;
+    for (const std::string& word : words)
+        result += (result.empty() ? "" : separator) + word;
+    return result;
+}
+
+// Levenshtein's distance: how many letters must be added, dropped or replaced to get from a to b.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);  // distances from the first i letters of a
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); i++) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); j++) {
+            const std::size_t replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+        }
+    }
+    return row.back();
+}
+
+}  // namespace
+
+// CLI11 splits the command line. The values are read and --help is written here, so that both say
+// the same in the same words whatever the version of CLI11.
+struct Options::Parser {
+    // What --help says of an option. One without `value`, the name of its value, is a switch.
+    struct Entry {
+        std::string name, value, help, default_value;
+        bool own = false;
+
+        std::string usage() const { return value.empty() ? name : name + " " + value; }
+    };
+
+    CLI::App app;
+    std::string about;
+    std::vector<Entry> entries;
+    std::vector<std::string> examples;
+    CommonOptions common;
+    bool timeout_given = false;
+
+    Parser(const std::string& program, const std::string& about_program)
+        : app("", program), about(about_program) {
+        app.allow_extras();  // unknown ones are reported in our own words, see check_extras
+        add_common_options();
+        app.set_help_flag("-h,--help");
+        entries.push_back({"--help", "", "print this page", "", false});
+    }
+
+    void add(Entry entry, std::function<void(const std::string&)> read) {
+        CLI::Option* option = app.add_option_function<std::string>(
+            entry.name, [this, name = entry.name, read = std::move(read)](const std::string& text) {
+                if (text.starts_with("--"))  // CLI11 takes the next option for the value
+                    explain_mismatch(name);
+                read(text);
+            });
+        option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        entries.push_back(std::move(entry));
+    }
+
+    void add_path(const std::string& name, const std::string& value, std::filesystem::path& field,
+                  const std::string& help) {
+        add({name, value, help, "", false},
+            [name, &field](const std::string& text) { field = parse_path(name, text); });
+    }
+
+    void add_flag(const Entry& entry, bool& field) {
+        CLI::Option* option = app.add_flag_callback(entry.name, [&field] { field = true; });
+        option->disable_flag_override()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        entries.push_back(entry);
+    }
+
+    void add_common_options();
+    void check_extras() const;
+    [[noreturn]] void explain_mismatch(const std::string& name) const;
+    std::string help() const;
+    std::string help_lines(bool own) const;
+};
+
+void Options::Parser::add_common_options() {
+    add({"--ranks", "N", "so many ranks, as threads of this process", "", false},
+        [this](const std::string& text) {
+            common.ranks = parse_int("--ranks", {1, 1024}, text);
+        });
+    add({"--processes", "N", "so many ranks, as processes of their own", "", false},
+        [this](const std::string& text) {
+            common.processes = parse_int("--processes", {1, 1024}, text);
+        });
+    add({"--seed", "S", "where all random numbers come from", std::to_string(common.seed), false},
+        [this](const std::string& text) { common.seed = parse_seed(text); });
+    add_flag({"--quick", "", "a short run that shows the same", "", false}, common.quick);
+    add_path("--csv", "FILE", common.csv, "write what was measured to FILE");
+    add_path("--trace", "FILE", common.trace, "write a timeline to FILE, for ui.perfetto.dev");
+    add({"--timeout", "S", "give up a wait after S seconds; 0: never", "30, with --quick 3", false},
+        [this](const std::string& text) {
+            common.timeout_s = parse_double("--timeout", {0, longest_timeout_s}, text);
+            timeout_given = true;
+        });
+    add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 1MB/s,1ms or 10Gbit/s,50us", "",
+         false},
+        [this](const std::string& text) { common.link = parse_link(text); });
+    add_path("--data", "DIR", common.data, "where the data sets are");
+}
+
+void Options::Parser::check_extras() const {
+    const std::vector<std::string> extras = app.remaining();
+    if (extras.empty())
+        return;
+    const std::string given = extras[0].substr(0, extras[0].find('='));
+    if (!given.starts_with("-"))
+        throw OptionError("'" + given +
+                          "' belongs to no option: options begin with --, and --help lists them.");
+    std::string nearest;
+    std::size_t least = 3;  // farther than two letters is no slip of the finger
+    for (const Entry& entry : entries) {
+        const std::size_t distance = edit_distance(given, entry.name);
+        if (distance < least) {
+            least = distance;
+            nearest = entry.name;
+        }
+    }
+    throw OptionError("There is no option " + given + ": " +
+                      (nearest.empty() ? "--help lists all." : "did you mean " + nearest + "?"));
+}
+
+// What was given behind `name` is not as many values as it takes.
+void Options::Parser::explain_mismatch(const std::string& name) const {
+    for (const Entry& entry : entries)
+        if (entry.name == name && !entry.value.empty())
+            throw OptionError(name + " needs a value: write " + entry.usage() + ".");
+    throw OptionError(name + " is a switch and takes no value: write it alone.");
+}
+
+std::string Options::Parser::help() const {
+    std::string text = about + "\n\nUsage: " + app.get_name() + " [options]\n";
+    const std::string own = help_lines(true);
+    if (!own.empty())
+        text += "\nOptions of this chapter:\n" + own;
+    text += "\nOptions of every chapter:\n" + help_lines(false);
+    if (!examples.empty())
+        text += "\nExamples:\n" + joined(examples, "");
+    return text;
+}
+
+std::string Options::Parser::help_lines(bool own) const {
+    constexpr std::size_t column = 28;  // where the explanations begin
+    std::string text;
+    for (const Entry& entry : entries) {
+        if (entry.own != own)
+            continue;
+        const std::string usage = "  " + entry.usage();
+        text += usage.size() + 2 <= column ? usage + std::string(column - usage.size(), ' ')
+                                           : usage + "\n" + std::string(column, ' ');
+        text += entry.help + (entry.default_value.empty() ? "" : " (" + entry.default_value + ")") +
+                "\n";
+    }
+    return text;
+}
+
+Options::Options(const std::string& program, const std::string& about)
+    : parser_(std::make_unique<Parser>(program, about)) {}
+
+Options::~Options() = default;
+
+void Options::add_int(const std::string& name, int& field, Range<int> range,
+                      const std::string& help) {
+    parser_->add(
+        {name, "N", help, std::to_string(field), true},
+        [name, &field, range](const std::string& text) { field = parse_int(name, range, text); });
+}
+
+void Options::add_double(const std::string& name, double& field, Range<double> range,
+                         const std::string& help) {
+    parser_->add({name, "X", help, shortest(field), true},
+                 [name, &field, range](const std::string& text) {
+                     field = parse_double(name, range, text);
+                 });
+}
+
+void Options::add_text(const std::string& name, std::string& field, const std::string& help) {
+    parser_->add({name, "TEXT", help, field, true},
+                 [&field](const std::string& text) { field = text; });
+}
+
+void Options::add_choice(const std::string& name, std::string& field,
+                         const std::vector<std::string>& choices, const std::string& help) {
+    parser_->add({name, joined(choices, "|"), help, field, true},
+                 [name, &field, choices](const std::string& text) {
+                     if (std::find(choices.begin(), choices.end(), text) == choices.end())
+                         throw_wrong_value(name, "one of " + joined(choices, ", "), text);
+                     field = text;
+                 });
+}
+
+void Options::add_flag(const std::string& name, bool& field, const std::string& help) {
+    parser_->add_flag({name, "", help, "", true}, field);
+}
+
+void Options::refuse(const std::vector<std::string>& names, const std::string& reason) {
+    for (const std::string& name : names) {
+        std::erase_if(parser_->entries,
+                      [&](const Parser::Entry& entry) { return entry.name == name; });
+        parser_->app.remove_option(parser_->app.get_option(name));
+        CLI::Option* option =
+            parser_->app.add_option_function<std::string>(name, [name, reason](const std::string&) {
+                throw OptionError(name + " makes no sense here: " + reason + ".");
+            });
+        option->expected(0, 1)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+}
+
+void Options::example(const std::string& arguments, const std::string& shows) {
+    parser_->examples.push_back("  " + parser_->app.get_name() + " " + arguments + "\n      " +
+                                shows + "\n");
+}
+
+CommonOptions Options::parse(int argc, const char* const* argv) {
+    try {
+        parser_->app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        throw HelpRequested(parser_->help());
+    } catch (const CLI::ArgumentMismatch& error) {
+        const std::string text =
+            error.what();  // begins with the option's name, a switch's without dashes
+        const std::string name = text.substr(0, text.find_first_of(": "));
+        parser_->explain_mismatch(name.starts_with("-") ? name : "--" + name);
+    } catch (const CLI::ParseError& error) {
+        throw OptionError(std::string(error.what()) + ": --help lists all options.");
+    }
+    parser_->check_extras();
+    CommonOptions common = parser_->common;
+    if (common.ranks && common.processes)
+        throw OptionError(
+            "--ranks makes threads and --processes makes processes: give one of them only.");
+    if (common.quick && !parser_->timeout_given)
+        common.timeout_s = 3;
+    return common;
+}
+
+}  // namespace ddp

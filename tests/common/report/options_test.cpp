@@ -1,0 +1,291 @@
+#include "common/report/options.hpp"
+
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "common/report/main.hpp"
+#include "tests/common/report/thrown.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+struct OwnOptions {
+    int steps = 100;
+    double rate = 0.01;
+    std::string algorithm = "ring";
+    std::string note = "none";
+    bool plot = false;
+};
+
+struct Parsed {
+    CommonOptions common;
+    OwnOptions own;
+};
+
+Parsed parse(std::vector<std::string> words) {
+    Parsed result;
+    OwnOptions& own = result.own;
+    Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
+    options.add_int("--steps", own.steps, {1, 5000}, "training steps");
+    options.add_double("--rate", own.rate, {0, 1}, "learning rate");
+    options.add_choice("--algorithm", own.algorithm, {"ring", "tree"}, "how gradients are summed");
+    options.add_text("--note", own.note, "printed under the table");
+    options.add_flag("--plot", own.plot, "draw the curve");
+    options.refuse({"--processes"}, "one process is the lesson; use --ranks");
+    options.example("--ranks 4 --link 1MB/s,1ms", "four ranks on a slow link");
+    words.insert(words.begin(), "/some/where/buckets");
+    std::vector<const char*> pointers;
+    for (const std::string& word : words)
+        pointers.push_back(word.c_str());
+    result.common = options.parse(static_cast<int>(pointers.size()), pointers.data());
+    return result;
+}
+
+std::string refused(const std::vector<std::string>& words) {
+    return thrown<OptionError>([&] { parse(words); });
+}
+
+// Runs run_main and catches both streams.
+struct Ended {
+    int status = 0;
+    std::string out, err;
+};
+Ended run(const std::function<int()>& work) {
+    std::ostringstream out, err;
+    std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
+    std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
+    const int status = run_main(work);
+    std::cout.rdbuf(old_out);
+    std::cerr.rdbuf(old_err);
+    return {status, out.str(), err.str()};
+}
+
+}  // namespace
+
+TEST_CASE("without options everything is at its default", "[report][options]") {
+    const Parsed parsed = parse({});
+    CHECK_FALSE(parsed.common.ranks);
+    CHECK_FALSE(parsed.common.processes);
+    CHECK(parsed.common.seed == 1);
+    CHECK_FALSE(parsed.common.quick);
+    CHECK(parsed.common.csv.empty());
+    CHECK(parsed.common.trace.empty());
+    CHECK(parsed.common.timeout_s == 30);
+    CHECK_FALSE(parsed.common.link);
+    CHECK(parsed.common.data.empty());
+    CHECK(parsed.own.steps == 100);
+    CHECK(parsed.own.rate == 0.01);
+    CHECK(parsed.own.algorithm == "ring");
+    CHECK(parsed.own.note == "none");
+    CHECK_FALSE(parsed.own.plot);
+}
+
+TEST_CASE("every option reaches its own field", "[report][options]") {
+    const Parsed parsed = parse({"--ranks",
+                                 "5",
+                                 "--seed=18446744073709551615",
+                                 "--quick",
+                                 "--csv",
+                                 "out/a b.csv",
+                                 "--trace",
+                                 "t.json",
+                                 "--timeout",
+                                 "0",
+                                 "--link",
+                                 "10Gbit/s,50us",
+                                 "--data",
+                                 "/data",
+                                 "--steps",
+                                 "7",
+                                 "--rate",
+                                 "2.5e-1",
+                                 "--algorithm",
+                                 "tree",
+                                 "--note",
+                                 "-1, as it is",
+                                 "--plot"});
+    CHECK(parsed.common.ranks == 5);
+    CHECK(parsed.common.seed == 18446744073709551615u);
+    CHECK(parsed.common.quick);
+    CHECK(parsed.common.csv == "out/a b.csv");
+    CHECK(parsed.common.trace == "t.json");
+    CHECK(parsed.common.timeout_s == 0);
+    REQUIRE(parsed.common.link);
+    CHECK(parsed.common.link->bytes_per_second == 1.25e9);
+    CHECK(parsed.common.link->latency_s == Approx(50e-6));
+    CHECK(parsed.common.data == "/data");
+    CHECK(parsed.own.steps == 7);
+    CHECK(parsed.own.rate == 0.25);
+    CHECK(parsed.own.algorithm == "tree");
+    CHECK(parsed.own.note == "-1, as it is");
+    CHECK(parsed.own.plot);
+}
+
+TEST_CASE("--quick shortens the time-out unless one is given", "[report][options]") {
+    CHECK(parse({"--quick"}).common.timeout_s == 3);
+    CHECK(parse({"--quick", "--timeout", "30"}).common.timeout_s == 30);
+    CHECK(parse({"--timeout", "0.5", "--quick"}).common.timeout_s == 0.5);
+}
+
+TEST_CASE("the last of two wins", "[report][options]") {
+    CHECK(parse({"--ranks", "2", "--ranks", "3"}).common.ranks == 3);
+    CHECK(parse({"--quick", "--quick"}).common.quick);
+}
+
+TEST_CASE("unknown options are named, with the nearest one", "[report][options]") {
+    CHECK(refused({"--rank", "4"}) == "There is no option --rank: did you mean --ranks?");
+    CHECK(refused({"--rnaks=4"}) == "There is no option --rnaks: did you mean --ranks?");
+    CHECK(refused({"-ranks", "4"}) == "There is no option -ranks: did you mean --ranks?");
+    CHECK(refused({"--stesp", "4"}) == "There is no option --stesp: did you mean --steps?");
+    CHECK(refused({"--colour"}) == "There is no option --colour: --help lists all.");
+    CHECK(refused({"--processs"}) == "There is no option --processs: --help lists all.");
+    CHECK(refused({"-x"}) == "There is no option -x: --help lists all.");
+    CHECK(refused({"4"}) ==
+          "'4' belongs to no option: options begin with --, and --help lists them.");
+}
+
+TEST_CASE("values out of range or of another kind are refused", "[report][options]") {
+    CHECK(refused({"--ranks", "0"}) == "--ranks needs a whole number from 1 to 1024, not '0'.");
+    CHECK(refused({"--ranks", "-4"}) == "--ranks needs a whole number from 1 to 1024, not '-4'.");
+    CHECK(refused({"--ranks", "4x"}) == "--ranks needs a whole number from 1 to 1024, not '4x'.");
+    CHECK(refused({"--ranks", "99999999999"}) ==
+          "--ranks needs a whole number from 1 to 1024, not '99999999999'.");
+    CHECK(refused({"--steps", "5001"}) ==
+          "--steps needs a whole number from 1 to 5000, not '5001'.");
+    CHECK(refused({"--seed", "-1"}) ==
+          "--seed needs a whole number from 0 to 18446744073709551615, not '-1'.");
+    CHECK(refused({"--rate", "1.01"}) == "--rate needs a number from 0 to 1, not '1.01'.");
+    CHECK(refused({"--rate", "nan"}) == "--rate needs a number from 0 to 1, not 'nan'.");
+    CHECK(refused({"--timeout", "-1"}) == "--timeout needs a number from 0 to 86400, not '-1'.");
+    CHECK(refused({"--algorithm", "rings"}) == "--algorithm needs one of ring, tree, not 'rings'.");
+    CHECK(refused({"--csv", ""}) == "--csv needs a path: write it behind the option.");
+    CHECK(refused({"--csv="}) == "--csv needs a value: write --csv FILE.");
+}
+
+TEST_CASE("a link is a bandwidth and a latency", "[report][options]") {
+    for (const char* text : {"fast", "1MB/s", "1MB/s,", ",1ms", "1ms,1MB/s", "0MB/s,1ms",
+                             "1MB/s,-1ms", "1MB,1ms", "1MB/s,1ms,2", "1MB/s, 1ms", "nanMB/s,1ms"}) {
+        INFO(text);
+        CHECK(refused({"--link", text}) ==
+              std::string(
+                  "--link needs BANDWIDTH,LATENCY such as 1MB/s,1ms or 10Gbit/s,50us, not '") +
+                  text + "'.");
+    }
+    CHECK(parse({"--link", "1MB/s,0s"}).common.link->latency_s == 0);
+}
+
+TEST_CASE("a missing value and one too many are named", "[report][options]") {
+    CHECK(refused({"--ranks"}) == "--ranks needs a value: write --ranks N.");
+    CHECK(refused({"--csv", "--quick"}) == "--csv needs a value: write --csv FILE.");
+    CHECK(refused({"--algorithm"}) == "--algorithm needs a value: write --algorithm ring|tree.");
+    CHECK(refused({"--quick=5"}) == "--quick is a switch and takes no value: write it alone.");
+    CHECK(refused({"--plot=false"}) == "--plot is a switch and takes no value: write it alone.");
+    CHECK(refused({"--quick", "5"}) ==
+          "'5' belongs to no option: options begin with --, and --help lists them.");
+}
+
+TEST_CASE("an option that makes no sense is refused with the reason", "[report][options]") {
+    const std::string sentence =
+        "--processes makes no sense here: one process is the lesson; use --ranks.";
+    CHECK(refused({"--processes", "4"}) == sentence);
+    CHECK(refused({"--processes=4"}) == sentence);
+    CHECK(refused({"--processes"}) == sentence);
+    CHECK(refused({"--processes", "x"}) == sentence);
+}
+
+TEST_CASE("threads and processes exclude each other", "[report][options]") {
+    Options options("ranks", "Who am I?");
+    const char* words[] = {"ranks", "--ranks", "2", "--processes", "2"};
+    CHECK(thrown<OptionError>([&] { options.parse(5, words); }) ==
+          "--ranks makes threads and --processes makes processes: give one of them only.");
+}
+
+TEST_CASE("--help, letter by letter", "[report][options]") {
+    const std::string help = thrown<HelpRequested>([] { parse({"--help"}); });
+    CHECK(help ==
+          "Why 25 MB? Sweeps the size of a bucket.\n"
+          "\n"
+          "Usage: buckets [options]\n"
+          "\n"
+          "Options of this chapter:\n"
+          "  --steps N                 training steps (100)\n"
+          "  --rate X                  learning rate (0.01)\n"
+          "  --algorithm ring|tree     how gradients are summed (ring)\n"
+          "  --note TEXT               printed under the table (none)\n"
+          "  --plot                    draw the curve\n"
+          "\n"
+          "Options of every chapter:\n"
+          "  --ranks N                 so many ranks, as threads of this process\n"
+          "  --seed S                  where all random numbers come from (1)\n"
+          "  --quick                   a short run that shows the same\n"
+          "  --csv FILE                write what was measured to FILE\n"
+          "  --trace FILE              write a timeline to FILE, for ui.perfetto.dev\n"
+          "  --timeout S               give up a wait after S seconds; 0: never (30, with --quick "
+          "3)\n"
+          "  --link BANDWIDTH,LATENCY  simulate a link, such as 1MB/s,1ms or 10Gbit/s,50us\n"
+          "  --data DIR                where the data sets are\n"
+          "  --help                    print this page\n"
+          "\n"
+          "Examples:\n"
+          "  buckets --ranks 4 --link 1MB/s,1ms\n"
+          "      four ranks on a slow link\n");
+    CHECK(thrown<HelpRequested>([] { parse({"-h"}); }) == help);
+    CHECK(thrown<HelpRequested>([] { parse({"--steps", "7", "--help"}); }) == help);
+}
+
+TEST_CASE("run_main turns what is thrown into a sentence and an exit status", "[report][options]") {
+    const Ended wrong_option = run([] {
+        parse({"--ranks", "0"});
+        return 0;
+    });
+    CHECK(wrong_option.status == 2);
+    CHECK(wrong_option.err == "error: --ranks needs a whole number from 1 to 1024, not '0'.\n");
+    CHECK(wrong_option.out.empty());
+
+    const Ended help = run([] {
+        parse({"--help"});
+        return 3;
+    });
+    CHECK(help.status == 0);
+    CHECK(help.out.find("--ranks") != std::string::npos);
+    CHECK(help.err.empty());
+
+    const Ended failure =
+        run([]() -> int { throw std::runtime_error("rank 2 never came: look at its log."); });
+    CHECK(failure.status == 1);
+    CHECK(failure.err == "error: rank 2 never came: look at its log.\n");
+    const Ended odd = run([]() -> int { throw 42; });
+    CHECK(odd.status == 1);
+    CHECK(odd.err == "error: something was thrown that is no std::exception: make it one.\n");
+    CHECK(run([] { return 5; }).status == 5);
+}
+
+TEST_CASE("any words at all are parsed or refused in one line", "[report][options][fuzz]") {
+    std::mt19937 random(3);
+    const std::vector<std::string> pieces = {
+        "--ranks", "--link",  "--quick", "--csv", "--seed", "--", "-", "=",
+        "4",       "-1",      "1MB/s",   ",",     "1ms",    "[",  "]", "\xFF",
+        "{}",      "--steps", "",        " ",     "--plot", "-q", "e", "."};
+    int parsed = 0, refusals = 0;
+    for (int trial = 0; trial < 2000; trial++) {
+        std::vector<std::string> words(random() % 5);
+        for (std::string& word : words)
+            for (std::size_t count = 1 + random() % 3; count > 0; count--)
+                word += pieces[random() % pieces.size()];
+        try {
+            parse(words);
+            parsed++;
+        } catch (const OptionError& error) {
+            const std::string text = error.what();
+            REQUIRE(text.find('\n') == std::string::npos);
+            REQUIRE((text.back() == '.' || text.back() == '?'));
+            refusals++;
+        }
+    }
+    CHECK(parsed > 100);
+    CHECK(refusals > 100);
+}
+
+}  // namespace ddp::test
