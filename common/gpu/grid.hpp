@@ -9,44 +9,41 @@ namespace ddp {
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
+// From one of a thread's elements to its next: a number on a GPU, 1 on a CPU, where the compiler
+// must know it.
+struct GridStep {
+#if defined(__CUDACC__)
+    std::size_t elements;
+    __device__ operator std::size_t() const {
+        return elements;
+    }
+#else
+    constexpr operator std::size_t() const {
+        return 1;
+    }
+#endif
+};
+
 // The indices of one thread's elements: `for (std::size_t i : grid_range(n)) y[i] += a * x[i];`
 // On a GPU the threads stride through the elements together, so that neighbours read neighbouring
 // addresses. On a CPU each thread takes one contiguous piece, which its caches and its vector units
 // prefer.
-class GridRange {
-  public:
-    class Iterator {
-      public:
-        __device__ Iterator(std::size_t index, std::size_t step) : index_(index), step_(step) {}
-        __device__ std::size_t operator*() const { return index_; }
+struct GridRange {
+    std::size_t first, last;  // from first up to, not including, last
+    GridStep step;
+
+    struct Iterator {
+        std::size_t index;
+        GridStep step;
+        __device__ std::size_t operator*() const { return index; }
         __device__ Iterator& operator++() {
-#if defined(__CUDACC__)
-            index_ += step_;
-#else
-            index_++;
-#endif
+            index += step;
             return *this;
         }
-        __device__ bool operator!=(const Iterator& end) const {
-            return index_ < end.index_;
-        }
-
-      private:
-        std::size_t index_;
-        [[maybe_unused]] std::size_t step_;
+        __device__ bool operator!=(const Iterator& end) const { return index < end.index; }
     };
-
-    __device__ GridRange(std::size_t first, std::size_t last, std::size_t step)
-        : first_(first), last_(last), step_(step) {}
-    __device__ Iterator begin() const {
-        return {first_, step_};
-    }
-    __device__ Iterator end() const {
-        return {last_, step_};
-    }
-
-  private:
-    std::size_t first_, last_, step_;
+    __device__ Iterator begin() const { return {first, step}; }
+    __device__ Iterator end() const { return {last, step}; }
 };
 
 // This thread's share of 0 .. n-1, over all threads of a one-dimensional grid.
@@ -54,9 +51,9 @@ __device__ inline GridRange grid_range(std::size_t n) {
     const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
 #if defined(__CUDACC__)
-    return {thread, n, threads};
+    return {thread, n, {threads}};
 #else
-    return {n * thread / threads, n * (thread + 1) / threads, 1};
+    return {n * thread / threads, n * (thread + 1) / threads, {}};
 #endif
 }
 

@@ -21,18 +21,22 @@ struct LaunchShape {
     Where where;  // the launch, for messages
 };
 
+// Who runs the kernels of this build.
+#if defined(DDP_CUDA)
+inline constexpr bool kernels_run_on_cpu = false;
+#else
+inline constexpr bool kernels_run_on_cpu = true;
+#endif
+
 // A shape for kernels that walk over n elements by grid_range: enough threads to fill a GPU, and
 // one thread, which the compiler has vectorised, on a CPU.
 inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
-#if defined(DDP_CUDA)
+    if (kernels_run_on_cpu)
+        return {dim3(1), dim3(1), 0, where};
     constexpr std::size_t block = 256;
     constexpr std::size_t most_blocks = 2048;  // each thread then takes several elements
     const std::size_t blocks = std::clamp<std::size_t>((n + block - 1) / block, 1, most_blocks);
     return {dim3(static_cast<unsigned int>(blocks)), dim3(block), 0, where};
-#else
-    (void)n;
-    return {dim3(1), dim3(1), 0, where};
-#endif
 }
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)

@@ -54,7 +54,7 @@ requires(std::is_trivially_copyable_v<T> && sizeof(T) <= 8) T
 
 }  // namespace cuda_on_cpu
 
-// ---- Barriers -----------------------------------------------------------------------------------
+// ---- Barriers
 inline void __syncthreads(cuda_on_cpu::Where where = cuda_on_cpu::Where::current()) {
     cuda_on_cpu::block_barrier(where);
 }
@@ -71,7 +71,6 @@ inline void __nanosleep(unsigned int nanoseconds,
 }
 
 // ---- Warps: 32 neighbours exchange registers
-// ------------------------------------------------------
 template <class T>
 T __shfl_sync(unsigned int mask, T value, int source_lane, int width = 32,
               cuda_on_cpu::Where where = cuda_on_cpu::Where::current()) {
@@ -107,11 +106,11 @@ inline int __any_sync(unsigned int mask, int predicate,
 }
 inline int __all_sync(unsigned int mask, int predicate,
                       cuda_on_cpu::Where where = cuda_on_cpu::Where::current()) {
-    return __ballot_sync(mask, predicate, where) == mask;
+    return __ballot_sync(mask, predicate == 0, where) ==
+           0;  // lanes that are not there do not object
 }
 
 // ---- Atomics: real ones, since other streams and other processes may touch the same memory
-// ---------
 template <class T>
 requires std::same_as<T, int> || std::same_as<T, unsigned int> ||
     std::same_as<T, unsigned long long> || std::same_as<T, float> || std::same_as<T, double>
@@ -162,18 +161,21 @@ T atomicOr(T* address, std::type_identity_t<T> value) {
 }
 
 // A fence of a wider scope is never weaker, and a CPU has only the widest.
-inline void __threadfence_block() {
+inline void __threadfence_system() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wtsan"  // ThreadSanitizer knows no fences; it sees atomics only
     std::atomic_thread_fence(std::memory_order_seq_cst);
+#pragma GCC diagnostic pop
 }
 inline void __threadfence() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    __threadfence_system();
 }
-inline void __threadfence_system() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+inline void __threadfence_block() {
+    __threadfence_system();
 }
 
 // ---- Arithmetic that CUDA has and the C library has not
-// --------------------------------------------
 inline float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }

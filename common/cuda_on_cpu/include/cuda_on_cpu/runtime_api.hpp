@@ -9,22 +9,21 @@
 
 #include "cuda_on_cpu/types.hpp"
 
-// ---- Errors. cudaGetErrorString adds what exactly went wrong, if this thread's last error was
-// that --
+// ---- Errors
+// cudaGetErrorString adds what exactly went wrong, if this thread's last error was that.
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
 // ---- Devices
-// ----------------------------------------------------------------------------------------
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
+cudaError_t cudaDeviceReset(cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer_device);
 cudaError_t cudaDeviceEnablePeerAccess(int peer_device, unsigned int flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer_device);
@@ -32,7 +31,6 @@ cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 
 // ---- Memory
-// -----------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes,
                        cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
 cudaError_t cudaFree(void* pointer, cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
@@ -79,7 +77,6 @@ cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned int flags,
 }
 
 // ---- Streams and events
-// -------------------------------------------------------------------------------
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
@@ -98,7 +95,6 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
 // ---- Launches
-// -----------------------------------------------------------------------------------------
 namespace cuda_on_cpu {
 
 struct LaunchShape {
@@ -149,7 +145,7 @@ cudaError_t launch(cudaStream_t stream, LaunchShape shape, void (*kernel)(Parame
     int pointer_count = 0;
     std::apply(
         [&](const auto&... argument) {
-            auto collect = [&]<class T>(const T& value) {
+            [[maybe_unused]] auto collect = [&]<class T>(const T& value) {
                 if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
                     pointers[static_cast<std::size_t>(pointer_count++)] =
                         const_cast<const void*>(static_cast<const volatile void*>(value));
