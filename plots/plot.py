@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Draws what the last runs measured: out/NAME.csv becomes out/NAME.svg and out/NAME.png.
 
-    ./book plot          everything that has been measured
-    ./book plot 01       what chapter 01's program measured
+    ./book plot                              everything that has been measured
+    plot.py --only sgd                       what one program measured, if there is a drawing for it
+    plot.py --from FOLDER --to FOLDER        the reference pictures
 
-Also `plot.py --from FOLDER --to FOLDER`, for the reference pictures. Which drawing a file gets is decided by its
-name, in DRAWINGS at the end.
+Which drawing a file gets is decided by its name, in DRAWINGS.
 """
 import argparse
 import csv
+import os
 import pathlib
 import sys
 
@@ -93,32 +94,23 @@ def draw(source, target):
     return picture
 
 
-def name_of_chapter(number):
-    folders = sorted((ROOT / "chapters").glob(f"{int(number):02d}_*"))
-    if not folders:
-        sys.exit(f"There is no chapter {number}.")
-    return folders[0].name.split("_", 1)[1]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("chapter", nargs="?", help="draw only what this chapter measured")
+    parser.add_argument("--only", metavar="NAME", help="draw only what the program NAME measured")
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    sources = [path for path in sorted(options.source.glob("*.csv")) if path.stem in DRAWINGS]
-    if options.chapter:
-        name = name_of_chapter(options.chapter)
-        sources = [path for path in sources if path.stem == name]
+    sources = [path for path in sorted(options.source.glob("*.csv")) if options.only in (None, path.stem)]
     if not sources:
-        what = f"Chapter {options.chapter} has" if options.chapter else "No run has"
-        sys.exit(f"{what} measured nothing yet that could be drawn: `./book run {options.chapter or 'NN'}` first.")
+        sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
     for source in sources:
+        if source.stem not in DRAWINGS:
+            continue
         try:
             picture = draw(source, options.target or options.source)
         except (ValueError, KeyError) as error:
             sys.exit(f"{source} cannot be drawn: {error}")
-        print(f"drawn: {picture} (and .png)")
+        print(f"drawn: {os.path.relpath(picture)} (and .png)")
 
 
 if __name__ == "__main__":

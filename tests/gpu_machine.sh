@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Builds, tests and measures the book on a machine with nvcc, CMake and a GPU that has no network and none
+# of the packages: their headers come along in carry/ (filled by tests/carry_headers.sh elsewhere).
+#     tests/gpu_machine.sh                 a CSV and a log for each bench under $OUT, or out/ if it is not set
+#     tests/gpu_machine.sh --build-only    the same build without a GPU, this machine's packages out of sight
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=${OUT:-$root/out}
+cores=$(nproc)
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+
+give_up() {
+    echo "$*" >&2
+    exit 1
+}
+case "$*" in
+    "") rehearsal=false folder=$root/build/cuda ;;
+    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal ;;
+    *) give_up "gpu_machine.sh takes nothing or --build-only." ;;
+esac
+command -v nvcc >/dev/null || give_up "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH."
+$rehearsal || nvidia-smi -L 2>/dev/null || give_up "No GPU answers nvidia-smi: only --build-only makes sense here."
+[[ -d $root/carry/include ]] || give_up "carry/ is empty: run tests/carry_headers.sh where the packages are, and carry it here."
+
+# A carried header comes first for CMake and for the compiler. MPI is not what this machine is for.
+options=(-DCMAKE_PREFIX_PATH="$root/carry" -DDDP_MPI=OFF)
+export CPATH=$root/carry/include
+if ninja=$(command -v ninja); then
+    options+=(-G Ninja -DCMAKE_MAKE_PROGRAM="$ninja")
+fi
+if $rehearsal; then  # one architecture; and CMake looks into carry/ and nowhere else
+    options+=(-DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
+        -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
+    CXX=$(command -v "${CXX:-g++}") && export CXX
+fi
+
+configure_and_build() {
+    (cd "$root" && cmake --preset cuda -B "$folder" "${options[@]}") &&
+        cmake --build "$folder" --parallel "$cores"
+}
+# The compiler looks into /usr/include all the same; what it took from a package that does not belong to
+# the compiler itself would be missing on the other machine.
+foreign_headers() {
+    "$ninja" -C "$folder" -t deps | grep -oE '^ +/usr/include/.*' | sort -u |
+        xargs -r dpkg -S 2>/dev/null | grep -vE '^(libc6-dev|linux-libc-dev|libstdc\+\+-|libcrypt-dev|libgcc-)'
+}
+
+start=$SECONDS
+configure_and_build || give_up "The CUDA build failed."
+echo "built for CUDA in $((SECONDS - start)) s: $(find "$folder/bin" -type f | wc -l) programs"
+if $rehearsal; then
+    echo "none of them run: this was a rehearsal without a GPU"
+    if [[ -z $ninja ]] || ! command -v dpkg >/dev/null; then
+        echo "not checked that every header was carried: that takes Ninja and dpkg"
+    elif foreign_headers; then
+        give_up "These headers are not carried: the build used this machine's packages."
+    fi
+    exit
+fi
+
+failed=()
+ctest --test-dir "$folder" -LE '^(meta|slow)$' --output-on-failure --no-tests=error -j 4 || failed+=(ctest)
+mkdir -p "$out"
+for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
+    program=$folder/bin/$name
+    [[ -x $program ]] || continue  # it measures what only a CPU build has
+    echo "== $name"
+    timeout 300 "$program" --csv "$out/$name.csv" 2>&1 | tee "$out/$name.log" || failed+=("$name")
+done
+
+echo "== summary"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
+nvcc --version | grep release
+log=$folder/Testing/Temporary/LastTest.log
+echo "tests: $(grep -c '^Test Passed' "$log") passed, $(grep -c '^Test Failed' "$log") failed"
+sed -n 's/^SKIPPED: /skipped: /p' "$log" | sort | uniq -c
+echo "benches: $(find "$out" -name 'bench_*.csv' | wc -l) CSV files in $out"
+((${#failed[@]} == 0)) || give_up "failed: ${failed[*]}"

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# ./book builds and runs: from any folder, through a symlink, with spaces in the path, two at once, with
+# an error in a chapter; and git never sees a trace of it.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+export PATH
+PATH=$(machine_without nvidia-smi)  # a GPU would build these chapters just as well, but not in seconds
+here="$scratch/a book with spaces"
+little_book "$here"
+cd "$here" || exit 1
+if command -v git >/dev/null; then
+    git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
+    expect 0 '+    std::printf("this is 02_slope' ./book diff 2
+else
+    echo "SKIPPED: no git here to show a diff and to see that ./book leaves no trace in the tree"
+    git() { :; }
+fi
+
+expect 0 "this is 01_line with 2 options, the last a b" ./book run 1 x "a b"
+[[ $(wc -l <<<"$output") == 3 ]] || complain "more than a line a step: $output"
+[[ $output == "configuring build/cpu ("*" s)"*"building chapter 01 ("*" s)"* ]] || complain "no steps: $output"
+[[ ! -e build/cpu/bin/slope ]] || complain "run 01 built chapter 02, too"
+[[ $(./book run --cpu 01 2>/dev/null) == "this is 01_line with 0 options"* ]] || complain "stdout is not the program's alone"
+expect 0 "this is 02_slope with 1 options, the last --quick" ./book run --quick --cpu
+lacks configuring
+expect 7 "building bench slope" ./book bench slope
+
+cd "$scratch" || exit 1
+expect 0 "this is 01_line" "$here/book" run 1
+ln -s "a book with spaces/book" link
+expect 0 "this is 01_line" ./link run 1
+cd "$here" || exit 1
+
+expect 0 "100% tests passed, 0 tests failed out of 3" ./book test
+[[ $output == *"
+skipped: 4
+      1 no MPI
+      2 no second GPU
+      1 the whole test gives_up
+slow tests left out: 1 (./book test --all runs them)" ]] || complain "skips are not counted and named: $output"
+expect 0 "0 tests failed out of 4" ./book test --all
+lacks "left out"
+
+exec 8>build/cpu/book.lock
+flock 8
+expect 124 "another ./book is building in build/cpu: waiting for it" timeout 1 ./book run 1
+lacks "this is"
+exec 8>&-
+./book run 1 &>"$scratch/first" &
+./book run 2 &>"$scratch/second" &
+wait
+for said in first:01_line second:02_slope; do
+    grep -q "this is ${said#*:}" "$scratch/${said%:*}" ||
+        complain "two at once: $(cat "$scratch/first" "$scratch/second")"
+done
+[[ -z $(git status --porcelain) ]] || complain "the tree is dirty: $(git status --porcelain)"
+
+sed -i 's/argc - 1/argc - one/' chapters/01_line/main.cpp
+expect 1 "chapters/01_line/main.cpp:3:" ./book run 1
+[[ $output == *"building chapter 01 failed"*"error: 'one' was not declared"* || $output == *"error: ‘one’ was not declared"* ]] ||
+    complain "not the compiler's first error: $output"
+[[ $output == *"Building chapter 01 failed; the whole log is $here/build/cpu/book.log" ]] || complain "where is the log? $output"
+grep -q "one" build/cpu/book.log || complain "the log does not have it"
+
+mkdir chapters/03_orphan
+expect 1 "chapters/03_orphan is not in the list of chapters/CMakeLists.txt" ./book run 2
+sed -i 's/return 7/return 8/' chapters/02_slope/bench_slope.cpp && rmdir chapters/03_orphan
+expect 8 "" ./book bench slope
+
+# The real tree: looking at it leaves no trace.
+before=$(git -C "$root" status --porcelain --ignored 2>&1)
+expect 0 "mode" "$root/book" doctor
+expect 0 "chapters:" "$root/book" help
+[[ $(git -C "$root" status --porcelain --ignored 2>&1) == "$before" ]] || complain "doctor or help left something behind"
+finish

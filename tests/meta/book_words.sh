@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What ./book says: help, and one sentence with exit code 2 for whatever it does not understand.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+little_book "$scratch/book"
+book=$scratch/book/book
+
+for call in "" help -h --help; do
+    # shellcheck disable=SC2086  # no argument at all is one of the cases
+    expect 0 "chapters: 01 line, 02 slope" "$book" $call
+    for verb in run test bench plot diff doctor help; do
+        [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
+    done
+done
+
+verbs="./book knows run, test, bench, plot, diff, doctor and help."
+expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
+expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
+expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
+
+chapters="there are: 01 line, 02 slope."
+expect_sentence 2 "There is no chapter '3'; $chapters" "$book" run 3
+expect_sentence 2 "There is no chapter '001'; $chapters" "$book" run 001
+expect_sentence 2 "There is no chapter 'slope'; $chapters" "$book" run slope --quick
+expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
+expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
+expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
+expect_sentence 2 "diff takes one chapter; $chapters" "$book" diff
+expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff 1
+expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
+expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file
+expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
+expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
+expect_sentence 2 "doctor takes no argument." "$book" doctor 01
+
+mkdir -p "$scratch/book/common/cuda_on_cpu"
+echo 'int main() {}' >"$scratch/book/common/cuda_on_cpu/bench_launch.cpp"
+expect_sentence 2 "The bench 'launch' measures CUDA on a CPU: call it without --gpu." "$book" bench launch --gpu
+
+echo "# nothing" >"$scratch/book/chapters/CMakeLists.txt"
+expect_sentence 2 "There is no chapter to run: chapters/CMakeLists.txt lists none." "$book" run
+expect_sentence 2 "There is no chapter '1'; there are: none." "$book" run 1
+[[ ! -e $scratch/book/build ]] || complain "bad input was noticed only after something was built"
+finish

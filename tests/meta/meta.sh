@@ -1,0 +1,79 @@
+# Sourced by the scripts of this folder: what they all need to look at the house from outside.
+# shellcheck shell=bash
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+command -v make >/dev/null || export CMAKE_GENERATOR=Ninja  # CMake itself would go for make
+
+complain() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+
+# expect CODE TEXT command...: the command must end with CODE and say TEXT; $output is all it said.
+expect() {
+    local code=$1 text=$2 got=0
+    shift 2
+    output=$("$@" 2>&1 </dev/null) || got=$?
+    [[ $got == "$code" ]] || complain "\`$*\` exited with $got, not $code; it said: $output"
+    [[ $output == *"$text"* ]] || complain "\`$*\` did not say '$text' but: $output"
+}
+# The same for bad input, which gets one sentence and nothing else.
+expect_sentence() {
+    expect "$@"
+    [[ $output != *$'\n'* && $output == *. ]] || complain "not one sentence: $output"
+}
+lacks() { [[ $output != *"$1"* ]] || complain "'$1' should not be in: $output"; }
+
+# machine_without NAME...: prints a PATH that has every program of this machine except these.
+machine_without() {
+    local bin=$scratch/machine dir name
+    rm -rf "$bin" && mkdir "$bin"
+    tr : '\n' <<<"$PATH" | while read -r dir; do
+        ln -s -t "$bin" "$dir"/* 2>/dev/null  # the first of a name wins, as on PATH
+    done
+    for name in "$@"; do rm -f "$bin/$name"; done
+    echo "$bin"
+}
+
+# little_book DIR: a book of two chapters, one bench and four tests that builds in seconds. Its house
+# (book, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
+little_book() {
+    local dir=$1 list=$1/chapters/CMakeLists.txt
+    mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope}
+    cp "$root"/{book,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
+    sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
+    sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
+        -e '/^endfunction()/a ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)' \
+        "$root/chapters/CMakeLists.txt" >"$list"
+    local chapter
+    for chapter in 01_line 02_slope; do
+        echo "# A chapter" >"$dir/chapters/$chapter/README.md"
+        cat >"$dir/chapters/$chapter/main.cpp" <<END
+#include <cstdio>
+int main(int argc, char** argv) {
+    std::printf("this is $chapter with %d options, the last %s\n", argc - 1, argv[argc - 1]);
+}
+END
+    done
+    echo 'int main() { return 7; }' >"$dir/chapters/02_slope/bench_slope.cpp"
+    for chapter in gpu report data; do
+        echo "add_library(ddp_$chapter INTERFACE)"
+    done >"$dir/common/CMakeLists.txt"
+    cat >"$dir/tests/CMakeLists.txt" <<'END'
+add_test(NAME passes COMMAND sh -c "echo 'SKIPPED: no second GPU'; echo SKIPPED is no reason")
+add_test(NAME passes_too COMMAND sh -c "echo 'SKIPPED: no MPI'; echo 'SKIPPED: no second GPU'")
+add_test(NAME gives_up COMMAND sh -c "exit 77")
+set_tests_properties(gives_up PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME takes_long COMMAND sh -c "echo takes long")
+set_tests_properties(takes_long PROPERTIES LABELS slow)
+END
+}
+
+finish() {
+    ((failures == 0)) && echo "all as expected" && exit 0
+    exit 1
+}
