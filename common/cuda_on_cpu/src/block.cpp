@@ -11,6 +11,7 @@
 #include <ctime>
 #include <exception>
 #include <numeric>
+#include <utility>
 
 #include "errors.hpp"
 #include "kernel_name.hpp"
@@ -36,6 +37,7 @@ namespace {
 // unordered with its neighbours.
 constexpr bool kOneFiberPerThread = CUDA_ON_CPU_TSAN;
 constexpr int kWarp = 32;
+constexpr std::uint64_t kAbsentLane = ~0ull;  // what a lane brings that is not there
 
 std::size_t page_size() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -55,7 +57,7 @@ uint3 position(std::uint64_t linear, const dim3& shape) {
 
 bool same_place(const Where& a, const Where& b) {
     return a.line() == b.line() && a.column() == b.column() &&
-           std::strcmp(a.file_name(), b.file_name()) == 0;
+           (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 const char* name_of(WarpOperation operation) {
@@ -105,11 +107,13 @@ std::uint64_t next_random(std::uint64_t& state) {
     return state * 0x2545F4914F6CDD1Dull;
 }
 
-template <class T>
-void shuffle(std::vector<T>& items, std::uint64_t& random) {
+template <class Items>
+void shuffle(Items& items, std::uint64_t& random) {
     for (std::size_t i = items.size(); i > 1; i--)
         std::swap(items[i - 1], items[next_random(random) % i]);
 }
+
+constexpr const char* kThrew = "threw an exception, which no GPU can: ";
 
 // The program's own thread-local storage on this thread; libraries have theirs elsewhere.
 struct ThreadStorage {
@@ -142,7 +146,6 @@ __attribute__((no_sanitize("address", "thread"))) void poison_shared_memory() {
 }
 
 // ---- Blocks
-// -------------------------------------------------------------------------------------------
 
 BlockExecutor::BlockExecutor() {
     void* region = mmap(nullptr, kSharedBytesOptin + page_size() * 2, PROT_NONE,
@@ -177,6 +180,8 @@ void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last)
             run_single_thread();
         else
             run_fibers();
+        if (bad_touch_)
+            name_bad_touch(*std::exchange(bad_touch_, std::nullopt));
     }
     run.leave(pthread_self());
     kernel_thread = {};
@@ -190,6 +195,9 @@ void BlockExecutor::prepare_launch() {
     threads_.resize(static_cast<std::size_t>(shape.block.x) * shape.block.y * shape.block.z);
     for (std::size_t i = 0; i < threads_.size(); i++)
         threads_[i].index = position(i, shape.block);
+    at_barrier_.reserve(threads_.size());
+    warp_groups_.reserve(
+        threads_.size());  // at most one a thread: the masks of a warp are disjoint
     if (threads_.size() > 1 || kOneFiberPerThread)
         while (fibers_.size() < (kOneFiberPerThread ? threads_.size() : 1)) {
             fibers_.push_back(std::make_unique<Fiber>(&BlockExecutor::fiber_main, this));
@@ -210,6 +218,12 @@ void BlockExecutor::prepare_block(std::uint64_t block) {
     gridDim = shape.grid;
     threadIdx = {};
     current_ = 0;
+    yields_in_a_row_ = 0;
+    live_ = static_cast<int>(threads_.size());
+    for (Thread& thread : threads_) {
+        thread.fiber = nullptr;
+        thread.exited = false;
+    }
 }
 
 __attribute__((noinline)) void BlockExecutor::run_single_thread() {
@@ -222,27 +236,21 @@ __attribute__((noinline)) void BlockExecutor::run_single_thread() {
         run_->kernel.call();
         kernel_thread.in_kernel = false;
     } catch (const std::exception& exception) {
-        fault(cudaErrorLaunchFailure,
-              std::string("threw an exception, which no GPU can: ") + exception.what());
+        fault(cudaErrorLaunchFailure, std::string(kThrew) + exception.what());
+    } catch (...) {
+        fault(cudaErrorLaunchFailure, std::string(kThrew) + "of a type of its own");
     }
 }
 
 void BlockExecutor::run_fibers() {
-    live_ = static_cast<int>(threads_.size());
-    for (Thread& thread : threads_) {
-        thread.fiber = nullptr;
-        thread.exited = false;
-    }
     at_barrier_.clear();
     warp_groups_.clear();
-    yields_in_a_row_ = 0;
-    ready_.resize(threads_.size());
-    std::iota(ready_.begin(), ready_.end(), 0);
-    ready_head_ = 0;
+    ready_.reset(threads_.size());
+    std::vector<int> all(threads_.size());
+    std::iota(all.begin(), all.end(), 0);
     if (run_->settings.order == Order::reversed)
-        std::reverse(ready_.begin(), ready_.end());
-    if (run_->settings.order == Order::random)
-        shuffle(ready_, random_);
+        std::reverse(all.begin(), all.end());
+    make_ready(all);
 
     order_release(this);  // what came before the launch comes before every thread of it
     run_next(main_);
@@ -259,7 +267,6 @@ void BlockExecutor::run_fibers() {
 }
 
 // ---- Fibers
-// -------------------------------------------------------------------------------------------
 
 __attribute__((noinline)) void BlockExecutor::fiber_main(Fiber& fiber) {
     if (__builtin_setjmp(fiber.fault_exit) != 0)
@@ -278,18 +285,18 @@ void BlockExecutor::run_thread(Fiber&) {
         run_->kernel.call();
         kernel_thread.in_kernel = false;
     } catch (const std::exception& exception) {
-        fault(cudaErrorLaunchFailure,
-              std::string("threw an exception, which no GPU can: ") + exception.what());
+        fault(cudaErrorLaunchFailure, std::string(kThrew) + exception.what());
+    } catch (...) {
+        fault(cudaErrorLaunchFailure, std::string(kThrew) + "of a type of its own");
     }
-    order_release(&live_);
 }
 
 void BlockExecutor::run_until_given_a_thread(Fiber& fiber) {
     thread_exited();
     check_cancelled();
     if (!kOneFiberPerThread) {
-        if (ready_head_ < ready_.size() && threads_[ready_[ready_head_]].fiber == nullptr) {
-            start_on(fiber, ready_[ready_head_++]);
+        if (!ready_.empty() && threads_[ready_.front()].fiber == nullptr) {
+            start_on(fiber, ready_.pop());
             return;
         }
         idle_.push_back(&fiber);
@@ -315,7 +322,9 @@ void BlockExecutor::thread_exited() {
 
 // Goes on with the next thread that can run. Returns when `from` is switched to again.
 void BlockExecutor::run_next(Fiber& from) {
-    if (ready_head_ == ready_.size()) {
+    order_release(
+        &live_);  // wherever the block may end early, its launch comes before what follows
+    if (ready_.empty()) {
         if (live_ > 0) {
             report_deadlock();
             leave_kernel();
@@ -323,7 +332,7 @@ void BlockExecutor::run_next(Fiber& from) {
         Fiber::switch_between(from, main_);
         return;
     }
-    const int next = ready_[ready_head_++];
+    const int next = ready_.pop();
     if (threads_[next].fiber == nullptr)
         start_on(take_fiber(), next);
     Fiber& fiber = *threads_[next].fiber;
@@ -354,40 +363,25 @@ Fiber& BlockExecutor::take_fiber() {
 
 void BlockExecutor::abandon_block() {
     abandoned_ = true;
+    order_release(&live_);
     Fiber::switch_between(*kernel_thread.fiber, main_);
     __builtin_unreachable();
 }
 
 // ---- What a thread calls
-// ------------------------------------------------------------------------------
 
 void BlockExecutor::barrier(Where where) {
     kernel_thread.in_kernel = false;
     check_cancelled();
     if (threads_.size() > 1) {
-        if (live_ < static_cast<int>(threads_.size())) {
-            const auto gone = std::find_if(threads_.begin(), threads_.end(),
-                                           [](const Thread& thread) { return thread.exited; });
-            fault(cudaErrorLaunchFailure,
-                  "waits at the __syncthreads() of " + text_of(where) + ", but thread " +
-                      thread_name(static_cast<int>(gone - threads_.begin())) +
-                      " returned before it: every thread of a block must reach it; guard the work, "
-                      "not the barrier");
-            leave_kernel();
-        }
-        if (at_barrier_.empty()) {
-            barrier_where_ = where;
-        } else if (!same_place(where, barrier_where_)) {
-            fault(cudaErrorLaunchFailure, "waits at the __syncthreads() of " + text_of(where) +
-                                              ", but thread " + thread_name(at_barrier_[0]) +
-                                              " waits at that of " + text_of(barrier_where_) +
-                                              ": all threads of a block must meet at the same one");
-            leave_kernel();
-        }
+        check_barrier(where);
+        barrier_where_ = where;
         at_barrier_.push_back(current_);
         order_release(&at_barrier_);
-        if (static_cast<int>(at_barrier_.size()) == live_)
-            make_ready_in_order(at_barrier_);
+        if (at_barrier_.size() == threads_.size()) {
+            make_ready(at_barrier_);
+            at_barrier_.clear();
+        }
         run_next(*kernel_thread.fiber);
         order_acquire(&at_barrier_);
     }
@@ -395,14 +389,58 @@ void BlockExecutor::barrier(Where where) {
     kernel_thread.in_kernel = true;
 }
 
+void BlockExecutor::check_barrier(Where where) {
+    if (live_ < static_cast<int>(threads_.size())) {
+        const auto gone = std::find_if(threads_.begin(), threads_.end(),
+                                       [](const Thread& thread) { return thread.exited; });
+        fault(cudaErrorLaunchFailure,
+              "waits at the __syncthreads() of " + text_of(where) + ", but thread " +
+                  thread_name(static_cast<int>(gone - threads_.begin())) +
+                  " returned before it: every thread of a block must reach it; guard the work, "
+                  "not the barrier");
+    } else if (!at_barrier_.empty() && !same_place(where, barrier_where_)) {
+        fault(cudaErrorLaunchFailure, "waits at the __syncthreads() of " + text_of(where) +
+                                          ", but thread " + thread_name(at_barrier_[0]) +
+                                          " waits at that of " + text_of(barrier_where_) +
+                                          ": all threads of a block must meet at the same one");
+    }
+    check_cancelled();  // by one of these faults
+}
+
 std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int mask,
                                            std::uint64_t value, int argument, int width,
                                            Where where) {
     kernel_thread.in_kernel = false;
     check_cancelled();
+    const int lanes = std::min(kWarp, static_cast<int>(threads_.size()) - current_ / kWarp * kWarp);
+    if (lanes < kWarp)
+        mask &= (1u << lanes) - 1;  // a block's last warp may be short
+    check_warp_call(operation, mask, width, where);
+    if (threads_.size() == 1) {  // alone, and perhaps a plain call: nobody to wait for
+        kernel_thread.in_kernel = true;
+        return source_lane(operation, 0, argument, width) == 0 ? value : kAbsentLane;
+    }
+    Thread& self = threads_[static_cast<std::size_t>(current_)];
+    self.value = value;
+    self.argument = argument;
+    WarpGroup& group = join_group(operation, mask, width, where);
+    order_release(&warp_groups_);
+    if (group.arrived == group.mask) {
+        complete(group);
+        group = warp_groups_.back();
+        warp_groups_.pop_back();
+    }
+    run_next(*kernel_thread.fiber);
+    order_acquire(&warp_groups_);
+    check_cancelled();
+    kernel_thread.in_kernel = true;
+    return self.value;
+}
+
+void BlockExecutor::check_warp_call(WarpOperation operation, unsigned int mask, int width,
+                                    Where where) {
     const int warp = current_ / kWarp;
     const int lane = current_ % kWarp;
-    const int lanes = std::min(kWarp, static_cast<int>(threads_.size()) - warp * kWarp);
     const auto at = [&] { return std::string(name_of(operation)) + " of " + text_of(where); };
     if ((mask >> lane & 1u) == 0)
         fault(cudaErrorLaunchFailure, "calls the " + at() +
@@ -411,14 +449,19 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
     if (width < 1 || width > kWarp || (width & (width - 1)) != 0)
         fault(cudaErrorLaunchFailure, "calls the " + at() + " with width " + std::to_string(width) +
                                           "; it must be 1, 2, 4, 8, 16 or 32");
-    if (lanes < kWarp)
-        mask &= (1u << lanes) - 1;  // a block's last warp may be short
-    for (int other = 0; other < lanes; other++)
+    const bool some_exited = live_ < static_cast<int>(threads_.size());
+    for (int other = 0; some_exited && other < kWarp; other++)
         if ((mask >> other & 1u) != 0 && threads_[warp * kWarp + other].exited)
             fault(cudaErrorLaunchFailure, "waits at the " + at() + ", but thread " +
                                               thread_name(warp * kWarp + other) +
                                               ", which its mask names, has returned");
+    check_cancelled();  // by one of these faults
+}
 
+// Adds the running thread to those of its warp that wait with the same mask.
+BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, unsigned int mask,
+                                                    int width, Where where) {
+    const int warp = current_ / kWarp;
     auto group = std::find_if(warp_groups_.begin(), warp_groups_.end(), [&](const WarpGroup& g) {
         return g.warp == warp && (g.mask & mask) != 0;
     });
@@ -428,74 +471,55 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
     } else if (group->mask != mask || group->operation != operation || group->width != width ||
                !same_place(group->where, where)) {
         fault(cudaErrorLaunchFailure,
-              "waits at the " + at() + ", but lanes of its warp wait at the " +
-                  name_of(group->operation) + " of " + text_of(group->where) +
-                  ": the lanes of a mask must meet at the same call");
+              std::string("waits at the ") + name_of(operation) + " of " + text_of(where) +
+                  ", but lanes of its warp wait at the " + name_of(group->operation) + " of " +
+                  text_of(group->where) + ": the lanes of a mask must meet at the same call");
+        check_cancelled();
     }
-    check_cancelled();  // one of these faults
-    const int self = current_;
-    threads_[self].value = value;
-    threads_[self].argument = argument;
-    group->arrived |= 1u << lane;
-    order_release(&warp_groups_);
-    if (group->arrived == mask) {
-        complete(*group);
-        warp_groups_.erase(group);
-    }
-    run_next(*kernel_thread.fiber);
-    order_acquire(&warp_groups_);
-    check_cancelled();
-    kernel_thread.in_kernel = true;
-    return threads_[self].value;
+    group->arrived |= 1u << current_ % kWarp;
+    return *group;
 }
 
 // All lanes have come: each gets its result, and may go on.
-void BlockExecutor::complete(WarpGroup& group) {
+void BlockExecutor::complete(const WarpGroup& group) {
     std::uint64_t brought[kWarp];
     unsigned int votes = 0;
     Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * kWarp];
     for (int lane = 0; lane < kWarp; lane++) {
-        if ((group.mask >> lane & 1u) == 0) {
-            brought[lane] = ~0ull;  // reading a lane that is not there gives nothing sensible
-            continue;
-        }
-        brought[lane] = lanes[lane].value;
-        votes |= static_cast<unsigned int>(lanes[lane].value & 1u) << lane;
+        const bool is_here = (group.mask >> lane & 1u) != 0;
+        brought[lane] = is_here ? lanes[lane].value : kAbsentLane;
+        votes |= static_cast<unsigned int>(is_here && (brought[lane] & 1u) != 0) << lane;
     }
-    std::vector<int> released;
-    for (int lane = 0; lane < kWarp; lane++) {
+    int released[kWarp];
+    std::size_t count = 0;
+    for (int i = 0; i < kWarp; i++) {
+        const int lane = run_->settings.order == Order::reversed ? kWarp - 1 - i : i;
         if ((group.mask >> lane & 1u) == 0)
             continue;
         lanes[lane].value =
             group.operation == WarpOperation::ballot
                 ? votes
                 : brought[source_lane(group.operation, lane, lanes[lane].argument, group.width)];
-        released.push_back(group.warp * kWarp + lane);
+        released[count++] = group.warp * kWarp + lane;
     }
-    if (run_->settings.order == Order::reversed)
-        std::reverse(released.begin(), released.end());
-    make_ready_in_order(released);
+    make_ready({released, count});
 }
 
-// Empties `threads` into the queue of those that may run.
-void BlockExecutor::make_ready_in_order(std::vector<int>& threads) {
+// Puts `threads`, which stand in the order of the run or are shuffled to it, behind those that may
+// run already.
+void BlockExecutor::make_ready(std::span<int> threads) {
     yields_in_a_row_ = 0;
     if (run_->settings.order == Order::random)
         shuffle(threads, random_);
-    if (ready_head_ == ready_.size()) {
-        ready_.swap(threads);
-        ready_head_ = 0;
-    } else {
-        ready_.insert(ready_.end(), threads.begin(), threads.end());
-    }
-    threads.clear();
+    for (int thread : threads)
+        ready_.push(thread);
 }
 
 void BlockExecutor::yield(unsigned int nanoseconds) {
     kernel_thread.in_kernel = false;
     check_cancelled();
     yields_in_a_row_++;
-    const bool alone = threads_.size() == 1 || ready_head_ == ready_.size();
+    const bool alone = threads_.size() == 1 || ready_.empty();
     if (alone || yields_in_a_row_ > live_)
         back_off();
     if (alone && nanoseconds >= 50'000) {
@@ -503,12 +527,7 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
         nanosleep(&pause, nullptr);
     }
     if (!alone) {
-        if (ready_head_ >
-            4096) {  // the queue grows at its end: drop what has been taken from its front
-            ready_.erase(ready_.begin(), ready_.begin() + static_cast<long>(ready_head_));
-            ready_head_ = 0;
-        }
-        ready_.push_back(current_);
+        ready_.push(current_);
         run_next(*kernel_thread.fiber);
     }
     check_cancelled();
@@ -529,7 +548,6 @@ void BlockExecutor::back_off() {
 }
 
 // ---- Failing
-// ------------------------------------------------------------------------------------------
 
 std::string BlockExecutor::thread_name(int thread) const {
     return text_of(threads_[static_cast<std::size_t>(thread)].index);
@@ -545,29 +563,41 @@ void BlockExecutor::fault(cudaError_t code, const std::string& what) {
     device_failed(code, who() + what);
 }
 
-void BlockExecutor::touch_failed(const void* address, bool is_write) {
-    const auto* byte = static_cast<const std::byte*>(address);
+// The stack that the running CUDA thread uses.
+Fiber& BlockExecutor::stack() {
+    return kernel_thread.fiber != nullptr ? *kernel_thread.fiber : main_;
+}
+
+void BlockExecutor::name_bad_touch(BadTouch touch) {
+    const auto* byte = static_cast<const std::byte*>(touch.address);
     const std::byte* shared_end =
         shared_region_ + kSharedBytesOptin / page_size() * page_size() + page_size();
-    const std::string verb = is_write ? "wrote " : "read ";
-    if (kernel_thread.fiber != nullptr && kernel_thread.fiber->is_overflow(address))
+    const std::string verb = touch.is_write ? "wrote " : "read ";
+    if (stack().is_overflow(touch.address))
         fault(cudaErrorHardwareStackError,
-              "needs more than 64 KiB of stack: keep large arrays in shared or device memory");
+              "needs more than " + std::to_string(stack().stack_bytes() >> 10) +
+                  " KiB of stack: keep large arrays in shared or device memory");
     else if (byte >= shared_end && byte < shared_end + page_size())
         fault(cudaErrorIllegalAddress, verb + "past the end of the " +
                                            std::to_string(run_->kernel.shape.shared_bytes) +
                                            " bytes of dynamic shared memory");
     else
-        fault(cudaErrorIllegalAddress, verb + describe_address(address));
+        fault(cudaErrorIllegalAddress, verb + describe_address(touch.address));
 }
 
 __attribute__((noinline)) void BlockExecutor::leave_kernel() {
     DeviceAccess::restore_after_signal();
     kernel_thread.in_kernel = false;
+    stack().forget_frames();
 #if CUDA_ON_CPU_ASAN
-    __asan_handle_no_return();
+    __asan_handle_no_return();  // for a signal handler's own stack
 #endif
     __builtin_longjmp(kernel_thread.fault_exit, 1);
+}
+
+void BlockExecutor::leave_kernel(BadTouch touch) {
+    bad_touch_ = touch;
+    leave_kernel();
 }
 
 void BlockExecutor::check_cancelled() {
@@ -590,7 +620,6 @@ void BlockExecutor::report_deadlock() {
 }
 
 // ---- kernel_api.hpp
-// -----------------------------------------------------------------------------------
 
 namespace {
 BlockExecutor& executor() {

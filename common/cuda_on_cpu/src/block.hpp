@@ -8,6 +8,8 @@
 // vectorised.
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "cuda_on_cpu/kernel_api.hpp"
@@ -19,6 +21,37 @@ namespace cuda_on_cpu {
 inline constexpr std::size_t kSharedBytes = 48 << 10;        // without asking, as on every GPU
 inline constexpr std::size_t kSharedBytesOptin = 227 << 10;  // at most, as on Hopper
 inline constexpr unsigned int kMaxThreads = 1024;
+
+// The threads of a block that could run now, in order. A thread stands in it at most once, so its
+// room is fixed: nothing is allocated while a kernel runs (on whose behalf? a sanitizer would ask).
+class ReadyQueue {
+  public:
+    void reset(std::size_t threads) {
+        ring_.resize(threads);
+        first_ = count_ = 0;
+    }
+    bool empty() const { return count_ == 0; }
+    int front() const { return ring_[first_]; }
+    void push(int thread) { ring_[wrapped(first_ + count_++)] = thread; }
+    int pop() {
+        const int thread = ring_[first_];
+        first_ = wrapped(first_ + 1);
+        count_--;
+        return thread;
+    }
+
+  private:
+    std::size_t wrapped(std::size_t at) const { return at < ring_.size() ? at : at - ring_.size(); }
+
+    std::vector<int> ring_;
+    std::size_t first_ = 0;
+    std::size_t count_ = 0;
+};
+
+struct BadTouch {
+    const void* address;
+    bool is_write;
+};
 
 class BlockExecutor {
   public:
@@ -41,8 +74,9 @@ class BlockExecutor {
     // the kernel (by a jump over the kernel's frames, so nothing that owns memory may be alive in
     // its own).
     void fault(cudaError_t code, const std::string& what);
-    void touch_failed(const void* address, bool is_write);
     [[noreturn]] void leave_kernel();
+    // For the signal handler, which may do little: the failure is named when the block has ended.
+    [[noreturn]] void leave_kernel(BadTouch touch);
     const KernelRun& run() const { return *run_; }
 
   private:
@@ -71,13 +105,18 @@ class BlockExecutor {
     void thread_exited();
     void run_next(Fiber& from);
     void run_until_given_a_thread(Fiber& fiber);
-    void make_ready_in_order(std::vector<int>& threads);
-    void complete(WarpGroup& group);
+    void make_ready(std::span<int> threads);
+    void check_barrier(Where where);
+    void check_warp_call(WarpOperation operation, unsigned int mask, int width, Where where);
+    WarpGroup& join_group(WarpOperation operation, unsigned int mask, int width, Where where);
+    void complete(const WarpGroup& group);
     void back_off();
     Fiber& take_fiber();
     void start_on(Fiber& fiber, int thread);
     void abandon_block();
     void check_cancelled();
+    void name_bad_touch(BadTouch touch);
+    Fiber& stack();
     std::string thread_name(int thread) const;
     std::string who() const;
     void report_deadlock();
@@ -88,9 +127,9 @@ class BlockExecutor {
     int live_ = 0;
     int current_ = 0;
     bool abandoned_ = false;
+    std::optional<BadTouch> bad_touch_;
 
-    std::vector<int> ready_;  // a queue: threads that could run now, from ready_head_ on
-    std::size_t ready_head_ = 0;
+    ReadyQueue ready_;
     std::vector<int> at_barrier_;
     Where barrier_where_;
     std::vector<WarpGroup> warp_groups_;

@@ -50,13 +50,11 @@ const char* name_of(cudaMemcpyKind kind) {
 cudaError_t check_range(const std::string& caller, const char* role, const void* pointer,
                         std::size_t bytes) {
     const std::optional<Allocation> a = find_allocation(pointer);
-    if (!a) {
-        const std::string description = describe_address(pointer);
-        const bool freed_or_outside = description.find("gave") != std::string::npos;
-        if (pointer != nullptr && !freed_or_outside)
-            return cudaSuccess;  // ordinary host memory: nobody knows how long it is
-        return call_failed(cudaErrorInvalidValue, caller + ": the " + role + " is " + description);
-    }
+    if (!a && pointer != nullptr && !is_near_allocation(pointer))
+        return cudaSuccess;  // ordinary host memory: nobody knows how long it is
+    if (!a)
+        return call_failed(cudaErrorInvalidValue,
+                           caller + ": the " + role + " is " + describe_address(pointer));
     const auto left =
         static_cast<std::size_t>(a->begin + a->bytes - static_cast<const std::byte*>(pointer));
     if (bytes <= left)
@@ -94,13 +92,14 @@ cudaError_t check_copy(const std::string& caller, const void* destination, const
 cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what) {
     if (!settings().strict)
         return cudaSuccess;
-    const std::string kernel = running_cooperative_kernel();
+    const std::string kernel = unfinished_cooperative_kernel();
     if (kernel.empty())
         return cudaSuccess;
-    return call_failed(cudaErrorNotPermitted,
-                       caller + " (" + what + ") while the cooperative " + kernel +
-                           " is running: on a GPU the call may wait for the kernel, and the kernel "
-                           "for a peer that never comes; allocate before, free after");
+    return call_failed(
+        cudaErrorNotPermitted,
+        caller + " (" + what + ") while the cooperative " + kernel +
+            " is in flight: on a GPU the call may wait for the kernel, and the kernel "
+            "for a peer that never comes; allocate before, free after");
 }
 
 cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
@@ -174,6 +173,10 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, Where where) {
 
 cudaError_t cudaFreeHost(void* pointer, Where where) {
     return free_checked(pointer, MemoryKind::pinned, "cudaFreeHost", where);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* pointer, Where where) {
+    return free_checked(pointer, MemoryKind::peer, "cudaIpcCloseMemHandle", where);
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int) {

@@ -18,7 +18,9 @@ struct Failure {
 struct Errors {
     std::mutex mutex;
     Failure device;
-    std::string unread;  // the first diagnosis that nobody has asked for
+    // What nobody has asked for yet: the first failed call, and the device's failure.
+    std::string unread_call;
+    std::string unread_device;
 };
 
 Errors& errors() {
@@ -85,8 +87,8 @@ std::string text_of(const Where& where) {
 cudaError_t call_failed(cudaError_t code, std::string diagnosis) {
     {
         std::lock_guard lock(errors().mutex);
-        if (errors().unread.empty())
-            errors().unread = diagnosis;
+        if (errors().unread_call.empty())
+            errors().unread_call = diagnosis;
     }
     thread_errors.last = code;
     thread_errors.failure = {code, std::move(diagnosis)};
@@ -97,8 +99,7 @@ void device_failed(cudaError_t code, std::string diagnosis) {
     std::lock_guard lock(errors().mutex);
     if (errors().device.code != cudaSuccess)
         return;
-    if (errors().unread.empty())
-        errors().unread = diagnosis;
+    errors().unread_device = diagnosis;
     errors().device = {code, std::move(diagnosis)};
     device_lost = true;
 }
@@ -122,14 +123,12 @@ cudaError_t device_status() {
     return thread_errors.last;
 }
 
-bool print_unread_diagnosis() {
+bool print_unread_diagnoses() {
     std::lock_guard lock(errors().mutex);
-    if (errors().unread.empty())
-        return false;
-    std::fprintf(stderr, "cuda_on_cpu: %s (this error was returned and never read)\n",
-                 errors().unread.c_str());
-    errors().unread.clear();
-    return true;
+    for (const std::string* text : {&errors().unread_call, &errors().unread_device})
+        if (!text->empty())
+            std::fprintf(stderr, "cuda_on_cpu: %s (this error was never read)\n", text->c_str());
+    return !errors().unread_device.empty();
 }
 
 }  // namespace cuda_on_cpu
@@ -145,8 +144,9 @@ const char* cudaGetErrorString(cudaError_t error) {
     if (error == cudaSuccess || failure.code != error || failure.diagnosis.empty())
         return entry_of(error).text;
     std::lock_guard lock(errors().mutex);
-    if (errors().unread == failure.diagnosis)
-        errors().unread.clear();
+    for (std::string* text : {&errors().unread_call, &errors().unread_device})
+        if (*text == failure.diagnosis)
+            text->clear();
     thread_errors.text = std::string(entry_of(error).text) + ": " + failure.diagnosis;
     return thread_errors.text.c_str();
 }

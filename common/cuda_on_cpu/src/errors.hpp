@@ -23,7 +23,7 @@ void forget_device_failure();
 cudaError_t device_status();
 
 // At exit: prints what went wrong and was never asked for, so that an ignored return code is not
-// silence. True if there was such a thing.
-bool print_unread_diagnosis();
+// silence. True if a kernel failed and nobody noticed.
+bool print_unread_diagnoses();
 
 }  // namespace cuda_on_cpu

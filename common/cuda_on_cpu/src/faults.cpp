@@ -11,12 +11,15 @@
 #include "block.hpp"
 #include "memory.hpp"
 
+#if CUDA_ON_CPU_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t kSignalStackBytes = 256 << 10;
-struct sigaction
-    previous_handlers[2];  // of SIGSEGV and SIGBUS; written once, before any kernel runs
+struct sigaction previous_handlers[2];  // of SIGSEGV and SIGBUS
 
 bool was_write(const void* context) {
 #if defined(__x86_64__)
@@ -36,20 +39,20 @@ void pass_on(int signal) {
 
 void on_bad_touch(int signal, siginfo_t* info, void* context) {
     const bool is_write = was_write(context);
+    void* address = info->si_addr;
     if (kernel_thread.in_kernel) {
-        kernel_thread.executor->touch_failed(info->si_addr, is_write);
-        kernel_thread.executor->leave_kernel();
+        if (reopen_page(address))
+            return;  // a kernel may use pinned memory whenever its stream's order allows it
+        kernel_thread.executor->leave_kernel({address, is_write});
     }
-    bool reopened = false;
-    std::string text = describe_pending_copy(info->si_addr, is_write, &reopened);
-    if (reopened)
-        return;
+    std::string text = describe_pending_copy(address, is_write);
     if (text.empty()) {
-        text = describe_address(info->si_addr);
-        if (text.find("gave") == std::string::npos)
-            return pass_on(signal);  // nothing of ours
-        text = std::string("host code ") + (is_write ? "wrote " : "read ") + text +
-               ": only kernels and cudaMemcpy may touch device memory";
+        if (reopen_page(address))
+            return;  // only a neighbour on the same page
+        if (!is_near_allocation(address))
+            return pass_on(signal);
+        text = std::string("host code ") + (is_write ? "wrote " : "read ") +
+               describe_address(address) + ": only kernels and cudaMemcpy may touch device memory";
     }
     std::fprintf(stderr, "cuda_on_cpu: %s\n", text.c_str());
     struct sigaction usual {};
@@ -64,10 +67,16 @@ void on_interrupt(int, siginfo_t*, void*) {
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* previous) {
     struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_sigaction == handler)
+        return;
+    if (previous != nullptr)
+        *previous = action;
+    action = {};
     action.sa_sigaction = handler;
     // SA_NODEFER: leaving the handler by a jump must not leave the signal blocked.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    sigaction(signal, &action, previous);
+    sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
@@ -88,13 +97,14 @@ SignalStack::SignalStack() {
     stack_t stack{};
     stack.ss_sp = memory_;
     stack.ss_size = kSignalStackBytes;
-    sigaltstack(&stack, nullptr);
+    sigaltstack(&stack, &previous_);
 }
 
 SignalStack::~SignalStack() {
-    stack_t stack{};
-    stack.ss_flags = SS_DISABLE;
-    sigaltstack(&stack, nullptr);
+    sigaltstack(&previous_, nullptr);
+#if CUDA_ON_CPU_ASAN
+    __asan_unpoison_memory_region(memory_, kSignalStackBytes);  // handlers left it by jumps
+#endif
     munmap(memory_, kSignalStackBytes);
 }
 

@@ -1,9 +1,12 @@
 #pragma once
+#include <signal.h>
 
 namespace cuda_on_cpu {
 
 // Installs the handlers that turn a wrong touch of memory into a sentence: inside a kernel it
 // becomes the device's failure, in host code the program ends as it would have, after the sentence.
+// May be called again: whoever installed other handlers in between (a test framework, for each
+// test) then comes second.
 void install_fault_handlers();
 
 // The signal that interrupts a kernel which neither waits nor returns.
@@ -19,6 +22,7 @@ class SignalStack {
 
   private:
     void* memory_ = nullptr;
+    stack_t previous_{};  // a sanitizer's
 };
 
 }  // namespace cuda_on_cpu

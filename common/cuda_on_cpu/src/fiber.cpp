@@ -1,5 +1,6 @@
 #include "fiber.hpp"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,42 +38,52 @@ std::byte* new_stack() {
 }  // namespace
 
 Fiber::Fiber() {
+    pthread_attr_t attributes;
+    void* bottom = nullptr;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &bottom, &stack_bytes_);
+    pthread_attr_destroy(&attributes);
+    stack_bottom_ = static_cast<std::byte*>(bottom);
 #if CUDA_ON_CPU_TSAN
     thread_sanitizer_fiber_ = __tsan_get_current_fiber();
 #endif
 }
 
-Fiber::Fiber(Entry entry, void* owner_) : owner(owner_), entry_(entry), stack_(new_stack()) {
-    stack_bottom_ = stack_;
-    stack_bytes_ = kStackBytes;
+Fiber::Fiber(Entry entry, void* owner_)
+    : owner(owner_), entry_(entry), stack_bottom_(new_stack()), stack_bytes_(kStackBytes) {
     restart();
 }
 
 Fiber::~Fiber() {
-    if (stack_ == nullptr)
+    if (entry_ == nullptr)
         return;
 #if CUDA_ON_CPU_TSAN
     __tsan_destroy_fiber(thread_sanitizer_fiber_);
 #endif
-    munmap(stack_ - kGuardBytes, kGuardBytes + kStackBytes);
+    forget_frames();
+    munmap(stack_bottom_ - kGuardBytes, kGuardBytes + kStackBytes);
 }
 
 void Fiber::restart() {
-#if CUDA_ON_CPU_ASAN
-    __asan_unpoison_memory_region(stack_, kStackBytes);
+    forget_frames();
     fake_stack_ = nullptr;
-#endif
 #if CUDA_ON_CPU_TSAN
     if (thread_sanitizer_fiber_ != nullptr)
         __tsan_destroy_fiber(thread_sanitizer_fiber_);
     thread_sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
-    context_ = make_fcontext(stack_ + kStackBytes, kStackBytes, &Fiber::begin);
+    context_ = make_fcontext(stack_bottom_ + kStackBytes, kStackBytes, &Fiber::begin);
+}
+
+void Fiber::forget_frames() {
+#if CUDA_ON_CPU_ASAN
+    __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
+#endif
 }
 
 bool Fiber::is_overflow(const void* address) const {
     const auto* byte = static_cast<const std::byte*>(address);
-    return stack_ != nullptr && byte >= stack_ - kGuardBytes && byte < stack_;
+    return byte >= stack_bottom_ - kGuardBytes && byte < stack_bottom_;
 }
 
 void Fiber::switch_between(Fiber& from, Fiber& to) {
@@ -92,13 +103,7 @@ void Fiber::arrive(transfer_t transfer) {
     Fiber* previous = static_cast<Fiber**>(transfer.data)[0];
     previous->context_ = transfer.fctx;
 #if CUDA_ON_CPU_ASAN
-    const void* bottom = nullptr;
-    std::size_t bytes = 0;
-    __sanitizer_finish_switch_fiber(fake_stack_, &bottom, &bytes);
-    if (previous->stack_ == nullptr) {
-        previous->stack_bottom_ = bottom;
-        previous->stack_bytes_ = bytes;
-    }
+    __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
 #endif
 }
 
@@ -116,9 +121,6 @@ void order_release(void* place) {
 void order_acquire(void* place) {
     __tsan_acquire(place);
 }
-#else
-void order_release(void*) {}
-void order_acquire(void*) {}
 #endif
 
 }  // namespace cuda_on_cpu

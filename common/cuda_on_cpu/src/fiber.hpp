@@ -35,8 +35,12 @@ class Fiber {
     static void switch_between(Fiber& from, Fiber& to);
     // Forgets where the fiber stood: the next switch begins at its entry again.
     void restart();
-    // True for an address in the closed page below the stack.
+    // Its frames will never return (AddressSanitizer marks them, and would report whoever comes
+    // next).
+    void forget_frames();
+    // True for an address in the closed pages below the stack.
     bool is_overflow(const void* address) const;
+    std::size_t stack_bytes() const { return stack_bytes_; }
 
     void* owner = nullptr;
     int thread = -1;        // the CUDA thread that it carries
@@ -47,18 +51,21 @@ class Fiber {
     void arrive(boost::context::detail::transfer_t from);
 
     boost::context::detail::fcontext_t context_ = nullptr;
-    Entry entry_ = nullptr;
-    std::byte* stack_ = nullptr;  // lowest byte; nullptr for the OS thread's own
+    Entry entry_ = nullptr;              // nullptr for the OS thread's own
+    std::byte* stack_bottom_ = nullptr;  // lowest byte
+    std::size_t stack_bytes_ = 0;
     void* thread_sanitizer_fiber_ = nullptr;
     void* fake_stack_ = nullptr;  // AddressSanitizer's
-    const void* stack_bottom_ =
-        nullptr;  // of the OS thread's own stack, learnt from AddressSanitizer
-    std::size_t stack_bytes_ = 0;
 };
 
 // ThreadSanitizer's view of order between CUDA threads: what `release` did at `place` comes before
 // what follows `acquire` there. Nothing without ThreadSanitizer.
+#if CUDA_ON_CPU_TSAN
 void order_release(void* place);
 void order_acquire(void* place);
+#else
+inline void order_release(void*) {}
+inline void order_acquire(void*) {}
+#endif
 
 }  // namespace cuda_on_cpu

@@ -10,13 +10,20 @@ namespace cuda_on_cpu {
 namespace {
 
 struct RunKernel final : Command {
-    explicit RunKernel(PreparedKernel* kernel, bool on_heap) : kernel(kernel), on_heap(on_heap) {}
+    RunKernel(Stream& stream, PreparedKernel* kernel, bool on_heap)
+        : stream(stream), kernel(kernel), on_heap(on_heap) {
+        if (kernel->shape.cooperative)
+            stream.cooperative_kernel_begins(*kernel);
+    }
     ~RunKernel() override {
+        if (kernel->shape.cooperative)
+            stream.cooperative_kernel_ends(*kernel);
         kernel->~PreparedKernel();
         if (on_heap)
             ::operator delete (kernel, std::align_val_t{64});
     }
-    void run(Stream& stream) override { stream.run_kernel(*kernel); }
+    void run(Stream&) override { stream.run_kernel(*kernel); }
+    Stream& stream;
     PreparedKernel* kernel;
     bool on_heap;
 };
@@ -124,7 +131,7 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
         const bool on_heap = kArgumentsOffset + bytes > Stream::kSlotBytes;
         void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
                               : static_cast<std::byte*>(memory) + kArgumentsOffset;
-        return new (memory) RunKernel(move_to(place, kernel), on_heap);
+        return new (memory) RunKernel(*stream, move_to(place, kernel), on_heap);
     });
     return cudaSuccess;
 }

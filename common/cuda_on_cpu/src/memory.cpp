@@ -22,6 +22,7 @@
 #include "cuda_on_cpu/settings.hpp"
 #include "errors.hpp"
 #include "protection.hpp"
+#include "runtime.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -219,7 +220,6 @@ std::string damage_of(const Allocation& a) {
 }  // namespace
 
 // ---- Allocating and freeing
-// ---------------------------------------------------------------------------
 
 cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
                      Where where) {
@@ -289,7 +289,7 @@ cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where wher
     return cudaSuccess;
 }
 
-void release_everything() {
+void release_everything(Where where) {
     Memory& all = memory();
     std::lock_guard lock(all.mutex);
     std::vector<Allocation*> live;
@@ -297,7 +297,7 @@ void release_everything() {
         if (!allocation.is_freed)
             live.push_back(&allocation);
     for (Allocation* allocation : live)
-        mark_freed(all, *allocation, allocation->allocated);
+        mark_freed(all, *allocation, where);
 }
 
 std::size_t live_device_bytes() {
@@ -320,7 +320,6 @@ void set_all_device_pages(bool open) {
 }
 
 // ---- Naming addresses
-// -----------------------------------------------------------------------------------
 
 std::optional<Allocation> find_allocation(const void* address) {
     std::lock_guard lock(memory().mutex);
@@ -331,11 +330,25 @@ std::optional<Allocation> find_allocation(const void* address) {
     return *a;
 }
 
-std::string describe_address(const void* address) {
-    Memory& all = memory();
-    std::unique_lock lock(all.mutex, std::defer_lock);
+namespace {
+// In a signal handler the lock may be held by the very thread that was interrupted: gives up in the
+// end.
+std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
+    std::unique_lock lock(mutex, std::defer_lock);
     for (int attempt = 0; attempt < 1000 && !lock.try_lock(); attempt++)
         usleep(100);
+    return lock;
+}
+}  // namespace
+
+bool is_near_allocation(const void* address) {
+    const auto lock = lock_patiently(memory().mutex);
+    return lock.owns_lock() && find_locked(memory(), address) != nullptr;
+}
+
+std::string describe_address(const void* address) {
+    Memory& all = memory();
+    const auto lock = lock_patiently(all.mutex);
     if (!lock.owns_lock())
         return "an address that could not be looked up";
     if (reinterpret_cast<std::uintptr_t>(address) < page_size())
@@ -379,26 +392,29 @@ std::string leak_report() {
 }
 
 // ---- Copies in flight
-// -------------------------------------------------------------------------------------
+
+namespace {
+
+// Sets who may touch the pages of a copy's buffer.
+void protect(const PendingCopy& copy, int protection) {
+    std::byte* first = page_of(copy.begin);
+    std::byte* last = page_of(copy.begin + copy.bytes - 1);
+    mprotect(first, static_cast<std::size_t>(last - first) + page_size(), protection);
+}
+
+void close(const PendingCopy& copy) {
+    protect(copy, copy.copy_writes ? PROT_NONE : PROT_READ);
+}
+
+}  // namespace
 
 void close_for_copy(void* host_pointer, std::size_t bytes, bool copy_writes, const void* stream,
                     unsigned long ticket, Where where) {
     auto* begin = static_cast<std::byte*>(host_pointer);
     std::lock_guard lock(memory().mutex);
     memory().pending.push_back({begin, bytes, copy_writes, stream, ticket, where});
-    std::byte* first = page_of(begin);
-    mprotect(first, static_cast<std::size_t>(page_of(begin + bytes - 1) - first) + page_size(),
-             copy_writes ? PROT_NONE : PROT_READ);
+    close(memory().pending.back());
 }
-
-namespace {
-void reopen(const PendingCopy& copy) {
-    std::byte* first = page_of(copy.begin);
-    mprotect(first,
-             static_cast<std::size_t>(page_of(copy.begin + copy.bytes - 1) - first) + page_size(),
-             PROT_READ | PROT_WRITE);
-}
-}  // namespace
 
 void reopen_finished_copies(bool (*is_done)(const void* stream, unsigned long ticket)) {
     std::lock_guard lock(memory().mutex);
@@ -406,45 +422,43 @@ void reopen_finished_copies(bool (*is_done)(const void* stream, unsigned long ti
     const auto finished = std::stable_partition(
         pending.begin(), pending.end(),
         [&](const PendingCopy& copy) { return !is_done(copy.stream, copy.ticket); });
-    std::for_each(finished, pending.end(), reopen);
+    if (finished == pending.end())
+        return;
+    for (auto copy = finished; copy != pending.end(); copy++)
+        protect(*copy, PROT_READ | PROT_WRITE);
     pending.erase(finished, pending.end());
-    // A page may hold two copies: close again what another one still needs.
-    for (const PendingCopy& copy : pending) {
-        std::byte* first = page_of(copy.begin);
-        mprotect(
-            first,
-            static_cast<std::size_t>(page_of(copy.begin + copy.bytes - 1) - first) + page_size(),
-            copy.copy_writes ? PROT_NONE : PROT_READ);
-    }
+    // A page may hold two buffers: close again what another copy still needs.
+    for (const PendingCopy& copy : pending)
+        close(copy);
 }
 
-std::string describe_pending_copy(const void* address, bool is_write, bool* reopened) {
-    *reopened = false;
+std::string describe_pending_copy(const void* address, bool is_write) {
     Memory& all = memory();
-    std::unique_lock lock(all.mutex, std::defer_lock);
-    for (int attempt = 0; attempt < 1000 && !lock.try_lock(); attempt++)
-        usleep(100);
-    if (!lock.owns_lock())
-        return "";
+    const auto lock = lock_patiently(all.mutex);
     const auto* byte = static_cast<const std::byte*>(address);
-    for (const PendingCopy& copy : all.pending)
-        if (byte >= copy.begin && byte < copy.begin + copy.bytes)
-            return std::string("the host ") + (is_write ? "wrote" : "read") + " byte " +
-                   std::to_string(byte - copy.begin) + " of a buffer that cudaMemcpyAsync at " +
-                   text_of(copy.where) + (copy.copy_writes ? " writes" : " reads") +
-                   ", before it synchronised with the stream: call cudaStreamSynchronize (or wait "
-                   "for an event) first";
-    const auto on_page =
-        std::find_if(all.pending.begin(), all.pending.end(), [&](const auto& copy) {
-            return page_of(address) >= page_of(copy.begin) &&
-                   page_of(address) <= page_of(copy.begin + copy.bytes - 1);
-        });
-    if (on_page != all.pending.end()) {
-        reopen(*on_page);
-        all.pending.erase(on_page);
-        *reopened = true;
-    }
+    if (lock.owns_lock())
+        for (const PendingCopy& copy : all.pending)
+            if (byte >= copy.begin && byte < copy.begin + copy.bytes)
+                return std::string("the host ") + (is_write ? "wrote" : "read") + " byte " +
+                       std::to_string(byte - copy.begin) + " of a buffer that cudaMemcpyAsync at " +
+                       text_of(copy.where) + (copy.copy_writes ? " writes" : " reads") +
+                       ", before it synchronised with the stream: call cudaStreamSynchronize (or "
+                       "wait for an event) first";
     return "";
+}
+
+bool reopen_page(const void* address) {
+    Memory& all = memory();
+    const auto lock = lock_patiently(all.mutex);
+    const std::byte* page = page_of(address);
+    return lock.owns_lock() && std::erase_if(all.pending, [&](const PendingCopy& copy) {
+                                   const bool is_here =
+                                       page >= page_of(copy.begin) &&
+                                       page <= page_of(copy.begin + copy.bytes - 1);
+                                   if (is_here)
+                                       protect(copy, PROT_READ | PROT_WRITE);
+                                   return is_here;
+                               }) > 0;
 }
 
 void* runtime_address(void* pointer) {
@@ -455,7 +469,6 @@ void* runtime_address(void* pointer) {
 }
 
 // ---- Memory of another process
-// ------------------------------------------------------------------------------
 
 namespace {
 
@@ -494,7 +507,7 @@ long long start_time(int process) {
 using namespace cuda_on_cpu;
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where where) {
-    if (const cudaError_t status = device_status())
+    if (const cudaError_t status = enter_call("cudaIpcGetMemHandle"))
         return status;
     const std::optional<Allocation> a = find_allocation(pointer);
     if (!a || a->kind != MemoryKind::device || a->begin != pointer)
@@ -516,7 +529,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where
 
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned int,
                                  Where where) {
-    if (const cudaError_t status = device_status())
+    if (const cudaError_t status = enter_call("cudaIpcOpenMemHandle"))
         return status;
     Handle content;
     std::memcpy(&content, &handle, sizeof content);
@@ -553,8 +566,4 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
     add(memory(), a);
     *pointer = a.begin;
     return cudaSuccess;
-}
-
-cudaError_t cudaIpcCloseMemHandle(void* pointer, Where where) {
-    return release(pointer, MemoryKind::peer, "cudaIpcCloseMemHandle", where);
 }

@@ -37,13 +37,16 @@ struct Allocation {
 cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
                      Where where);
 cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where where);
-void release_everything();  // cudaDeviceReset
+void release_everything(Where where);  // cudaDeviceReset
 
 std::size_t live_device_bytes();
 std::size_t total_device_bytes();
 
 // The live allocation that holds `address` (or ends at it); nothing if there is none.
 std::optional<Allocation> find_allocation(const void* address);
+
+// Whether `address` lies in or beside memory that CUDA gave, freed or not.
+bool is_near_allocation(const void* address);
 
 // "12 bytes past the end of the 4000 bytes that cudaMalloc at a.cu:12 gave"; says so if it was
 // freed, or is host memory that CUDA never saw. For signal handlers too: gives up rather than wait
@@ -63,9 +66,11 @@ void close_for_copy(void* host_pointer, std::size_t bytes, bool copy_writes, con
 // Reopens the ranges of copies that `is_done(stream, ticket)`: called when the host has
 // synchronised.
 void reopen_finished_copies(bool (*is_done)(const void* stream, unsigned long ticket));
-// For the fault handler: what a touch of `address` disturbed, or empty. `reopened`: it was only a
-// neighbour on the same page, which is open now.
-std::string describe_pending_copy(const void* address, bool is_write, bool* reopened);
+// For the fault handler: what a host's touch of `address` disturbed, or empty.
+std::string describe_pending_copy(const void* address, bool is_write);
+// For the fault handler: a kernel, or the host beside the buffer in flight, touched a page that is
+// closed for a copy. Opens it; false if it was not.
+bool reopen_page(const void* address);
 // Where the runtime itself reaches pinned memory, closed or not.
 void* runtime_address(void* pointer);
 

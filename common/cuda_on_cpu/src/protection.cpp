@@ -28,9 +28,11 @@ OpenPages& open_pages() {
 }  // namespace
 
 HostGuard host_guard() {
-    if (device_key() >= 0)
-        return HostGuard::protection_keys;
-    return settings().strict ? HostGuard::page_protection : HostGuard::none;
+    // Decided once: pages that were closed must be opened again, whatever the settings say then.
+    static const HostGuard guard = device_key() >= 0   ? HostGuard::protection_keys
+                                   : settings().strict ? HostGuard::page_protection
+                                                       : HostGuard::none;
+    return guard;
 }
 
 DeviceAccess::DeviceAccess() {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -34,9 +35,10 @@ void at_exit(int status, void*);
 // Never destroyed: streams' threads may use it until the process is gone.
 Runtime& runtime() {
     static auto* instance = [] {
+        auto* made = new Runtime;  // first: reading the settings may end the program
         install_fault_handlers();
         on_exit(at_exit, nullptr);
-        return new Runtime;
+        return made;
     }();
     return *instance;
 }
@@ -49,7 +51,7 @@ thread_local bool host_function_thread = false;
 void at_exit(int status, void*) {
     for (const auto& stream : all_streams())
         stream->wait(stream->last_ticket());
-    const bool unnoticed = print_unread_diagnosis() && device_is_lost();
+    const bool unnoticed = print_unread_diagnoses();
     const std::string leaks = device_is_lost() ? "" : leak_report();
     std::fputs(leaks.c_str(), stderr);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
@@ -76,10 +78,21 @@ struct WaitForStream final : Command {
     Stream::Ticket ticket;
 };
 
-void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other) {
-    const Stream::Ticket ticket = other->last_ticket();
+void enqueue_wait(Stream& stream, const std::shared_ptr<Stream>& other, Stream::Ticket ticket) {
     if (!other->is_done(ticket))
         stream.enqueue([&](void* memory) { return new (memory) WaitForStream(other, ticket); });
+}
+
+// The event of a handle as it stands now; nothing for one that was destroyed or never created: then
+// the failure is already recorded.
+std::optional<CUevent_st> find_event(cudaEvent_t handle, const char* call) {
+    std::lock_guard lock(runtime().mutex);
+    if (!runtime().events.contains(handle)) {
+        call_failed(cudaErrorInvalidResourceHandle,
+                    std::string(call) + " was given an event that was destroyed or never created");
+        return std::nullopt;
+    }
+    return *handle;
 }
 
 // CUDA promises that host functions of a process may run one at a time: here they always do.
@@ -120,13 +133,21 @@ class HostFunctionThread {
 
 }  // namespace
 
-cudaError_t enter_call(const char* call) {
-    runtime();
+cudaError_t check_caller(const char* call) {
     if (host_function_thread)
         return call_failed(cudaErrorNotPermitted,
                            std::string(call) +
                                " was called from a host function (cudaLaunchHostFunc), "
                                "where CUDA allows no call of its own");
+    return cudaSuccess;
+}
+
+cudaError_t enter_call(const char* call) {
+    runtime();
+    if (const cudaError_t error = check_caller(call))
+        return error;
+    if (settings().strict)
+        install_fault_handlers();
     return device_status();
 }
 
@@ -146,29 +167,24 @@ std::shared_ptr<Stream> find_stream(cudaStream_t handle, const char* call) {
     return handle->stream;
 }
 
-std::shared_ptr<Event> find_event(cudaEvent_t handle, const char* call) {
-    std::lock_guard lock(runtime().mutex);
-    if (!runtime().events.contains(handle)) {
-        call_failed(cudaErrorInvalidResourceHandle,
-                    std::string(call) + " was given an event that was destroyed or never created");
-        return nullptr;
-    }
-    return handle->event;
-}
-
+// Collects first, since a full queue makes enqueue_wait wait.
 void order_with_default_stream(Stream& stream) {
     if (!stream.blocking)
         return;
-    std::lock_guard lock(runtime().mutex);
-    const std::shared_ptr<Stream>& default_stream = runtime().default_streams[stream.device];
-    if (default_stream.get() != &stream) {
-        if (default_stream)
-            enqueue_wait(stream, default_stream);
-        return;
+    std::vector<std::shared_ptr<Stream>> others;
+    {
+        std::lock_guard lock(runtime().mutex);
+        const std::shared_ptr<Stream>& default_stream = runtime().default_streams[stream.device];
+        if (default_stream.get() != &stream)
+            others.push_back(default_stream);
+        else
+            for (cudaStream_t handle : runtime().streams)
+                if (handle->stream->blocking && handle->stream->device == stream.device)
+                    others.push_back(handle->stream);
     }
-    for (cudaStream_t handle : runtime().streams)
-        if (handle->stream->blocking && handle->stream->device == stream.device)
-            enqueue_wait(stream, handle->stream);
+    for (const auto& other : others)
+        if (other)
+            enqueue_wait(stream, other, other->last_ticket());
 }
 
 std::vector<std::shared_ptr<Stream>> all_streams() {
@@ -187,9 +203,9 @@ void check_time_limits() {
         stream->check_time_limit();
 }
 
-std::string running_cooperative_kernel() {
+std::string unfinished_cooperative_kernel() {
     for (const auto& stream : all_streams()) {
-        const std::string name = stream->running_cooperative_kernel();
+        const std::string name = stream->unfinished_cooperative_kernel();
         if (!name.empty())
             return name;
     }
@@ -210,16 +226,11 @@ void run_host_function(cudaHostFn_t function, void* user_data) {
     thread->run(function, user_data);
 }
 
-bool in_host_function() {
-    return host_function_thread;
-}
-
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
 // ---- Devices
-// ------------------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int* count) {
     *count = runtime().devices;
@@ -310,11 +321,13 @@ cudaError_t cudaDeviceSynchronize() {
     return device_status();
 }
 
-cudaError_t cudaDeviceReset() {
+cudaError_t cudaDeviceReset(Where where) {
+    if (const cudaError_t error = check_caller("cudaDeviceReset"))
+        return error;
     for (const auto& stream : all_streams())
         stream->wait(stream->last_ticket());
     host_has_synchronised();
-    release_everything();
+    release_everything(where);
     forget_device_failure();
     cudaGetLastError();
     return cudaSuccess;
@@ -362,7 +375,6 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 // ---- Streams
-// --------------------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaStreamCreate"))
@@ -389,9 +401,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
-    runtime();
+    if (const cudaError_t error = check_caller("cudaStreamDestroy"))
+        return error;
+    if (handle == nullptr)
+        return call_failed(cudaErrorInvalidResourceHandle,
+                           "cudaStreamDestroy was given the default stream, which nobody made");
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
-    if (!stream || handle == nullptr)
+    if (!stream)
         return cudaErrorInvalidResourceHandle;
     stream->wait(stream->last_ticket());
     std::lock_guard lock(runtime().mutex);
@@ -429,25 +445,17 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
 namespace {
 
 struct RecordEvent final : Command {
-    RecordEvent(std::shared_ptr<Event> event, unsigned long number)
-        : event(std::move(event)), number(number) {}
-    void run(Stream&) override { event->finish_recording(number); }
-    bool runs_on_lost_device() const override { return true; }
-    std::shared_ptr<Event> event;
-    unsigned long number;
-};
-
-struct WaitForEvent final : Command {
-    WaitForEvent(std::shared_ptr<Event> event, unsigned long number)
-        : event(std::move(event)), number(number) {}
-    void run(Stream&) override { event->wait(number); }
-    std::shared_ptr<Event> event;
-    unsigned long number;
+    explicit RecordEvent(std::shared_ptr<Recording> recording) : recording(std::move(recording)) {}
+    void run(Stream&) override { recording->time = std::chrono::steady_clock::now(); }
+    std::shared_ptr<Recording> recording;
 };
 
 struct CallHost final : Command {
     CallHost(cudaHostFn_t function, void* user_data) : function(function), user_data(user_data) {}
-    void run(Stream&) override { run_host_function(function, user_data); }
+    void run(Stream&) override {
+        host_has_synchronised();  // the function may use what the stream has copied before it
+        run_host_function(function, user_data);
+    }
     cudaHostFn_t function;
     void* user_data;
 };
@@ -463,9 +471,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream_handle, cudaEvent_t event_ha
     if (!stream || !event)
         return cudaErrorInvalidResourceHandle;
     order_with_default_stream(*stream);
-    const unsigned long number = event->last_recording();
-    if (!event->is_done(number))
-        stream->enqueue([&](void* memory) { return new (memory) WaitForEvent(event, number); });
+    if (event->last)
+        enqueue_wait(*stream, event->last->stream, event->last->ticket);
     return cudaSuccess;
 }
 
@@ -481,12 +488,11 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void*
 }
 
 // ---- Events
-// -----------------------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaEventCreate"))
         return status;
-    auto* handle = new CUevent_st{std::make_shared<Event>(), (flags & cudaEventDisableTiming) == 0};
+    auto* handle = new CUevent_st{nullptr, (flags & cudaEventDisableTiming) == 0};
     std::lock_guard lock(runtime().mutex);
     runtime().events.insert(handle);
     *event = handle;
@@ -498,6 +504,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+    if (const cudaError_t error = check_caller("cudaEventDestroy"))
+        return error;
     if (!find_event(handle, "cudaEventDestroy"))
         return cudaErrorInvalidResourceHandle;
     std::lock_guard lock(runtime().mutex);
@@ -514,8 +522,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t stream_handle
     if (!stream || !event)
         return cudaErrorInvalidResourceHandle;
     order_with_default_stream(*stream);
-    const unsigned long number = event->begin_recording();
-    stream->enqueue([&](void* memory) { return new (memory) RecordEvent(event, number); });
+    const auto recording = std::make_shared<Recording>();
+    recording->stream = stream;
+    recording->ticket =
+        stream->enqueue([&](void* memory) { return new (memory) RecordEvent(recording); });
+    std::lock_guard lock(runtime().mutex);
+    if (runtime().events.contains(event_handle))
+        event_handle->last = recording;
     return cudaSuccess;
 }
 
@@ -525,7 +538,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     const auto event = find_event(handle, "cudaEventSynchronize");
     if (!event)
         return cudaErrorInvalidResourceHandle;
-    event->wait(event->last_recording());
+    if (event->last)
+        event->last->stream->wait(event->last->ticket);
     host_has_synchronised();
     return device_status();
 }
@@ -536,7 +550,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     const auto event = find_event(handle, "cudaEventQuery");
     if (!event)
         return cudaErrorInvalidResourceHandle;
-    if (!event->is_done(event->last_recording())) {
+    if (event->last && !event->last->is_done()) {
         check_time_limits();
         return cudaErrorNotReady;
     }
@@ -551,13 +565,13 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     const auto last = find_event(end, "cudaEventElapsedTime");
     if (!first || !last)
         return cudaErrorInvalidResourceHandle;
-    if (!start->has_time || !end->has_time || first->last_recording() == 0 ||
-        last->last_recording() == 0)
+    if (!first->has_time || !last->has_time || !first->last || !last->last)
         return call_failed(cudaErrorInvalidResourceHandle,
                            "cudaEventElapsedTime needs two events that were recorded, and created "
                            "without cudaEventDisableTiming");
-    if (!first->is_done(first->last_recording()) || !last->is_done(last->last_recording()))
+    if (!first->last->is_done() || !last->last->is_done())
         return cudaErrorNotReady;
-    *milliseconds = std::chrono::duration<float, std::milli>(last->time() - first->time()).count();
+    *milliseconds =
+        std::chrono::duration<float, std::milli>(last->last->time - first->last->time).count();
     return cudaSuccess;
 }

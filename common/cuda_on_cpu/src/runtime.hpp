@@ -10,6 +10,8 @@
 
 namespace cuda_on_cpu {
 
+// Refuses what is called from a host function, where CUDA allows no call of its own.
+cudaError_t check_caller(const char* call);
 // What every call does first: starts the runtime at the process's first call (fault handlers, the
 // report at exit), refuses calls from a host function, and reports a lost device.
 cudaError_t enter_call(const char* call);
@@ -17,7 +19,6 @@ cudaError_t enter_call(const char* call);
 // The stream of a handle (nullptr: the current device's default stream), or nullptr for one that
 // was destroyed or never made: then the failure is already recorded.
 std::shared_ptr<Stream> find_stream(cudaStream_t handle, const char* call);
-std::shared_ptr<Event> find_event(cudaEvent_t handle, const char* call);
 
 // Where a command of this stream comes in: the default stream waits for all blocking streams of its
 // device, and they for it, as CUDA's legacy default stream does.
@@ -26,14 +27,14 @@ void order_with_default_stream(Stream& stream);
 // All streams that exist, for those who wait for or watch them all.
 std::vector<std::shared_ptr<Stream>> all_streams();
 void check_time_limits();
-// The name of a cooperative kernel that runs now on any stream; empty if none does.
-std::string running_cooperative_kernel();
+// The name of a cooperative kernel that was launched on any stream and is not done; empty if there
+// is none.
+std::string unfinished_cooperative_kernel();
 
 // The host has just synchronised with a stream, an event or the device.
 void host_has_synchronised();
 
 // Runs `function` on the process's one host-function thread, and returns when it has.
 void run_host_function(cudaHostFn_t function, void* user_data);
-bool in_host_function();
 
 }  // namespace cuda_on_cpu

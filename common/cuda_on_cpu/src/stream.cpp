@@ -109,7 +109,6 @@ void BlockThreads::run(KernelRun& run, std::uint64_t blocks, BlockExecutor& exec
 }  // namespace
 
 // ---- Stream
-// -----------------------------------------------------------------------------------------------
 
 Stream::Stream(int device, bool blocking)
     : device(device), blocking(blocking), slots_(new Slot[kSlots]), worker_([this] { work(); }) {}
@@ -129,7 +128,7 @@ void Stream::work() {
     executor_ = &executor;
     for (Ticket done = 0; wait_for_work(done); done++) {
         Command* command = slots_[(done + 1) % kSlots].command;
-        if (!device_is_lost() || command->runs_on_lost_device())
+        if (!device_is_lost())
             command->run(*this);
         command->~Command();
         done_.store(done + 1);
@@ -218,53 +217,19 @@ void Stream::check_time_limit() {
         run_->interrupt();
 }
 
-std::string Stream::running_cooperative_kernel() {
+void Stream::cooperative_kernel_begins(const PreparedKernel& kernel) {
     std::lock_guard lock(run_mutex_);
-    return run_ != nullptr && run_->kernel.shape.cooperative ? run_->name() : "";
+    cooperative_.push_back(&kernel);
 }
 
-// ---- Event
-// ------------------------------------------------------------------------------------------------
-
-unsigned long Event::begin_recording() {
-    std::lock_guard lock(mutex_);
-    return ++begun_;
+void Stream::cooperative_kernel_ends(const PreparedKernel& kernel) {
+    std::lock_guard lock(run_mutex_);
+    std::erase(cooperative_, &kernel);
 }
 
-void Event::finish_recording(unsigned long number) {
-    std::lock_guard lock(mutex_);
-    if (number < done_)
-        return;
-    time_ = std::chrono::steady_clock::now();
-    done_ = number;
-    finished_.notify_all();
-}
-
-unsigned long Event::last_recording() {
-    std::lock_guard lock(mutex_);
-    return begun_;
-}
-
-bool Event::is_done(unsigned long number) {
-    return done_.load() >= number;
-}
-
-void Event::wait(unsigned long number) {
-    if (spin_until([&] { return is_done(number); }))
-        return;
-    std::unique_lock lock(mutex_);
-    while (!is_done(number)) {
-        if (finished_.wait_for(lock, 50ms) == std::cv_status::timeout) {
-            lock.unlock();
-            check_time_limits();
-            lock.lock();
-        }
-    }
-}
-
-Event::Time Event::time() {
-    std::lock_guard lock(mutex_);
-    return time_;
+std::string Stream::unfinished_cooperative_kernel() {
+    std::lock_guard lock(run_mutex_);
+    return cooperative_.empty() ? "" : KernelRun(*cooperative_.front(), settings()).name();
 }
 
 }  // namespace cuda_on_cpu

@@ -9,6 +9,7 @@
 #include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "block.hpp"
 #include "cuda_on_cpu/runtime_api.hpp"
@@ -18,12 +19,10 @@ namespace cuda_on_cpu {
 
 class Stream;
 
-// One entry of a stream's queue, run by the stream's thread. On a lost device only those run that
-// others wait for.
+// One entry of a stream's queue, run by the stream's thread; passed over on a lost device.
 struct Command {
     virtual ~Command() = default;
     virtual void run(Stream& stream) = 0;
-    virtual bool runs_on_lost_device() const { return false; }
 };
 
 class Stream {
@@ -58,8 +57,11 @@ class Stream {
     void run_kernel(const PreparedKernel& kernel);
     // Fails the device if this stream's kernel has run for too long, and interrupts it.
     void check_time_limit();
-    // The name of the cooperative kernel that runs now; empty if none does.
-    std::string running_cooperative_kernel();
+    // Between the two calls the kernel is enqueued or runs.
+    void cooperative_kernel_begins(const PreparedKernel& kernel);
+    void cooperative_kernel_ends(const PreparedKernel& kernel);
+    // The name of one that has not ended; empty if there is none.
+    std::string unfinished_cooperative_kernel();
 
     static constexpr std::size_t kSlotBytes = 320;
     const int device;
@@ -88,29 +90,20 @@ class Stream {
 
     std::mutex run_mutex_;
     KernelRun* run_ = nullptr;
+    std::vector<const PreparedKernel*> cooperative_;  // oldest first
 
     BlockExecutor* executor_ = nullptr;  // the worker's, while it lives
     std::thread worker_;
 };
 
-class Event {
-  public:
-    using Time = std::chrono::steady_clock::time_point;
+// One cudaEventRecord: a place in a stream, done when the stream has come there. An event that is
+// recorded again gets a new one, while whoever waits for the old one goes on doing so.
+struct Recording {
+    std::shared_ptr<Stream> stream;
+    Stream::Ticket ticket = 0;
+    std::chrono::steady_clock::time_point time{};
 
-    // A new recording has been enqueued: its number.
-    unsigned long begin_recording();
-    void finish_recording(unsigned long number);
-    unsigned long last_recording();
-    bool is_done(unsigned long number);
-    void wait(unsigned long number);
-    Time time();
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable finished_;
-    unsigned long begun_ = 0;
-    std::atomic<unsigned long> done_{0};
-    Time time_{};
+    bool is_done() const { return stream->is_done(ticket); }
 };
 
 }  // namespace cuda_on_cpu
@@ -119,6 +112,6 @@ struct CUstream_st {
     std::shared_ptr<cuda_on_cpu::Stream> stream;
 };
 struct CUevent_st {
-    std::shared_ptr<cuda_on_cpu::Event> event;
+    std::shared_ptr<cuda_on_cpu::Recording> last;  // nullptr: never recorded
     bool has_time;
 };

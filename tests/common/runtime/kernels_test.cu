@@ -1,5 +1,6 @@
 // What kernels may do: the same source is compiled by g++ for a CPU and by nvcc for a GPU, and must
 // give the same integers.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -204,6 +205,37 @@ TEST_CASE("disjoint masks of one warp meet at different lines") {
         REQUIRE(result[lane] == (lane < 16 ? 3 : 19));
 }
 
+// A block whose last warp is short, or that is one thread alone: lanes that are not there do not
+// count.
+__global__ void vote_in_short_warps(int* out) {
+    const int i = static_cast<int>(threadIdx.x);
+    int* mine = out + i * 5;
+    mine[0] = __all_sync(0xffffffffu, i >= 0);
+    mine[1] = __all_sync(0xffffffffu, i != 0);
+    mine[2] = __any_sync(0xffffffffu, i == 0);
+    mine[3] = __shfl_sync(0xffffffffu, i + 100, 0);
+    __syncwarp();
+    mine[4] = __popc(__ballot_sync(0xffffffffu, 1));
+}
+
+TEST_CASE("short warps") {
+    const unsigned int threads = GENERATE(1u, 2u, 31u, 40u);
+    Stream stream;
+    Buffer<int> out(threads * 5);
+    launch(stream, {2, threads}, vote_in_short_warps, out.data());
+    stream.synchronize();
+    const std::vector<int> result = out.to_host();
+    for (unsigned int i = 0; i < threads; i++) {
+        const int* mine = &result[i * 5];
+        CAPTURE(threads, i);
+        REQUIRE(mine[0] == 1);
+        REQUIRE(mine[1] == (i >= 32));
+        REQUIRE(mine[2] == (i < 32));
+        REQUIRE(mine[3] == (i >= 32 ? 132 : 100));
+        REQUIRE(mine[4] == static_cast<int>(i >= 32 ? threads - 32 : std::min(threads, 32u)));
+    }
+}
+
 struct Counters {
     int sum, low, high, minimum, maximum, bits_and, bits_or;
     unsigned int exchanged;
@@ -276,13 +308,12 @@ TEST_CASE("blocks of a cooperative launch wait for each other") {
 
 // Two threads of one block that wait for each other without a barrier: __nanosleep lets the other
 // one run.
-__global__ void ping_pong(volatile int* ball, int rounds) {
+__global__ void ping_pong(int* ball, int rounds) {
+    cuda::atomic_ref<int, cuda::thread_scope_block> hits(*ball);
     for (int round = 0; round < rounds; round++) {
-        while (*ball % 2 != static_cast<int>(threadIdx.x))
+        while (hits.load(cuda::memory_order_acquire) % 2 != static_cast<int>(threadIdx.x))
             __nanosleep(20);
-        __threadfence();
-        *ball = *ball + 1;
-        __threadfence();
+        hits.fetch_add(1, cuda::memory_order_release);
     }
 }
 

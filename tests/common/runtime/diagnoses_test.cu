@@ -1,0 +1,938 @@
+// What a beginner does wrong, and what is said about it: each mistake is made here, and its message
+// read. For the CPU only. Mistakes that end the process are made in a child process.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <initializer_list>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/gpu/gpu.hpp"
+#include "cuda_on_cpu/settings.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/child.hpp"
+
+namespace ddp::test {
+namespace {
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+// ---- Reading what was said
+
+// This file, as messages name it.
+std::string here(int line) {
+    return "tests/common/runtime/diagnoses_test.cu:" + std::to_string(line);
+}
+
+void require_parts(const std::string& text, const std::vector<std::string>& parts) {
+    INFO(text);
+    for (const std::string& part : parts) {
+        INFO("must say: " << part);
+        REQUIRE(text.find(part) != std::string::npos);
+    }
+}
+
+template <class Action>
+std::string message_of(Action action) {
+    try {
+        action();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "(nothing was said)";
+}
+
+__global__ void count_up(int* value) {
+    *value += static_cast<int>(blockIdx.x + threadIdx.x) + 1;
+}
+
+// Every failure leaves a lost device: cudaDeviceReset must give a working one.
+void reset_device() {
+    DDP_CHECK(cudaDeviceReset());
+    REQUIRE(cudaGetLastError() == cudaSuccess);
+    Stream stream;
+    Buffer<int> value(std::vector<int>{41});
+    launch(stream, {1, 1}, count_up, value.data());
+    stream.synchronize();
+    REQUIRE(value.to_host()[0] == 42);
+}
+
+// What was said of a kernel's failure. `action` owns its buffers, or they would outlive the reset.
+template <class Action>
+std::string failure_of(Action action) {
+    const std::string message = message_of(action);
+    REQUIRE(cudaDeviceSynchronize() != cudaSuccess);  // the device is lost, for every later call
+    REQUIRE(cudaGetLastError() != cudaSuccess);
+    reset_device();
+    return message;
+}
+
+template <class... Parameters, class... Arguments>
+std::string failure_of_kernel(const LaunchShape& shape, void (*kernel)(Parameters...),
+                              Arguments... arguments) {
+    return failure_of([&] {
+        Stream stream;
+        launch(stream, shape, kernel, arguments...);
+        stream.synchronize();
+    });
+}
+
+// Other settings for the length of a scope.
+class With {
+  public:
+    explicit With(const cuda_on_cpu::Settings& changed) : before_(cuda_on_cpu::settings()) {
+        cuda_on_cpu::set_settings(changed);
+    }
+    ~With() { cuda_on_cpu::set_settings(before_); }
+    With(const With&) = delete;
+    With& operator=(const With&) = delete;
+
+  private:
+    cuda_on_cpu::Settings before_;
+};
+
+// ---- Barriers
+
+constexpr int kFirstReturns = __LINE__ + 4;
+__global__ void first_returns() {
+    if (threadIdx.x == 0)
+        return;
+    __syncthreads();
+}
+
+constexpr int kLastReturns = __LINE__ + 4;
+__global__ void last_returns() {
+    if (threadIdx.x == 63)
+        return;
+    __syncthreads();
+}
+
+TEST_CASE("a thread returns before a barrier that others wait at") {
+    const int line = __LINE__ + 1;
+    const std::string first = failure_of_kernel({2, 64}, first_returns);
+    require_parts(first, {"cudaErrorLaunchFailure", "first_returns(), launched at " + here(line),
+                          "thread (1,0,0) of block (0,0,0) waits at the __syncthreads() of " +
+                              here(kFirstReturns),
+                          "thread (0,0,0) returned before it", "guard the work, not the barrier"});
+    require_parts(failure_of_kernel({2, 64}, last_returns),
+                  {"last_returns()",
+                   "thread (63,0,0) of block (0,0,0) returned while thread "
+                   "(0,0,0) waits at the __syncthreads() of " +
+                       here(kLastReturns)});
+}
+
+constexpr int kTwoBarriers = __LINE__ + 3;
+__global__ void two_barriers() {
+    if (threadIdx.x < 16)
+        __syncthreads();
+    else
+        __syncthreads();
+}
+
+TEST_CASE("two barriers at different lines") {
+    require_parts(failure_of_kernel({1, 64}, two_barriers),
+                  {"two_barriers()",
+                   "thread (16,0,0) of block (0,0,0) waits at the __syncthreads() of " +
+                       here(kTwoBarriers + 2),
+                   "but thread (0,0,0) waits at that of " + here(kTwoBarriers),
+                   "all threads of a block must meet at the same one"});
+}
+
+// ---- Warps
+
+constexpr int kNotInMask = __LINE__ + 2;
+__global__ void not_in_own_mask() {
+    __shfl_sync(0x00ffu, 1, 0);
+}
+
+__global__ void odd_width() {
+    __shfl_down_sync(0xffffffffu, 1, 1, 12);
+}
+
+constexpr int kTwoWarpCalls = __LINE__ + 3;
+__global__ void two_warp_calls() {
+    if (threadIdx.x < 16)
+        __syncwarp();
+    else
+        __ballot_sync(0xffffffffu, 1);
+}
+
+constexpr int kLaneZeroReturns = __LINE__ + 4;
+__global__ void lane_zero_returns() {
+    if (threadIdx.x == 32)
+        return;
+    __shfl_xor_sync(0xffffffffu, 3, 1);
+}
+
+constexpr int kLaneReturnsLate = __LINE__ + 4;
+__global__ void lane_returns_late() {
+    if (threadIdx.x == 40)
+        return;
+    __syncwarp();
+}
+
+TEST_CASE("lanes of a warp that do not meet") {
+    require_parts(failure_of_kernel({1, 32}, not_in_own_mask),
+                  {"thread (8,0,0)", "calls the __shfl_sync of " + here(kNotInMask),
+                   "a mask that does not name its own lane 8"});
+    require_parts(failure_of_kernel({1, 32}, odd_width),
+                  {"__shfl_down_sync", "width 12", "1, 2, 4, 8, 16 or 32"});
+    require_parts(failure_of_kernel({1, 64}, two_warp_calls),
+                  {"thread (16,0,0)", "waits at the __ballot_sync of " + here(kTwoWarpCalls + 2),
+                   "lanes of its warp wait at the __syncwarp of " + here(kTwoWarpCalls)});
+    require_parts(failure_of_kernel({1, 64}, lane_zero_returns),
+                  {"thread (33,0,0)", "waits at the __shfl_xor_sync of " + here(kLaneZeroReturns),
+                   "thread (32,0,0), which its mask names, has returned"});
+    require_parts(failure_of_kernel({1, 64}, lane_returns_late),
+                  {"thread (40,0,0)",
+                   "returned while lanes of its warp wait for it at the "
+                   "__syncwarp of " +
+                       here(kLaneReturnsLate)});
+}
+
+constexpr int kDeadlock = __LINE__ + 3;
+__global__ void wait_for_nobody() {
+    if (threadIdx.x < 16)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+TEST_CASE("nobody is left to come") {
+    require_parts(
+        failure_of_kernel({dim3(1, 3), 32}, wait_for_nobody),
+        {"wait_for_nobody()", "no thread of block (0,0,0) can go on",
+         "thread (16,0,0) waits at the __syncthreads() of " + here(kDeadlock + 2),
+         "lanes of warp 0 wait at the __syncwarp of " + here(kDeadlock), "nobody is left to come"});
+}
+
+// ---- The missing barrier
+
+__global__ void shift_without_barrier(const int* in, int* out) {
+    __shared__ int piece[64];
+    piece[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = threadIdx.x == 0 ? 0 : piece[threadIdx.x - 1];  // no barrier before it
+}
+
+std::vector<int> shifted() {
+    std::vector<int> in(64);
+    for (int i = 0; i < 64; i++)
+        in[static_cast<std::size_t>(i)] = 10 * i;
+    Stream stream;
+    Buffer<int> from(in), to(in.size());
+    launch(stream, {1, 64}, shift_without_barrier, from.data(), to.data());
+    stream.synchronize();
+    return to.to_host();
+}
+
+bool is_shifted(const std::vector<int>& out) {
+    for (int i = 1; i < 64; i++)
+        if (out[static_cast<std::size_t>(i)] != 10 * (i - 1))
+            return false;
+    return true;
+}
+
+TEST_CASE("a missing barrier shows under another order of threads", "[order]") {
+    if (kThreadSanitizer)
+        return;  // it would name the race: see the next test
+    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
+    settings.order = cuda_on_cpu::Order::forward;
+    {
+        With forward(settings);
+        REQUIRE(is_shifted(shifted()));  // the mistake hides
+    }
+    settings.order = cuda_on_cpu::Order::reversed;
+    {
+        With reversed(settings);
+        const std::vector<int> out = shifted();
+        REQUIRE_FALSE(is_shifted(out));
+        REQUIRE(out[5] == -1);  // what fresh shared memory holds in strict mode
+    }
+    settings.order = cuda_on_cpu::Order::random;
+    for (std::uint64_t seed : {1, 2, 3}) {
+        settings.seed = seed;
+        With random(settings);
+        REQUIRE_FALSE(is_shifted(shifted()));
+        REQUIRE(shifted() == shifted());  // a seed names one order
+    }
+}
+
+TEST_CASE("child shift without barrier", "[.child]") {
+    shifted();
+}
+
+TEST_CASE("a missing barrier is named by ThreadSanitizer", "[race]") {
+    if (!kThreadSanitizer) {
+        std::cout << "SKIPPED: a missing barrier is named by ThreadSanitizer (needs the preset "
+                     "cpu-tsan)\n";
+        return;
+    }
+    const ChildResult child = run_child("child shift without barrier");
+    require_parts(child.output,
+                  {"ThreadSanitizer: data race", "shift_without_barrier", "diagnoses_test.cu"});
+    REQUIRE(child.exit_code != 0);
+}
+
+// ---- Memory, touched by kernels
+
+__global__ void write_at(int* data, long index) {
+    data[index] = 7;
+}
+
+struct Hidden {  // pointers inside a struct are not checked at the launch
+    int* data;
+};
+__attribute__((no_sanitize("undefined"))) __global__ void read_hidden(Hidden from, int* to) {
+    *to = *from.data;
+}
+
+TEST_CASE("a kernel writes beside its allocation") {
+    struct Case {
+        std::size_t size;
+        long index;
+        std::string said;
+    };
+    const std::vector<Case> cases = {
+        {5, 5, "wrote 0 bytes past the end of the 20 bytes"},  // the red zone
+        {5, 8, "wrote 12 bytes past the end of the 20 bytes"},
+        {5, 70, "wrote 260 bytes past the end of the 20 bytes"},  // the closed page
+        {5, -1, "wrote 4 bytes before the start of the 20 bytes"},
+        {64, 64, "wrote 0 bytes past the end of the 256 bytes"},  // no padding
+        {1024, -3, "wrote 12 bytes before the start of the 4096 bytes"},
+        {100'000, 100'000, "wrote 0 bytes past the end of the 400000 bytes"},
+    };
+    for (const Case& c : cases) {
+        const int line = __LINE__ + 3;
+        const std::string message = failure_of([&] {
+            Stream stream;
+            Buffer<int> data(c.size);
+            launch(stream, {1, 1}, write_at, data.data(), c.index);
+            stream.synchronize();
+        });
+        require_parts(message, {"cudaErrorIllegalAddress",
+                                "write_at(int*, long), launched at " + here(line + 1),
+                                c.said + " that cudaMalloc at " + here(line) + " gave"});
+    }
+}
+
+TEST_CASE("a write beside an allocation shows in plain mode when it is freed") {
+    cuda_on_cpu::Settings plain = cuda_on_cpu::settings();
+    plain.strict = false;
+    With with(plain);
+    int line = 0;
+    const std::string message = failure_of([&] {
+        Stream stream;
+        int* data = nullptr;
+        DDP_CHECK(cudaMalloc(&data, 20));
+        launch(stream, {1, 1}, write_at, data, 5);
+        stream.synchronize();
+        line = __LINE__ + 1;
+        DDP_CHECK(cudaFree(data));
+    });
+    require_parts(message, {"a kernel wrote 0 bytes past the end of the 20 bytes",
+                            "noticed by cudaFree at " + here(line)});
+}
+
+TEST_CASE("memory that was freed") {
+    int freed_at = 0;
+    const std::string inside = failure_of([&] {
+        Stream stream;
+        Buffer<int> to(1);
+        int* data = nullptr;
+        DDP_CHECK(cudaMalloc(&data, 40));
+        freed_at = __LINE__ + 1;
+        DDP_CHECK(cudaFree(data));
+        launch(stream, {1, 1}, read_hidden, Hidden{data + 2}, to.data());
+        stream.synchronize();
+    });
+    require_parts(inside,
+                  {"read_hidden", "thread (0,0,0) of block (0,0,0) read byte 8 of the 40 bytes",
+                   here(freed_at - 2), "which was freed at " + here(freed_at)});
+    const std::string as_argument = message_of([&] {
+        Stream stream;
+        int* data = nullptr;
+        DDP_CHECK(cudaMalloc(&data, 40));
+        freed_at = __LINE__ + 1;
+        DDP_CHECK(cudaFree(data));
+        launch(stream, {1, 1}, write_at, data, 0);
+    });
+    require_parts(as_argument, {"write_at(int*, long), launched at " + here(freed_at + 1),
+                                "pointer argument 1 is not device memory: byte 0 of the 40 bytes",
+                                "which was freed at " + here(freed_at)});
+}
+
+TEST_CASE("memory that a kernel cannot have") {
+    const std::string host = message_of([] {
+        Stream stream;
+        std::vector<int> data(3);
+        launch(stream, {1, 1}, write_at, data.data(), 0);
+    });
+    require_parts(host, {"write_at(int*, long)", "pointer argument 1 is not device memory",
+                         "host memory, or a wild pointer"});
+    const std::string null = failure_of([] {
+        Stream stream;
+        Buffer<int> to(1);
+        launch(stream, {1, 64}, read_hidden, Hidden{nullptr}, to.data());
+        stream.synchronize();
+    });
+    require_parts(null, {"read_hidden", "thread (0,0,0) of block (0,0,0) read a null pointer"});
+}
+
+__device__ __attribute__((noinline)) int deeper(volatile int* level) {
+    volatile int frame[200];
+    frame[*level % 200] = *level;
+    *level = *level + 1;
+    return *level > 1'000'000 ? 0 : deeper(level) + frame[(*level - 1) % 200];
+}
+__global__ void overflow_stack(int* levels) {
+    levels[threadIdx.x] = 0;
+    __syncthreads();
+    deeper(levels + threadIdx.x);
+}
+
+__global__ void overrun_shared(int past) {
+    dynamic_shared<int>()[threadIdx.x + static_cast<unsigned int>(past)] = 1;
+}
+
+TEST_CASE("a kernel overruns its stack or its shared memory") {
+    for (unsigned int block : {1u, 2u}) {
+        const std::string message = failure_of([&] {
+            Stream stream;
+            Buffer<int> levels(block);
+            launch(stream, {1, block}, overflow_stack, levels.data());
+            stream.synchronize();
+        });
+        require_parts(message, {"cudaErrorHardwareStackError", "overflow_stack(int*)",
+                                "of stack: keep large arrays in shared or device memory"});
+    }
+    require_parts(failure_of_kernel({1, 16, 64}, overrun_shared, 1),
+                  {"overrun_shared(int)", "thread (15,0,0)",
+                   "wrote past the end of the 64 bytes of dynamic shared memory"});
+}
+
+// ---- Memory, touched by the host
+
+TEST_CASE("child host reads device memory", "[.child]") {
+    Buffer<int> data(std::vector<int>{1, 2, 3});
+    std::cout << data.data()[2] << std::endl;
+}
+
+TEST_CASE("child host writes device memory", "[.child]") {
+    Buffer<int> data(3);
+    data.data()[1] = 4;
+}
+
+TEST_CASE("child host function reads device memory", "[.child]") {
+    Stream stream;
+    Buffer<int> data(3);
+    DDP_CHECK(cudaLaunchHostFunc(
+        stream, [](void* pointer) { std::cout << *static_cast<int*>(pointer) << std::endl; },
+        data.data()));
+    stream.synchronize();
+}
+
+TEST_CASE("child wild pointer of the host", "[.child]") {
+    Buffer<int> data(3);
+    *reinterpret_cast<volatile int*>(0x1000) = 1;
+}
+
+TEST_CASE("the host touches device memory") {
+    const std::string only = "only kernels and cudaMemcpy may touch device memory";
+    const ChildResult reads = run_child("child host reads device memory");
+    require_parts(reads.output, {"host code read byte 8 of the 12 bytes that cudaMalloc at " +
+                                     here(0).substr(0, here(0).size() - 1),
+                                 only});
+    REQUIRE(reads.signal == SIGSEGV);
+    const ChildResult writes = run_child("child host writes device memory");
+    require_parts(writes.output, {"host code wrote byte 4 of the 12 bytes", only});
+    REQUIRE(writes.signal == SIGSEGV);
+    const ChildResult function = run_child("child host function reads device memory");
+    require_parts(function.output, {"host code read byte 0 of the 12 bytes", only});
+    REQUIRE(function.signal == SIGSEGV);
+    const ChildResult wild = run_child("child wild pointer of the host");  // none of ours
+    REQUIRE(wild.output.find("cuda_on_cpu") == std::string::npos);
+    REQUIRE(wild.exit_code != 0);
+}
+
+// ---- Copies
+
+TEST_CASE("copies that cannot be") {
+    Buffer<int> device(std::vector<int>{1, 2, 3, 4, 5});
+    PinnedBuffer<int> pinned(5);
+    std::vector<int> host(5);
+    const int line = __LINE__ + 2;
+    const auto sentence = [&](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+        return message_of([&] { DDP_CHECK(cudaMemcpy(to, from, bytes, kind)); });
+    };
+    require_parts(sentence(host.data(), device.data(), 20, cudaMemcpyHostToDevice),
+                  {"cudaErrorInvalidMemcpyDirection",
+                   "cudaMemcpy at " + here(line) + " says cudaMemcpyHostToDevice",
+                   "the source is device memory and the destination is host memory",
+                   "cudaMemcpyDeviceToHost"});
+    require_parts(sentence(device.data(), pinned.data(), 20, cudaMemcpyDeviceToDevice),
+                  {"the source is host memory and the destination is device memory"});
+    require_parts(sentence(host.data(), device.data(), 20, static_cast<cudaMemcpyKind>(7)),
+                  {"none of cudaMemcpyKind's"});
+    require_parts(sentence(host.data(), device.data(), 24, cudaMemcpyDeviceToHost),
+                  {"of 24 bytes: the source has only 20 left", "byte 0 of the 20 bytes"});
+    require_parts(sentence(device.data() + 3, host.data(), 12, cudaMemcpyHostToDevice),
+                  {"of 12 bytes: the destination has only 8 left", "byte 12 of the 20 bytes"});
+    require_parts(sentence(device.data() + 6, host.data(), 4, cudaMemcpyHostToDevice),
+                  {"the destination is 4 bytes past the end of the 20 bytes"});
+    require_parts(sentence(host.data(), device.data() - 1, 4, cudaMemcpyDefault),
+                  {"the source is 4 bytes before the start of the 20 bytes"});
+    require_parts(sentence(pinned.data() + 1, device.data(), 20, cudaMemcpyDefault),
+                  {"the destination has only 16 left", "cudaMallocHost"});
+    require_parts(sentence(nullptr, device.data(), 4, cudaMemcpyDefault),
+                  {"the destination is a null pointer"});
+    require_parts(sentence(host.data(), nullptr, 4, cudaMemcpyDefault),
+                  {"the source is a null pointer"});
+    require_parts(message_of([&] { DDP_CHECK(cudaMemset(device.data(), 0, 21)); }),
+                  {"cudaMemset at ", "of 21 bytes: the range has only 20 left"});
+    require_parts(message_of([&] { DDP_CHECK(cudaMemset(host.data(), 0, 4)); }),
+                  {"cudaMemset at ", "no allocation of CUDA's"});
+    REQUIRE(device.to_host() == std::vector<int>{1, 2, 3, 4, 5});  // none of them copied anything
+}
+
+TEST_CASE("a copy from memory that was freed") {
+    int* data = nullptr;
+    int host = 0;
+    DDP_CHECK(cudaMalloc(&data, 16));
+    const int line = __LINE__ + 1;
+    DDP_CHECK(cudaFree(data));
+    require_parts(
+        message_of([&] { DDP_CHECK(cudaMemcpy(&host, data, 4, cudaMemcpyDeviceToHost)); }),
+        {"the source is byte 0 of the 16 bytes", "which was freed at " + here(line)});
+}
+
+// ---- Freeing
+
+TEST_CASE("memory freed wrongly") {
+    char* device = nullptr;
+    char* pinned = nullptr;
+    int on_stack = 0;
+    DDP_CHECK(cudaMalloc(&device, 100));
+    DDP_CHECK(cudaMallocHost(&pinned, 200));
+    require_parts(message_of([&] { DDP_CHECK(cudaFree(pinned)); }),
+                  {"cannot free the 200 bytes that cudaMallocHost", "use cudaFreeHost"});
+    require_parts(message_of([&] { DDP_CHECK(cudaFreeHost(device)); }),
+                  {"cannot free the 100 bytes that cudaMalloc", "use cudaFree"});
+    require_parts(message_of([&] { DDP_CHECK(cudaIpcCloseMemHandle(device)); }),
+                  {"cannot free the 100 bytes", "use cudaFree"});
+    require_parts(message_of([&] { DDP_CHECK(cudaFree(device + 8)); }),
+                  {"an address inside the 100 bytes", "free it by its first byte"});
+    require_parts(message_of([&] { DDP_CHECK(cudaFree(&on_stack)); }),
+                  {"an address that no allocation of CUDA's holds"});
+    const int line = __LINE__ + 1;
+    DDP_CHECK(cudaFree(device));
+    require_parts(message_of([&] { DDP_CHECK(cudaFree(device)); }),
+                  {"cudaFree at " + here(line + 1), "frees a second time the 100 bytes",
+                   "freed before at " + here(line)});
+    DDP_CHECK(cudaFreeHost(pinned));
+    require_parts(message_of([&] { DDP_CHECK(cudaFreeHost(pinned)); }), {"frees a second time"});
+    REQUIRE(cudaFree(nullptr) == cudaSuccess);
+}
+
+constexpr int kLeak = __LINE__ + 3;
+TEST_CASE("child leaks", "[.child]") {
+    void* data = nullptr;
+    DDP_CHECK(cudaMalloc(&data, 123));
+}
+
+TEST_CASE("memory that is never freed") {
+    const std::string said =
+        "never freed: the 123 bytes that cudaMalloc at " + here(kLeak) + " gave";
+    const ChildResult strict = run_child("child leaks");
+    require_parts(strict.output, {said});
+    REQUIRE(strict.exit_code == 1);
+    const ChildResult plain = run_child("child leaks", {"CUDA_ON_CPU="});
+    require_parts(plain.output, {said});
+    REQUIRE(plain.exit_code == 0);
+}
+
+// ---- Errors that nobody reads
+
+TEST_CASE("child ignores an error", "[.child]") {
+    Buffer<int> data(4);
+    cudaMemset(data.data(), 0, 17);
+}
+
+TEST_CASE("child ignores a failed kernel", "[.child]") {
+    Stream stream;
+    launch(stream, {1, 64}, first_returns);
+}
+
+TEST_CASE("errors that nobody reads") {
+    const ChildResult call = run_child("child ignores an error");
+    require_parts(call.output, {"the range has only 16 left", "this error was never read"});
+    REQUIRE(call.exit_code == 0);
+    for (const char* settings : {"CUDA_ON_CPU=strict", "CUDA_ON_CPU="}) {
+        const ChildResult kernel = run_child("child ignores a failed kernel", {settings});
+        require_parts(kernel.output, {"first_returns()", "this error was never read"});
+        REQUIRE(kernel.exit_code == 1);
+    }
+}
+
+// ---- Too early
+
+TEST_CASE("child reads too early", "[.child]") {
+    Stream stream;
+    Buffer<int> device(std::vector<int>{1, 2, 3});
+    PinnedBuffer<int> host(3);
+    DDP_CHECK(cudaMemcpyAsync(host.data(), device.data(), 12, cudaMemcpyDeviceToHost, stream));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the copy is long done
+    std::cout << host[2] << std::endl;
+}
+
+TEST_CASE("child writes too early", "[.child]") {
+    Stream stream;
+    Buffer<int> device(3);
+    PinnedBuffer<int> host(3);
+    host[1] = 5;
+    DDP_CHECK(cudaMemcpyAsync(device.data(), host.data(), 12, cudaMemcpyHostToDevice, stream));
+    const int allowed = host[1];  // reading does not disturb the copy
+    host[1] = allowed + 1;
+}
+
+TEST_CASE("pinned memory used before its stream is synchronised") {
+    const ChildResult reads = run_child("child reads too early");
+    require_parts(reads.output, {"the host read byte 8 of a buffer that cudaMemcpyAsync at " +
+                                     here(0).substr(0, 37),
+                                 "writes, before it synchronised with the stream"});
+    REQUIRE(reads.signal == SIGSEGV);
+    const ChildResult writes = run_child("child writes too early");
+    require_parts(writes.output, {"the host wrote byte 4 of a buffer that cudaMemcpyAsync at",
+                                  "reads, before it synchronised with the stream"});
+    REQUIRE(writes.signal == SIGSEGV);
+}
+
+__global__ void double_all(int* data, std::size_t n) {
+    for (std::size_t i : grid_range(n))
+        data[i] *= 2;
+}
+
+TEST_CASE("no false alarm once the host has synchronised") {
+    Stream stream, second;
+    Buffer<int> device(std::vector<int>{3, 4, 5});
+    PinnedBuffer<int> host(3);
+    Event copied, later;
+    const auto copy = [&] {
+        DDP_CHECK(cudaMemcpyAsync(host.data(), device.data(), 12, cudaMemcpyDeviceToHost, stream));
+        copied.record(stream);
+    };
+    copy();
+    SECTION("by the stream") {
+        stream.synchronize();
+    }
+    SECTION("by an event") {
+        copied.synchronize();
+    }
+    SECTION("by the device") {
+        DDP_CHECK(cudaDeviceSynchronize());
+    }
+    SECTION("by asking the stream until it is done") {
+        while (cudaStreamQuery(stream) == cudaErrorNotReady)
+            std::this_thread::yield();
+    }
+    SECTION("by asking the event until it is done") {
+        while (cudaEventQuery(copied) == cudaErrorNotReady)
+            std::this_thread::yield();
+    }
+    SECTION("by a second stream that waited") {
+        second.wait(copied);
+        later.record(second);
+        later.synchronize();
+    }
+    SECTION("in a host function behind the copy") {
+        struct Seen {
+            PinnedBuffer<int>* host;
+            int value = 0;
+        } seen{&host};
+        DDP_CHECK(cudaLaunchHostFunc(
+            stream,
+            [](void* pointer) {
+                auto* seen = static_cast<Seen*>(pointer);
+                seen->value = (*seen->host)[1];
+            },
+            &seen));
+        stream.synchronize();
+        REQUIRE(seen.value == 4);
+    }
+    REQUIRE(host[2] == 5);
+    host[2] = 6;
+}
+
+TEST_CASE("no false alarm beside a copy in flight") {
+    Stream stream;
+    Buffer<int> device(std::vector<int>{3, 4, 5});
+    PinnedBuffer<int> slots(6);
+    slots[4] = 1;
+    DDP_CHECK(cudaMemcpyAsync(slots.data(), device.data(), 12, cudaMemcpyDeviceToHost, stream));
+    slots[4] = slots[4] + 1;                              // a neighbour on the same page
+    launch(stream, {1, 1}, double_all, slots.data(), 3);  // in order: the stream's next command
+    stream.synchronize();
+    REQUIRE(slots[0] == 6);
+    REQUIRE(slots[2] == 10);
+    REQUIRE(slots[4] == 2);
+}
+
+// ---- Waiting
+
+__global__ void wait_for_flag(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_system> arrived(*flag);
+    while (arrived.load(cuda::memory_order_acquire) == 0)
+        __nanosleep(1000);
+}
+
+void raise(PinnedBuffer<int>& flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_system>(flag[0]).store(1, cuda::memory_order_release);
+}
+
+TEST_CASE("allocating or freeing while a cooperative kernel waits") {
+    Stream stream;
+    PinnedBuffer<int> flag(1);
+    Buffer<int> other(10);
+    flag[0] = 0;
+    const int launched = __LINE__ + 1;
+    launch_cooperative(stream, {2, 32}, wait_for_flag, flag.data());
+    void* pointer = nullptr;
+    const std::string kernel =
+        "kernel ddp::test::wait_for_flag(int*), launched at " + here(launched);
+    const int line = __LINE__ + 1;
+    const std::string allocates = message_of([&] { DDP_CHECK(cudaMalloc(&pointer, 64)); });
+    require_parts(allocates, {"cudaErrorNotPermitted", "cudaMalloc at " + here(line),
+                              "(64 bytes) while the cooperative " + kernel + " is in flight",
+                              "allocate before, free after"});
+    require_parts(message_of([&] { DDP_CHECK(cudaMallocHost(&pointer, 65)); }),
+                  {"cudaMallocHost", "(65 bytes) while the cooperative " + kernel});
+    require_parts(message_of([&] { DDP_CHECK(cudaFree(other.data())); }),
+                  {"cudaFree", "byte 0 of the 40 bytes", "while the cooperative " + kernel});
+    raise(flag);
+    stream.synchronize();
+}
+
+__global__ void sleep_for_ever(int* flag) {
+    wait_for_flag(flag);
+}
+__global__ void loop_for_ever(volatile int* flag) {
+    while (*flag == 0) {
+    }
+}
+
+TEST_CASE("a kernel that never ends is ended and named") {
+    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
+    settings.kernel_timeout_s = 1;
+    With with(settings);
+    struct Case {
+        unsigned int grid, block;
+        bool cooperative, sleeps;
+    };
+    std::vector<Case> cases = {{1, 1, false, true}, {1, 64, false, true}, {4, 32, true, true}};
+    if (!kThreadSanitizer)  // which holds signals back until a thread makes a system call
+        cases.insert(cases.end(),
+                     {{1, 1, false, false}, {1, 64, false, false}, {4, 32, true, false}});
+    for (const Case& c : cases) {
+        CAPTURE(c.grid, c.block, c.cooperative, c.sleeps);
+        const auto start = std::chrono::steady_clock::now();
+        const int line = __LINE__ + 6;
+        const std::string message = failure_of([&] {
+            Stream stream;
+            Buffer<int> flag(std::vector<int>{0});
+            auto* kernel =
+                c.sleeps ? sleep_for_ever : reinterpret_cast<void (*)(int*)>(loop_for_ever);
+            const LaunchShape shape(c.grid, c.block);
+            if (c.cooperative)
+                launch_cooperative(stream, shape, kernel, flag.data());
+            else
+                launch(stream, shape, kernel, flag.data());
+            stream.synchronize();
+        });
+        require_parts(message,
+                      {"cudaErrorLaunchTimeout", c.sleeps ? "sleep_for_ever" : "loop_for_ever",
+                       "launched at " + here(line), "still running after 1 s",
+                       "must call __nanosleep and have a limit of its own"});
+        REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    }
+}
+
+// ---- Launches that no GPU takes
+
+__global__ void nothing() {}
+
+TEST_CASE("launches that are refused") {
+    Stream stream;
+    const auto sentence = [&](const LaunchShape& shape) {
+        return message_of([&] { launch(stream, shape, nothing); });
+    };
+    require_parts(sentence({1, 1025}), {"cudaErrorInvalidConfiguration", "nothing(), launched at ",
+                                        "a block of (1025,1,1) threads is too large", "1024"});
+    require_parts(sentence({1, dim3(1, 1, 65)}), {"(1,1,65)", "64 of them in z"});
+    require_parts(sentence({0, 32}), {"a grid of (0,1,1) blocks", "is empty"});
+    require_parts(sentence({dim3(1, 65536), 32}), {"(1,65536,1)", "too large"});
+    require_parts(sentence({1, 32, (48 << 10) + 1}), {"49153 bytes of dynamic shared memory",
+                                                      "may have 49152", "cudaFuncSetAttribute"});
+    DDP_CHECK(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 100'000));
+    launch(stream, {1, 32, 100'000}, nothing);
+    require_parts(message_of([] {
+                      DDP_CHECK(cudaFuncSetAttribute(
+                          nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 240'000));
+                  }),
+                  {"240000 bytes of dynamic shared memory", "232448"});
+    int processors = 0;
+    DDP_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const unsigned int most = 8 * static_cast<unsigned int>(processors);
+    launch_cooperative(stream, {most, 32}, nothing);
+    require_parts(
+        message_of([&] {
+            launch_cooperative(stream, {most + 1, 32}, nothing);
+        }),
+        {"cudaErrorCooperativeLaunchTooLarge", std::to_string(most + 1) + " blocks cannot all run",
+         std::to_string(most) + " can"});
+    stream.synchronize();  // none of this loses the device
+}
+
+constexpr int kTrap = __LINE__ + 3;
+__global__ void trap_in_block_one() {
+    if (blockIdx.x == 1 && threadIdx.x == 2)
+        __trap();
+}
+__global__ void throw_in_kernel() {
+    throw std::runtime_error("a reason");
+}
+__global__ void throw_number() {
+    throw 7;
+}
+
+TEST_CASE("a kernel that gives up") {
+    require_parts(failure_of_kernel({2, 3}, trap_in_block_one),
+                  {"thread (2,0,0) of block (1,0,0) called __trap() at " + here(kTrap)});
+    for (unsigned int block : {1u, 3u}) {
+        require_parts(failure_of_kernel({1, block}, throw_in_kernel),
+                      {"throw_in_kernel()", "threw an exception, which no GPU can: a reason"});
+        require_parts(failure_of_kernel({1, block}, throw_number),
+                      {"throw_number()", "threw an exception, which no GPU can"});
+    }
+}
+
+__global__ void one_block_traps(int* flag) {
+    if (blockIdx.x == 2 && threadIdx.x == 1)
+        __trap();
+    __syncthreads();
+    wait_for_flag(flag);  // for ever
+}
+
+TEST_CASE("a block that gives up releases the others and later work") {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string message = failure_of([] {
+        Stream stream, behind;
+        Event event;
+        Buffer<int> flag(std::vector<int>{0});
+        launch_cooperative(stream, {4, 32}, one_block_traps, flag.data());
+        event.record(stream);
+        behind.wait(event);
+        behind.synchronize();
+    });
+    require_parts(message,
+                  {"one_block_traps(int*)", "thread (1,0,0) of block (2,0,0) called __trap()"});
+    REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+// ---- Calls at the wrong time
+
+TEST_CASE("CUDA called from a host function") {
+    Stream stream;
+    std::string message;
+    DDP_CHECK(cudaLaunchHostFunc(
+        stream,
+        [](void* to) {
+            void* memory = nullptr;
+            *static_cast<std::string*>(to) =
+                message_of([&] { DDP_CHECK(cudaMalloc(&memory, 4)); }) +
+                message_of([&] { DDP_CHECK(cudaStreamDestroy(nullptr)); });
+        },
+        &message));
+    stream.synchronize();
+    require_parts(message,
+                  {"cudaMalloc was called from a host function (cudaLaunchHostFunc), where "
+                   "CUDA allows no call",
+                   "cudaStreamDestroy was called from a host function"});
+}
+
+TEST_CASE("host functions of all streams run one at a time") {
+    struct Turn {
+        std::atomic<int> inside{0}, most{0}, done{0};
+    } turn;
+    std::vector<Stream> streams(4);
+    for (int i = 0; i < 40; i++)
+        DDP_CHECK(cudaLaunchHostFunc(
+            streams[static_cast<std::size_t>(i % 4)],
+            [](void* data) {
+                auto* turn = static_cast<Turn*>(data);
+                turn->most = std::max(turn->most.load(), ++turn->inside);
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                turn->inside--;
+                turn->done++;
+            },
+            &turn));
+    DDP_CHECK(cudaDeviceSynchronize());
+    REQUIRE(turn.done == 40);
+    REQUIRE(turn.most == 1);
+}
+
+TEST_CASE("streams and events that are no more") {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t event = nullptr;
+    DDP_CHECK(cudaStreamCreate(&stream));
+    DDP_CHECK(cudaEventCreate(&event));
+    float milliseconds = 0;
+    require_parts(message_of([&] { DDP_CHECK(cudaEventElapsedTime(&milliseconds, event, event)); }),
+                  {"two events that were recorded"});
+    DDP_CHECK(cudaStreamDestroy(stream));
+    DDP_CHECK(cudaEventDestroy(event));
+    const std::string no_stream = "a stream that was destroyed or never created";
+    const std::string no_event = "an event that was destroyed or never created";
+    require_parts(message_of([&] { DDP_CHECK(cudaStreamSynchronize(stream)); }), {no_stream});
+    require_parts(message_of([&] { launch(stream, {1, 1}, nothing); }), {no_stream});
+    require_parts(message_of([&] { DDP_CHECK(cudaStreamDestroy(stream)); }), {no_stream});
+    require_parts(message_of([&] { DDP_CHECK(cudaEventRecord(event, nullptr)); }), {no_event});
+    require_parts(message_of([&] { DDP_CHECK(cudaEventSynchronize(event)); }), {no_event});
+    require_parts(message_of([&] { DDP_CHECK(cudaEventDestroy(event)); }), {no_event});
+}
+
+// ---- Settings
+
+TEST_CASE("child uses the device", "[.child]") {
+    Buffer<int> data(1);
+}
+
+TEST_CASE("settings that are none") {
+    const auto sentence = [](const std::string& text) {
+        const ChildResult child = run_child("child uses the device", {"CUDA_ON_CPU=" + text});
+        REQUIRE(child.exit_code == 2);
+        return child.output;
+    };
+    require_parts(sentence("nonsense"),
+                  {"error: CUDA_ON_CPU: 'nonsense' is not a setting", "strict"});
+    require_parts(sentence("strict,order=sideways"), {"'order=sideways'"});
+    require_parts(sentence("order=random:x"), {"'order=random:x' needs a number"});
+    require_parts(sentence("timeout=-1"), {"'timeout=-1' needs a number from 0"});
+    require_parts(sentence("devices=0"), {"'devices=0' needs a number from 1 to 64"});
+    const cuda_on_cpu::Settings parsed =
+        cuda_on_cpu::parse_settings("strict,order=random:12,timeout=2.5,devices=3");
+    REQUIRE(parsed.strict);
+    REQUIRE(parsed.order == cuda_on_cpu::Order::random);
+    REQUIRE(parsed.seed == 12);
+    REQUIRE(parsed.kernel_timeout_s == 2.5);
+    REQUIRE(parsed.devices == 3);
+}
+
+}  // namespace
+}  // namespace ddp::test

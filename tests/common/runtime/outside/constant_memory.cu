@@ -1,0 +1,2 @@
+#include <cuda_runtime.h>
+__constant__ float weights[4];

@@ -1,0 +1,4 @@
+#include <cuda_runtime.h>
+int main() {
+    cudaGraphLaunch(nullptr, nullptr);
+}
