@@ -1,6 +1,5 @@
 #include "block.hpp"
 
-#include <immintrin.h>
 #include <link.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include "errors.hpp"
 #include "kernel_name.hpp"
 #include "memory.hpp"
+#include "pause.hpp"
 #include "protection.hpp"
 
 #if CUDA_ON_CPU_ASAN
@@ -321,7 +321,7 @@ void BlockExecutor::thread_exited() {
 }
 
 // Goes on with the next thread that can run. Returns when `from` is switched to again.
-void BlockExecutor::run_next(Fiber& from) {
+inline void BlockExecutor::run_next(Fiber& from) {
     order_release(
         &live_);  // wherever the block may end early, its launch comes before what follows
     if (ready_.empty()) {
@@ -370,7 +370,7 @@ void BlockExecutor::abandon_block() {
 
 // ---- What a thread calls
 
-void BlockExecutor::barrier(Where where) {
+inline void BlockExecutor::barrier(Where where) {
     kernel_thread.in_kernel = false;
     check_cancelled();
     if (threads_.size() > 1) {
@@ -538,7 +538,7 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
 void BlockExecutor::back_off() {
     const int rounds = yields_in_a_row_ / std::max(1, live_);
     if (rounds < 64) {
-        _mm_pause();
+        pause_briefly();
     } else if (rounds < 4096) {
         sched_yield();
     } else {

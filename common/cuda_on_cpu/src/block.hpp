@@ -65,7 +65,7 @@ class BlockExecutor {
     void run(KernelRun& run, std::uint64_t first, std::uint64_t last);
 
     // What the running CUDA thread calls (kernel_api.hpp).
-    void barrier(Where where);
+    [[gnu::always_inline]] void barrier(Where where);
     std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
                                 int argument, int width, Where where);
     void yield(unsigned int nanoseconds);
@@ -103,7 +103,7 @@ class BlockExecutor {
     static void fiber_main(Fiber& fiber);
     void run_thread(Fiber& fiber);
     void thread_exited();
-    void run_next(Fiber& from);
+    [[gnu::always_inline]] void run_next(Fiber& from);  // inline: see Fiber::switch_between
     void run_until_given_a_thread(Fiber& fiber);
     void make_ready(std::span<int> threads);
     void check_barrier(Where where);

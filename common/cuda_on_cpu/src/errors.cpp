@@ -28,8 +28,6 @@ Errors& errors() {
     return *instance;
 }
 
-std::atomic<bool> device_lost{false};
-
 struct ThreadErrors {
     cudaError_t last = cudaSuccess;
     Failure failure;
@@ -102,10 +100,6 @@ void device_failed(cudaError_t code, std::string diagnosis) {
     errors().unread_device = diagnosis;
     errors().device = {code, std::move(diagnosis)};
     device_lost = true;
-}
-
-bool device_is_lost() {
-    return device_lost.load(std::memory_order_relaxed);
 }
 
 void forget_device_failure() {

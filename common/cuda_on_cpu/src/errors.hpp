@@ -1,5 +1,6 @@
 #pragma once
 // What went wrong, kept where CUDA keeps it: per host thread for a call, for good for the device.
+#include <atomic>
 #include <string>
 
 #include "cuda_on_cpu/types.hpp"
@@ -16,7 +17,10 @@ cudaError_t call_failed(cudaError_t code, std::string diagnosis);
 // A kernel failed: as on a GPU the device is lost, and every later call reports it, until
 // cudaDeviceReset. The first failure is the one that is kept.
 void device_failed(cudaError_t code, std::string diagnosis);
-bool device_is_lost();
+inline std::atomic<bool> device_lost{false};
+inline bool device_is_lost() {
+    return device_lost.load(std::memory_order_relaxed);
+}
 void forget_device_failure();
 
 // cudaSuccess, or the device's failure as this call's own.

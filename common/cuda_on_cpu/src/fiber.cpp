@@ -8,16 +8,11 @@
 
 #if CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
-#if CUDA_ON_CPU_TSAN
-#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace cuda_on_cpu {
 namespace {
 
-using boost::context::detail::jump_fcontext;
 using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
@@ -84,27 +79,6 @@ void Fiber::forget_frames() {
 bool Fiber::is_overflow(const void* address) const {
     const auto* byte = static_cast<const std::byte*>(address);
     return byte >= stack_bottom_ - kGuardBytes && byte < stack_bottom_;
-}
-
-void Fiber::switch_between(Fiber& from, Fiber& to) {
-#if CUDA_ON_CPU_ASAN
-    __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
-#endif
-#if CUDA_ON_CPU_TSAN
-    // Switching is no synchronisation: two CUDA threads are unordered until a barrier orders them.
-    __tsan_switch_to_fiber(to.thread_sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
-#endif
-    Fiber* pair[2] = {&from, &to};
-    from.arrive(jump_fcontext(to.context_, pair));
-}
-
-// Runs in the fiber that was switched to: notes where the one that switched stands.
-void Fiber::arrive(transfer_t transfer) {
-    Fiber* previous = static_cast<Fiber**>(transfer.data)[0];
-    previous->context_ = transfer.fctx;
-#if CUDA_ON_CPU_ASAN
-    __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
-#endif
 }
 
 void Fiber::begin(transfer_t transfer) {

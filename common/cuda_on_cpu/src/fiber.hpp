@@ -16,6 +16,13 @@
 #define CUDA_ON_CPU_ASAN 0
 #endif
 
+#if CUDA_ON_CPU_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if CUDA_ON_CPU_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace cuda_on_cpu {
 
 class Fiber {
@@ -24,15 +31,16 @@ class Fiber {
 
     // The OS thread's own stack, as one that can be switched back to.
     Fiber();
-    // A new stack (with a closed page below it) that begins at `entry` when it is first switched
-    // to.
+    // A new stack (with closed pages below it) that begins at `entry` when it is first switched to.
     Fiber(Entry entry, void* owner);
     ~Fiber();
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
     // Leaves `from` (the running fiber) and goes on in `to`; returns when somebody switches back.
-    static void switch_between(Fiber& from, Fiber& to);
+    // Every function that returns behind a switch returns where the processor did not expect it,
+    // and that costs more than the switch: hence inline.
+    [[gnu::always_inline]] static void switch_between(Fiber& from, Fiber& to);
     // Forgets where the fiber stood: the next switch begins at its entry again.
     void restart();
     // Its frames will never return (AddressSanitizer marks them, and would report whoever comes
@@ -48,7 +56,7 @@ class Fiber {
 
   private:
     static void begin(boost::context::detail::transfer_t from);
-    void arrive(boost::context::detail::transfer_t from);
+    [[gnu::always_inline]] void arrive(boost::context::detail::transfer_t from);
 
     boost::context::detail::fcontext_t context_ = nullptr;
     Entry entry_ = nullptr;              // nullptr for the OS thread's own
@@ -57,6 +65,27 @@ class Fiber {
     void* thread_sanitizer_fiber_ = nullptr;
     void* fake_stack_ = nullptr;  // AddressSanitizer's
 };
+
+inline void Fiber::switch_between(Fiber& from, Fiber& to) {
+#if CUDA_ON_CPU_ASAN
+    __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
+#endif
+#if CUDA_ON_CPU_TSAN
+    // Switching is no synchronisation: two CUDA threads are unordered until a barrier orders them.
+    __tsan_switch_to_fiber(to.thread_sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
+#endif
+    Fiber* pair[2] = {&from, &to};
+    from.arrive(boost::context::detail::jump_fcontext(to.context_, pair));
+}
+
+// Runs in the fiber that was switched to: notes where the one that switched stands.
+inline void Fiber::arrive(boost::context::detail::transfer_t transfer) {
+    Fiber* previous = static_cast<Fiber**>(transfer.data)[0];
+    previous->context_ = transfer.fctx;
+#if CUDA_ON_CPU_ASAN
+    __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
+#endif
+}
 
 // ThreadSanitizer's view of order between CUDA threads: what `release` did at `place` comes before
 // what follows `acquire` there. Nothing without ThreadSanitizer.

@@ -1,12 +1,11 @@
 #include "stream.hpp"
 
-#include <immintrin.h>
-
 #include <vector>
 
 #include "errors.hpp"
 #include "faults.hpp"
 #include "memory.hpp"
+#include "pause.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
 
@@ -24,7 +23,7 @@ bool spin_until(Ready ready) {
     for (int i = 0; i < kSpins; i++) {
         if (ready())
             return true;
-        _mm_pause();
+        pause_briefly();
     }
     return ready();
 }
