@@ -17,6 +17,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.ticker  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLUE, ORANGE, GREEN, RED, GREY = "#2f6db3", "#e08a1e", "#3a9a5b", "#c8453c", "#8a8f98"
@@ -78,7 +79,72 @@ def draw_sgd(measured):
     return figure
 
 
-DRAWINGS = {"sgd": draw_sgd}
+def draw_network(measured):
+    """Chapter 03: what an epoch brings, on the training pictures and on those never seen."""
+    figure, (loss, accuracy) = new_figure(2)
+    epochs = measured.numbers("epoch")
+    loss.plot(epochs, measured.numbers("loss"), color=BLUE, marker="o")
+    loss.set(title="The loss falls", xlabel="epoch", ylabel="mean cross entropy")
+    loss.set_ylim(bottom=0)
+    accuracy.plot(epochs, measured.numbers("train_accuracy"), color=BLUE, marker="o", label="training pictures")
+    accuracy.plot(epochs, measured.numbers("test_accuracy"), color=ORANGE, marker="o", label="test pictures")
+    accuracy.set(title="The accuracy rises", xlabel="epoch", ylabel="share of pictures named rightly")
+    accuracy.legend(loc="lower right")
+    for panel in (loss, accuracy):
+        panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+    return figure
+
+
+def bars(panel, labels, values, colors, text):
+    """Horizontal bars, the first on top, each with its value in words."""
+    places = range(len(labels))
+    panel.barh(places, values, color=colors, height=0.62)
+    panel.set_yticks(places, labels)
+    panel.set_ylim(max(len(labels), 2) - 0.4, -0.6)
+    panel.grid(axis="y", visible=False)
+    room = max(values)
+    for place, value in zip(places, values):
+        panel.annotate(text(value), (value, place), xytext=(4, 0), textcoords="offset points", va="center")
+    if panel.get_xscale() == "linear":
+        panel.set_xlim(0, room * 1.18)
+
+
+def draw_bench_train(measured):
+    """One training step: this book beside PyTorch."""
+    models = [model for model in measured.text("model") if not model.endswith("_pytorch")]
+    figure, panels = new_figure(len(models), height=2.2)
+    step = dict(zip(measured.text("model"), measured.numbers("step_ms")))
+    for panel, model in zip(panels, models):
+        rows = {"this book": step[model]}
+        if model + "_pytorch" in step:
+            rows["PyTorch"] = step[model + "_pytorch"]
+        bars(panel, list(rows), list(rows.values()), [BLUE, GREY][: len(rows)], lambda ms: f"{ms:.1f} ms")
+        panel.set(title=f"A step of the {model.upper()}", xlabel="milliseconds, one rank (less is better)")
+    return figure
+
+
+def draw_bench_barriers(measured):
+    """A barrier of one block, by three kinds of threads."""
+    figure, (panel,) = new_figure(1, width=7.2, height=2.4)
+    rows = [
+        (way, us)
+        for way, us in zip(measured.text("way"), measured.numbers("barrier_us"))
+        if "launch" not in way
+    ]
+    panel.set_xscale("log")
+    bars(panel, [way for way, _ in rows], [us for _, us in rows], [BLUE, ORANGE, RED], lambda us: f"{us:,.0f} µs" if us >= 100 else f"{us:.3g} µs")
+    panel.set_xlim(1, max(us for _, us in rows) * 4)
+    threads = measured.text("threads")[0]
+    panel.set(title=f"A barrier of {threads} threads on a CPU", xlabel="microseconds (logarithmic; less is better)")
+    return figure
+
+
+DRAWINGS = {
+    "sgd": draw_sgd,
+    "network": draw_network,
+    "bench_train": draw_bench_train,
+    "bench_barriers": draw_bench_barriers,
+}
 
 
 def draw(source, target):
