@@ -3,8 +3,9 @@
 // over the CUDA runtime API: owners that free what they hold, a launch that checks, and errors that
 // throw.
 #include <cuda_runtime.h>
-
-#include <cuda/atomic>
+#if defined(__CUDACC__) || !defined(DDP_CUDA)
+#include <cuda/atomic>  // for kernels; beside nvcc, the host's compiler does not find it
+#endif
 
 #include "common/gpu/buffer.hpp"
 #include "common/gpu/check.hpp"
