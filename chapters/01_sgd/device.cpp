@@ -16,10 +16,12 @@ struct Device::Pool {
     std::multimap<std::size_t, Buffer<std::byte>> free;  // by size
     Memory memory;
 
-    // The smallest free block that fits and is not much too large; else a new one.
+    // A free block of this very size; else a new one. A larger one would do, but the step that
+    // takes it may miss it later: only like for like promises that a step like the one before finds
+    // all it needs.
     Buffer<std::byte> take(std::size_t bytes, Where where) {
-        const auto fit = free.lower_bound(bytes);
-        if (fit != free.end() && fit->first <= 2 * bytes) {
+        const auto fit = free.find(bytes);
+        if (fit != free.end()) {
             Buffer<std::byte> block = std::move(fit->second);
             free.erase(fit);
             return block;

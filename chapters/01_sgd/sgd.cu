@@ -16,10 +16,22 @@ __global__ void descend(std::size_t n, float learning_rate, const float* gradien
 }  // namespace
 
 Optimizer::Optimizer(Parameters parameters, double learning_rate)
-    : parameters_(std::move(parameters)), learning_rate_(learning_rate) {
+    : parameters_(std::move(parameters)) {
+    set_learning_rate(learning_rate);
+    // Memory for gradients now: backward would take it from what a step uses again and again, and
+    // the next step would have to allocate.
+    for (const auto& parameter : parameters_)
+        if (!parameter->is_frozen && !parameter->has_gradient()) {
+            parameter->gradient_for_writing();
+            parameter->clear_gradient();
+        }
+}
+
+void Optimizer::set_learning_rate(double learning_rate) {
     if (!(std::isfinite(learning_rate) && learning_rate > 0))
         throw std::invalid_argument("the learning rate is " + std::to_string(learning_rate) +
                                     "; it must be a positive number, such as 0.01");
+    learning_rate_ = learning_rate;
 }
 
 void Optimizer::zero_gradients() {

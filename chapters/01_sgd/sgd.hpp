@@ -21,11 +21,14 @@ class Optimizer {
 
     virtual void step() = 0;
     void zero_gradients();
+    // From the next step on. Throws as the constructor does.
+    void set_learning_rate(double learning_rate);
+    double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }
 
   protected:
     Parameters parameters_;
-    double learning_rate_;
+    double learning_rate_ = 0;
 };
 
 class PlainSgd : public Optimizer {

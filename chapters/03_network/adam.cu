@@ -1,0 +1,61 @@
+#include "03_network/adam.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "03_network/initialisers.hpp"
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// Both means begin at 0 and are too small at first. `step_length` and `square_scale` make up for
+// that: learning_rate / (1 - beta1^t), and 1 / sqrt(1 - beta2^t).
+struct Lengths {
+    float step_length, square_scale, beta1, beta2, eps, weight_decay;
+};
+
+__global__ void descend(std::size_t n, Lengths by, const float* __restrict__ gradient,
+                        float* __restrict__ mean, float* __restrict__ square,
+                        float* __restrict__ value) {
+    for (std::size_t i : grid_range(n)) {
+        const float g = gradient[i] + by.weight_decay * value[i];
+        mean[i] = by.beta1 * mean[i] + (1.0f - by.beta1) * g;
+        square[i] = by.beta2 * square[i] + (1.0f - by.beta2) * g * g;
+        value[i] -= by.step_length * mean[i] / (sqrtf(square[i]) * by.square_scale + by.eps);
+    }
+}
+
+}  // namespace
+
+Adam::Adam(Parameters parameters, double learning_rate, double weight_decay)
+    : Optimizer(std::move(parameters), learning_rate), weight_decay_(weight_decay) {
+    if (!(std::isfinite(weight_decay) && weight_decay >= 0))
+        throw std::invalid_argument("the weight decay is " + std::to_string(weight_decay) +
+                                    "; it must be 0 or a positive number, such as 0.0005");
+    for (const auto& parameter : parameters_) {
+        const Tensor& value = parameter->value;
+        states_.push_back({constant(value.device(), value.shape(), 0.0f),
+                           constant(value.device(), value.shape(), 0.0f)});
+    }
+}
+
+void Adam::step() {
+    for (std::size_t i = 0; i < parameters_.size(); i++) {
+        const Parameter& parameter = *parameters_[i];
+        if (!parameter.has_gradient())
+            continue;
+        State& state = states_[i];
+        state.steps++;
+        const double step_length = learning_rate_ / (1.0 - std::pow(beta1, state.steps));
+        const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(beta2, state.steps));
+        const Lengths by{static_cast<float>(step_length), static_cast<float>(square_scale),
+                         static_cast<float>(beta1),       static_cast<float>(beta2),
+                         static_cast<float>(eps),         static_cast<float>(weight_decay_)};
+        const Tensor& value = parameter.value;
+        launch(value.device().stream(), grid_for(value.size()), descend, value.size(), by,
+               parameter.gradient().data(), state.mean.data(), state.square.data(), value.data());
+    }
+}
+
+}  // namespace ddp

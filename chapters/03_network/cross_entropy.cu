@@ -1,0 +1,84 @@
+#include "03_network/cross_entropy.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// A row's loss and its gradient, softmax - (1 at the label). The largest logit is taken off first:
+// that changes no probability, and exp of what is left is at most 1.
+__global__ void row_losses(int batch, int classes, const float* logits, const int* labels,
+                           float* losses, float* gradients) {
+    for (std::size_t row : grid_range(batch)) {
+        const float* from = logits + row * classes;
+        float* gradient = gradients + row * classes;
+        float largest = from[0];
+        for (int c = 1; c < classes; c++)
+            largest = from[c] > largest ? from[c] : largest;
+        float sum = 0.0f;
+        for (int c = 0; c < classes; c++) {
+            gradient[c] = expf(from[c] - largest);
+            sum += gradient[c];
+        }
+        for (int c = 0; c < classes; c++)
+            gradient[c] /= sum;
+        const int label = labels[row];
+        if (label < 0 || label >= classes) {
+            losses[row] = std::numeric_limits<float>::quiet_NaN();
+            continue;
+        }
+        gradient[label] -= 1.0f;
+        losses[row] = logf(sum) + largest - from[label];
+    }
+}
+
+// For one thread: a batch is small. Chapter 06 lets all threads of a GPU add.
+__global__ void mean_of(int n, const float* values, float* mean) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < n; i++)
+        sum += values[i];
+    *mean = sum / n;
+}
+
+__global__ void scale_gradient(std::size_t n, float share, const float* upstream,
+                               const float* row_gradients, float* gradient, bool accumulate) {
+    const float factor = *upstream * share;
+    for (std::size_t i : grid_range(n)) {
+        const float contribution = factor * row_gradients[i];
+        gradient[i] = accumulate ? gradient[i] + contribution : contribution;
+    }
+}
+
+}  // namespace
+
+Variable cross_entropy(Variable logits, const Labels& labels) {
+    const Tensor& x = logits.value();
+    if (x.shape().size() != 2 || labels.shape() != Shape{x.dim(0)})
+        throw std::invalid_argument(
+            "cross_entropy takes logits [batch, classes] and as many "
+            "labels, not " +
+            text_of(x.shape()) + " and " + text_of(labels.shape()));
+    Device& device = x.device();
+    const int batch = x.dim(0);
+    const Tensor losses(device, {batch}), gradients(device, x.shape()), loss(device, {1});
+    launch(device.stream(), grid_for(batch), row_losses, batch, x.dim(1), x.data(), labels.data(),
+           losses.data(), gradients.data());
+    launch(device.stream(), {1, 1}, mean_of, batch, losses.data(), loss.data());
+    return logits.tape->record(
+        "cross_entropy", loss, {logits},
+        [batch, gradients](const Tensor& upstream, Tape::InputGradients& inputs) {
+            if (!inputs.is_wanted(0))
+                return;
+            const GradientTarget target = inputs.target(0);
+            launch(upstream.device().stream(), grid_for(gradients.size()), scale_gradient,
+                   gradients.size(), 1.0f / batch, upstream.data(), gradients.data(),
+                   target.tensor.data(), target.accumulate);
+        });
+}
+
+}  // namespace ddp

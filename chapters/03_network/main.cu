@@ -1,0 +1,130 @@
+// Chapter 03: a network worth distributing. Trains an MLP or a CNN on Fashion-MNIST, and shows
+// where the time of a step goes.
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/adam.hpp"
+#include "03_network/models.hpp"
+#include "03_network/sgd_momentum.hpp"
+#include "03_network/training.hpp"
+#include "common/data/fashion_mnist.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/table.hpp"
+#include "common/report/trace.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct NetworkOptions {
+    std::string model = "mlp";
+    int epochs = 5;
+    int batch = 64;
+    double learning_rate = 0;  // not given: what suits the optimizer
+    std::string optimizer = "sgd";
+};
+
+constexpr int kTestBatch = 500;
+
+// The first `count` pictures.
+LabelledImages first_of(const LabelledImages& all, std::size_t count) {
+    count = std::min(count, all.count());
+    return {all.channels,
+            all.height,
+            all.width,
+            {all.pixels.begin(), all.pixels.begin() + count * all.image_size()},
+            {all.labels.begin(), all.labels.begin() + count}};
+}
+
+FashionMnist load_data(const CommonOptions& common) {
+    FashionMnist data =
+        common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data);
+    if (common.quick)
+        return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
+    return data;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
+    const bool is_sgd = mine.optimizer == "sgd";
+    const double rate = mine.learning_rate != 0 ? mine.learning_rate : is_sgd ? 0.03 : 1e-3;
+    if (is_sgd)
+        return std::make_unique<Sgd>(all, rate);
+    return std::make_unique<Adam>(all, rate);
+}
+
+void show_times(const StepTimes& times, const Device& device) {
+    const double total = times.total();
+    Table table("Where a step's time goes", {"part", "time", "share"});
+    for (const StepTimes::Part& part : times.parts())
+        table.row({part.name, format_seconds(part.seconds / times.steps()),
+                   format_percent(part.seconds / total)});
+    table.row({"a step", format_seconds(total / times.steps()), format_percent(1)});
+    table.note("Means of " + format_count(times.steps()) + " steps, on the device's clock.");
+    table.note("Memory: " + format_bytes(device.memory().peak_bytes) + " at most, allocated in " +
+               format_count(device.memory().allocations) + " pieces.");
+    std::cout << table;
+}
+
+int run(int argc, char** argv) {
+    NetworkOptions mine;
+    Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
+    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step");
+    options.add_double(
+        "--learning-rate", mine.learning_rate, {1e-12, 1e6},
+        "length of a step at first; it falls with every epoch (sgd 0.03, adam 0.001)");
+    options.add_choice("--optimizer", mine.optimizer, {"sgd", "adam"},
+                       "with momentum 0.9, or Adam");
+    options.refuse({"--ranks", "--processes", "--link", "--timeout"},
+                   "this chapter computes on one device; ranks begin in chapter 04");
+    options.example("--model cnn --epochs 3", "convolutions: slower, and better");
+    options.example("--learning-rate 100", "steps that are too long");
+    const CommonOptions common = options.parse(argc, argv);
+    const FashionMnist data = load_data(common);
+
+    Trace trace(common.trace);
+    const Track track = trace.track(0, "host");
+    Device device;
+    Random random(common.seed);
+    const auto model = make_model(mine.model, device, random);
+    const auto optimizer = make_optimizer(mine, model->parameters());
+    Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
+    Loader test(device, data.test, fashion_mnist_normalisation,
+                std::min(kTestBatch, static_cast<int>(data.test.count())));
+    StepTimes times(device);
+    Trainer trainer(device, *model, *optimizer, times);
+    CsvWriter csv(common.csv,
+                  {"epoch", "step", "loss", "train_accuracy", "test_accuracy", "time_s"});
+    Metrics::Totals tested;
+    const Stopwatch watch;
+    const double first_rate = optimizer->learning_rate();
+    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+        // Long steps first, to get near; short ones at the end, to settle.
+        optimizer->set_learning_rate(first_rate * (mine.epochs - epoch + 1) / mine.epochs);
+        const Span span(trace, track, "epoch " + std::to_string(epoch));
+        train.start_epoch(shuffled(train.samples(), common.seed, epoch));
+        const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
+        tested = evaluate(device, *model, test);
+        csv.row({epoch, times.steps(), trained.loss(), trained.accuracy(), tested.accuracy(),
+                 watch.seconds()});
+        std::cout << "epoch " << epoch << "  loss " << format_fixed(trained.loss(), 4)
+                  << "  train accuracy " << format_fixed(trained.accuracy(), 3)
+                  << "  test accuracy " << format_fixed(tested.accuracy(), 3) << "  "
+                  << format_seconds(watch.seconds()) << std::endl;
+    }
+    show_times(times, device);
+    std::cout << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";
+    trace.write();
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}

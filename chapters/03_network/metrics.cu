@@ -1,0 +1,61 @@
+#include "03_network/metrics.hpp"
+
+#include <array>
+#include <cfloat>
+#include <cmath>
+
+namespace ddp {
+namespace {
+
+__global__ void largest_logit(int batch, int classes, const float* logits, int* predictions) {
+    for (std::size_t row : grid_range(batch)) {
+        int best = 0;
+        for (int c = 1; c < classes; c++)
+            best = logits[row * classes + c] > logits[row * classes + best] ? c : best;
+        predictions[row] = best;
+    }
+}
+
+// For one thread: a batch is small.
+__global__ void add_step(int batch, const float* loss, const int* predictions, const int* labels,
+                         Metrics::Totals* totals) {
+    for (int i = 0; i < batch; i++)
+        totals->correct += predictions[i] == labels[i];
+    totals->samples += batch;
+    totals->loss_sum += static_cast<double>(*loss) * batch;
+    const bool is_finite = fabsf(*loss) <= FLT_MAX;
+    if (!is_finite && totals->first_bad_step < 0)
+        totals->first_bad_step = totals->steps;
+    totals->steps++;
+}
+
+}  // namespace
+
+Labels predict(const Tensor& logits) {
+    Labels predictions(logits.device(), {logits.dim(0)});
+    launch(logits.device().stream(), grid_for(predictions.size()), largest_logit, logits.dim(0),
+           logits.dim(1), logits.data(), predictions.data());
+    return predictions;
+}
+
+Metrics::Metrics(Device& device) : device_(device), totals_(1) {
+    reset();
+}
+
+void Metrics::add(const Tensor& loss, const Tensor& logits, const Labels& labels) {
+    const Labels predictions = predict(logits);
+    launch(device_.stream(), {1, 1}, add_step, labels.dim(0), loss.data(), predictions.data(),
+           labels.data(), totals_.data());
+}
+
+Metrics::Totals Metrics::read() const {
+    device_.stream().synchronize();
+    return totals_.to_host()[0];
+}
+
+void Metrics::reset() {
+    device_.stream().synchronize();
+    totals_.copy_from(std::array{Totals{}});
+}
+
+}  // namespace ddp

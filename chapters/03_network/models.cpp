@@ -1,0 +1,50 @@
+#include "03_network/models.hpp"
+
+#include <stdexcept>
+
+#include "03_network/batch_norm2d.hpp"
+#include "03_network/conv2d.hpp"
+#include "03_network/flatten.hpp"
+#include "03_network/linear.hpp"
+#include "03_network/max_pool2d.hpp"
+#include "03_network/relu.hpp"
+
+namespace ddp {
+
+std::unique_ptr<Sequential> make_mlp(Device& device, Random& random,
+                                     const std::vector<int>& widths) {
+    auto mlp = std::make_unique<Sequential>("mlp");
+    mlp->add<Flatten>("flatten");
+    for (std::size_t i = 1; i < widths.size(); i++) {
+        const std::string number = std::to_string(i);
+        mlp->add<Linear>("linear" + number, device, widths[i - 1], widths[i], random);
+        if (i + 1 < widths.size())
+            mlp->add<Relu>("relu" + number);
+    }
+    return mlp;
+}
+
+std::unique_ptr<Sequential> make_cnn(Device& device, Random& random) {
+    auto cnn = std::make_unique<Sequential>("cnn");
+    cnn->add<Conv2d>("conv1", device, Conv2dShape{1, 32, 3, 1, 1}, random);
+    cnn->add<BatchNorm2d>("norm1", device, 32);
+    cnn->add<Relu>("relu1");
+    cnn->add<MaxPool2d>("pool1", 2);
+    cnn->add<Conv2d>("conv2", device, Conv2dShape{32, 64, 3, 1, 1}, random);
+    cnn->add<BatchNorm2d>("norm2", device, 64);
+    cnn->add<Relu>("relu2");
+    cnn->add<MaxPool2d>("pool2", 2);
+    cnn->add<Flatten>("flatten");
+    cnn->add<Linear>("linear", device, 64 * 7 * 7, 10, random);
+    return cnn;
+}
+
+std::unique_ptr<Sequential> make_model(const std::string& name, Device& device, Random& random) {
+    if (name == "mlp")
+        return make_mlp(device, random);
+    if (name == "cnn")
+        return make_cnn(device, random);
+    throw std::invalid_argument("there is no model '" + name + "'; there are mlp and cnn");
+}
+
+}  // namespace ddp

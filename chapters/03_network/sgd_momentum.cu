@@ -1,0 +1,51 @@
+#include "03_network/sgd_momentum.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "03_network/initialisers.hpp"
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// One pass over the memory for the whole formula: it is memory that this waits for.
+__global__ void descend(std::size_t n, float learning_rate, float momentum, float weight_decay,
+                        const float* __restrict__ gradient, float* __restrict__ velocity,
+                        float* __restrict__ value) {
+    for (std::size_t i : grid_range(n)) {
+        velocity[i] = momentum * velocity[i] + (gradient[i] + weight_decay * value[i]);
+        value[i] -= learning_rate * velocity[i];
+    }
+}
+
+}  // namespace
+
+Sgd::Sgd(Parameters parameters, double learning_rate, double momentum, double weight_decay)
+    : Optimizer(std::move(parameters), learning_rate),
+      momentum_(momentum),
+      weight_decay_(weight_decay) {
+    if (!(momentum >= 0 && momentum < 1))
+        throw std::invalid_argument("the momentum is " + std::to_string(momentum) +
+                                    "; it must be at least 0 and below 1, such as 0.9");
+    if (!(std::isfinite(weight_decay) && weight_decay >= 0))
+        throw std::invalid_argument("the weight decay is " + std::to_string(weight_decay) +
+                                    "; it must be 0 or a positive number, such as 0.0005");
+    for (const auto& parameter : parameters_)
+        velocities_.push_back(constant(parameter->value.device(), parameter->value.shape(), 0.0f));
+}
+
+void Sgd::step() {
+    for (std::size_t i = 0; i < parameters_.size(); i++) {
+        const Parameter& parameter = *parameters_[i];
+        if (!parameter.has_gradient())
+            continue;
+        const Tensor& value = parameter.value;
+        launch(value.device().stream(), grid_for(value.size()), descend, value.size(),
+               static_cast<float>(learning_rate_), static_cast<float>(momentum_),
+               static_cast<float>(weight_decay_), parameter.gradient().data(),
+               velocities_[i].data(), value.data());
+    }
+}
+
+}  // namespace ddp

@@ -1,0 +1,133 @@
+#include "03_network/training.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "03_network/cross_entropy.hpp"
+#include "common/report/progress.hpp"
+
+namespace ddp {
+
+// ---- StepTimes
+// -----------------------------------------------------------------------------------
+
+void StepTimes::begin() {
+    running_.parts.clear();
+    if (running_.events.empty())
+        running_.events.emplace_back();
+    running_.events[0].record(device_.stream());
+}
+
+void StepTimes::mark(const std::string& name) {
+    running_.parts.push_back(part_of(name));
+    if (running_.events.size() <= running_.parts.size())
+        running_.events.emplace_back();
+    running_.events[running_.parts.size()].record(device_.stream());
+}
+
+void StepTimes::end() {
+    std::swap(running_, previous_);
+    add_up(running_);  // the step before: as good as done
+    running_.parts.clear();
+    steps_++;
+}
+
+void StepTimes::finish() {
+    add_up(previous_);
+    previous_.parts.clear();
+}
+
+void StepTimes::add_up(Step& step) {
+    if (step.parts.empty())
+        return;
+    step.events[step.parts.size()].synchronize();
+    for (std::size_t i = 0; i < step.parts.size(); i++)
+        parts_[step.parts[i]].seconds += step.events[i + 1].seconds_since(step.events[i]);
+}
+
+std::size_t StepTimes::part_of(const std::string& name) {
+    const auto known = std::find_if(parts_.begin(), parts_.end(),
+                                    [&](const Part& part) { return part.name == name; });
+    if (known != parts_.end())
+        return static_cast<std::size_t>(known - parts_.begin());
+    parts_.push_back({name});
+    return parts_.size() - 1;
+}
+
+double StepTimes::total() const {
+    double sum = 0;
+    for (const Part& part : parts_)
+        sum += part.seconds;
+    return sum;
+}
+
+// ---- Trainer
+// -------------------------------------------------------------------------------------
+
+Trainer::Trainer(Device& device, Sequential& model, Optimizer& optimizer, StepTimes& times)
+    : device_(device), model_(model), optimizer_(optimizer), times_(times), tape_(device) {}
+
+void Trainer::step(const Batch& batch, Metrics& metrics) {
+    model_.observe([&](const Module& layer) { times_.mark("forward " + layer.name()); });
+    const Variable logits = model_.forward(tape_.constant(batch.images));
+    model_.observe({});
+    const Variable loss = cross_entropy(logits, batch.labels);
+    times_.mark("forward loss");
+    // A parameter's gradient is final when all behind it is done: its layer, and those without
+    // parameters above it.
+    tape_.backward(loss, [&](Parameter& parameter) {
+        times_.mark("backward to " + parameter.name.substr(0, parameter.name.rfind('.')));
+    });
+    optimizer_.step();
+    times_.mark("optimizer");
+    metrics.add(loss.value(), logits.value(), batch.labels);
+    optimizer_.zero_gradients();
+    tape_.clear();
+}
+
+Metrics::Totals Trainer::epoch(Loader& loader, const std::string& name) {
+    constexpr int steps_between_checks = 100;  // a check waits for the device
+    Metrics metrics(device_);
+    Progress progress(name, loader.batches());
+    model_.set_training(true);
+    for (int done = 1;; done++) {
+        times_.begin();
+        const std::optional<Batch> batch = loader.next();
+        if (!batch)
+            break;
+        times_.mark("loading");
+        step(*batch, metrics);
+        times_.mark("metrics");
+        times_.end();
+        progress.advance();
+        if (done % steps_between_checks == 0)
+            require_finite(metrics.read());
+    }
+    times_.finish();
+    const Metrics::Totals totals = metrics.read();
+    require_finite(totals);
+    steps_before_ += totals.steps;
+    return totals;
+}
+
+void Trainer::require_finite(const Metrics::Totals& totals) const {
+    if (totals.first_bad_step >= 0)
+        throw std::runtime_error("the loss is no longer a number at step " +
+                                 std::to_string(steps_before_ + totals.first_bad_step + 1) +
+                                 ": the steps are too long; try a smaller --learning-rate");
+}
+
+Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader) {
+    Metrics metrics(device);
+    Tape tape(device);
+    model.set_training(false);
+    loader.start_epoch(in_order(loader.samples()));
+    while (const std::optional<Batch> batch = loader.next()) {
+        const Variable logits = model.forward(tape.constant(batch->images));
+        metrics.add(cross_entropy(logits, batch->labels).value(), logits.value(), batch->labels);
+        tape.clear();
+    }
+    return metrics.read();
+}
+
+}  // namespace ddp

@@ -1,0 +1,155 @@
+// Optimizers against PyTorch, and how parameters begin.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "03_network/adam.hpp"
+#include "03_network/conv2d.hpp"
+#include "03_network/initialisers.hpp"
+#include "03_network/linear.hpp"
+#include "03_network/models.hpp"
+#include "03_network/sgd_momentum.hpp"
+#include "tests/chapters/support/gradients.hpp"
+#include "tests/chapters/support/optimizers.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+
+TEST_CASE("optimizers: ten steps of Sgd are PyTorch's") {
+    Device device;
+    for (const char* file : {"sgd.txt", "sgd_momentum.txt", "sgd_momentum_decay.txt"}) {
+        INFO(file);
+        REQUIRE(optimizer_difference(device, file, [](Parameters all, const Golden& golden) {
+                    return std::make_unique<Sgd>(all, golden.number("lr"),
+                                                 golden.number("momentum"),
+                                                 golden.number("weight_decay"));
+                }) == "");
+    }
+}
+
+TEST_CASE("optimizers: ten steps of Adam are PyTorch's") {
+    Device device;
+    for (const char* file : {"adam.txt", "adam_decay.txt"}) {
+        INFO(file);
+        const Golden golden = read_golden(file);
+        REQUIRE(golden.number("beta1") == Adam::beta1);
+        REQUIRE(golden.number("beta2") == Adam::beta2);
+        REQUIRE(golden.number("eps") == Adam::eps);
+        REQUIRE(optimizer_difference(device, file, [](Parameters all, const Golden& golden) {
+                    return std::make_unique<Adam>(all, golden.number("lr"),
+                                                  golden.number("weight_decay"));
+                }) == "");
+    }
+}
+
+TEST_CASE("optimizers: without a gradient neither value nor state moves") {
+    Device device;
+    const auto state_moves = [&](const MakeOptimizer& make) {
+        const auto a =
+            std::make_shared<Parameter>("a", Tensor(device, {2}, std::vector<float>{1, 2}));
+        const auto b =
+            std::make_shared<Parameter>("b", Tensor(device, {2}, std::vector<float>{1, 2}));
+        const auto optimizer = make({a, b}, Golden());
+        const std::vector<float> gradient{2, 6};
+        for (const bool with_a : {true, false, true}) {
+            optimizer->zero_gradients();
+            if (with_a)
+                a->gradient_for_writing().copy_from(gradient);
+            optimizer->step();
+            if (with_a) {
+                optimizer->zero_gradients();
+                b->gradient_for_writing().copy_from(gradient);
+                optimizer->step();
+            }
+        }
+        return a->value.to_host() != b->value.to_host();
+    };
+    REQUIRE_FALSE(
+        state_moves([](Parameters all, const Golden&) { return std::make_unique<Sgd>(all, 0.1); }));
+    REQUIRE_FALSE(state_moves(
+        [](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.1); }));
+}
+
+TEST_CASE("optimizers: settings that make no sense are refused") {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double wrong : {-0.1, 1.0, nan})
+        REQUIRE_THAT(message_of([&] { Sgd({}, 0.1, wrong); }),
+                     Catch::Matchers::EndsWith("it must be at least 0 and below 1, such as 0.9"));
+    for (const double wrong : {-0.1, nan}) {
+        const auto ending = Catch::Matchers::EndsWith("a positive number, such as 0.0005");
+        REQUIRE_THAT(message_of([&] { Sgd({}, 0.1, 0.9, wrong); }), ending);
+        REQUIRE_THAT(message_of([&] { Adam({}, 0.1, wrong); }), ending);
+    }
+    REQUIRE(message_of([&] { Sgd({}, nan); }) ==
+            "the learning rate is nan; it must be a positive number, such as 0.01");
+    REQUIRE(message_of([&] { Adam({}, 0); }) != "");
+}
+
+TEST_CASE("initialisers: the bounds are PyTorch's, and layers keep them") {
+    Device device;
+    const Golden golden = read_golden("initialisers.txt");
+    const GoldenTensor& shapes = golden.tensor("shapes");
+    const GoldenTensor& bounds = golden.tensor("bounds");
+    for (std::size_t i = 0; i < shapes.shape[0]; i++) {
+        const float* shape = &shapes.values[4 * i];
+        const int fan_in = static_cast<int>(shape[1] * shape[2] * shape[3]);
+        const float bound = kaiming_uniform_bound(fan_in, std::sqrt(5.0));
+        REQUIRE(bound == Approx(bounds.values[2 * i]).epsilon(1e-6));
+        REQUIRE(bound == Approx(bounds.values[2 * i + 1]).epsilon(1e-6));
+    }
+    REQUIRE(kaiming_uniform_bound(6, 0) == 1.0f);  // for ReLU: sqrt(6 / fan_in)
+
+    Random random(1);
+    const Linear linear("linear", device, 784, 32, random);
+    const Conv2d conv("conv", device, {8, 16, 5}, random);
+    const auto require_filled = [](const Tensor& tensor, float bound) {
+        const std::vector<float> values = tensor.to_host();
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        REQUIRE(*least >= -bound);
+        REQUIRE(*most <= bound);
+        REQUIRE(*most - *least > 1.6f * bound);
+    };
+    require_filled(linear.weight->value, 1 / std::sqrt(784.0f));
+    require_filled(linear.bias->value, 1 / std::sqrt(784.0f));
+    require_filled(conv.weight->value, 1 / std::sqrt(8 * 25.0f));
+    require_filled(conv.bias->value, 1 / std::sqrt(8 * 25.0f));
+}
+
+TEST_CASE("initialisers: the seed alone decides the bits") {
+    Device device;
+    const auto numbers = [&](std::uint64_t seed) {
+        Random random(seed);
+        return uniform(device, {4}, 0.5f, random).to_host();
+    };
+    REQUIRE(numbers(7) == numbers(7));
+    REQUIRE(numbers(7) != numbers(8));
+    Random random(7), again(7);
+    const std::vector<float> values = uniform(device, {4}, 0.5f, random).to_host();
+    for (const float value : values)
+        REQUIRE(value == again.uniform(-0.5f, 0.5f));
+}
+
+TEST_CASE("models: parameters have PyTorch's names, shapes and number") {
+    Device device;
+    Random random(1);
+    const auto describe = [&](const std::string& name) {
+        std::string text;
+        std::size_t count = 0;
+        for (const auto& parameter : make_model(name, device, random)->parameters()) {
+            text += parameter->name + " " + text_of(parameter->value.shape()) + "; ";
+            count += parameter->value.size();
+        }
+        return text + std::to_string(count);
+    };
+    REQUIRE(describe("mlp") ==
+            "linear1.weight [1024, 784]; linear1.bias [1024]; linear2.weight [1024, 1024]; "
+            "linear2.bias [1024]; linear3.weight [10, 1024]; linear3.bias [10]; 1863690");
+    REQUIRE(describe("cnn") ==
+            "conv1.weight [32, 1, 3, 3]; conv1.bias [32]; norm1.weight [32]; norm1.bias [32]; "
+            "conv2.weight [64, 32, 3, 3]; conv2.bias [64]; norm2.weight [64]; norm2.bias [64]; "
+            "linear.weight [10, 3136]; linear.bias [10]; 50378");
+    REQUIRE(message_of([&] { make_model("gpt", device, random); }) ==
+            "there is no model 'gpt'; there are mlp and cnn");
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,127 @@
+// The chapter's program on a small data set of our own: what it prints and writes, that a seed
+// decides every bit, and how it refuses what makes no sense.
+#include <fstream>
+
+#include "common/report/csv.hpp"
+#include "tests/common/report/temporary_folder.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/child.hpp"
+
+namespace ddp::test {
+namespace {
+
+void write_idx(const std::filesystem::path& path, const std::vector<std::uint32_t>& dims,
+               const std::string& bytes) {
+    std::string file{0, 0, 8, static_cast<char>(dims.size())};
+    for (const std::uint32_t dim : dims)
+        for (const int shift : {24, 16, 8, 0})
+            file += static_cast<char>(dim >> shift);
+    std::ofstream(path, std::ios::binary) << file << bytes;
+}
+
+// Pictures that a network can tell apart: class c has a bright stripe at line 2 c.
+void write_pictures(const std::filesystem::path& folder, const std::string& name, int count) {
+    std::string pixels, labels;
+    for (int n = 0; n < count; n++) {
+        const int label = n * 7 % 10;
+        labels += static_cast<char>(label);
+        for (int p = 0; p < 784; p++)
+            pixels += static_cast<char>(p / 28 == 2 * label ? 200 : (n * 31 + p * 17) % 64);
+    }
+    const auto samples = static_cast<std::uint32_t>(count);
+    write_idx(folder / (name + "-images-idx3-ubyte"), {samples, 28, 28}, pixels);
+    write_idx(folder / (name + "-labels-idx1-ubyte"), {samples}, labels);
+}
+
+struct Program {
+    Program() {
+        write_pictures(data / "", "train", 200);
+        write_pictures(data / "", "t10k", 30);
+    }
+    ChildResult run(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), {NETWORK_PROGRAM, "--data", (data / "").string()});
+        return run_command(arguments);
+    }
+    // What it says when it fails; empty if it does not, or not in one line.
+    std::string refusal(const std::vector<std::string>& arguments) const {
+        const ChildResult result = run(arguments);
+        const bool is_one_line =
+            result.output.find('\n') == result.output.size() - 1 && result.exit_code > 0;
+        return is_one_line ? result.output : "";
+    }
+
+    TemporaryFolder data;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("network: both models learn, and say where the time went") {
+    const Program program;
+    for (const std::string model : {"mlp", "cnn"}) {
+        const std::string csv = (program.data / "curve.csv").string();
+        const std::string trace = (program.data / "trace.json").string();
+        const ChildResult result = program.run(
+            {"--model", model, "--epochs", "3", "--batch", "24", "--csv", csv, "--trace", trace});
+        INFO(result.output);
+        REQUIRE(result.exit_code == 0);
+        REQUIRE(contains(result.output, "test accuracy 1.000\n"));
+        for (const char* part : {"loading", "forward linear", "backward to linear", "optimizer",
+                                 "Memory: ", "epoch 3  loss "})
+            REQUIRE(contains(result.output, part));
+        const Csv curve = read_csv(csv);
+        REQUIRE(curve.rows.size() == 3);
+        REQUIRE(curve.number(2, "epoch") == 3);
+        REQUIRE(curve.number(2, "step") == 27);
+        REQUIRE(curve.number(2, "loss") < curve.number(0, "loss"));
+        REQUIRE(curve.number(2, "test_accuracy") == 1);
+        REQUIRE(contains(contents(trace), "epoch 2"));
+    }
+}
+
+TEST_CASE("network: the seed decides every digit") {
+    const Program program;
+    const auto losses = [&](const std::string& seed) {
+        const std::string csv = (program.data / "curve.csv").string();
+        program.run({"--epochs", "2", "--batch", "24", "--seed", seed, "--csv", csv});
+        const Csv curve = read_csv(csv);
+        return curve.text(0, "loss") + " " + curve.text(1, "loss");
+    };
+    const std::string once = losses("5");
+    REQUIRE(once == losses("5"));
+    REQUIRE(once != losses("6"));
+}
+
+TEST_CASE("network: what makes no sense is refused in one sentence") {
+    const Program program;
+    REQUIRE(program.refusal({"--batch", "0"}) ==
+            "error: --batch needs a whole number from 1 to 60000, not '0'.\n");
+    REQUIRE(program.refusal({"--batch", "201"}) ==
+            "error: the batch is 201 samples; it must be between 1 and the 200 that the data set "
+            "has\n");
+    REQUIRE(program.refusal({"--learning-rate", "nan"}) ==
+            "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
+    REQUIRE(program.refusal({"--ranks", "2"}) ==
+            "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
+            "in chapter 04.\n");
+    REQUIRE(contains(program.refusal({"--model", "gpt"}), "--model"));
+    REQUIRE(contains(program.refusal({"--data", "/nonexistent"}), "was not found"));
+    std::filesystem::resize_file(program.data / "train-images-idx3-ubyte", 5000);
+    REQUIRE(contains(program.refusal({}), "train-images-idx3-ubyte"));
+}
+
+TEST_CASE("network: a loss that is no longer a number ends the run and names the step") {
+    const Program program;
+    const std::string refusal =
+        program.refusal({"--batch", "24", "--learning-rate", "1e6", "--epochs", "2"});
+    REQUIRE(refusal.starts_with("error: the loss is no longer a number at step "));
+    REQUIRE(refusal.ends_with(": the steps are too long; try a smaller --learning-rate\n"));
+    const int step = std::stoi(refusal.substr(refusal.find("step ") + 5));
+    REQUIRE(step >= 2);  // before the first step all is well
+    REQUIRE(step <= 18);
+}
+
+}  // namespace ddp::test
