@@ -16,12 +16,12 @@ else
     git() { :; }
 fi
 
-expect 0 "this is 01_line with 2 options, the last a b" ./book run 1 x "a b"
+expect 0 "this is 01_line with 4 options, the last a b" ./book run 1 x "a b"
 [[ $(wc -l <<<"$output") == 3 ]] || complain "more than a line a step: $output"
 [[ $output == "configuring build/cpu ("*" s)"*"building chapter 01 ("*" s)"* ]] || complain "no steps: $output"
 [[ ! -e build/cpu/bin/slope ]] || complain "run 01 built chapter 02, too"
-[[ $(./book run --cpu 01 2>/dev/null) == "this is 01_line with 0 options"* ]] || complain "stdout is not the program's alone"
-expect 0 "this is 02_slope with 1 options, the last --quick" ./book run --quick --cpu
+[[ $(./book run --cpu 01 2>/dev/null) == "this is 01_line with 2 options"* ]] || complain "stdout is not the program's alone"
+expect 0 "this is 02_slope with 3 options, the last --quick" ./book run --quick --cpu
 lacks configuring
 expect 7 "building bench slope" ./book bench slope
 
