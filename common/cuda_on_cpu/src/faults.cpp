@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <mutex>
 #include <string>
 
 #include "block.hpp"
@@ -86,6 +87,8 @@ int interrupt_signal() {
 }
 
 void install_fault_handlers() {
+    static std::mutex one_at_a_time;  // host threads call this with every call of strict mode
+    std::lock_guard lock(one_at_a_time);
     install(SIGSEGV, on_bad_touch, &previous_handlers[0]);
     install(SIGBUS, on_bad_touch, &previous_handlers[1]);
     install(interrupt_signal(), on_interrupt, nullptr);

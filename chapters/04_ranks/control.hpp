@@ -1,0 +1,92 @@
+#pragma once
+// What the kernels of different ranks say to each other, in device memory that all of them can
+// reach. (wait.cuh has what they do with it.)
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+
+// More ranks than this cannot share memory.
+inline constexpr int most_peers = 64;
+
+// What a rank does with its peers, written down before any data moves: whoever waits for it can
+// say what it is doing instead.
+struct OperationRecord {
+    std::uint64_t sequence = 0;  // of the rank's operations, from 1
+    std::uint64_t count = 0;     // elements
+    std::uint64_t offset = 0;    // of the data in the rank's pool, in bytes
+    std::int64_t peer = -1;      // the other rank, of an operation that has one
+    char operation[16] = "";
+    char type[16] = "";
+    char name[32] = "";  // that the program has given to the data
+
+    // Longer texts are cut.
+    void set_operation(const std::string& text) { set(operation, sizeof operation, text); }
+    void set_type(const std::string& text) { set(type, sizeof type, text); }
+    void set_name(const std::string& text) { set(name, sizeof name, text); }
+
+  private:
+    static void set(char* field, std::size_t size, const std::string& text) {
+        std::memcpy(field, text.data(), std::min(text.size(), size - 1));
+    }
+};
+static_assert(sizeof(OperationRecord) % sizeof(std::uint64_t) == 0);
+
+// What one rank tells another one: the sender writes it into the receiver's block.
+struct Channel {
+    std::uint64_t posted = 0;     // how many operations, so far
+    std::uint64_t posted_ns = 0;  // when, by the device's clock
+    OperationRecord record;       // the last of them
+    unsigned int blocks = 0;      // of the receiving kernel, that have taken their share
+};
+
+// The beginning of each rank's pool. Whoever waits reads its own block, and is written to by its
+// peers: memory nearby is read more often than memory far away is written.
+struct ControlBlock {
+    OperationRecord current;         // what the rank has begun last
+    std::uint64_t is_over = 1;       // ... and whether it has ended that
+    std::uint64_t out_port_ns = 0;   // --link: when the rank's own port will be free to send,
+    std::uint64_t in_port_ns = 0;    // and to receive
+    Channel from[most_peers];        // from[r]: written by rank r
+    std::uint64_t taken[most_peers]  // taken[r]: how many of our posts rank r has taken; written by
+        = {};                        // rank r
+};
+
+enum class Problem : unsigned int { none, being_written, timeout, mismatch };
+
+// In pinned memory of the rank's process: the only place where host and kernels both write while
+// kernels run.
+struct HostBoard {
+    unsigned int stop = 0;            // host: the run has failed, end every wait
+    Problem problem = Problem::none;  // kernel: what went wrong first, explained by:
+    OperationRecord mine, theirs;
+    std::uint64_t theirs_is_over = 1;
+};
+
+// The simulated link; no bandwidth means none.
+struct DeviceLink {
+    double bytes_per_ns = 0;
+    std::uint64_t latency_ns = 0;
+};
+
+// All that a kernel needs to know of the ranks; passed by value.
+struct PeersView {
+    int rank = 0;
+    int world_size = 1;
+    std::uint64_t timeout_ns = 0;  // of every wait; 0: for ever
+    DeviceLink link;
+    HostBoard* board = nullptr;
+    ControlBlock* control[most_peers] = {};  // by rank; null for those of other hosts
+
+    __device__ ControlBlock& own() const { return *control[rank]; }
+    // Where rank `r`'s pool has the data of `record`.
+    __device__ std::byte* data_of(int r, const OperationRecord& record) const {
+        return reinterpret_cast<std::byte*>(control[r]) + record.offset;
+    }
+};
+
+}  // namespace ddp

@@ -1,0 +1,265 @@
+// Send and receive between ranks that are threads.
+#include "04_ranks/peers.hpp"
+
+#include <atomic>
+#include <chrono>
+
+#include "04_ranks/point_to_point.hpp"
+#include "04_ranks/world.hpp"
+#include "tests/chapters/04_ranks/neighbours.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+
+static CommonOptions peers_options(int ranks, double timeout_s = 30) {
+    CommonOptions options;
+    options.ranks = ranks;
+    options.timeout_s = timeout_s;
+    return options;
+}
+
+static std::string peers_failure(World& world, const std::function<void(Rank&)>& work) {
+    try {
+        world.run(work);
+        return "";
+    } catch (const RunFailed& failure) {
+        return failure.what();
+    }
+}
+
+static bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("what is sent arrives, at world sizes 2 to 9") {
+    for (int ranks : {2, 3, 4, 5, 9}) {
+        World world(peers_options(ranks));
+        for (int again = 0; again < 2; again++) {
+            std::atomic<int> wrong = 0;
+            world.run([&](Rank& rank) { wrong += count_wrong_at_neighbours(rank); });
+            REQUIRE(wrong == 0);
+        }
+    }
+}
+
+TEST_CASE("many sends in a row keep their order, and a buffer may be used again after them") {
+    World world(peers_options(2));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        Stream stream;
+        constexpr int rounds = 200;
+        PoolBuffer<int> data = peers.allocate<int>(rounds);
+        std::vector<int> host(rounds);
+        for (int i = 0; i < rounds; i++)
+            host[static_cast<std::size_t>(i)] = 1000 * rank.rank() + i;
+        data.copy_from(host);
+        for (int i = 0; i < rounds; i++) {  // element by element, to the other end of its array
+            if (rank.rank() == 0)
+                peers.send(data.data() + i, 1, 1, stream);
+            else
+                peers.receive(data.data() + (rounds - 1 - i), 1, 0, stream);
+        }
+        peers.synchronize(stream);
+        const std::vector<int> arrived = data.to_host();
+        for (int i = 0; i < rounds; i++)
+            wrong +=
+                arrived[static_cast<std::size_t>(i)] != (rank.rank() == 0 ? i : rounds - 1 - i);
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
+    World world(peers_options(2, 0.3));
+    const std::string cause = peers_failure(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        Stream stream;
+        PoolBuffer<float> data = peers.allocate<float>(100);
+        peers.send(data.data(), 100, 1 - rank.rank(), stream, rank.rank() == 0 ? "here" : "there");
+        peers.receive(data.data(), 100, 1 - rank.rank(), stream);
+        peers.synchronize(stream);
+    });
+    CAPTURE(cause);
+    REQUIRE(has(cause, "waited 0.3 s in operation 1, send of 100 float to rank "));
+    REQUIRE(has(cause, "(\"here\")"));
+    REQUIRE(has(cause, "(\"there\")"));
+    REQUIRE(has(cause, "both send, and neither receives; one of them must receive first"));
+    std::atomic<int> wrong = 0;
+    World patient(peers_options(2));
+    patient.run([&](Rank& rank) { wrong += count_wrong_at_neighbours(rank); });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("another count, or another type, is diagnosed at once") {
+    World world(peers_options(3));
+    for (bool other_type : {false, true}) {
+        const auto begin = std::chrono::steady_clock::now();
+        const std::string cause = peers_failure(world, [&](Rank& rank) {
+            Peers peers(rank, 1 << 16);
+            Stream stream;
+            PoolBuffer<float> data = peers.allocate<float>(100);
+            if (rank.rank() == 2)
+                peers.send(data.data(), 100, 1, stream);
+            else if (rank.rank() == 1 && other_type)
+                peers.receive(reinterpret_cast<int*>(data.data()), 100, 2, stream);
+            else if (rank.rank() == 1)
+                peers.receive(data.data(), 99, 2, stream);
+            stream.synchronize();  // not by Peers: the watchdog must find it
+            rank.barrier();
+        });
+        REQUIRE(cause == std::string("rank 1: in operation 1, receive of ") +
+                             (other_type ? "100 int" : "99 float") +
+                             " from rank 2, but rank 2 is in operation 1, send of 100 float to "
+                             "rank 1: both must say the same count and type");
+        REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+    }
+}
+
+TEST_CASE("a peer that does not come is named with what it does instead") {
+    World world(peers_options(3, 0.3));
+    const std::string cause = peers_failure(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        Stream stream;
+        PoolBuffer<int> data = peers.allocate<int>(7);
+        if (rank.rank() == 0)
+            peers.receive(data.data(), 7, 2, stream);
+        peers.synchronize(stream);
+        if (rank.rank() != 0)
+            while (true) {
+                rank.check();
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+    });
+    REQUIRE(cause ==
+            "rank 0: waited 0.3 s in operation 1, receive of 7 int from rank 2; "
+            "rank 2 has begun no operation");
+}
+
+TEST_CASE("a rank that throws releases kernels that wait") {
+    World world(peers_options(3));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string cause = peers_failure(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        Stream stream;
+        PoolBuffer<int> data = peers.allocate<int>(7);
+        if (rank.rank() == 1)
+            throw std::runtime_error("broken on purpose");
+        peers.receive(data.data(), 7, 1, stream);
+        peers.synchronize(stream);
+    });
+    REQUIRE(cause == "rank 1: broken on purpose");
+    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+}
+
+TEST_CASE("requests that make no sense") {
+    World world(peers_options(2));
+    const auto refusal = [&](const std::function<void(Peers&, Stream&, PoolBuffer<int>&)>& ask) {
+        return peers_failure(world, [&](Rank& rank) {
+            Peers peers(rank, 4096);
+            Stream stream;
+            PoolBuffer<int> data = peers.allocate<int>(10);
+            if (rank.rank() == 0)
+                ask(peers, stream, data);
+            rank.barrier();
+        });
+    };
+    REQUIRE(has(refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.send(d.data(), 1, 0, s); }),
+                "send to rank 0: the other ranks of rank 0 are those of 0 to 1"));
+    REQUIRE(
+        has(refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.receive(d.data(), 1, 2, s); }),
+            "receive from rank 2: the other ranks"));
+    REQUIRE(has(refusal([](Peers& p, Stream& s, PoolBuffer<int>&) {
+                    Buffer<int> elsewhere(10);
+                    p.send(elsewhere.data(), 10, 1, s);
+                }),
+                "send: the data does not lie in this rank's pool"));
+    REQUIRE(has(
+        refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.send(d.data(), 1'000'000, 1, s); }),
+        "send: the data does not lie in this rank's pool"));
+    REQUIRE(has(refusal([](Peers& p, Stream&, PoolBuffer<int>&) { p.allocate<int>(5000); }),
+                "has no room for 19.5 KiB: make the Peers with a larger pool"));
+}
+
+TEST_CASE("a pool hands out what it gets back") {
+    Pool pool(10 * Pool::unit);
+    std::vector<std::size_t> parts;
+    for (int i = 0; i < 10; i++)
+        parts.push_back(pool.take(1));
+    REQUIRE(parts.back() == 9 * Pool::unit);
+    REQUIRE_THROWS_AS(pool.take(1), std::runtime_error);
+    for (int i : {3, 5, 4, 0, 9})
+        pool.give_back(parts[static_cast<std::size_t>(i)]);
+    REQUIRE(pool.take(3 * Pool::unit) == 3 * Pool::unit);  // three neighbours became one
+    REQUIRE(pool.take(Pool::unit) == 0);
+}
+
+TEST_CASE("the cost of a message is a line, whatever one measurement says") {
+    std::vector<MessageTime> times;
+    for (std::size_t bytes = 4; bytes <= 1 << 20; bytes *= 4)
+        times.push_back({bytes, 2e-6 + static_cast<double>(bytes) * 1e-9});
+    times[1].seconds = 1e-9;
+    times[8].seconds = 1;
+    const CostModel model = fit_cost(times);
+    REQUIRE(model.alpha_s == Approx(2e-6).epsilon(0.05));
+    REQUIRE(model.beta_s_per_byte == Approx(1e-9).epsilon(0.05));
+    REQUIRE(model.seconds(1000) == Approx(3e-6).epsilon(0.05));
+    REQUIRE_THROWS_AS(fit_cost(std::span(times).first(2)), std::invalid_argument);
+}
+
+TEST_CASE("ping-pong over a simulated link costs what the link says") {
+    CommonOptions options = peers_options(3);
+    options.link = LinkSpeed{1e6, 0.005};
+    World world(options);
+    double seconds[2] = {};
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        for (int i : {0, 1}) {
+            const MessageTime time = ping_pong(peers, i == 0 ? 1 : 20'000, 3);
+            if (rank.rank() == 0)
+                seconds[i] = time.seconds;
+        }
+    });
+    REQUIRE(seconds[0] == Approx(0.005).epsilon(0.25));
+    REQUIRE(seconds[1] == Approx(0.025).epsilon(0.25));
+}
+
+// Rank 0 sends `bytes` to the others over a simulated link; how long that takes until the last one
+// has them.
+static double link_seconds(int ranks, LinkSpeed link, std::size_t bytes, bool to_one) {
+    CommonOptions options = peers_options(ranks);
+    options.link = link;
+    World world(options);
+    std::atomic<double> seconds = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 4 << 20);
+        Stream stream;
+        PoolBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
+        rank.barrier();
+        const auto begin = std::chrono::steady_clock::now();
+        if (rank.rank() == 0)
+            for (int r = 1; r < (to_one ? 2 : ranks); r++)
+                peers.send(data.data(), bytes, r, stream);
+        else if (rank.rank() == 1 || !to_one)
+            peers.receive(data.data(), bytes, 0, stream);
+        peers.synchronize(stream);
+        rank.barrier();
+        if (rank.rank() == 0)
+            seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    });
+    return seconds;
+}
+
+TEST_CASE("a simulated link takes latency and bytes / bandwidth, one transfer after the other") {
+    const LinkSpeed link{1e6, 0.02};
+    const double one = link_seconds(2, link, 100'000, true);
+    CAPTURE(one);
+    REQUIRE(one > 0.12);
+    REQUIRE(one < 0.12 * 1.5);
+    const double three = link_seconds(4, link, 50'000, false);
+    CAPTURE(three);
+    REQUIRE(three > 3 * 0.07);
+    REQUIRE(three < 3 * 0.07 * 1.5);
+}
+
+}  // namespace ddp::test
