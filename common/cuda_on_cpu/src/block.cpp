@@ -231,6 +231,11 @@ __attribute__((noinline)) void BlockExecutor::run_single_thread() {
     kernel_thread.fault_exit = fault_exit;
     if (__builtin_setjmp(fault_exit) != 0)
         return;
+    call_kernel();
+}
+
+// The reader's code, as one CUDA thread.
+void BlockExecutor::call_kernel() {
     try {
         kernel_thread.in_kernel = true;
         run_->kernel.call();
@@ -280,15 +285,7 @@ __attribute__((noinline)) void BlockExecutor::fiber_main(Fiber& fiber) {
 
 void BlockExecutor::run_thread(Fiber&) {
     order_acquire(this);
-    try {
-        kernel_thread.in_kernel = true;
-        run_->kernel.call();
-        kernel_thread.in_kernel = false;
-    } catch (const std::exception& exception) {
-        fault(cudaErrorLaunchFailure, std::string(kThrew) + exception.what());
-    } catch (...) {
-        fault(cudaErrorLaunchFailure, std::string(kThrew) + "of a type of its own");
-    }
+    call_kernel();
 }
 
 void BlockExecutor::run_until_given_a_thread(Fiber& fiber) {

@@ -99,6 +99,7 @@ class BlockExecutor {
     void prepare_launch();
     void prepare_block(std::uint64_t block);
     void run_single_thread();
+    void call_kernel();
     void run_fibers();
     static void fiber_main(Fiber& fiber);
     void run_thread(Fiber& fiber);
