@@ -19,8 +19,9 @@ struct OperationRecord {
     std::uint64_t sequence = 0;  // of the rank's operations, from 1
     std::uint64_t count = 0;     // elements
     std::uint64_t offset = 0;    // of the data in the rank's pool, in bytes
-    std::int64_t peer = -1;      // the other rank, of an operation that has one
-    char operation[16] = "";
+    std::uint64_t result = 0;    // ... and of where the result goes
+    std::int64_t peer = -1;      // the other rank, of an operation that has one; or the root
+    char operation[24] = "";
     char type[16] = "";
     char name[32] = "";  // that the program has given to the data
 
@@ -44,6 +45,25 @@ struct Channel {
     unsigned int blocks = 0;      // of the receiving kernel, that have taken their share
 };
 
+// A number that one rank writes and another one polls, alone in its cache line.
+struct alignas(64) Flag {
+    std::uint64_t value = 0;
+};
+
+// Kernels that all ranks run together have at most so many blocks; block b of one rank works with
+// block b of another.
+inline constexpr int most_blocks = 16;
+
+// For operations of all ranks, as later chapters add them. [r] is written by rank r.
+struct Together {
+    OperationRecord record;                     // what this rank has begun last
+    Flag begun[most_peers];                     // the number of what rank r has begun last
+    Flag ready[most_peers][most_blocks];        // how far rank r has come with what we are to read
+    Flag taken[most_peers][most_blocks];        // how far rank r has read what we offer
+    std::uint64_t arrival_ns[most_peers] = {};  // --link: when what is ready has arrived
+    unsigned int blocks = 0;                    // of this rank's kernel that have come to their end
+};
+
 // The beginning of each rank's pool. Whoever waits reads its own block, and is written to by its
 // peers: memory nearby is read more often than memory far away is written.
 struct ControlBlock {
@@ -54,6 +74,7 @@ struct ControlBlock {
     Channel from[most_peers];        // from[r]: written by rank r
     std::uint64_t taken[most_peers]  // taken[r]: how many of our posts rank r has taken; written by
         = {};                        // rank r
+    Together together;
 };
 
 enum class Problem : unsigned int { none, being_written, timeout, mismatch };
@@ -63,6 +84,7 @@ enum class Problem : unsigned int { none, being_written, timeout, mismatch };
 struct HostBoard {
     unsigned int stop = 0;            // host: the run has failed, end every wait
     Problem problem = Problem::none;  // kernel: what went wrong first, explained by:
+    int peer = -1;                    // the rank that was waited for, or that differs
     OperationRecord mine, theirs;
     std::uint64_t theirs_is_over = 1;
 };
@@ -87,6 +109,16 @@ struct PeersView {
     __device__ std::byte* data_of(int r, const OperationRecord& record) const {
         return reinterpret_cast<std::byte*>(control[r]) + record.offset;
     }
+    __device__ std::byte* result_of(int r, const OperationRecord& record) const {
+        return reinterpret_cast<std::byte*>(control[r]) + record.result;
+    }
+};
+
+// One operation of all ranks, as its kernels get it.
+struct Collective {
+    PeersView view;
+    OperationRecord record;    // this rank's
+    std::uint64_t number = 0;  // of such operations, from 1: the same on every rank
 };
 
 }  // namespace ddp

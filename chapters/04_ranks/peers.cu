@@ -35,14 +35,6 @@ __device__ void copy_bytes(std::byte* to, const std::byte* from, std::size_t byt
         copy_words<std::byte>(to, from, bytes);
 }
 
-__device__ bool is_same_text(const char* a, const char* b) {
-    while (*a == *b && *a != 0) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 // One thread: posts the record, and waits until the receiver has taken the data.
 __global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_t number) {
     const auto to = static_cast<int>(record.peer);
@@ -69,7 +61,7 @@ __device__ bool wait_for_post(const PeersView& view, OperationRecord& record,
         return false;
     if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
         return true;
-    report_problem(view, Problem::mismatch, record, channel.record, 0);
+    report_problem(view, Problem::mismatch, record, from, channel.record, 0);
     return false;
 }
 
@@ -81,7 +73,7 @@ __device__ void take_post(const PeersView& view, OperationRecord& record, std::u
     channel.blocks = 0;
     if (view.link.bytes_per_ns > 0) {
         const std::uint64_t ready_ns = begin_ns > channel.posted_ns ? begin_ns : channel.posted_ns;
-        if (!sleep_until(view, arrival_over_link(view, from, bytes, ready_ns)))
+        if (!sleep_until(view, arrival_over_link(view, from, view.rank, bytes, ready_ns)))
             return;
     }
     store_release(view.control[from]->taken[view.rank], number);
@@ -128,8 +120,9 @@ LaunchShape shape_of_copy(std::size_t bytes) {
 std::string text_of(const OperationRecord& record) {
     std::string text = "operation " + std::to_string(record.sequence) + ", " + record.operation +
                        " of " + std::to_string(record.count) + " " + record.type;
+    const std::string operation = record.operation;
     if (record.peer >= 0)
-        text += (std::string(record.operation) == "receive" ? " from rank " : " to rank ") +
+        text += (operation == "receive" || operation == "broadcast" ? " from rank " : " to rank ") +
                 std::to_string(record.peer);
     if (record.name[0] != 0)
         text += " (\"" + std::string(record.name) + "\")";
@@ -140,11 +133,14 @@ bool is_send(const OperationRecord& record) {
     return std::string(record.operation) == "send";
 }
 
+bool is_between_two(const OperationRecord& record) {
+    return is_send(record) || std::string(record.operation) == "receive";
+}
+
 std::string explain_timeout(const Job& job, int rank, double timeout_s, const HostBoard& board) {
-    const auto peer = static_cast<int>(board.mine.peer);
     const OperationRecord& theirs = board.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " + text_of(board.mine) +
-                       "; " + job.name(peer);
+                       "; " + job.name(board.peer);
     if (theirs.sequence == 0)
         return text + " has begun no operation";
     text += std::string(board.theirs_is_over != 0 ? " has ended " : " is in ") + text_of(theirs);
@@ -154,8 +150,10 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, const Ho
 }
 
 std::string explain_mismatch(const Job& job, const HostBoard& board) {
-    return "in " + text_of(board.mine) + ", but " + job.name(static_cast<int>(board.mine.peer)) +
-           " is in " + text_of(board.theirs) + ": both must say the same count and type";
+    return "in " + text_of(board.mine) + ", but " + job.name(board.peer) + " is in " +
+           text_of(board.theirs) + ": " +
+           (is_between_two(board.mine) ? "both must say the same count and type"
+                                       : "all ranks must do the same, in the same order");
 }
 
 // Several processes take turns on a GPU, and one whose kernel waits does not give way, unless
@@ -296,26 +294,46 @@ void Peers::synchronize(Stream& stream) {
         throw std::runtime_error(text);
 }
 
+std::uint64_t Peers::offset_of(const void* data, std::size_t bytes,
+                               const std::string& operation) const {
+    if (data == nullptr || bytes == 0)
+        return 0;
+    const auto* begin = static_cast<const std::byte*>(data);
+    const std::byte* end = pool_->data() + pool_->bytes();
+    if (begin < pool_->data() || begin > end || bytes > static_cast<std::size_t>(end - begin))
+        throw std::invalid_argument(operation +
+                                    ": the data does not lie in this rank's pool; "
+                                    "allocate it by Peers::allocate");
+    return static_cast<std::uint64_t>(begin - pool_->data());
+}
+
 OperationRecord Peers::next_record(const std::string& operation, const void* data,
                                    std::size_t count, std::size_t element_bytes,
                                    const std::string& type, const std::string& name) {
     OperationRecord record;
-    const auto* bytes = static_cast<const std::byte*>(data);
-    const std::byte* end = pool_->data() + pool_->bytes();
-    if (data != nullptr && count > 0) {
-        if (bytes < pool_->data() || bytes > end ||
-            count > static_cast<std::size_t>(end - bytes) / element_bytes)
-            throw std::invalid_argument(operation +
-                                        ": the data does not lie in this rank's pool; "
-                                        "allocate it by Peers::allocate");
-        record.offset = static_cast<std::uint64_t>(bytes - pool_->data());
-    }
+    // More elements than memory has bytes are refused as data that is not in the pool, too.
+    const std::size_t most = SIZE_MAX / element_bytes;
+    record.offset = offset_of(data, std::min(count, most) * element_bytes, operation);
     record.sequence = ++operations_;
     record.count = count;
     record.set_operation(operation);
     record.set_type(type);
     record.set_name(name);
     return record;
+}
+
+Collective Peers::next_collective(const CollectiveCall& call, Stream& stream) {
+    Collective collective{
+        view_, next_record(call.operation, call.input, call.input_bytes, 1, call.type, call.name),
+        ++collectives_};
+    collective.record.result = offset_of(call.output, call.output_bytes, call.operation);
+    collective.record.count = call.count;
+    collective.record.peer = call.root;
+    // They use the same flags: one after the other, on whatever streams.
+    if (collective_stream_ != nullptr && collective_stream_ != stream)
+        stream.wait(last_.at(collective_stream_));
+    collective_stream_ = stream;
+    return collective;
 }
 
 void Peers::enqueued(Stream& stream) {

@@ -29,6 +29,20 @@ std::string type_name() {
         return std::to_string(sizeof(T)) + "-byte type";
 }
 
+// What all ranks are about to do together.
+struct CollectiveCall {
+    std::string operation;
+    std::size_t count = 0;  // elements, as the messages name them
+    std::string type;
+    std::string name;
+    // What other ranks read, and what they or we write: both in this rank's pool.
+    const void* input = nullptr;
+    std::size_t input_bytes = 0;
+    void* output = nullptr;
+    std::size_t output_bytes = 0;
+    int root = -1;  // of an operation that has one
+};
+
 // Data is sent straight from the sender's pool to wherever the receiver wants it, by the receiver's
 // kernel: one copy, and none on the way. So what is sent must lie in the pool.
 //
@@ -84,6 +98,9 @@ class Peers : private Guarded {
     OperationRecord next_record(const std::string& operation, const void* data, std::size_t count,
                                 std::size_t element_bytes, const std::string& type,
                                 const std::string& name);
+    // The argument for the kernels of the next operation of all ranks, which every rank must begin
+    // in the same order. What is enqueued on `stream` from now on waits for the one before it.
+    Collective next_collective(const CollectiveCall& call, Stream& stream);
     // Kernels that use view() were launched on `stream`: they are awaited before the peers end.
     void enqueued(Stream& stream);
 
@@ -92,6 +109,8 @@ class Peers : private Guarded {
     std::string complaint() override;
 
     void exchange_pools();
+    std::uint64_t offset_of(const void* data, std::size_t bytes,
+                            const std::string& operation) const;
     void require_peer(int peer, const std::string& operation) const;
     void send_bytes(const void* data, std::size_t count, std::size_t element_bytes,
                     const std::string& type, int to, Stream& stream, const std::string& name);
@@ -106,7 +125,8 @@ class Peers : private Guarded {
     std::vector<void*> opened_;           // other processes' pools
     std::map<cudaStream_t, Event> last_;  // where each stream has what was enqueued last
     const int exceptions_ = std::uncaught_exceptions();
-    std::uint64_t operations_ = 0;
+    std::uint64_t operations_ = 0, collectives_ = 0;
+    cudaStream_t collective_stream_ = nullptr;                          // of the last of them
     std::uint64_t sends_[most_peers] = {}, receives_[most_peers] = {};  // enqueued, by peer
 };
 

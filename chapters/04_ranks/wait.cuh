@@ -31,6 +31,14 @@ __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
     }
 }
 
+__device__ inline bool is_same_text(const char* a, const char* b) {
+    while (*a == *b && *a != 0) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
 // One thread of the grid writes down what the rank begins, and that it has ended it.
 __device__ inline void begin_operation(const PeersView& view, OperationRecord& record) {
     store_release(view.own().is_over, std::uint64_t{0});
@@ -43,13 +51,15 @@ __device__ inline void end_operation(const PeersView& view) {
 // Leaves word for the host, which explains it; the first problem of a rank is the one that counts.
 // All kernels of the rank end their waits.
 __device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
-                                      OperationRecord& theirs, std::uint64_t theirs_is_over) {
+                                      int peer, OperationRecord& theirs,
+                                      std::uint64_t theirs_is_over) {
     HostBoard& board = *view.board;
     Problem expected = Problem::none;
     cuda::atomic_ref<Problem, cuda::thread_scope_system> state(board.problem);
     if (!state.compare_exchange_strong(expected, Problem::being_written, cuda::memory_order_acquire,
                                        cuda::memory_order_relaxed))
         return;
+    board.peer = peer;
     copy_record(board.mine, mine);
     copy_record(board.theirs, theirs);
     board.theirs_is_over = theirs_is_over;
@@ -71,7 +81,7 @@ __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int pee
             begin_ns = begin_ns == 0 ? now_ns : begin_ns;
             if (view.timeout_ns > 0 && now_ns - begin_ns > view.timeout_ns) {
                 ControlBlock& other = *view.control[peer];
-                report_problem(view, Problem::timeout, mine, other.current,
+                report_problem(view, Problem::timeout, mine, peer, other.current,
                                load_acquire(other.is_over));
                 return false;
             }
@@ -93,14 +103,14 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
     return true;
 }
 
-// When `bytes` that rank `from` could send at `ready_ns` arrive at this rank, by the simulated
-// link: as soon as the sender's out-port and this rank's in-port are both free they are occupied
+// When `bytes` that rank `from` could send at `ready_ns` arrive at rank `to`, by the simulated
+// link: as soon as the sender's out-port and the receiver's in-port are both free they are occupied
 // for bytes / bandwidth, and the last byte arrives a latency later. Times are virtual: a rank that
 // the operating system wakes too late does not delay those that come after it.
-__device__ inline std::uint64_t arrival_over_link(const PeersView& view, int from,
+__device__ inline std::uint64_t arrival_over_link(const PeersView& view, int from, int to,
                                                   std::size_t bytes, std::uint64_t ready_ns) {
     using Time = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
-    Time out_port(view.control[from]->out_port_ns), in_port(view.own().in_port_ns);
+    Time out_port(view.control[from]->out_port_ns), in_port(view.control[to]->in_port_ns);
     const auto occupied_ns =
         static_cast<std::uint64_t>(static_cast<double>(bytes) / view.link.bytes_per_ns);
     for (;;) {

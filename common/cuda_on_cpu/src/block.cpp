@@ -515,6 +515,9 @@ void BlockExecutor::make_ready(std::span<int> threads) {
 void BlockExecutor::yield(unsigned int nanoseconds) {
     kernel_thread.in_kernel = false;
     check_cancelled();
+    using Clock = std::chrono::steady_clock;
+    if (Clock::now() - last_yield_ > std::chrono::microseconds(1))
+        yields_in_a_row_ = 0;  // the kernel has worked since: this is a new wait
     yields_in_a_row_++;
     const bool alone = threads_.size() == 1 || ready_.empty();
     if (alone || yields_in_a_row_ > live_)
@@ -528,6 +531,7 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
         run_next(*kernel_thread.fiber);
     }
     check_cancelled();
+    last_yield_ = Clock::now();
     kernel_thread.in_kernel = true;
 }
 

@@ -6,6 +6,7 @@
 // __nanosleep). Then another fiber takes over. A kernel that never waits needs one fiber for the
 // whole block, and a block of one thread needs none: it is a plain call, which the compiler has
 // vectorised.
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -135,6 +136,7 @@ class BlockExecutor {
     Where barrier_where_;
     std::vector<WarpGroup> warp_groups_;
     int yields_in_a_row_ = 0;
+    std::chrono::steady_clock::time_point last_yield_;
     std::uint64_t random_ = 0;
 
     Fiber main_;
