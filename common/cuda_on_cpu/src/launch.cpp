@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "memory.hpp"
 #include "runtime.hpp"
@@ -73,6 +74,12 @@ std::size_t shared_bytes_of(const void* kernel) {
 
 }  // namespace
 
+int processors() {
+    // Asking costs microseconds.
+    static const int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return count;
+}
+
 int max_active_blocks(dim3 block, std::size_t shared_bytes) {
     // Each block of a cooperative kernel is an OS thread: a few per core already share it by turns.
     constexpr int kBlocksPerProcessor = 8;
@@ -107,11 +114,9 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
                                std::to_string(shared_bytes_of(kernel.function)) + "; up to " +
                                std::to_string(kSharedBytesOptin) +
                                " must be asked for by cudaFuncSetAttribute");
-    cudaDeviceProp device;
     if (shape.cooperative) {
-        cudaGetDeviceProperties(&device, 0);
-        const auto limit = static_cast<std::uint64_t>(max_active_blocks(shape.block, 0) *
-                                                      device.multiProcessorCount);
+        const auto limit =
+            static_cast<std::uint64_t>(max_active_blocks(shape.block, 0) * processors());
         if (count(shape.grid) > limit)
             return call_failed(cudaErrorCooperativeLaunchTooLarge,
                                launch() + ": " + std::to_string(count(shape.grid)) +

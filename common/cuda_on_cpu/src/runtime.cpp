@@ -266,8 +266,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     const int grid[3] = {2147483647, 65535, 65535};
     std::copy_n(threads, 3, properties->maxThreadsDim);
     std::copy_n(grid, 3, properties->maxGridSize);
-    properties->multiProcessorCount =
-        static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    properties->multiProcessorCount = processors();
     properties->maxThreadsPerMultiProcessor = 2048;
     properties->maxBlocksPerMultiProcessor = max_active_blocks(dim3(1), 0);
     properties->major = 9;

@@ -10,6 +10,9 @@
 
 namespace cuda_on_cpu {
 
+// The cores of this machine that the process may use.
+int processors();
+
 // Refuses what is called from a host function, where CUDA allows no call of its own.
 cudaError_t check_caller(const char* call);
 // What every call does first: starts the runtime at the process's first call (fault handlers, the

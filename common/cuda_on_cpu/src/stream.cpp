@@ -131,8 +131,9 @@ void Stream::work() {
             command->run(*this);
         command->~Command();
         done_.store(done + 1);
-        if (waiters_.load() > 0) {
+        if (done_.load() >= awaited_.load()) {
             std::lock_guard lock(mutex_);
+            awaited_.store(kNobodyWaits);  // whoever still has to wait says so again
             progress_.notify_all();
         }
     }
@@ -149,30 +150,29 @@ bool Stream::wait_for_work(Ticket done) {
     return enqueued_.load() > done;
 }
 
+// Until the command is done, or somebody else's. Whoever waits also watches the kernels' time
+// limit.
+void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock) {
+    awaited_.store(std::min(awaited_.load(), ticket));
+    if (is_done(ticket) || progress_.wait_for(lock, 50ms) == std::cv_status::no_timeout)
+        return;
+    lock.unlock();
+    check_time_limits();
+    lock.lock();
+}
+
+// Until half of the slots are free: waking for each one would make two threads take turns.
 void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
-    while (enqueued_.load() - done_.load() >= kSlots - 1) {
-        waiters_++;
-        progress_.wait_for(lock, 50ms);
-        waiters_--;
-        lock.unlock();
-        check_time_limits();
-        lock.lock();
-    }
+    while (enqueued_.load() - done_.load() >= kSlots - 1)
+        sleep_until_done(enqueued_.load() - kSlots / 2, lock);
 }
 
 void Stream::wait(Ticket ticket) {
     if (spin_until([&] { return is_done(ticket); }))
         return;
     std::unique_lock lock(mutex_);
-    waiters_++;
-    while (!is_done(ticket)) {
-        if (progress_.wait_for(lock, 50ms) == std::cv_status::timeout) {
-            lock.unlock();
-            check_time_limits();
-            lock.lock();
-        }
-    }
-    waiters_--;
+    while (!is_done(ticket))
+        sleep_until_done(ticket, lock);
 }
 
 void Stream::run_kernel(const PreparedKernel& kernel) {

@@ -51,7 +51,7 @@ class Stream {
 
     bool is_done(Ticket ticket) const { return done_.load() >= ticket; }
     Ticket last_ticket() const { return enqueued_.load(); }
-    // Until the command is done. A host thread that waits also watches the kernels' time limit.
+    // Until the command is done.
     void wait(Ticket ticket);
 
     void run_kernel(const PreparedKernel& kernel);
@@ -69,6 +69,7 @@ class Stream {
 
   private:
     static constexpr std::size_t kSlots = 1024;  // as deep as a GPU's launch queue
+    static constexpr Ticket kNobodyWaits = ~Ticket{0};
     struct Slot {
         alignas(64) std::byte memory[kSlotBytes];
         Command* command;
@@ -77,11 +78,14 @@ class Stream {
     void work();
     bool wait_for_work(Ticket done);
     void wait_for_room(std::unique_lock<std::mutex>& lock);
+    void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);
 
     std::unique_ptr<Slot[]> slots_;
     std::atomic<Ticket> enqueued_{0};
     std::atomic<Ticket> done_{0};
-    std::atomic<int> waiters_{0};
+    // The first ticket that somebody sleeps for: waking sleepers for less would cost them, and us,
+    // the core.
+    std::atomic<Ticket> awaited_{kNobodyWaits};
     std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable progress_;
