@@ -1,17 +1,7 @@
 #pragma once
-// Names of CUDA that the subset leaves out. Calling one does not compile, and the compiler prints
-// the note below. (A name that is neither here nor in the subset is unknown to the compiler, as any
-// typing error.)
-#include <cstddef>
-
-#define CUDA_ON_CPU_LEAVES_OUT(name)                                                         \
-    template <class... Arguments>                                                            \
-    int name(const Arguments&...) {                                                          \
-        static_assert(sizeof...(Arguments) == static_cast<std::size_t>(-1), #name            \
-                      " is not in the CPU subset of CUDA: see common/cuda_on_cpu/README.md " \
-                      "for what is, or build with the preset cuda for a GPU");               \
-        return 0;                                                                            \
-    }
+// Names of CUDA that the subset leaves out. (A name that is neither here nor in the subset is
+// unknown to the compiler, as any typing error.)
+#include "cuda_on_cpu/leaves_out.hpp"
 
 CUDA_ON_CPU_LEAVES_OUT(cudaArrayGetInfo)
 CUDA_ON_CPU_LEAVES_OUT(cudaArrayGetMemoryRequirements)
@@ -293,8 +283,6 @@ CUDA_ON_CPU_LEAVES_OUT(tex1Dfetch)
 CUDA_ON_CPU_LEAVES_OUT(__expf)
 CUDA_ON_CPU_LEAVES_OUT(__logf)
 CUDA_ON_CPU_LEAVES_OUT(__fdividef)
-
-#undef CUDA_ON_CPU_LEAVES_OUT
 
 // Memory spaces that the subset leaves out.
 #define __constant__ \
