@@ -115,6 +115,8 @@ cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind,
 cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where where) {
     if (const cudaError_t status = enter_call(call))
         return status;
+    if (pointer == nullptr)
+        return cudaSuccess;
     if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
                                                         describe_address(pointer)))
         return error;
