@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace ddp {
 namespace {
@@ -13,28 +14,44 @@ constexpr std::size_t kUnit =
 }  // namespace
 
 struct Device::Pool {
-    std::multimap<std::size_t, Buffer<std::byte>> free;  // by size
+    std::vector<Buffer<std::byte>> pieces;  // of the GPU's memory; the first is reserved
+    std::byte* unused = nullptr;            // of what is reserved
+    std::size_t unused_bytes = 0;
+    std::multimap<std::size_t, std::byte*> free;  // dropped blocks, by size
     Memory memory;
 
-    // A free block of this very size; else a new one. A larger one would do, but the step that
+    std::byte* add_piece(std::size_t bytes, Where where) {
+        pieces.emplace_back(bytes, where);
+        memory.allocations++;
+        memory.reserved_bytes += bytes;
+        return pieces.back().data();
+    }
+    void reserve(std::size_t bytes) {
+        unused = add_piece(bytes, Where::current());
+        unused_bytes = bytes;
+    }
+
+    // A dropped block of this very size; else a new one. A larger one would do, but the step that
     // takes it may miss it later: only like for like promises that a step like the one before finds
     // all it needs.
-    Buffer<std::byte> take(std::size_t bytes, Where where) {
-        const auto fit = free.find(bytes);
-        if (fit != free.end()) {
-            Buffer<std::byte> block = std::move(fit->second);
+    std::byte* take(std::size_t bytes, Where where) {
+        if (const auto fit = free.find(bytes); fit != free.end()) {
+            std::byte* block = fit->second;
             free.erase(fit);
             return block;
         }
-        memory.allocations++;
-        memory.reserved_bytes += bytes;
-        return Buffer<std::byte>(bytes, where);
+        if (bytes > unused_bytes)
+            return add_piece(bytes, where);
+        unused_bytes -= bytes;
+        return std::exchange(unused, unused + bytes);
     }
 };
 
-Device::Device() : pool_(std::make_shared<Pool>()) {
+Device::Device(std::size_t reserved_bytes) : pool_(std::make_shared<Pool>()) {
     DDP_CHECK(cublasCreate(&blas_));
     DDP_CHECK(cublasSetStream(blas_, stream_));
+    if (reserved_bytes > 0)
+        pool_->reserve(reserved_bytes);
 }
 
 Device::~Device() {
@@ -43,15 +60,13 @@ Device::~Device() {
 
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + kUnit - 1) / kUnit) * kUnit;
-    auto block = std::make_shared<Buffer<std::byte>>(pool_->take(size, where));
+    std::byte* block = pool_->take(size, where);
     Memory& memory = pool_->memory;
-    memory.live_bytes += block->size();
+    memory.live_bytes += size;
     memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
-    std::byte* data = block->data();
-    return {data, [pool = pool_, block = std::move(block)](std::byte*) {
-                pool->memory.live_bytes -= block->size();
-                const std::size_t size = block->size();
-                pool->free.emplace(size, std::move(*block));
+    return {block, [pool = pool_, size](std::byte* dropped) {
+                pool->memory.live_bytes -= size;
+                pool->free.emplace(size, dropped);
             }};
 }
 

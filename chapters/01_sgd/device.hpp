@@ -3,7 +3,8 @@
 //
 // A training step makes and drops the same tensors every time. Device keeps what is dropped and
 // hands it out again, so that after the first step nothing is allocated: cudaMalloc and cudaFree
-// may wait for the whole GPU, and with it for other ranks.
+// may wait for the whole GPU, and with it for other ranks. Ranks that wait for each other must not
+// do so at all, not even in their first step: they reserve their memory before they begin.
 #include <cublas_v2.h>
 
 #include <cstddef>
@@ -15,7 +16,9 @@ namespace ddp {
 
 class Device {
   public:
-    Device();
+    // With `reserved_bytes` of device memory to begin with; what is needed beyond is added as it is
+    // asked for.
+    explicit Device(std::size_t reserved_bytes = 0);
     ~Device();
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;

@@ -1,7 +1,8 @@
 #pragma once
 // An array in device memory with a shape: the last dimension is contiguous (row-major).
 //
-// A tensor is a handle: copies share the memory, and the last one gives it back to its Device.
+// A tensor is a handle: copies share the memory, and the last one gives it back to its Device (or
+// to whoever else owns it).
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -38,6 +39,13 @@ class BasicTensor {
     BasicTensor(Device& device, Shape shape, const std::vector<T>& values,
                 Where where = Where::current())
         : BasicTensor(device, std::move(shape), std::span<const T>(values), where) {}
+    // In memory of another owner, from its beginning on: tensors share that, too.
+    BasicTensor(Device& device, Shape shape, const std::shared_ptr<T>& memory)
+        : device_(&device),
+          shape_(std::move(shape)),
+          size_(element_count(shape_)),
+          memory_(memory, reinterpret_cast<std::byte*>(memory.get())),
+          data_(memory.get()) {}
 
     bool is_empty() const { return device_ == nullptr; }
     Device& device() const { return *device_; }
