@@ -81,26 +81,28 @@ Variable Linear::forward(Variable input) {
     launch(device.stream(), rows_for(tiles, kTile), transpose_and_add_bias, batch, outputs,
            transposed_y.data(), bias ? bias->value.data() : nullptr, y.data());
 
+    // In PyTorch's order, in which gradients then become final: bias, input, weight.
     std::vector<Variable> from{input, input.tape->parameter(weight)};
     if (bias)
-        from.push_back(input.tape->parameter(bias));
+        from.insert(from.begin(), input.tape->parameter(bias));
     return input.tape->record(
         "linear", y, from,
         [=, has_bias = bias != nullptr](const Tensor& dy, Tape::InputGradients& gradients) {
             Device& device = dy.device();
-            if (has_bias && gradients.is_wanted(2)) {
-                const GradientTarget db = gradients.target(2);
+            const std::size_t input_at = has_bias ? 1 : 0, weight_at = input_at + 1;
+            if (has_bias && gradients.is_wanted(0)) {
+                const GradientTarget db = gradients.target(0);
                 launch(device.stream(), grid_for(outputs), sum_over_batch, batch, outputs,
                        dy.data(), db.tensor.data(), db.accumulate);
             }
             const Matrix dy_matrix{dy.data(), batch, outputs};
-            if (gradients.is_wanted(1)) {  // dW = dy^T x
-                const GradientTarget dw = gradients.target(1);
+            if (gradients.is_wanted(weight_at)) {  // dW = dy^T x
+                const GradientTarget dw = gradients.target(weight_at);
                 multiply_matrices(device, transposed(dy_matrix), {x.data(), batch, inputs},
                                   dw.tensor.data(), dw.accumulate);
             }
-            if (gradients.is_wanted(0)) {  // dx = dy W
-                const GradientTarget dx = gradients.target(0);
+            if (gradients.is_wanted(input_at)) {  // dx = dy W
+                const GradientTarget dx = gradients.target(input_at);
                 multiply_matrices(device, dy_matrix, {w.data(), outputs, inputs}, dx.tensor.data(),
                                   dx.accumulate);
             }

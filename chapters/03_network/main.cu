@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "03_network/adam.hpp"
+#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "03_network/training.hpp"
-#include "common/data/fashion_mnist.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"
@@ -29,24 +29,6 @@ struct NetworkOptions {
 };
 
 constexpr int kTestBatch = 500;
-
-// The first `count` pictures.
-LabelledImages first_of(const LabelledImages& all, std::size_t count) {
-    count = std::min(count, all.count());
-    return {all.channels,
-            all.height,
-            all.width,
-            {all.pixels.begin(), all.pixels.begin() + count * all.image_size()},
-            {all.labels.begin(), all.labels.begin() + count}};
-}
-
-FashionMnist load_data(const CommonOptions& common) {
-    FashionMnist data =
-        common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data);
-    if (common.quick)
-        return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
-    return data;
-}
 
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
     const bool is_sgd = mine.optimizer == "sgd";
