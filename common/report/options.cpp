@@ -45,6 +45,16 @@ int parse_int(const std::string& name, Range<int> range, const std::string& text
     return *value;
 }
 
+std::vector<int> parse_ints(const std::string& name, Range<int> range, const std::string& text) {
+    std::vector<int> values;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        values.push_back(parse_int(name, range, text.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return values;
+}
+
 double parse_double(const std::string& name, Range<double> range, const std::string& text) {
     const std::optional<double> value = parse_number<double>(text);
     if (!value || !(*value >= range.least && *value <= range.most))  // a NaN is refused too
@@ -126,7 +136,14 @@ struct Options::Parser {
         entries.push_back({"--help", "", "print this page", "", false});
     }
 
+    void drop(const std::string& name) {
+        std::erase_if(entries, [&](const Entry& entry) { return entry.name == name; });
+        if (CLI::Option* option = app.get_option_no_throw(name))
+            app.remove_option(option);
+    }
+
     void add(Entry entry, std::function<void(const std::string&)> read) {
+        drop(entry.name);
         CLI::Option* option = app.add_option_function<std::string>(
             entry.name, [this, name = entry.name, read = std::move(read)](const std::string& text) {
                 if (text.starts_with("--"))  // CLI11 takes the next option for the value
@@ -248,6 +265,16 @@ void Options::add_int(const std::string& name, int& field, Range<int> range,
         [name, &field, range](const std::string& text) { field = parse_int(name, range, text); });
 }
 
+void Options::add_ints(const std::string& name, std::vector<int>& field, Range<int> range,
+                       const std::string& help) {
+    std::vector<std::string> numbers;
+    for (const int number : field)
+        numbers.push_back(std::to_string(number));
+    parser_->add(
+        {name, "N,N,...", help, joined(numbers, ","), true},
+        [name, &field, range](const std::string& text) { field = parse_ints(name, range, text); });
+}
+
 void Options::add_double(const std::string& name, double& field, Range<double> range,
                          const std::string& help) {
     parser_->add({name, "X", help, shortest(field), true},
@@ -277,9 +304,7 @@ void Options::add_flag(const std::string& name, bool& field, const std::string& 
 
 void Options::refuse(const std::vector<std::string>& names, const std::string& reason) {
     for (const std::string& name : names) {
-        std::erase_if(parser_->entries,
-                      [&](const Parser::Entry& entry) { return entry.name == name; });
-        parser_->app.remove_option(parser_->app.get_option(name));
+        parser_->drop(name);
         CLI::Option* option =
             parser_->app.add_option_function<std::string>(name, [name, reason](const std::string&) {
                 throw OptionError(name + " makes no sense here: " + reason + ".");

@@ -73,9 +73,13 @@ class Options {
     Options(const std::string& program, const std::string& about);
     ~Options();
 
-    // Options of the chapter's own. `name` is written with its dashes. `field` keeps its value
-    // where the option is not given, and must live until parse() has returned.
+    // Options of the chapter's own. `name` is written with its dashes; one that is called as a
+    // common option takes its place. `field` keeps its value where the option is not given, and
+    // must live until parse() has returned.
     void add_int(const std::string& name, int& field, Range<int> range, const std::string& help);
+    // Several with commas between them: 1,2,4.
+    void add_ints(const std::string& name, std::vector<int>& field, Range<int> range,
+                  const std::string& help);
     void add_double(const std::string& name, double& field, Range<double> range,
                     const std::string& help);
     void add_text(const std::string& name, std::string& field, const std::string& help);

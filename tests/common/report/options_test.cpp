@@ -202,6 +202,27 @@ TEST_CASE("threads and processes exclude each other", "[report][options]") {
           "--ranks makes threads and --processes makes processes: give one of them only.");
 }
 
+TEST_CASE("a list of numbers, in the place of a common option", "[report][options]") {
+    const auto parse_ranks = [](const std::string& word, const char* value) {
+        std::vector<int> ranks{1, 2};
+        Options options("bench", "How fast?");
+        options.add_ints("--ranks", ranks, {1, 64}, "numbers of ranks");
+        const char* words[] = {"bench", word.c_str(), value};
+        CHECK_FALSE(options.parse(value == nullptr ? 2 : 3, words).ranks);
+        return ranks;
+    };
+    CHECK(parse_ranks("--quick", nullptr) == std::vector<int>{1, 2});
+    CHECK(parse_ranks("--ranks", "4") == std::vector<int>{4});
+    CHECK(parse_ranks("--ranks", "1,3,64,3") == std::vector<int>{1, 3, 64, 3});
+    for (const char* wrong : {"1,65", ",1", "1,,2", "1,", "1 2", "", "two"})
+        CHECK(thrown<OptionError>([&] {
+                  parse_ranks("--ranks", wrong);
+              }).starts_with("--ranks needs a whole number from 1 to 64, not '"));
+    const std::string help = thrown<HelpRequested>([&] { parse_ranks("--help", nullptr); });
+    CHECK(help.find("  --ranks N,N,...           numbers of ranks (1,2)\n") != help.npos);
+    CHECK(help.find("so many ranks") == help.npos);
+}
+
 TEST_CASE("--help, letter by letter", "[report][options]") {
     const std::string help = thrown<HelpRequested>([] { parse({"--help"}); });
     CHECK(help ==
