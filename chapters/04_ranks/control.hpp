@@ -56,7 +56,8 @@ inline constexpr int most_blocks = 16;
 
 // For operations of all ranks, as later chapters add them. [r] is written by rank r.
 struct Together {
-    OperationRecord record;                     // what this rank has begun last
+    // What this rank has begun last, and before that: number k is in [k % 2].
+    OperationRecord records[2];
     Flag begun[most_peers];                     // the number of what rank r has begun last
     Flag ready[most_peers][most_blocks];        // how far rank r has come with what we are to read
     Flag taken[most_peers][most_blocks];        // how far rank r has read what we offer

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "04_ranks/copy.cuh"
 #include "04_ranks/wait.cuh"
 #include "common/report/units.hpp"
 
@@ -14,26 +15,6 @@ namespace ddp {
 namespace {
 
 // ---- On the device
-
-template <class Word>
-__device__ void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
-    auto* target = reinterpret_cast<Word*>(to);
-    const auto* source = reinterpret_cast<const Word*>(from);
-    for (std::size_t i : grid_range(bytes / sizeof(Word)))
-        target[i] = source[i];
-}
-
-// This thread's share of a copy, in the widest words that both ends allow.
-__device__ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-    const auto ends =
-        reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-    if (ends % sizeof(uint4) == 0)
-        copy_words<uint4>(to, from, bytes);
-    else if (ends % sizeof(std::uint32_t) == 0)
-        copy_words<std::uint32_t>(to, from, bytes);
-    else
-        copy_words<std::byte>(to, from, bytes);
-}
 
 // One thread: posts the record, and waits until the receiver has taken the data.
 __global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_t number) {
@@ -104,16 +85,6 @@ __global__ void receive_kernel(PeersView view, OperationRecord record, std::uint
         take_post(view, record, number, bytes, begin_ns);
 }
 
-// Blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run at the
-// same time on one.
-LaunchShape shape_of_copy(std::size_t bytes) {
-    if (kernels_run_on_cpu)
-        return {dim3(1), dim3(1)};
-    constexpr std::size_t block = 256, most_blocks = 16;
-    const std::size_t blocks = std::clamp<std::size_t>(bytes / (block * 64), 1, most_blocks);
-    return {dim3(static_cast<unsigned int>(blocks)), dim3(block)};
-}
-
 // ---- On the host
 
 // "operation 3, send of 1000 float to rank 1 ("weights")".
@@ -121,9 +92,9 @@ std::string text_of(const OperationRecord& record) {
     std::string text = "operation " + std::to_string(record.sequence) + ", " + record.operation +
                        " of " + std::to_string(record.count) + " " + record.type;
     const std::string operation = record.operation;
+    const bool is_from = operation == "receive" || operation.find("broadcast") != operation.npos;
     if (record.peer >= 0)
-        text += (operation == "receive" || operation == "broadcast" ? " from rank " : " to rank ") +
-                std::to_string(record.peer);
+        text += (is_from ? " from rank " : " to rank ") + std::to_string(record.peer);
     if (record.name[0] != 0)
         text += " (\"" + std::string(record.name) + "\")";
     return text;
@@ -137,12 +108,20 @@ bool is_between_two(const OperationRecord& record) {
     return is_send(record) || std::string(record.operation) == "receive";
 }
 
+// Of those on another host we know only what comes from there.
+bool is_near(const Job& job, int rank, int peer) {
+    const auto& members = job.members;
+    return members[static_cast<std::size_t>(rank)].host ==
+           members[static_cast<std::size_t>(peer)].host;
+}
+
 std::string explain_timeout(const Job& job, int rank, double timeout_s, const HostBoard& board) {
     const OperationRecord& theirs = board.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " + text_of(board.mine) +
                        "; " + job.name(board.peer);
     if (theirs.sequence == 0)
-        return text + " has begun no operation";
+        return text + (is_near(job, rank, board.peer) ? " has begun no operation"
+                                                      : " does not answer");
     text += std::string(board.theirs_is_over != 0 ? " has ended " : " is in ") + text_of(theirs);
     if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && board.theirs_is_over == 0)
         text += ": both send, and neither receives; one of them must receive first";
@@ -204,7 +183,8 @@ void allow_access_to(int device) {
 
 }  // namespace
 
-Peers::Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s)
+Peers::Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s,
+             std::optional<LinkSpeed> link)
     : rank_(rank), timeout_s_(timeout_s.value_or(rank.job().timeout_s)) {
     require_kernels_at_the_same_time(rank);
     if (rank.world_size() > most_peers)
@@ -212,19 +192,21 @@ Peers::Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s
                           std::to_string(most_peers) + " that can share memory.");
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
-    pool_ = std::make_shared<Pool>(sizeof(ControlBlock) + Pool::unit + pool_bytes);
+    pool_ = std::make_shared<Pool>(sizeof(ControlBlock) + 2 * most_staged + 2 * Pool::unit +
+                                   pool_bytes);
     board_ = std::make_shared<PinnedBuffer<HostBoard>>(1);
     (*board_)[0] = HostBoard{};
     const ControlBlock fresh;
     pool_->take(sizeof fresh);  // the very beginning
     DDP_CHECK(cudaMemcpy(pool_->data(), &fresh, sizeof fresh, cudaMemcpyHostToDevice));
+    staging_ = allocate<std::byte>(2 * most_staged);
     view_.rank = rank.rank();
     view_.world_size = rank.world_size();
     view_.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
     view_.board = board_->data();
-    if (job.link)
-        view_.link = {job.link->bytes_per_second * 1e-9,
-                      static_cast<std::uint64_t>(job.link->latency_s * 1e9)};
+    if (const std::optional<LinkSpeed>& speed = link ? link : job.link)
+        view_.link = {speed->bytes_per_second * 1e-9,
+                      static_cast<std::uint64_t>(speed->latency_s * 1e9)};
     // Peers read the pool until they have ended the run, and a watchdog may look at the board.
     rank.keep(pool_);
     rank.keep(board_);

@@ -1,6 +1,9 @@
 #pragma once
 // A rank's way to the device memory of the other ranks of its host, and the two operations from
 // which all others can be made: send and receive.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -25,6 +28,10 @@ std::string type_name() {
         return "double";
     else if constexpr (std::is_same_v<T, int>)
         return "int";
+    else if constexpr (std::is_same_v<T, __half>)
+        return "half";
+    else if constexpr (std::is_same_v<T, __nv_bfloat16>)
+        return "bfloat16";
     else
         return std::to_string(sizeof(T)) + "-byte type";
 }
@@ -55,8 +62,9 @@ class Peers : private Guarded {
     // the current device. `rank` must outlive it. At its end what this rank has enqueued is
     // awaited, or cut short where the end is an exception's doing. Throws OptionError where kernels
     // of the ranks could not run at the same time. `timeout_s` is of every wait of a kernel (0: for
-    // ever); the job's unless it is given.
-    Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s = std::nullopt);
+    // ever), `link` the simulated link between these peers; both are the job's unless given.
+    Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s = std::nullopt,
+          std::optional<LinkSpeed> link = std::nullopt);
     ~Peers() override;
     Peers(const Peers&) = delete;
     Peers& operator=(const Peers&) = delete;
@@ -85,11 +93,19 @@ class Peers : private Guarded {
         receive_bytes(data, count, sizeof(T), type_name<T>(), from, stream, name);
     }
 
+    // The same for elements whose type is known to the caller only.
+    void send_bytes(const void* data, std::size_t count, std::size_t element_bytes,
+                    const std::string& type, int to, Stream& stream, const std::string& name);
+    void receive_bytes(void* data, std::size_t count, std::size_t element_bytes,
+                       const std::string& type, int from, Stream& stream, const std::string& name);
+
     // Until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed if the
     // run has failed elsewhere.
     void synchronize(Stream& stream);
 
     Rank& rank() { return rank_; }
+    // Where allocate() takes from.
+    const std::shared_ptr<Pool>& pool() const { return pool_; }
 
     // ---- For other operations over these peers, as later chapters add them.
 
@@ -101,6 +117,10 @@ class Peers : private Guarded {
     // The argument for the kernels of the next operation of all ranks, which every rank must begin
     // in the same order. What is enqueued on `stream` from now on waits for the one before it.
     Collective next_collective(const CollectiveCall& call, Stream& stream);
+    // A piece of the pool for the next operation of all ranks, of most_staged bytes. The one after
+    // the next gets the same.
+    std::byte* staging() { return staging_.data() + (collectives_ + 1) % 2 * most_staged; }
+    static constexpr std::size_t most_staged = kernels_run_on_cpu ? 256 << 10 : 1 << 20;
     // Kernels that use view() were launched on `stream`: they are awaited before the peers end.
     void enqueued(Stream& stream);
 
@@ -112,15 +132,12 @@ class Peers : private Guarded {
     std::uint64_t offset_of(const void* data, std::size_t bytes,
                             const std::string& operation) const;
     void require_peer(int peer, const std::string& operation) const;
-    void send_bytes(const void* data, std::size_t count, std::size_t element_bytes,
-                    const std::string& type, int to, Stream& stream, const std::string& name);
-    void receive_bytes(void* data, std::size_t count, std::size_t element_bytes,
-                       const std::string& type, int from, Stream& stream, const std::string& name);
 
     Rank& rank_;
     const double timeout_s_;
     std::shared_ptr<Pool> pool_;
     std::shared_ptr<PinnedBuffer<HostBoard>> board_;
+    PoolBuffer<std::byte> staging_;
     PeersView view_;
     std::vector<void*> opened_;           // other processes' pools
     std::map<cudaStream_t, Event> last_;  // where each stream has what was enqueued last

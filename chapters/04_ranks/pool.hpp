@@ -55,6 +55,8 @@ class PoolBuffer {
     const T* data() const { return data_.get(); }
     std::size_t size() const { return size_; }
     std::size_t bytes() const { return size_ * sizeof(T); }
+    // For those who keep the memory longer than this object does.
+    const std::shared_ptr<T>& share() const { return data_; }
 
     // As those of Buffer: of this very size, complete when they return.
     void copy_from(std::span<const T> host, Where where = Where::current()) {

@@ -1,10 +1,16 @@
 #include "04_ranks/rank.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "common/gpu/check.hpp"
 
 namespace ddp {
+
+bool Job::has_several_hosts() const {
+    return std::ranges::any_of(
+        members, [this](const Member& member) { return member.host != members[0].host; });
+}
 
 std::string Job::name(int rank) const {
     const std::string name = "rank " + std::to_string(rank);

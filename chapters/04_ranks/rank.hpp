@@ -29,6 +29,7 @@ struct Job {
     std::optional<LinkSpeed> link;
 
     int world_size() const { return static_cast<int>(members.size()); }
+    bool has_several_hosts() const;
     // How messages name rank `rank`: with its process where ranks are processes.
     std::string name(int rank) const;
 };

@@ -67,10 +67,11 @@ __device__ inline void report_problem(const PeersView& view, Problem problem, Op
     store_release(board.stop, 1u);
 }
 
-// Waits until ready() for rank `peer`, in operation `mine`. False if the wait has ended in vain:
-// the run has failed, or time is up, which is then reported.
-template <class Ready>
-__device__ bool wait_until(const PeersView& view, OperationRecord& mine, int peer, Ready ready) {
+// Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are over
+// (0: never), of which report() has then told the host.
+template <class Ready, class Report>
+__device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
+                               Report report) {
     constexpr unsigned int polls_between_looks = 64;  // at the host's memory, far from a GPU
     std::uint64_t begin_ns = 0;
     for (unsigned int polls = 1; !ready(); polls++) {
@@ -79,16 +80,32 @@ __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int pee
                 return false;
             const std::uint64_t now_ns = device_clock_ns();
             begin_ns = begin_ns == 0 ? now_ns : begin_ns;
-            if (view.timeout_ns > 0 && now_ns - begin_ns > view.timeout_ns) {
-                ControlBlock& other = *view.control[peer];
-                report_problem(view, Problem::timeout, mine, peer, other.current,
-                               load_acquire(other.is_over));
+            if (limit_ns > 0 && now_ns - begin_ns > limit_ns) {
+                report();
                 return false;
             }
         }
         __nanosleep(20);
     }
     return true;
+}
+
+// The same in operation `mine`, where the one to report is rank blame().
+template <class Ready, class Blame>
+__device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Ready ready,
+                              Blame blame) {
+    return wait_or_report(view, view.timeout_ns, ready, [&] {
+        const int peer = blame();
+        ControlBlock& other = *view.control[peer];
+        report_problem(view, Problem::timeout, mine, peer, other.current,
+                       load_acquire(other.is_over));
+    });
+}
+
+// The same where ready() is up to rank `peer`.
+template <class Ready>
+__device__ bool wait_until(const PeersView& view, OperationRecord& mine, int peer, Ready ready) {
+    return wait_or_blame(view, mine, ready, [peer] { return peer; });
 }
 
 // Sleeps until the device's clock shows `time_ns`, spending no cycles on it. False if the run fails

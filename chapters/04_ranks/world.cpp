@@ -20,7 +20,11 @@ constexpr int kDefaultRanks = 4;
 // Starting a process takes longer than a step of a run.
 constexpr double kShortestMeeting_s = 10;
 
+// Ranks whose hosts have the same name share memory. Where names do not tell which do (containers
+// often have the same one everywhere, or each its own), DDP_HOST does.
 std::string host_name() {
+    if (const char* given = std::getenv("DDP_HOST"))
+        return given;
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     return name;

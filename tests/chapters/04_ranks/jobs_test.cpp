@@ -3,87 +3,24 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <iostream>
-#include <regex>
-#include <set>
-#include <thread>
 
 #include "04_ranks/rendezvous.hpp"
 #include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words operator+(Words a, const Words& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
-
-bool has_mpirun() {
-#if defined(DDP_MPI)
-    return run_command({"sh", "-c", "command -v mpirun"}).exit_code == 0;
-#else
-    return false;
-#endif
-}
-
-// The ways to start `ranks` processes, each with its words before those of the scenario.
-struct Launch {
-    std::string name;
-    Words before, after;
-};
-
 std::vector<Launch> launches(int ranks) {
-    std::vector<Launch> all{{"launcher", {DDP_SCENARIO}, {"--processes", std::to_string(ranks)}}};
-    if (has_mpirun())
-        all.push_back(
-            {"mpirun",
-             {"mpirun", "-q", "--oversubscribe", "-n", std::to_string(ranks), DDP_SCENARIO},
-             {}});
-    return all;
+    return test::launches(DDP_SCENARIO, ranks);
 }
 
-ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60) {
-    return run_command(launch.before + launch.after + words,
-                       {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}, timeout_s);
-}
-
-int count(const std::string& text, const std::string& part) {
-    int found = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        found++;
-    return found;
-}
-
-// Without what differs from run to run: numbers of processes, and the host's name.
-std::string plain(const std::string& text) {
-    return std::regex_replace(text, std::regex(" \\(process [0-9]+ on [^)]*\\)"), "");
-}
-
-int scenarios_running() {
-    int running = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-        std::ifstream file(entry.path() / "cmdline");
-        std::string command;
-        std::getline(file, command, '\0');
-        running += command == DDP_SCENARIO;
-    }
-    return running;
-}
-
-// Processes that were ended a moment ago may still be on their way.
 bool nothing_is_left() {
-    for (int i = 0; i < 50 && scenarios_running() > 0; i++)
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return scenarios_running() == 0;
+    return test::nothing_is_left(DDP_SCENARIO);
 }
 
 TEST_CASE("mpirun is there, or it is said that it is not") {
@@ -256,13 +193,6 @@ TEST_CASE("when the launcher is killed, its ranks end with it") {
                                 " --processes 3 --what busy --who 1 & sleep 0.5; kill -9 $!; wait";
     run_command({"bash", "-c", command});
     REQUIRE(nothing_is_left());
-}
-
-std::set<std::string> names_in(const std::string& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-        names.insert(entry.path());
-    return names;
 }
 
 TEST_CASE("25 jobs at once do not meet each other, and leave nothing behind") {

@@ -1,0 +1,77 @@
+#include "tests/chapters/support/jobs.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+namespace ddp::test {
+namespace {
+
+int processes_of(const std::string& program) {
+    int running = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::ifstream file(entry.path() / "cmdline");
+        std::string command;
+        std::getline(file, command, '\0');
+        running += command == program;
+    }
+    return running;
+}
+
+}  // namespace
+
+Words operator+(Words a, const Words& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+bool has_mpirun() {
+#if defined(DDP_MPI)
+    return run_command({"sh", "-c", "command -v mpirun"}).exit_code == 0;
+#else
+    return false;
+#endif
+}
+
+std::vector<Launch> launches(const std::string& program, int ranks) {
+    std::vector<Launch> all{{"launcher", {program}, {"--processes", std::to_string(ranks)}}};
+    if (has_mpirun())
+        all.push_back({"mpirun",
+                       {"mpirun", "-q", "--oversubscribe", "-n", std::to_string(ranks), program},
+                       {}});
+    return all;
+}
+
+ChildResult start(const Launch& launch, const Words& words, int timeout_s,
+                  const Words& environment) {
+    const Words as_root{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+    return run_command(launch.before + launch.after + words, as_root + environment, timeout_s);
+}
+
+int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        found++;
+    return found;
+}
+
+std::string plain(const std::string& text) {
+    return std::regex_replace(text, std::regex(" \\(process [0-9]+ on [^)]*\\)"), "");
+}
+
+bool nothing_is_left(const std::string& program) {
+    for (int i = 0; i < 50 && processes_of(program) > 0; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return processes_of(program) == 0;
+}
+
+std::set<std::string> names_in(const std::string& folder) {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+        names.insert(entry.path());
+    return names;
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,41 @@
+#pragma once
+// Jobs of processes, started as a person would start them.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/child.hpp"
+
+namespace ddp::test {
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words a, const Words& b);
+
+bool has_mpirun();
+
+// One way to start a program with ranks: its words, and those that follow it.
+struct Launch {
+    std::string name;
+    Words before, after;
+};
+
+// Our launcher, and mpirun where there is one.
+std::vector<Launch> launches(const std::string& program, int ranks);
+
+ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60,
+                  const Words& environment = {});
+
+// How often `part` is in `text`.
+int count(const std::string& text, const std::string& part);
+
+// Without what differs from run to run: numbers of processes, and the host's name.
+std::string plain(const std::string& text);
+
+// Whether no process of `program` is there; those that were ended a moment ago have some time.
+bool nothing_is_left(const std::string& program);
+
+// What is in a folder.
+std::set<std::string> names_in(const std::string& folder);
+
+}  // namespace ddp::test
