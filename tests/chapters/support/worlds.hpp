@@ -1,0 +1,18 @@
+#pragma once
+// Worlds of threads for tests, and how they fail.
+#include <functional>
+#include <string>
+
+#include "04_ranks/world.hpp"
+
+namespace ddp::test {
+
+// `ranks` threads of this process.
+CommonOptions thread_options(int ranks, double timeout_s = 30);
+
+// The first cause of the run's failure, or "".
+std::string failure_of(World& world, const std::function<void(Rank&)>& work);
+
+bool has(const std::string& text, const std::string& part);
+
+}  // namespace ddp::test
