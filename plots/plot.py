@@ -109,6 +109,49 @@ def bars(panel, labels, values, colors, text):
         panel.set_xlim(0, room * 1.18)
 
 
+def size_axis(panel, sizes):
+    """Bytes, in powers of two, with their units."""
+    panel.set_xscale("log", base=2)
+    ticks = sorted(set(sizes))
+    names = [f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB" for size in map(int, ticks)]
+    panel.set_xticks(ticks, names, rotation=30, ha="right")
+    panel.minorticks_off()
+
+
+def draw_broadcast(measured):
+    """Chapter 05: the friends' story, and broadcasts on the machine."""
+    columns = ("part", "way", "ranks", "bytes", "seconds", "predicted_seconds")
+    rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
+    figure, (story, machine) = new_figure(2, width=5)
+    told = [row for row in rows if row["part"] == "story"]
+    places = range(len(told))
+    for name, color, shift in (("predicted_seconds", GREY, -0.18), ("seconds", BLUE, 0.18)):
+        values = [float(row[name]) for row in told]
+        story.barh([place + shift for place in places], values, color=color, height=0.34,
+                   label="predicted" if color == GREY else "measured")
+        for place, value in zip(places, values):
+            story.annotate(f"{value:.1f}", (value, place + shift), xytext=(3, 0), textcoords="offset points", va="center")
+    story.set_xlim(0, 1.12 * max(float(row["seconds"]) for row in told))
+    story.set_yticks(places, [row["way"] for row in told])
+    story.invert_yaxis()
+    story.grid(axis="y", visible=False)
+    story.legend(loc="lower right")
+    friends = int(told[0]["ranks"]) - 1
+    story.set(title=f"5 MB for {friends} friend{'s' if friends > 1 else ''} at 1 MB/s", xlabel="seconds until the last one has it")
+    runs = [row for row in rows if row["part"] == "machine"]
+    for way, color in zip(dict.fromkeys(row["way"] for row in runs), (BLUE, ORANGE, GREEN, RED)):
+        mine = [row for row in runs if row["way"] == way]
+        sizes = [int(row["bytes"]) for row in mine]
+        machine.plot(sizes, [float(row["seconds"]) * 1e6 for row in mine], color=color, marker="o", markersize=4, label=way)
+        machine.plot(sizes, [float(row["predicted_seconds"]) * 1e6 for row in mine], color=color, linestyle=":", linewidth=1.2)
+    machine.set_yscale("log")
+    size_axis(machine, [int(row["bytes"]) for row in runs])
+    machine.plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
+    machine.legend(loc="upper left")
+    machine.set(title=f"A broadcast among {runs[0]['ranks']} ranks", ylabel="microseconds (less is better)")
+    return figure
+
+
 def draw_bench_train(measured):
     """One training step: this book beside PyTorch."""
     models = [model for model in measured.text("model") if not model.endswith("_pytorch")]
@@ -120,6 +163,30 @@ def draw_bench_train(measured):
             rows["PyTorch"] = step[model + "_pytorch"]
         bars(panel, list(rows), list(rows.values()), [BLUE, GREY][: len(rows)], lambda ms: f"{ms:.1f} ms")
         panel.set(title=f"A step of the {model.upper()}", xlabel="milliseconds, one rank (less is better)")
+    return figure
+
+
+def draw_bench_reduce(measured):
+    """Five ways to add up an array, in blocks of every size, against the memory."""
+    figure, (speed, share) = new_figure(2, width=5.2)
+    rows = list(zip(*(measured.text("version"), *map(measured.numbers, ("block", "gbs", "share_of_limit")))))
+    colors = {"atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN, "lanes": BLUE}
+    for version, color in colors.items():
+        points = [row[1:] for row in rows if row[0] == version]
+        speed.plot([row[0] for row in points], [row[1] for row in points], color=color, marker="o", label=version)
+        if version == "lanes":
+            share.plot([row[0] for row in points], [100 * row[2] for row in points], color=color, marker="o")
+    limit = next(row[2] for row in rows if row[0] == "limit")
+    speed.axhline(limit, color=GREY, linestyle=":", linewidth=1.2, label="only reading")
+    speed.set(title="How fast five versions read", xlabel="threads of a block", ylabel="GB/s", yscale="log")
+    speed.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    share.set(title="The fastest, of what memory allows", xlabel="threads of a block", ylabel="% of only reading")
+    share.axhline(100, color=GREY, linestyle=":", linewidth=1.2)
+    share.set_ylim(bottom=0)
+    for panel in (speed, share):
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+        panel.set_xticks(sorted({row[1] for row in rows if row[0] == "lanes"}))
     return figure
 
 
@@ -142,8 +209,10 @@ def draw_bench_barriers(measured):
 DRAWINGS = {
     "sgd": draw_sgd,
     "network": draw_network,
+    "broadcast": draw_broadcast,
     "bench_train": draw_bench_train,
     "bench_barriers": draw_bench_barriers,
+    "bench_reduce": draw_bench_reduce,
 }
 
 
