@@ -1,0 +1,16 @@
+#pragma once
+// The Communicator over this book's own collectives, for ranks on several hosts.
+#include <cstddef>
+#include <memory>
+
+#include "07_all_reduce/communicator.hpp"
+#include "07_all_reduce/wire.hpp"
+
+namespace ddp {
+
+// All ranks call it together; `wire` leads to those of other hosts. Throws OptionError for a
+// simulated link.
+std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t pool_bytes,
+                                                      std::unique_ptr<Wire> wire);
+
+}  // namespace ddp

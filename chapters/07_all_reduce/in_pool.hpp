@@ -1,0 +1,15 @@
+#pragma once
+// For communicators over libraries, which would take any memory: programs must not come to depend
+// on that.
+#include <cstddef>
+#include <string>
+
+#include "04_ranks/pool.hpp"
+
+namespace ddp {
+
+// Throws std::invalid_argument, naming `operation`, unless the `bytes` at `data` lie in `pool`.
+// None (0) may be anywhere.
+void require_in_pool(Pool& pool, const void* data, std::size_t bytes, const std::string& operation);
+
+}  // namespace ddp

@@ -1,0 +1,147 @@
+// Chapter 07: and on every rank at once? Six ways to the same sum, over a link and in memory, and
+// which of them give the same bits.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "04_ranks/world.hpp"
+#include "07_all_reduce/times.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+// What goes through the ports: predicted, and measured over a link.
+void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 100e-6});
+    const std::size_t bytes = std::size_t{common.quick ? 1u : 4u} << 20, count = bytes / 4;
+    const int ranks = rank.world_size();
+    Peers peers(rank, 4 * bytes, {}, link);
+    AllReduceData data(peers, count);
+    Table table("An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
+                    std::to_string(ranks) + " ranks, whose ports carry " +
+                    format_bandwidth(link.bytes_per_second),
+                {"way", "bytes in a row", "of the data", "predicted", "measured", "difference"});
+    for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
+        if (count > way.most)
+            continue;
+        const double in_a_row = way.predicted_seconds({0, 1}, ranks, bytes);
+        const double predicted =
+            way.predicted_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+        const double measured = seconds_of_one(peers, way, data, count);
+        table.row({way.name, format_bytes(in_a_row),
+                   format_fixed(in_a_row / static_cast<double>(bytes), 2),
+                   format_seconds(predicted), format_seconds(measured),
+                   format_percent(measured / predicted - 1)});
+        if (rank.rank() == 0)
+            file.row({"link", way.name, ranks, bytes, measured, predicted,
+                      bus_bandwidth(ranks, bytes, measured)});
+    }
+    table.note(
+        "The link is simulated. Bytes in a row: that pass the busiest port one after the other.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+// What the ways take on this machine, beside what its memory allows.
+void show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
+    const int ranks = rank.world_size();
+    Peers peers(rank, 4 * largest);
+    AllReduceData data(peers, largest / 4);
+    const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, largest / 4);
+    std::vector<std::string> header{"bytes"};
+    for (const AllReduceWay<float>& way : ways)
+        header.push_back(way.name);
+    header.push_back("memory");
+    const std::string title =
+        "An all-reduce on " + std::to_string(ranks) + " ranks of this machine: ";
+    Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
+    for (std::size_t bytes = 4 << 10; bytes <= largest; bytes *= 4) {
+        const std::size_t count = bytes / 4;
+        const int rounds = static_cast<int>(std::clamp<std::size_t>(
+            (common.quick ? 4 << 20 : 128 << 20) / bytes, 3, common.quick ? 20 : 200));
+        const double limit = memory_limit_seconds(peers, data, count, rounds);
+        std::vector<std::string> time_cells{format_bytes(static_cast<double>(bytes))};
+        std::vector<std::string> bandwidth_cells = time_cells;
+        const auto add = [&](const std::string& name, double seconds) {
+            const double bandwidth = bus_bandwidth(ranks, bytes, seconds);
+            time_cells.push_back(format_seconds(seconds));
+            bandwidth_cells.push_back(format_bandwidth(bandwidth));
+            if (rank.rank() == 0 && !std::isnan(seconds))
+                file.row({"machine", name, ranks, bytes, seconds, limit, bandwidth});
+        };
+        for (const AllReduceWay<float>& way : ways)
+            add(way.name,
+                count > way.most ? NAN : all_reduce_seconds(peers, way, data, count, rounds));
+        add("memory", limit);
+        times.row(time_cells);
+        bandwidths.row(bandwidth_cells);
+    }
+    bandwidths.note("memory: if every rank only read and wrote the bytes of its array, once.");
+    if (rank.rank() == 0)
+        std::cout << times << "\n" << bandwidths << "\n";
+}
+
+// Rounded sums depend on their order, so some ways differ from others; no rank differs from
+// another.
+void show_bits(Rank& rank) {
+    constexpr std::size_t count = 10'007;
+    Peers peers(rank, 1 << 20);
+    AllReduceData data(peers, count);
+    Table table("The bits of a sum of " + format_count(count) + " floats that were rounded",
+                {"way", "bits on rank 0", "on the others", "the same as"});
+    std::map<std::string, std::string> first_with;
+    for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
+        const std::vector<std::string> hashes = hashes_of_one(peers, way, data, count);
+        const auto same = std::ranges::count(hashes, hashes[0]);
+        if (same != rank.world_size())
+            throw std::runtime_error(way.name + ": the ranks have different bits");
+        const auto [first, is_new] = first_with.emplace(hashes[0], way.name);
+        table.row({way.name, hashes[0], "the same", is_new ? "" : first->second});
+    }
+    table.note(
+        "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
+        "with rank c + 1 and goes round. Two numbers have one sum in any order.");
+    if (rank.rank() == 0)
+        std::cout << table;
+}
+
+int run(int argc, char** argv) {
+    Options options("all_reduce", "And on every rank at once? Six ways to the same sum.");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("", "four ranks, as threads of one process");
+    options.example("--ranks 8 --link 1GB/s,10us", "eight ranks, on a simulated link only");
+    options.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    const std::vector<Member>& members = world.job().members;
+    if (members.size() == 1 || members.back().host != members.front().host) {
+        if (world.has_rank_0())
+            std::cout << "Here two or more ranks of one host are needed: try --ranks 4.\n";
+        return 0;
+    }
+    CsvWriter file(
+        world.has_rank_0() ? common.csv : "",
+        {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        show_link(rank, common, file);
+        if (!common.link)
+            show_machine(rank, common, file);
+        show_bits(rank);
+    });
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

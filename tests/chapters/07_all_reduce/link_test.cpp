@@ -1,0 +1,78 @@
+// Over a simulated link every all-reduce takes what its formula says.
+#include <atomic>
+#include <cmath>
+
+#include "07_all_reduce/times.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr LinkSpeed link{10e6, 0.002};  // 10 MB/s, 2 ms
+
+struct Taken {
+    std::string way;
+    double predicted = 0, measured = INFINITY;
+};
+
+// The best of three times of every way, on rank 0.
+std::vector<Taken> measured(int ranks, std::size_t count) {
+    World world(thread_options(ranks));
+    std::vector<Taken> all;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 2 << 20, {}, link);
+        AllReduceData data(peers, count);
+        for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
+            const CostModel message{link.latency_s, 1 / link.bytes_per_second};
+            Taken taken{way.name, way.predicted_seconds(message, ranks, count * sizeof(float))};
+            for (int again = 0; again < 3; again++)
+                taken.measured = std::min(taken.measured, seconds_of_one(peers, way, data, count));
+            if (rank.rank() == 0)
+                all.push_back(taken);
+        }
+    });
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("on a simulated link an all-reduce takes what was predicted, within 25 %") {
+    for (int ranks : {2, 3, 4, 5, 8}) {
+        const std::vector<Taken> all = measured(ranks, 40'000);
+        REQUIRE(all.size() == 6);
+        for (const Taken& taken : all) {
+            CAPTURE(ranks, taken.way, taken.measured);
+            REQUIRE(taken.measured == Approx(taken.predicted).epsilon(0.25));
+        }
+    }
+}
+
+TEST_CASE("chunks that are empty cost nothing but their rank's patience") {
+    // One element: one rank has it to sum, and sends it to all others.
+    for (const Taken& taken : measured(4, 1)) {
+        CAPTURE(taken.way, taken.measured);
+        REQUIRE(taken.measured >= link.latency_s * (taken.way == "one-shot" ? 0.99 : 1.98));
+        REQUIRE(taken.measured <= taken.predicted * 1.25);
+    }
+}
+
+TEST_CASE("predictions by hand") {
+    const CostModel link{0.5, 0.001};  // seconds, and seconds for a byte
+    REQUIRE(parameter_server_seconds(link, 4, 1000) == Approx(2 * 3 * 1.5));
+    REQUIRE(reduce_broadcast_seconds(link, 4, 1000) == Approx(2 * 2 * 1.5));
+    REQUIRE(reduce_broadcast_seconds(link, 5, 1000) == Approx(2 * 3 * 1.5));
+    REQUIRE(ring_seconds(link, 4, 1000) == Approx(6 * 0.75));
+    REQUIRE(direct_seconds(link, 4, 1000) == Approx(2 * 0.5 + 1.5));
+    REQUIRE(one_shot_seconds(link, 4, 1000) == Approx(0.5 + 3));
+    for (const auto predict : {parameter_server_seconds, reduce_broadcast_seconds, ring_seconds,
+                               direct_seconds, one_shot_seconds})
+        REQUIRE(predict(link, 1, 1000) == 0);
+    // What the chapter is about: bytes in a row, 2 K (N - 1) and 2 K (N - 1) / N.
+    REQUIRE(parameter_server_seconds({0, 1}, 8, 8000) == 2 * 8000 * 7);
+    REQUIRE(ring_seconds({0, 1}, 8, 8000) == 2 * 8000 * 7 / 8);
+    REQUIRE(bus_bandwidth(8, 8000, 2) == 7000);
+    REQUIRE(std::isnan(bus_bandwidth(1, 8000, 2)));
+}
+
+}  // namespace ddp::test

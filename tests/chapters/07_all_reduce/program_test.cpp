@@ -1,0 +1,84 @@
+// The chapter's program: what it says, and what it writes down.
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+// The rows of one part: how many each way has.
+std::map<std::string, int> rows_of(const Csv& file, const std::string& part) {
+    std::map<std::string, int> rows;
+    for (std::size_t i = 0; i < file.rows.size(); i++)
+        if (file.text(i, "part") == part)
+            rows[file.text(i, "way")]++;
+    return rows;
+}
+
+void require_numbers(const Csv& file, int ranks) {
+    for (std::size_t i = 0; i < file.rows.size(); i++) {
+        const double bytes = file.number(i, "bytes"), seconds = file.number(i, "seconds");
+        const double n = file.number(i, "ranks");
+        REQUIRE(n == ranks);
+        REQUIRE(seconds > 0);
+        REQUIRE(file.number(i, "bus_bytes_per_second") ==
+                Approx(2 * (n - 1) / n * bytes / seconds));
+        if (file.text(i, "part") == "link")  // which no machine makes faster
+            REQUIRE(seconds > 0.98 * file.number(i, "expected_seconds"));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the program shows links, memory and bits, for threads and for processes") {
+    const std::string csv =
+        std::filesystem::temp_directory_path() / ("all_reduce" + std::to_string(getpid()) + ".csv");
+    for (const char* how : {"--ranks", "--processes"})
+        for (int ranks : {2, 3, 4}) {
+            CAPTURE(how, ranks);
+            const ChildResult run = run_command(
+                {ALL_REDUCE_PROGRAM, "--quick", how, std::to_string(ranks), "--csv", csv});
+            CAPTURE(run.output);
+            REQUIRE(run.exit_code == 0);
+            REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
+                                          " ranks, whose ports carry 100 MB/s") == 1);
+            REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
+            REQUIRE(count(run.output, "  the same") == 6);
+            // The ring's bits are those of three ways, and with two ranks there is one order only.
+            REQUIRE(count(run.output,
+                          "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
+                    (ranks == 2 ? 5 : 3));
+            const Csv file = read_csv(csv);
+            const std::map<std::string, int> link{{"server", 1},
+                                                  {"reduce+broadcast", 1},
+                                                  {"host ring", 1},
+                                                  {"ring", 1},
+                                                  {"direct", 1}};
+            const std::map<std::string, int> machine{
+                {"server", 5}, {"reduce+broadcast", 5}, {"host ring", 5}, {"ring", 5},
+                {"direct", 5}, {"one-shot", 4},         {"memory", 5}};
+            REQUIRE(rows_of(file, "link") == link);
+            REQUIRE(rows_of(file, "machine") == machine);
+            require_numbers(file, ranks);
+        }
+    std::filesystem::remove(csv);
+}
+
+TEST_CASE("with --link there is nothing but the link, and one rank has nothing to do") {
+    const ChildResult link =
+        run_command({ALL_REDUCE_PROGRAM, "--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
+    CAPTURE(link.output);
+    REQUIRE(link.exit_code == 0);
+    REQUIRE(count(link.output, "on 3 ranks, whose ports carry 200 MB/s") == 1);
+    REQUIRE(count(link.output, "of this machine") == 0);
+    const ChildResult alone = run_command({ALL_REDUCE_PROGRAM, "--ranks", "1"});
+    REQUIRE(alone.output == "Here two or more ranks of one host are needed: try --ranks 4.\n");
+    REQUIRE(alone.exit_code == 0);
+}
+
+}  // namespace ddp::test
