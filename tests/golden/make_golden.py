@@ -45,8 +45,10 @@ import tempfile
 
 # Before PyTorch loads: its set_num_threads does not reach OpenBLAS.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the bucket cases' one rank has no peers
 try:
     import torch
+    from pytorch_train import make_model
 except ModuleNotFoundError:
     torch = None
 
@@ -406,6 +408,129 @@ def formula(folder):
            "weight_fan_in_37": weight_bound(37) * uniform(10, 16)})
 
 
+# ---- Buckets -----------------------------------------------------------------------------------
+
+
+MIB = 1 << 20
+ELEMENT_TYPES = ("float32", "float64", "float16", "bfloat16")  # as the book numbers them
+MLP = [784 * 1024, 1024, 1024 * 1024, 1024, 1024 * 10, 10]
+CNN = [1 * 9 * 32, 32, 32, 32, 32 * 9 * 64, 64, 64, 64, 3136 * 10, 10]
+EIGHT_LAYERS = [512 * 512, 512] * 8
+
+
+def flat(buckets):
+    return [index for bucket in buckets for index in bucket]
+
+
+def sizes(buckets):
+    return [len(bucket) for bucket in buckets]
+
+
+def assignment_case(path, elements, limit_lists, description, types=None, ready_order=None):
+    """What _compute_bucket_assignment_by_size makes of these gradients, in both orders."""
+    types = types or [0] * len(elements)
+    ready_order = ready_order or list(reversed(range(len(elements))))
+    gradients = [torch.empty(1, dtype=getattr(torch, ELEMENT_TYPES[t])).expand(n)
+                 for t, n in zip(types, elements)]
+    tensors = {"elements": elements, "types": types, "ready_order": ready_order,
+               "limit_lists": len(limit_lists)}
+    assign = torch.distributed._compute_bucket_assignment_by_size
+    for k, limits in enumerate(limit_lists):
+        tensors[f"limits{k}"] = [-1 if limit == sys.maxsize else limit for limit in limits]
+        by_model, _ = assign(gradients, limits)
+        by_ready, _ = assign([gradients[i] for i in ready_order], limits, [], ready_order)
+        for order, buckets in ("model", by_model), ("ready", by_ready):
+            tensors[f"{order}{k}.sizes"] = sizes(buckets)
+            tensors[f"{order}{k}.gradients"] = flat(buckets)
+    write(path, description + "\n"
+          "types: 0 float32, 1 float64, 2 float16, 3 bfloat16; limitsK: bytes, -1 for no limit\n"
+          "modelK, readyK: how many gradients each bucket has, and which, bucket after bucket,\n"
+          "with limitsK, in the order of the model or in ready_order", tensors)
+
+
+def bucket_assignments(folder):
+    networks = [[sys.maxsize], [MIB, 25 * MIB], [MIB, 4 * MIB], [MIB], [MIB // 20], [0]]
+    assignment_case(folder / "buckets_mlp.txt", MLP, networks, "784-1024-1024-10")
+    assignment_case(folder / "buckets_cnn.txt", CNN, networks, "The book's CNN",
+                    ready_order=[9, 8, 6, 7, 4, 5, 2, 3, 0, 1])
+    assignment_case(folder / "buckets_eight.txt", EIGHT_LAYERS, networks,
+                    "Eight layers of 512: a weight alone is 1 MiB exactly")
+    assignment_case(folder / "buckets_exact.txt", [10, 10, 5, 15, 20, 1, 19, 20],
+                    [[40], [80], [81], [79], [40, 80], [80, 40]], "Limits that are hit exactly")
+    assignment_case(folder / "buckets_oversize.txt", [3, 1000, 2, 1, 5000, 1],
+                    [[16], [16, 4000], [20, 24000, 4]], "Gradients larger than the limit")
+    assignment_case(folder / "buckets_empty.txt", [0, 4, 0, 0, 4, 0],
+                    [[16], [0], [sys.maxsize], [16, 32]], "Gradients without elements")
+    tiny = [1 + int(7 * unit(70, i)) for i in range(200)]
+    assignment_case(folder / "buckets_tiny.txt", tiny, [[256], [64, 512], [4], [1000]],
+                    "Two hundred gradients of 1 to 7 elements")
+    types = [int(4 * unit(71, i)) for i in range(40)]
+    elements = [int(50 * unit(72, i)) for i in range(40)]
+    jumbled = sorted(range(40), key=lambda i: unit(73, i))
+    assignment_case(folder / "buckets_types.txt", elements,
+                    [[sys.maxsize], [100], [100, 400], [40, 80, 200], [8, 1000]],
+                    "Four types, jumbled", types=types, ready_order=jumbled)
+
+
+def ddp_case(path, model, input, description, cap_mb=None, find_unused=False):
+    """Which buckets a real DistributedDataParallel hands to its hook, in three iterations."""
+    ddp = torch.nn.parallel.DistributedDataParallel(
+        model, find_unused_parameters=find_unused,
+        **({} if cap_mb is None else {"bucket_cap_mb": cap_mb}))
+    index_of = {id(parameter): i for i, parameter in enumerate(model.parameters())}
+    buckets = []
+
+    def record(_, bucket):
+        buckets.append([index_of[id(parameter)] for parameter in bucket.parameters()])
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    ddp.register_comm_hook(None, record)
+    tensors = {"cap_mb": -1 if cap_mb is None else cap_mb, "find_unused_parameters": find_unused,
+               "elements": [parameter.numel() for parameter in model.parameters()]}
+    for iteration in range(1, 4):
+        ddp(input).sum().backward()
+        tensors[f"iteration{iteration}.sizes"] = sizes(buckets)
+        tensors[f"iteration{iteration}.gradients"] = flat(buckets)
+        buckets.clear()
+    if not find_unused:
+        order = ddp._get_ddp_logging_data()["prev_iteration_grad_ready_order_indices"]
+        tensors["ready_order"] = [int(i) for i in order.split(",")]
+    write(path, description + "\n"
+          "cap_mb: bucket_cap_mb, -1 if it was not given\n"
+          "iterationK: how many gradients each bucket has, and which, as they were reduced\n"
+          "ready_order: in which the gradients were ready in iteration 1", tensors)
+
+
+def make_eight_layers():
+    layers = [layer for _ in range(8) for layer in (torch.nn.Linear(512, 512), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers)
+
+
+def make_mlp_with_unused():
+    model = make_model("mlp")
+    model.register_parameter("unused", torch.nn.Parameter(torch.zeros(3010)))
+    return model
+
+
+def ddp_buckets(folder):
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0,
+                                         world_size=1)
+    vector, wide = uniform(1, 2, 784), uniform(1, 2, 512)
+    ddp_case(folder / "ddp_mlp.txt", make_model("mlp"), vector, "DDP: 784-1024-1024-10")
+    ddp_case(folder / "ddp_cnn.txt", make_model("cnn"), uniform(1, 2, 1, 28, 28),
+             "DDP: the book's CNN")
+    for name, cap_mb in ("", None), ("_cap1", 1), ("_cap4", 4):
+        ddp_case(folder / f"ddp_eight{name}.txt", make_eight_layers(), wide,
+                 "DDP: eight layers of 512", cap_mb)
+    for name, cap_mb in ("", None), ("_cap1", 1):
+        ddp_case(folder / f"ddp_unused{name}.txt", make_mlp_with_unused(), vector,
+                 "DDP with find_unused_parameters: 784-1024-1024-10, and 3010 numbers that nothing\n"
+                 "uses, listed first", cap_mb, find_unused=True)
+    torch.distributed.destroy_process_group()
+
+
 # ---- Making and checking -----------------------------------------------------------------------
 
 
@@ -413,7 +538,7 @@ def make(folder):
     torch.set_num_threads(1)
     torch.manual_seed(1)  # for initialisers only: elsewhere the formula replaces the layers' own
     for cases in (formula, simple_layers, convolutions, poolings, batch_norms, losses, optimizers,
-                  initialisers, curves):
+                  initialisers, curves, bucket_assignments, ddp_buckets):
         cases(folder)
 
 
