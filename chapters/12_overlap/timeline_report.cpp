@@ -1,0 +1,62 @@
+#include "12_overlap/timeline_report.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <map>
+
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+double first_begin(const std::vector<Interval>& intervals) {
+    double begin = std::numeric_limits<double>::infinity();
+    for (const Interval& interval : intervals)
+        begin = std::min(begin, interval.begin_s);
+    return begin;
+}
+
+struct StepOfRank {
+    double compute_s = 0, communication_s = 0, waiting_s = 0;
+};
+
+}  // namespace
+
+void show_timeline(const std::vector<Interval>& intervals) {
+    std::map<int, StepOfRank> ranks;
+    for (const Interval& interval : intervals) {
+        const double length_s = interval.end_s - interval.begin_s;
+        StepOfRank& step = ranks[interval.rank];
+        if (interval.what == waiting_for_gradients)
+            step.waiting_s += length_s;
+        else
+            (interval.lane == "compute" ? step.compute_s : step.communication_s) += length_s;
+    }
+    Table table("One step", {"rank", "computing", "communicating", "of that hidden"});
+    for (const auto& [rank, step] : ranks)
+        table.row({std::to_string(rank), format_seconds(step.compute_s),
+                   format_seconds(step.communication_s),
+                   format_percent(step.communication_s > 0
+                                      ? std::max(0.0, 1 - step.waiting_s / step.communication_s)
+                                      : 1)});
+    table.note(
+        "Hidden is what backward did not wait for. Communicating includes waiting for others.");
+    std::cout << table << "\n";
+}
+
+void write_timeline(const std::filesystem::path& csv, const std::vector<Interval>& intervals) {
+    if (csv.empty())
+        return;
+    const std::filesystem::path path =
+        csv.parent_path() / (csv.stem().string() + "_timeline" + csv.extension().string());
+    CsvWriter file(path, {"rank", "stream", "name", "begin_ms", "end_ms"});
+    const double zero = first_begin(intervals);
+    for (const Interval& interval : intervals)
+        file.row({interval.rank, interval.lane, interval.what, (interval.begin_s - zero) * 1e3,
+                  (interval.end_s - zero) * 1e3});
+}
+
+}  // namespace ddp

@@ -1,0 +1,51 @@
+#pragma once
+// The loop that all ranks run: an epoch of training, each rank on its part, and the test.
+#include <string>
+
+#include "03_network/loader.hpp"
+#include "03_network/sequential.hpp"
+#include "12_overlap/ddp.hpp"
+
+namespace ddp {
+
+class DdpTrainer {
+  public:
+    // All must live longer.
+    DdpTrainer(Rank& rank, Device& device, Sequential& model, DistributedDataParallel& ddp,
+               Optimizer& optimizer);
+
+    // One pass over what loader.start_epoch was given, the same number of batches on every rank;
+    // rank 0 shows a progress bar of that name. The totals of all ranks. Throws std::runtime_error
+    // if the loss is no longer a number, with the step at which that began, counted from 1 over all
+    // epochs, on the rank where it did; std::invalid_argument if there is no batch.
+    Metrics::Totals epoch(Loader& loader, const std::string& name);
+
+    // The totals of all ranks, each of which tests a part of the loader's samples.
+    Metrics::Totals test(Loader& loader);
+
+    // Step `step` of all epochs, from 0, will be written down; see timeline().
+    void watch(int step) { watched_ = step; }
+    // What all ranks did in that step, on every rank.
+    const std::vector<Interval>& timeline() const { return timeline_; }
+    // Of all epochs.
+    int steps() const { return steps_; }
+
+  private:
+    void step(const Batch& batch);
+    void watched_step(const Batch& batch);
+    void require_finite(const Metrics::Totals& mine, int steps_before);
+
+    Rank& rank_;
+    Device& device_;
+    Sequential& model_;
+    DistributedDataParallel& ddp_;
+    Optimizer& optimizer_;
+    Metrics& metrics_;
+    Tape tape_;
+    Lane* compute_ = nullptr;  // while a step is watched
+    int steps_ = 0;
+    int watched_ = -1;
+    std::vector<Interval> timeline_;
+};
+
+}  // namespace ddp
