@@ -80,7 +80,7 @@ def draw_sgd(measured):
 
 
 def draw_network(measured):
-    """Chapter 03: what an epoch brings, on the training pictures and on those never seen."""
+    """Chapters 03 and 12: what an epoch brings, on the training pictures and on those never seen."""
     figure, (loss, accuracy) = new_figure(2)
     epochs = measured.numbers("epoch")
     loss.plot(epochs, measured.numbers("loss"), color=BLUE, marker="o")
@@ -109,6 +109,20 @@ def bars(panel, labels, values, colors, text):
         panel.set_xlim(0, room * 1.18)
 
 
+def predicted_and_measured(panel, labels, predicted, measured, text):
+    """Horizontal pairs of bars, the first on top, each with its value in words."""
+    places = range(len(labels))
+    for name, values, color, shift in (("predicted", predicted, GREY, -0.18), ("measured", measured, BLUE, 0.18)):
+        panel.barh([place + shift for place in places], values, color=color, height=0.34, label=name)
+        for place, value in zip(places, values):
+            panel.annotate(text(value), (value, place + shift), xytext=(3, 0), textcoords="offset points", va="center")
+    panel.set_xlim(0, 1.15 * max(predicted + measured))
+    panel.set_yticks(places, labels)
+    panel.invert_yaxis()
+    panel.grid(axis="y", visible=False)
+    panel.legend(loc="lower right")
+
+
 def size_axis(panel, sizes):
     """Bytes, in powers of two, with their units."""
     panel.set_xscale("log", base=2)
@@ -124,18 +138,13 @@ def draw_broadcast(measured):
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     figure, (story, machine) = new_figure(2, width=5)
     told = [row for row in rows if row["part"] == "story"]
-    places = range(len(told))
-    for name, color, shift in (("predicted_seconds", GREY, -0.18), ("seconds", BLUE, 0.18)):
-        values = [float(row[name]) for row in told]
-        story.barh([place + shift for place in places], values, color=color, height=0.34,
-                   label="predicted" if color == GREY else "measured")
-        for place, value in zip(places, values):
-            story.annotate(f"{value:.1f}", (value, place + shift), xytext=(3, 0), textcoords="offset points", va="center")
-    story.set_xlim(0, 1.12 * max(float(row["seconds"]) for row in told))
-    story.set_yticks(places, [row["way"] for row in told])
-    story.invert_yaxis()
-    story.grid(axis="y", visible=False)
-    story.legend(loc="lower right")
+    predicted_and_measured(
+        story,
+        [row["way"] for row in told],
+        [float(row["predicted_seconds"]) for row in told],
+        [float(row["seconds"]) for row in told],
+        lambda seconds: f"{seconds:.1f}",
+    )
     friends = int(told[0]["ranks"]) - 1
     story.set(title=f"5 MB for {friends} friend{'s' if friends > 1 else ''} at 1 MB/s", xlabel="seconds until the last one has it")
     runs = [row for row in rows if row["part"] == "machine"]
@@ -152,17 +161,153 @@ def draw_broadcast(measured):
     return figure
 
 
+def draw_all_reduce(measured):
+    """Chapter 07: all-reduces over a link, as predicted, and in memory, beside its limit."""
+    columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
+    rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
+    link_runs = [row for row in rows if row["part"] == "link"]
+    runs = [row for row in rows if row["part"] == "machine"]
+    figure, panels = new_figure(2 if runs else 1, width=5.4)
+    predicted_and_measured(
+        panels[0],
+        [row["way"] for row in link_runs],
+        [float(row["expected_seconds"]) * 1e3 for row in link_runs],
+        [float(row["seconds"]) * 1e3 for row in link_runs],
+        lambda ms: f"{ms:.3g} ms",
+    )
+    mebibytes = int(link_runs[0]["bytes"]) / 2**20
+    panels[0].set(
+        title=f"{mebibytes:g} MiB over a simulated link, {link_runs[0]['ranks']} ranks",
+        xlabel="milliseconds (less is better)",
+    )
+    if not runs:
+        return figure
+    colors = {"server": RED, "reduce+broadcast": ORANGE, "host ring": GREEN, "ring": BLUE, "direct": "#7a4fa3", "one-shot": "#2aa3a3"}
+    for way in dict.fromkeys(row["way"] for row in runs):
+        mine = [row for row in runs if row["way"] == way]
+        line = {"limit": ":", "own": "--"}.get(way, "-")
+        style = {"color": colors.get(way, GREY), "linestyle": line, "marker": "o" if way in colors else None, "markersize": 4}
+        panels[1].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
+    panels[1].set_yscale("log")
+    size_axis(panels[1], [int(row["bytes"]) for row in runs])
+    panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    panels[1].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
+    return figure
+
+
+def draw_data_parallel(measured):
+    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples."""
+    figure, (panel,) = new_figure(1, width=7.6, height=3.8)
+    steps = measured.numbers("step")
+    panel.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
+    panel.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
+    panel.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
+    panel.set(title="Averaged gradients: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
+    panel.set_ylim(bottom=0)
+    panel.legend(loc="upper right")
+    return figure
+
+
+TIMELINE = {  # what a step's intervals are called: how the name begins, color
+    "forward": ("forward", BLUE),
+    "backward": ("backward", GREEN),
+    "waiting for gradients": ("waiting", "#e3e5e8"),
+    "optimizer": ("optimizer", ORANGE),
+    "a bucket's all-reduce": ("bucket", RED),
+}
+
+
+def draw_overlap_timeline(measured):
+    """Chapter 12: one step; each rank's streams, one above the other."""
+    columns = map(measured.text, ("rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
+    rows = list(zip(*(column for kind in columns for column in kind)))
+    lanes = sorted({(int(rank), stream) for rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
+    # A gap between the ranks: lane i of the drawing stands at places[i].
+    places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
+    figure, (panel,) = new_figure(1, width=9.6, height=1.35 + 0.36 * max(places.values()))
+    length = max(row[4] for row in rows)
+    for rank, stream, name, begin, end in rows:
+        color = next(color for start, color in TIMELINE.values() if name.startswith(start))
+        place = places[int(rank), stream]
+        panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
+        if name.startswith("bucket") and end - begin > 0.02 * length:
+            number = name.removeprefix("bucket ").split(",")[0]
+            panel.annotate(number, ((begin + end) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
+    panel.set_yticks(list(places.values()), [f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}" for rank, stream in lanes])
+    panel.set_ylim(max(places.values()) + 0.6, -0.6)
+    panel.set_xlim(0, length)
+    panel.grid(axis="y", visible=False)
+    panel.tick_params(axis="y", length=0)
+    panel.set(title="One step: buckets travel while backward runs", xlabel="milliseconds")
+    panel.legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()], list(TIMELINE),
+                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / (0.4 + 0.36 * max(places.values()))), ncol=len(TIMELINE))
+    return figure
+
+
+TRAINERS = {"": ("this book", BLUE), "_copies": ("copies, each alone", GREEN), "_pytorch": ("PyTorch", GREY)}
+
+
 def draw_bench_train(measured):
-    """One training step: this book beside PyTorch."""
-    models = [model for model in measured.text("model") if not model.endswith("_pytorch")]
-    figure, panels = new_figure(len(models), height=2.2)
-    step = dict(zip(measured.text("model"), measured.numbers("step_ms")))
-    for panel, model in zip(panels, models):
-        rows = {"this book": step[model]}
-        if model + "_pytorch" in step:
-            rows["PyTorch"] = step[model + "_pytorch"]
-        bars(panel, list(rows), list(rows.values()), [BLUE, GREY][: len(rows)], lambda ms: f"{ms:.1f} ms")
-        panel.set(title=f"A step of the {model.upper()}", xlabel="milliseconds, one rank (less is better)")
+    """A training step on several ranks: this book beside copies that never communicate, and PyTorch."""
+    columns = measured.text("model"), *map(measured.numbers, ("ranks", "samples_per_s", "step_ms", "exposed_ms"))
+    rows = list(zip(*columns))
+    models = [model for model in dict.fromkeys(columns[0]) if not model.endswith(tuple(filter(None, TRAINERS)))]
+    figure, grid = plt.subplots(len(models), 2, figsize=(10.4, 0.8 + 0.28 * max(8, len(rows)) * len(models)), squeeze=False,
+                                width_ratios=(3, 2))
+    for model, (steps, speed) in zip(models, grid):
+        bars_of = [(ranks, *TRAINERS[kind], ms, exposed) for ranks in sorted(set(columns[1])) for kind in TRAINERS
+                   for name, n, _, ms, exposed in rows if name == model + kind and n == ranks]
+        places = [i + 0.5 * sum(a[0] != b[0] for a, b in zip(bars_of[:i], bars_of[1:])) for i in range(len(bars_of))]
+        for place, (ranks, _, color, ms, exposed) in zip(places, bars_of):
+            exposed = 0 if exposed != exposed else min(exposed, ms)  # PyTorch does not say
+            steps.barh(place, ms - exposed, height=0.72, color=color)
+            steps.barh(place, exposed, left=ms - exposed, height=0.72, color=ORANGE)
+            steps.annotate(f"{ms:.1f}", (ms, place), xytext=(4, 0), textcoords="offset points", va="center")
+        steps.barh(0, 0, color=ORANGE, label="of that, waiting for gradients")
+        steps.legend(loc="upper right")
+        steps.set_yticks(places, [f"{name}, {ranks:.0f} rank{'s' if ranks > 1 else ''}" for ranks, name, *_ in bars_of])
+        steps.set_ylim(max(places) + 0.6, -0.6)
+        steps.set_xlim(0, 1.12 * max(row[3] for row in bars_of))
+        steps.grid(axis="y", visible=False)
+        steps.set(title=f"A step of the {model.upper()}", xlabel="milliseconds (less is better)")
+        for kind, (name, color) in TRAINERS.items():
+            points = sorted((ranks, rate) for label, ranks, rate, *_ in rows if label == model + kind)
+            if kind == "_copies" and points:  # one copy is one rank
+                points = [(ranks, rate) for label, ranks, rate, *_ in rows if label == model and ranks == 1] + points
+            if points:
+                speed.plot(*zip(*points), color=color, marker="o", label=name)
+        speed.set(title="What the ranks get through together", xlabel="ranks", ylabel="samples a second")
+        speed.set_xticks(sorted(set(columns[1])))
+        speed.set_ylim(bottom=0)
+        speed.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+        speed.legend(loc="lower right")
+    return figure
+
+
+def draw_bench_overlap(measured):
+    """A step with overlap and without it, over a link as slow as backward and over none."""
+    columns = *map(measured.text, ("ranks", "link", "overlap")), *map(measured.numbers, ("step_ms", "hidden"))
+    rows = list(zip(*columns))
+    cases = list(dict.fromkeys(row[:2] for row in rows))
+    names = [f"{ranks} ranks, {'no link' if link == 'none' else link}" for ranks, link in cases]
+    figure, (steps, hidden) = plt.subplots(1, 2, figsize=(10.4, 1.5 + 0.62 * len(cases)), width_ratios=(3, 2))
+    for overlap, color, shift in (("off", GREY, -0.19), ("on", BLUE, 0.19)):
+        values = [next(row[3] for row in rows if row[:3] == (*case, overlap)) for case in cases]
+        steps.barh([place + shift for place in range(len(cases))], values, height=0.35, color=color, label=f"overlap {overlap}")
+        for place, value in enumerate(values):
+            steps.annotate(f"{value:.1f}", (value, place + shift), xytext=(4, 0), textcoords="offset points", va="center")
+    steps.set_yticks(range(len(cases)), names)
+    steps.set_ylim(len(cases) - 0.4, -0.6)
+    steps.set_xlim(0, 1.12 * max(columns[3]))
+    steps.grid(axis="y", visible=False)
+    steps.legend(loc="upper center", bbox_to_anchor=(0.5, -0.95 / (0.6 + 0.62 * len(cases))), ncol=2)
+    steps.set(title="A step, with overlap and without", xlabel="milliseconds (less is better)")
+    shares = [100 * next(row[4] for row in rows if row[:3] == (*case, "on")) for case in cases]
+    bars(hidden, [""] * len(cases), [max(share, 0) for share in shares], BLUE, lambda share: f"{share:.0f} %")
+    hidden.set_xlim(0, 125)
+    hidden.set_xticks(range(0, 101, 25))
+    hidden.axvline(100, color=GREY, linestyle=":", linewidth=1.2)
+    hidden.set(title="Of what could be hidden, is", xlabel="%")
     return figure
 
 
@@ -190,6 +335,39 @@ def draw_bench_reduce(measured):
     return figure
 
 
+def draw_bench_all_reduce(measured):
+    """All-reduces of every size, beside MPI or NCCL and what the memory allows."""
+    names = ("algorithm", "ranks", "bytes", "busbw_gbs")
+    rows = [row for row in zip(*(measured.text(name) for name in names)) if row[3] != "n/a"]
+    counts = sorted({int(row[1]) for row in rows})
+    if not counts:
+        raise ValueError("one rank has no bus bandwidth: measure two or more")
+    figure, panels = new_figure(len(counts), width=5.0, height=3.8)
+    styles = {
+        "limit": dict(color=GREY, linestyle=":"),
+        "mpi": dict(color=RED, linestyle="--", marker="o"),
+        "mpi_tuned": dict(color=RED, marker="o"),
+        "nccl": dict(color=RED, marker="s"),
+        "own": dict(color=BLUE, marker="o", linewidth=2.6),
+        "direct": dict(color=GREEN),
+        "ring": dict(color=ORANGE),
+        "one-shot": dict(color="#8e5bb5"),
+        "host ring": dict(color=ORANGE, linestyle="--"),
+        "reduce+broadcast": dict(color="#6b7a3a", linestyle="--"),
+        "server": dict(color="#7a4a2b", linestyle="--"),
+    }
+    for panel, ranks in zip(panels, counts):
+        for name, style in styles.items():
+            points = [(int(row[2]), float(row[3])) for row in rows if row[0] == name and int(row[1]) == ranks]
+            if points:
+                panel.plot(*zip(*points), label=name, markersize=3.5, **style)
+        panel.set(title=f"All-reduce on {ranks} ranks", ylabel="bus bandwidth, GB/s", yscale="log")
+        size_axis(panel, [int(row[2]) for row in rows])
+        panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
 def draw_bench_barriers(measured):
     """A barrier of one block, by three kinds of threads."""
     figure, (panel,) = new_figure(1, width=7.2, height=2.4)
@@ -210,7 +388,13 @@ DRAWINGS = {
     "sgd": draw_sgd,
     "network": draw_network,
     "broadcast": draw_broadcast,
+    "all_reduce": draw_all_reduce,
+    "data_parallel": draw_data_parallel,
+    "overlap": draw_network,
+    "overlap_timeline": draw_overlap_timeline,
     "bench_train": draw_bench_train,
+    "bench_overlap": draw_bench_overlap,
+    "bench_all_reduce": draw_bench_all_reduce,
     "bench_barriers": draw_bench_barriers,
     "bench_reduce": draw_bench_reduce,
 }
@@ -235,7 +419,8 @@ def main():
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    sources = [path for path in sorted(options.source.glob("*.csv")) if options.only in (None, path.stem)]
+    wanted = (options.only, f"{options.only}_timeline") if options.only else None
+    sources = [path for path in sorted(options.source.glob("*.csv")) if wanted is None or path.stem in wanted]
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
     for source in sources:

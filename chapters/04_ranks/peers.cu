@@ -120,8 +120,8 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, const Ho
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " + text_of(board.mine) +
                        "; " + job.name(board.peer);
     if (theirs.sequence == 0)
-        return text + (is_near(job, rank, board.peer) ? " has begun no operation"
-                                                      : " does not answer");
+        return text +
+               (is_near(job, rank, board.peer) ? " has begun no operation" : " does not answer");
     text += std::string(board.theirs_is_over != 0 ? " has ended " : " is in ") + text_of(theirs);
     if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && board.theirs_is_over == 0)
         text += ": both send, and neither receives; one of them must receive first";

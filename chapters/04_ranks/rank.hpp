@@ -79,6 +79,11 @@ class Rank {
     // until then, for example.
     void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
+    // The end of the run, of which World tells; and for what was kept: whether a rank was lost on
+    // the way, from which nothing more can be expected.
+    void end(bool has_lost_one) { has_lost_one_ = has_lost_one; }
+    bool has_lost_one() const { return has_lost_one_; }
+
     // Has the watchdog look after `guarded` until it is removed, which must be before its end.
     void add(Guarded& guarded) { inbox_.add(guarded, epoch_); }
     void remove(Guarded& guarded) { inbox_.remove(guarded); }
@@ -92,6 +97,7 @@ class Rank {
     Messenger& messenger_;
     Inbox& inbox_;
     std::uint64_t calls_ = 0;
+    bool has_lost_one_ = false;
     std::vector<std::shared_ptr<void>> kept_;
 };
 

@@ -67,8 +67,8 @@ __device__ inline void report_problem(const PeersView& view, Problem problem, Op
     store_release(board.stop, 1u);
 }
 
-// Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are over
-// (0: never), of which report() has then told the host.
+// Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are
+// over (0: never), of which report() has then told the host.
 template <class Ready, class Report>
 __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
                                Report report) {

@@ -159,7 +159,9 @@ Verdict World::take_part(int rank, const std::function<void(Rank&)>& work) {
     Inbox& inbox = attendance_->inbox(rank);
     Rank self(rank, epoch_, job_, *attendance_, inbox);
     attendance_->say(rank, {Message::Kind::end, epoch_, 0, cause_of(work, self), {}});
-    return inbox.wait_for_verdict(epoch_);  // what the rank has kept is dropped after that
+    const Verdict verdict = inbox.wait_for_verdict(epoch_);
+    self.end(verdict.is_last);
+    return verdict;  // what the rank has kept is dropped after that
 }
 
 int run_world_main(const std::function<int()>& work) {

@@ -1,12 +1,13 @@
 // Chapter 06: how are gradients summed on one rank? By a tree, in five versions, each faster than
-// the one before it; and no two of them give the same last bits.
+// the one before it; and no two of them give the same last bits. Then across ranks, by a tree
+// again.
 #include <iostream>
 
+#include "04_ranks/world.hpp"
+#include "06_reduce/across_ranks.hpp"
 #include "06_reduce/reduce_times.hpp"
 #include "06_reduce/sum_orders.hpp"
 #include "common/data/random.hpp"
-#include "common/report/main.hpp"
-#include "common/report/options.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -86,20 +87,28 @@ void show_orders(std::uint64_t seed) {
 
 int run(int argc, char** argv) {
     ReduceOptions mine;
-    Options options("reduce", "How are gradients summed on one rank? Block reductions.");
+    Options options("reduce", "How are gradients summed on one rank? And across ranks?");
     options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
-                   "this chapter adds up an array of one device");
+    options.refuse({"--data", "--trace"}, "this chapter adds up numbers of its own");
+    options.refuse({"--link"}, "the sum across ranks has a link of its own here");
     options.example("--elements 100000", "an array that fits in a cache");
+    options.example("--ranks 5", "across five ranks");
     const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    // First, although it is shown last: the other processes of a job need not wait for the rest.
+    const std::optional<Table> across = sum_across_ranks(common);
+    if (!across)
+        return 0;
     show_tree(8);
     show_times(mine, common);
     show_orders(common.seed);
+    std::cout << "\n" << *across;
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_main([&] { return run(argc, argv); });
+    return ddp::run_world_main([&] { return run(argc, argv); });
 }

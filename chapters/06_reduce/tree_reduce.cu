@@ -25,6 +25,18 @@ struct Branch {
     int slices = 1;
 };
 
+// "(x0+x1)+x2" of the `ranks` ranks from `first` on, without the outer brackets.
+std::string order_of(int first, int ranks) {
+    if (ranks == 1)
+        return "x" + std::to_string(first);
+    const int half = static_cast<int>(std::bit_ceil(static_cast<unsigned int>(ranks)) / 2);
+    const std::string left = order_of(first, half), right = order_of(first + half, ranks - half);
+    const auto bracketed = [](const std::string& sum, int terms) {
+        return terms > 1 ? "(" + sum + ")" : sum;
+    };
+    return bracketed(left, half) + "+" + bracketed(right, ranks - half);
+}
+
 // ---- On the device
 
 // Where slice `step` of this block's share begins in the staging area at `staging`.
@@ -151,6 +163,10 @@ DDP_TREE_REDUCE(double)
 DDP_TREE_REDUCE(int)
 DDP_TREE_REDUCE(__half)
 DDP_TREE_REDUCE(__nv_bfloat16)
+
+std::string tree_order(int ranks) {
+    return order_of(0, ranks);
+}
 
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     const double steps = std::bit_width(static_cast<unsigned int>(ranks - 1));

@@ -52,8 +52,10 @@ __device__ void reduce_elements(const T* const* inputs, int input_count, T* cons
                                 int output_count, std::size_t skip, std::size_t count) {
     for (std::size_t i : grid_range(count)) {
         Element sum = reinterpret_cast<const Element*>(inputs[0] + skip)[i];
-        for (int j = 1; j < input_count; j++)
-            add_to<op>(sum, reinterpret_cast<const Element*>(inputs[j] + skip)[i]);
+        for (int j = 1; j < input_count; j++) {
+            const Element next = reinterpret_cast<const Element*>(inputs[j] + skip)[i];
+            add_to<op>(sum, next);  // of a copy, which is loaded as a whole
+        }
         finish_sum<op>(sum, input_count);
         for (int j = 0; j < output_count; j++)
             reinterpret_cast<Element*>(outputs[j] + skip)[i] = sum;

@@ -18,7 +18,7 @@ struct Settings {
     std::vector<int> ranks{2, 4};
     std::vector<int> sizes{4, 16, 64, 256, 1024, 4096, 16384, 65536};  // KiB
     int jobs = 3;
-    int rounds = 3;
+    int rounds = 2;
     std::string algorithm = "all";
     std::string samples;
 

@@ -45,7 +45,7 @@ class Carrier final : private Guarded {
         PinnedBuffer<Fifo> fifo;
         std::deque<std::unique_ptr<Transfer>> under_way;
         std::uint64_t begun = 0, done = 0;  // slots, so far
-        bool has_parted = false;  // nothing more comes, or is to be sent
+        bool has_parted = false;            // nothing more comes, or is to be sent
     };
 
     void stop() noexcept override {}  // the thread waits for nobody

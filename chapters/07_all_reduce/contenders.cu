@@ -113,14 +113,6 @@ std::shared_ptr<Contender> make_nccl_contender(Rank& rank, std::size_t most) try
 
 // ---- Measuring
 
-// Whole numbers that tell rank and index, small enough for all sums to be exact.
-float value_of(std::size_t rank, std::size_t i) {
-    return static_cast<float>(i % 4093 * (rank + 1) + rank);
-}
-float sum_of_values(std::size_t ranks, std::size_t i) {
-    return static_cast<float>(i % 4093 * ranks * (ranks + 1) / 2 + ranks * (ranks - 1) / 2);
-}
-
 // As many at once as take a few milliseconds or more.
 int sums_of_batch(std::size_t bytes) {
     return static_cast<int>(std::clamp<std::size_t>((16 << 20) / bytes, 2, 500));
@@ -131,6 +123,14 @@ class Comparison {
     Comparison(Rank& rank, std::size_t bytes, int rounds,
                const std::vector<std::shared_ptr<Contender>>& all)
         : rank_(rank), bytes_(bytes), count_(bytes / sizeof(float)), rounds_(rounds) {
+        // Whole numbers that tell rank and index, small enough for all sums to be exact.
+        const auto me = static_cast<std::size_t>(rank.rank());
+        const auto ranks = static_cast<std::size_t>(rank.world_size());
+        for (std::size_t i = 0; i < count_; i++) {
+            const std::size_t number = i % 4093;
+            values_.push_back(static_cast<float>(number * (me + 1) + me));
+            sums_.push_back(static_cast<float>((number * (ranks + 1) + ranks - 1) * ranks / 2));
+        }
         for (const auto& contender : all)
             if (count_ <= contender->most())
                 contenders_.push_back(contender.get());
@@ -168,16 +168,13 @@ class Comparison {
     std::size_t count_wrong(Contender& contender) {
         if (!contender.gives_sums())
             return 0;
-        std::vector<float> values(count_);
-        for (std::size_t i = 0; i < count_; i++)
-            values[i] = value_of(static_cast<std::size_t>(rank_.rank()), i);
-        contender.load(values);
+        contender.load(values_);
         rank_.barrier();
         contender.run(count_, 1);
-        const std::vector<float> sums = contender.result(count_);
+        const std::vector<float> result = contender.result(count_);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < count_; i++)
-            wrong += sums[i] != sum_of_values(static_cast<std::size_t>(rank_.world_size()), i);
+            wrong += result[i] != sums_[i];
         std::size_t all = 0;
         for (const std::string& each : rank_.all_gather(std::to_string(wrong)))
             all += std::stoull(each);
@@ -200,6 +197,7 @@ class Comparison {
     Rank& rank_;
     const std::size_t bytes_, count_;
     const int rounds_;
+    std::vector<float> values_, sums_;
     std::vector<Contender*> contenders_;
 };
 

@@ -28,6 +28,9 @@ class Contest {
     }
 
     int ranks() const { return ranks_; }
+    std::string ranks_text() const {
+        return std::to_string(ranks_) + (ranks_ == 1 ? " rank" : " ranks");
+    }
     const std::vector<std::string>& algorithms() const { return algorithms_; }
     const std::vector<std::size_t>& sizes() const { return sizes_; }
 
@@ -124,8 +127,7 @@ Table bandwidth_table(const Contest& contest, const std::string& algorithm) {
     std::vector<std::string> header{"algorithm"};
     for (const std::size_t bytes : contest.sizes())
         header.push_back(size_text(bytes));
-    Table table("All-reduce on " + std::to_string(contest.ranks()) + " ranks: bus bandwidth, GB/s",
-                header);
+    Table table("All-reduce on " + contest.ranks_text() + ": bus bandwidth, GB/s", header);
     const auto add = [&](const std::string& name, const auto& value) {
         std::vector<std::string> cells{name};
         for (const std::size_t bytes : contest.sizes())
@@ -134,6 +136,8 @@ Table bandwidth_table(const Contest& contest, const std::string& algorithm) {
     };
     for (const std::string& name : contest.algorithms())
         add(name, [&](std::size_t bytes) { return cell(contest.bandwidth(name, bytes)); });
+    if (contest.ranks() == 1)  // there is nothing to move
+        return table;
     const bool has_mpi = !std::isnan(contest.against_mpi(algorithm, contest.sizes()[0]));
     if (has_mpi)
         add(algorithm + " / MPI",
@@ -153,7 +157,7 @@ Table bandwidth_table(const Contest& contest, const std::string& algorithm) {
 
 // As nccl-tests prints it.
 Table detail_table(const Contest& contest, const std::string& algorithm) {
-    Table table(algorithm + " on " + std::to_string(contest.ranks()) + " ranks, in place",
+    Table table(algorithm + " on " + contest.ranks_text() + ", in place",
                 {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)", "algbw (GB/s)",
                  "busbw (GB/s)", "#wrong"});
     for (const std::size_t bytes : contest.sizes()) {
@@ -203,7 +207,7 @@ void report_contest(int ranks, const std::vector<JobKind>& kinds, const std::str
         for (const std::size_t bytes : contest.sizes())
             if (contest.sample(name, bytes).wrong > 0)
                 throw std::runtime_error(name + " has given wrong sums of " + size_text(bytes) +
-                                         " on " + std::to_string(ranks) + " ranks");
+                                         " on " + contest.ranks_text());
 }
 
 }  // namespace ddp

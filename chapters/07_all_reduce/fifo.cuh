@@ -24,13 +24,22 @@ __device__ inline FifoEnd end_to_empty(Fifo* fifo, int peer) {
     return {fifo, peer, fifo->emptied.value, false};
 }
 
+// From then on the network is slow, and its carrier can make better use of the core.
+inline constexpr unsigned int polls_before_sleep = 200;
+
 // One thread. Waits until ready(), which is up to the peer. Whoever waits for a rank that has not
 // even begun knows best what is wrong, and speaks first.
 template <class Ready>
 __device__ bool wait_at(Collective& collective, const FifoEnd& end, Ready ready) {
     const PeersView& view = collective.view;
     const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
-    return wait_or_report(view, view.timeout_ns + longer_ns, ready, [&] {
+    unsigned int polls = 0;
+    const auto is_ready = [&] {
+        if (++polls > polls_before_sleep)
+            __nanosleep(50'000);
+        return ready();
+    };
+    return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
         if (ControlBlock* other = view.control[end.peer])
             report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
                            load_acquire(other->is_over));

@@ -1,11 +1,11 @@
 // Chapter 07: and on every rank at once? Six ways to the same sum, over a link and in memory, and
 // which of them give the same bits.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <map>
 
 #include "04_ranks/world.hpp"
+#include "07_all_reduce/machine_report.hpp"
 #include "07_all_reduce/times.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -49,42 +49,12 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
 
 // What the ways take on this machine, beside what its memory allows.
 void show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
-    const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
-    const int ranks = rank.world_size();
-    Peers peers(rank, 4 * largest);
-    AllReduceData data(peers, largest / 4);
-    const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, largest / 4);
-    std::vector<std::string> header{"bytes"};
-    for (const AllReduceWay<float>& way : ways)
-        header.push_back(way.name);
-    header.push_back("memory");
-    const std::string title =
-        "An all-reduce on " + std::to_string(ranks) + " ranks of this machine: ";
-    Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
-    for (std::size_t bytes = 4 << 10; bytes <= largest; bytes *= 4) {
-        const std::size_t count = bytes / 4;
-        const int rounds = static_cast<int>(std::clamp<std::size_t>(
-            (common.quick ? 4 << 20 : 128 << 20) / bytes, 3, common.quick ? 20 : 200));
-        const double limit = memory_limit_seconds(peers, data, count, rounds);
-        std::vector<std::string> time_cells{format_bytes(static_cast<double>(bytes))};
-        std::vector<std::string> bandwidth_cells = time_cells;
-        const auto add = [&](const std::string& name, double seconds) {
-            const double bandwidth = bus_bandwidth(ranks, bytes, seconds);
-            time_cells.push_back(format_seconds(seconds));
-            bandwidth_cells.push_back(format_bandwidth(bandwidth));
-            if (rank.rank() == 0 && !std::isnan(seconds))
-                file.row({"machine", name, ranks, bytes, seconds, limit, bandwidth});
-        };
-        for (const AllReduceWay<float>& way : ways)
-            add(way.name,
-                count > way.most ? NAN : all_reduce_seconds(peers, way, data, count, rounds));
-        add("memory", limit);
-        times.row(time_cells);
-        bandwidths.row(bandwidth_cells);
-    }
-    bandwidths.note("memory: if every rank only read and wrote the bytes of its array, once.");
+    std::vector<std::size_t> sizes;
+    for (std::size_t bytes = 4 << 10; bytes <= (common.quick ? 1u : 16u) << 20; bytes *= 4)
+        sizes.push_back(bytes);
+    const auto samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
-        std::cout << times << "\n" << bandwidths << "\n";
+        report_machine(rank.world_size(), samples, file);
 }
 
 // Rounded sums depend on their order, so some ways differ from others; no rank differs from

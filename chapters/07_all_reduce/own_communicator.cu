@@ -92,6 +92,8 @@ class OwnCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes) {
+    if (rank.job().has_several_hosts())
+        return make_hosts_communicator(rank, pool_bytes, make_mpi_wire(rank));
     return std::make_unique<OwnCommunicator>(rank, pool_bytes);
 }
 

@@ -65,8 +65,10 @@ __device__ void take_elements(void* to, const void* theirs, const void* own, std
     auto* target = static_cast<Element*>(to);
     for (std::size_t i : column_range(count)) {
         Element value = static_cast<const Element*>(theirs)[i];
-        if (is_sum)
-            add_to<op>(value, static_cast<const Element*>(own)[i]);
+        if (is_sum) {
+            const Element mine = static_cast<const Element*>(own)[i];
+            add_to<op>(value, mine);  // of a copy, which is loaded as a whole
+        }
         if (divide_by > 1)
             finish_sum<op>(value, divide_by);
         target[i] = value;

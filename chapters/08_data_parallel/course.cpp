@@ -1,5 +1,7 @@
 #include "08_data_parallel/course.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -48,6 +50,14 @@ std::vector<double> mean_of_ranks(Rank& rank, const std::vector<double>& mine) {
             sums[i] += theirs[i] / rank.world_size();
     }
     return sums;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b,
+                          std::size_t steps) {
+    double largest = 0;
+    for (std::size_t i = 0; i < std::min(steps, a.size()); i++)
+        largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
 }
 
 }  // namespace ddp

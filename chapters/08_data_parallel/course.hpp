@@ -26,4 +26,8 @@ Course train(Device& device, Module& model, Loader& loader,
 // another rank has not as many as this one.
 std::vector<double> mean_of_ranks(Rank& rank, const std::vector<double>& mine);
 
+// Between two courses' losses, in the first `steps` at most.
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b,
+                          std::size_t steps);
+
 }  // namespace ddp

@@ -1,7 +1,6 @@
 // Chapter 08: what keeps replicas the same? Every rank learns from its own samples: alone, and with
 // gradients that all ranks average; and one rank learns from the samples of all.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include "03_network/dataset.hpp"
@@ -76,15 +75,15 @@ void report(Rank& rank, const Comparison& courses, int batch, const std::filesys
         "A hash of all parameters. All began with rank 0's; each learned from its own part.");
     std::cout << table << "\n";
     CsvWriter csv(path, {"step", "alone", "averaged", "one_rank"});
-    double furthest = 0;
-    for (std::size_t i = 0; i < means.size(); i++) {
+    for (std::size_t i = 0; i < means.size(); i++)
         csv.row({i + 1, courses.alone.losses[i], means[i], courses.whole.losses[i]});
-        furthest = std::max(furthest, std::abs(means[i] - courses.whole.losses[i]));
-    }
     const int ranks = rank.world_size();
     std::cout << "The mean loss of " << ranks << " ranks with " << batch
-              << " samples each, and the loss of one rank with " << batch * ranks << ", differ by "
-              << furthest << " at most.\nA step of " << ranks
+              << " samples each, and the loss of one rank with " << batch * ranks << ", differ by\n"
+              << largest_difference(means, courses.whole.losses, 20)
+              << " at most in the first 20 steps, and then by "
+              << largest_difference(means, courses.whole.losses, means.size())
+              << ": roundings grow.\nA step of " << ranks
               << " ranks: " << format_seconds(courses.alone.step_s) << " alone, "
               << format_seconds(courses.together.step_s)
               << " with gradients averaged one by one.\n";

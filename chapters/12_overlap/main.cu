@@ -31,10 +31,6 @@ struct OverlapOptions {
 constexpr int kTestBatch = 500;
 constexpr int kWatchedStep = 20;  // the buckets are as they stay, and everything is warm
 
-int pictures_of_a_rank(const FashionMnist& data, int ranks) {
-    return static_cast<int>(data.train.count()) / ranks;
-}
-
 void report_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Totals& tested,
                   double seconds) {
     std::cout << "epoch " << epoch << "  loss " << format_fixed(trained.loss(), 4)
@@ -58,7 +54,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
                                  .overlap = !mine.no_overlap});
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
-    const int steps = pictures_of_a_rank(data, rank.world_size()) / mine.batch * mine.epochs;
+    const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
     trainer.watch(std::min(kWatchedStep, steps - 1));
     const bool prints = rank.rank() == 0;
     CsvWriter csv(prints ? common.csv : "",
@@ -113,7 +109,8 @@ int run(int argc, char** argv) {
     if (common.quick)
         mine.epochs = 1;
     const FashionMnist data = load_data(common);
-    if (const int most = pictures_of_a_rank(data, world.world_size()); mine.batch > most)
+    const int most = static_cast<int>(data.train.count()) / world.world_size();
+    if (mine.batch > most)
         throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
                           std::to_string(most) + " pictures that each of " +
                           std::to_string(world.world_size()) +

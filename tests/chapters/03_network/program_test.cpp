@@ -1,45 +1,16 @@
 // The chapter's program on a small data set of our own: what it prints and writes, that a seed
 // decides every bit, and how it refuses what makes no sense.
-#include <fstream>
-
 #include "common/report/csv.hpp"
-#include "tests/common/report/temporary_folder.hpp"
+#include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
 
-void write_idx(const std::filesystem::path& path, const std::vector<std::uint32_t>& dims,
-               const std::string& bytes) {
-    std::string file{0, 0, 8, static_cast<char>(dims.size())};
-    for (const std::uint32_t dim : dims)
-        for (const int shift : {24, 16, 8, 0})
-            file += static_cast<char>(dim >> shift);
-    std::ofstream(path, std::ios::binary) << file << bytes;
-}
-
-// Pictures that a network can tell apart: class c has a bright stripe at line 2 c.
-void write_pictures(const std::filesystem::path& folder, const std::string& name, int count) {
-    std::string pixels, labels;
-    for (int n = 0; n < count; n++) {
-        const int label = n * 7 % 10;
-        labels += static_cast<char>(label);
-        for (int p = 0; p < 784; p++)
-            pixels += static_cast<char>(p / 28 == 2 * label ? 200 : (n * 31 + p * 17) % 64);
-    }
-    const auto samples = static_cast<std::uint32_t>(count);
-    write_idx(folder / (name + "-images-idx3-ubyte"), {samples, 28, 28}, pixels);
-    write_idx(folder / (name + "-labels-idx1-ubyte"), {samples}, labels);
-}
-
 struct Program {
-    Program() {
-        write_pictures(data / "", "train", 200);
-        write_pictures(data / "", "t10k", 30);
-    }
     ChildResult run(std::vector<std::string> arguments) const {
-        arguments.insert(arguments.begin(), {NETWORK_PROGRAM, "--data", (data / "").string()});
+        arguments.insert(arguments.begin(), {NETWORK_PROGRAM, "--data", data.folder()});
         return run_command(arguments);
     }
     // What it says when it fails; empty if it does not, or not in one line.
@@ -50,7 +21,7 @@ struct Program {
         return is_one_line ? result.output : "";
     }
 
-    TemporaryFolder data;
+    const Pictures data{200, 30};
 };
 
 bool contains(const std::string& text, const std::string& part) {

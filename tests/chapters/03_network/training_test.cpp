@@ -1,6 +1,5 @@
 // Whole training: PyTorch's curves, the same bits from the same seed, and no memory that grows.
 #include <algorithm>
-#include <cmath>
 
 #include "03_network/adam.hpp"
 #include "03_network/batch_norm2d.hpp"
@@ -13,7 +12,7 @@
 #include "03_network/models.hpp"
 #include "03_network/relu.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "tests/chapters/support/gradients.hpp"
+#include "tests/chapters/support/golden_training.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -33,52 +32,9 @@ std::unique_ptr<Sequential> make_small_cnn(Device& device, Random& random) {
     return cnn;
 }
 
-void set_golden_weights(const Module& model) {
-    const Parameters parameters = model.parameters();
-    for (std::size_t k = 0; k < parameters.size(); k++) {
-        Tensor& value = parameters[k]->value;
-        if (parameters[k]->name.starts_with("norm"))
-            continue;  // 1 and 0, as they are
-        const bool is_bias = parameters[k]->name.ends_with("bias");
-        const Tensor& weight = parameters[is_bias ? k - 1 : k]->value;
-        value.copy_from(golden_weights(static_cast<std::uint32_t>(k), value.size(),
-                                       weight.size() / static_cast<std::size_t>(weight.dim(0))));
-    }
-}
-
-// The samples of one step: batch, and the picture's own dimensions.
-Batch golden_batch(Device& device, int step, int batch, const std::vector<float>& image) {
-    Shape shape{batch};
-    shape.insert(shape.end(), image.begin(), image.end());
-    const auto pixels = static_cast<std::uint32_t>(element_count(shape)) / batch;
-    std::vector<float> pictures;
-    std::vector<int> labels;
-    for (int i = 0; i < batch; i++) {
-        const auto sample = static_cast<std::uint32_t>(step * batch + i);
-        const std::vector<float> picture = golden_image(sample, pixels);
-        pictures.insert(pictures.end(), picture.begin(), picture.end());
-        labels.push_back(golden_label(sample));
-    }
-    return {Tensor(device, shape, pictures), Labels(device, {batch}, labels)};
-}
-
-// The sum of the values, and of their magnitudes.
-std::vector<double> sums(const Tensor& tensor) {
-    std::vector<double> both(2);
-    for (const float value : tensor.to_host()) {
-        both[0] += value;
-        both[1] += std::abs(value);
-    }
-    return both;
-}
-
-void require_sums(const std::string& name, const Tensor& tensor, const Golden& golden,
-                  double tolerance) {
-    INFO(name);
-    const std::vector<double> found = sums(tensor);
-    const std::vector<float>& expected = golden.tensor(name).values;
-    for (std::size_t i = 0; i < 2; i++)
-        REQUIRE(found[i] == Approx(expected[i]).margin(1e-6 + tolerance * expected[1]));
+Shape picture_of(const Golden& golden) {
+    const std::vector<float>& shape = golden.tensor("image").values;
+    return {shape.begin(), shape.end()};
 }
 
 void require_curve(Device& device, Sequential& model, const std::string& file,
@@ -86,21 +42,23 @@ void require_curve(Device& device, Sequential& model, const std::string& file,
     const Golden golden = read_golden(file);
     set_golden_weights(model);
     for (const auto& parameter : model.parameters())
-        require_sums("initial." + parameter->name, parameter->value, golden, 1e-6);
+        REQUIRE(sums_difference("initial." + parameter->name, parameter->value, golden, 1e-6) ==
+                "");
     Sgd optimizer(model.parameters(), 0.05, 0.9);
     Tape tape(device);
     const std::vector<float>& losses = golden.tensor("loss").values;
     for (int step = 0; step < static_cast<int>(losses.size()); step++) {
-        const Batch batch = golden_batch(device, step, static_cast<int>(golden.number("batch")),
-                                         golden.tensor("image").values);
+        const int size = static_cast<int>(golden.number("batch"));
+        const Batch batch =
+            golden_samples(device, part_of(step * size, (step + 1) * size), picture_of(golden));
         tape.clear();
         const Variable loss =
             cross_entropy(model.forward(tape.constant(batch.images)), batch.labels);
         tape.backward(loss);
         if (step == 0)
             for (const auto& parameter : model.parameters())
-                require_sums("first_gradient." + parameter->name, parameter->gradient(), golden,
-                             1e-5);
+                REQUIRE(sums_difference("first_gradient." + parameter->name, parameter->gradient(),
+                                        golden, 1e-5) == "");
         optimizer.step();
         optimizer.zero_gradients();
         INFO("step " << step);
@@ -108,9 +66,11 @@ void require_curve(Device& device, Sequential& model, const std::string& file,
                 Approx(losses[static_cast<std::size_t>(step)]).epsilon(loss_tolerance));
     }
     for (const auto& parameter : model.parameters())
-        require_sums("final." + parameter->name, parameter->value, golden, final_tolerance);
+        REQUIRE(sums_difference("final." + parameter->name, parameter->value, golden,
+                                final_tolerance) == "");
     for (const NamedTensor& buffer : model.buffers())
-        require_sums("final." + buffer.name, buffer.value, golden, final_tolerance);
+        REQUIRE(sums_difference("final." + buffer.name, buffer.value, golden, final_tolerance) ==
+                "");
 }
 
 LabelledImages noise_images(int count) {

@@ -20,8 +20,9 @@ TEST_CASE("reduce: the tree, the versions beside the limit, the orders beside th
         run_command({REDUCE_PROGRAM, "--quick", "--elements", "640000", "--csv", csv});
     INFO(result.output);
     REQUIRE(result.exit_code == 0);
-    for (const char* part : {"x0+x1  x2+x3  x4+x5  x6+x7", "x0+x4  x1+x5  x2+x6  x3+x7", "x0+x2",
-                             "1,000,003 floats", "forward", "exact, in double"})
+    for (const char* part :
+         {"x0+x1  x2+x3  x4+x5  x6+x7", "x0+x4  x1+x5  x2+x6  x3+x7", "x0+x2", "1,000,003 floats",
+          "forward", "exact, in double", "((x0+x1)+(x2+x3))+((x4+x5)+(x6+x7))", "15.0 s"})
         REQUIRE(contains(result.output, part));
     const Csv times = read_csv(csv);
     REQUIRE(times.rows.size() == 6);
@@ -35,13 +36,22 @@ TEST_CASE("reduce: the tree, the versions beside the limit, the orders beside th
     REQUIRE(times.number(5, "share_of_limit") == 1);
 }
 
+TEST_CASE("reduce: across processes, too, and rank 0 alone prints") {
+    const ChildResult result =
+        run_command({REDUCE_PROGRAM, "--quick", "--elements", "64000", "--processes", "3"});
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    REQUIRE(contains(result.output, "(x0+x1)+x2"));
+    REQUIRE(result.output.find("1,000,003 floats") == result.output.rfind("1,000,003 floats"));
+}
+
 TEST_CASE("reduce: what makes no sense is refused in one sentence") {
     const ChildResult few = run_command({REDUCE_PROGRAM, "--elements", "12"});
     REQUIRE(few.exit_code == 2);
     REQUIRE(few.output ==
             "error: --elements needs a whole number from 1024 to 268435456, not '12'.\n");
-    REQUIRE(contains(run_command({REDUCE_PROGRAM, "--ranks", "2"}).output,
-                     "this chapter adds up an array of one device"));
+    REQUIRE(contains(run_command({REDUCE_PROGRAM, "--link", "1MB/s,1ms"}).output,
+                     "the sum across ranks has a link of its own here"));
 }
 
 }  // namespace ddp::test

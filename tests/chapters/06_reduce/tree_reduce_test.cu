@@ -255,6 +255,13 @@ TEST_CASE("the bits of a sum are those of the documented order, whatever the roo
     REQUIRE(differs);
 }
 
+TEST_CASE("the order is written as it is added") {
+    REQUIRE(tree_order(1) == "x0");
+    REQUIRE(tree_order(2) == "x0+x1");
+    REQUIRE(tree_order(3) == "(x0+x1)+x2");
+    REQUIRE(tree_order(7) == "((x0+x1)+(x2+x3))+((x4+x5)+x6)");
+}
+
 TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction") {
     World world(tree_options(3));
     std::vector<float> extremes;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "07_all_reduce/chunk.hpp"
 
@@ -74,8 +73,6 @@ class Calls {
     }
 
   private:
-    using Right = std::function<T(std::size_t i)>;
-
     void reduce_all(ReduceOp op) {
         begin("all_reduce " + ddp::name_of(op));
         for (const std::size_t count : counts_)
@@ -160,7 +157,8 @@ class Calls {
     T* to(bool in_place, std::size_t offset) {
         return in_place ? input_.data() + offset : output_.data();
     }
-    void set(std::size_t count, const Right& value) {
+    template <class Value>
+    void set(std::size_t count, const Value& value) {
         communicator_.synchronize(stream_);
         std::vector<T> values(input_.size());
         for (std::size_t i = 0; i < count; i++)
@@ -168,6 +166,7 @@ class Calls {
         input_.copy_from(values);
         output_.copy_from(std::vector<T>(output_.size()));
     }
+    template <class Right>
     void expect(bool in_place, std::size_t offset, std::size_t count, const Right& right) {
         communicator_.synchronize(stream_);
         const std::vector<T> values = (in_place ? input_ : output_).to_host();
@@ -182,7 +181,7 @@ class Calls {
     }
 
     Communicator& communicator_;
-    const std::vector<std::size_t>& counts_;
+    const std::vector<std::size_t> counts_;
     const int me_, ranks_;
     const std::size_t all_;
     Stream stream_;
@@ -191,27 +190,31 @@ class Calls {
 };
 
 template <class... Types>
-std::vector<CallResult> make_calls_of(Communicator& communicator,
-                                      const std::vector<std::size_t>& counts) {
-    std::vector<CallResult> all;
+void make_calls_of(Communicator& communicator, const std::vector<std::size_t>& counts,
+                   std::vector<CallResult>& all) {
     const auto add = [&]<class T>(T) {
         const std::vector<CallResult> results = Calls<T>(communicator, counts).make();
         all.insert(all.end(), results.begin(), results.end());
     };
     (add(Types()), ...);
-    return all;
 }
 
 }  // namespace
 
-std::size_t pool_bytes_for(int ranks, std::size_t most) {
-    return 2 * static_cast<std::size_t>(ranks) * most * sizeof(double) + (1 << 16);
+std::size_t pool_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large) {
+    const std::size_t most = std::ranges::max(counts);
+    return 2 * static_cast<std::size_t>(ranks) *
+               std::max(most * sizeof(double), large * sizeof(float)) +
+           (1 << 16);
 }
 
 std::vector<CallResult> make_all_calls(Communicator& communicator,
-                                       const std::vector<std::size_t>& counts) {
-    return make_calls_of<float, double, int, __half, __nv_bfloat16, unsigned char>(communicator,
-                                                                                   counts);
+                                       const std::vector<std::size_t>& counts, std::size_t large) {
+    std::vector<CallResult> all;
+    make_calls_of<float, double, int, __half, __nv_bfloat16, unsigned char>(communicator, counts,
+                                                                            all);
+    make_calls_of<float>(communicator, {large}, all);
+    return all;
 }
 
 }  // namespace ddp::test

@@ -15,13 +15,13 @@ struct CallResult {
     std::string bits;       // a hash of all results on this rank
 };
 
-// Pool for all calls with up to `most` elements.
-std::size_t pool_bytes_for(int ranks, std::size_t most);
-
-// All calls, in place and out of place, with every type, each with every count. All ranks call this
-// together. A reduce adds in one order on one host and in another between hosts, so its data is
-// such that all orders give the same.
+// All calls, in place and out of place, with every type and each of `counts`; and with `large`
+// floats. All ranks call this together. A reduce adds in one order on one host and in another
+// between hosts, so its data is such that all orders give the same.
 std::vector<CallResult> make_all_calls(Communicator& communicator,
-                                       const std::vector<std::size_t>& counts);
+                                       const std::vector<std::size_t>& counts, std::size_t large);
+
+// The pool that takes.
+std::size_t pool_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large);
 
 }  // namespace ddp::test

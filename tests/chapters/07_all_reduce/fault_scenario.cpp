@@ -46,7 +46,7 @@ bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>
         raise(fault.what == "kill ahead" ? SIGKILL : SIGSTOP);
     }
     if (fault.what == "late")
-        sleep(3);
+        sleep(4);
     return fault.what != "absent";
 }
 

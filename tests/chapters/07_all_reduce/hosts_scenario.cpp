@@ -16,8 +16,8 @@ using namespace ddp;
 // One line for each operation, the same however the ranks were started: its bits on every rank.
 void show_all_calls(Rank& rank) {
     const std::vector<std::size_t> counts{0, 1, 2, 3, 31, 997, 8191, 300'007};
-    const auto communicator = make_communicator(
-        "own", rank, ddp::test::pool_bytes_for(rank.world_size(), counts.back()));
+    const auto communicator =
+        make_communicator("own", rank, ddp::test::pool_bytes_for(rank.world_size(), counts.back()));
     for (const auto& result : ddp::test::make_all_calls(*communicator, counts)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))
@@ -89,9 +89,9 @@ int run(int argc, char** argv) {
     int who = 0, mebibytes = 16;
     bool catches = false;
     Options options("hosts_scenario", "What the tests of several hosts ask for.");
-    options.add_choice(
-        "--what", what, {"calls", "time", "kill", "stop", "throw", "absent", "size", "call"},
-        "what to do");
+    options.add_choice("--what", what,
+                       {"calls", "time", "kill", "stop", "throw", "absent", "size", "call"},
+                       "what to do");
     options.add_int("--who", who, {0, 64}, "which rank does it");
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     options.add_flag("--catch", catches, "the failure is shown on purpose");

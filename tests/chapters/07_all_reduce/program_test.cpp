@@ -48,7 +48,7 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
             REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
                                           " ranks, whose ports carry 100 MB/s") == 1);
             REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
-            REQUIRE(count(run.output, "  the same") == 6);
+            REQUIRE(count(run.output, "  the same") >= 6);
             // The ring's bits are those of three ways, and with two ranks there is one order only.
             REQUIRE(count(run.output,
                           "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
@@ -59,11 +59,14 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
                                                   {"host ring", 1},
                                                   {"ring", 1},
                                                   {"direct", 1}};
-            const std::map<std::string, int> machine{
-                {"server", 5}, {"reduce+broadcast", 5}, {"host ring", 5}, {"ring", 5},
-                {"direct", 5}, {"one-shot", 4},         {"memory", 5}};
             REQUIRE(rows_of(file, "link") == link);
-            REQUIRE(rows_of(file, "machine") == machine);
+            std::map<std::string, int> machine = rows_of(file, "machine");
+            for (const char* way :
+                 {"limit", "own", "server", "reduce+broadcast", "host ring", "ring", "direct"}) {
+                CAPTURE(way);
+                REQUIRE(machine[way] == 5);
+            }
+            REQUIRE(machine["one-shot"] == 4);  // it is not for longer ones
             require_numbers(file, ranks);
         }
     std::filesystem::remove(csv);

@@ -119,7 +119,9 @@ Verdict take_part(MeetingHost& meeting, const Job& job, int rank,
         cause = job.name(rank) + ": " + error.what();
     }
     meeting.say(rank, {Message::Kind::end, 1, 0, cause, {}});
-    return meeting.inbox(rank).wait_for_verdict(1);
+    const Verdict verdict = meeting.inbox(rank).wait_for_verdict(1);
+    self.end(verdict.is_last);
+    return verdict;
 }
 
 }  // namespace

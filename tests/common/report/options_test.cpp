@@ -208,7 +208,8 @@ TEST_CASE("a list of numbers, in the place of a common option", "[report][option
         Options options("bench", "How fast?");
         options.add_ints("--ranks", ranks, {1, 64}, "numbers of ranks");
         const char* words[] = {"bench", word.c_str(), value};
-        CHECK_FALSE(options.parse(value == nullptr ? 2 : 3, words).ranks);
+        const CommonOptions common = options.parse(value == nullptr ? 2 : 3, words);
+        CHECK_FALSE(common.ranks);
         return ranks;
     };
     CHECK(parse_ranks("--quick", nullptr) == std::vector<int>{1, 2});
@@ -220,7 +221,6 @@ TEST_CASE("a list of numbers, in the place of a common option", "[report][option
               }).starts_with("--ranks needs a whole number from 1 to 64, not '"));
     const std::string help = thrown<HelpRequested>([&] { parse_ranks("--help", nullptr); });
     CHECK(help.find("  --ranks N,N,...           numbers of ranks (1,2)\n") != help.npos);
-    CHECK(help.find("so many ranks") == help.npos);
 }
 
 TEST_CASE("--help, letter by letter", "[report][options]") {

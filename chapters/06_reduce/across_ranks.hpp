@@ -1,0 +1,16 @@
+#pragma once
+// What a sum across ranks takes, predicted and measured, over a simulated link.
+#include <optional>
+
+#include "common/report/options.hpp"
+#include "common/report/table.hpp"
+
+namespace ddp {
+
+// A row for each of several jobs of threads; for one job, if options.ranks or whoever has started
+// this process has decided how many ranks there are. All processes of a job call it together,
+// before they make any other World. Nothing is returned in a process without rank 0, which is to
+// print it. Throws std::runtime_error if a sum is wrong.
+std::optional<Table> sum_across_ranks(const CommonOptions& options);
+
+}  // namespace ddp

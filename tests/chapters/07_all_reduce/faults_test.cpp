@@ -1,0 +1,212 @@
+// What becomes of a job if one of its ranks fails in the midst of collectives: it ends in time,
+// says in one line what happened to whom, and leaves nothing behind; and within one program the
+// next run works.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <iostream>
+#include <regex>
+#include <set>
+
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr const char* timeout = "2";  // seconds, of every wait
+constexpr double most_seconds = 15;   // that a job may take, on a machine with much else to do
+
+// A folder for temporary files which nobody else uses.
+class OwnFolder {
+  public:
+    OwnFolder()
+        : path_(std::filesystem::temp_directory_path() / ("faults" + std::to_string(getpid()))) {
+        std::filesystem::create_directory(path_);
+    }
+    ~OwnFolder() { std::filesystem::remove_all(path_); }
+    OwnFolder(const OwnFolder&) = delete;
+    OwnFolder& operator=(const OwnFolder&) = delete;
+
+    std::string path() const { return path_; }
+    bool is_empty() const { return std::filesystem::is_empty(path_); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+// What is in the memory that processes share by name, but for Open MPI's: ours is in a folder of
+// our own, that of other people's jobs comes and goes.
+std::set<std::string> shared_memory() {
+    std::set<std::string> names = names_in("/dev/shm");
+    std::erase_if(names, [](const std::string& name) {
+        return name.find("vader_segment") != std::string::npos;
+    });
+    return names;
+}
+
+// A fault, and what is said of it: a regular expression, in which WHO is the rank that is to blame.
+struct Expected {
+    std::string what;
+    std::string says;
+    bool loses_rank = false;  // then no further run is possible
+};
+
+// The call which all should make, and what is said if one does not come to it.
+std::string call(int elements, const std::string& op = "sum") {
+    return "operation 2, all_reduce " + op + " of " + std::to_string(elements) +
+           " float \\(\"gradients\"\\)";
+}
+std::string waits(int elements) {
+    return "rank [0-9]: waited 2.0 s in " + call(elements) +
+           "; rank WHO has ended operation 1, all_reduce average of 10 float \\(\"first\"\\)";
+}
+// Either of two ranks may find out first.
+std::string differs(const std::string& alls, const std::string& others) {
+    return "(rank [0-9]: in " + alls + ", but rank WHO is in " + others + "|rank WHO: in " +
+           others + ", but rank [0-9] is in " + alls +
+           "): all ranks must do the same, in the same order";
+}
+
+std::vector<Expected> all_expected(int elements) {
+    const std::string ahead =
+        "rank [0-9]: waited 2.0 s in operation [0-9]+, all_reduce (average|sum) of [0-9]+ float "
+        "\\(\"(ahead|gradients|loss)\"\\); rank WHO (has ended|is in) operation [0-9]+, all_reduce "
+        "average of [0-9]+ float \\(\"(ahead|first)\"\\)";
+    return {
+        {"throw", "rank WHO: broken on purpose"},
+        {"absent", waits(elements)},
+        {"late", waits(elements)},
+        {"count", differs(call(elements), call(elements - 1))},
+        {"operation", differs(call(elements), call(elements, "average"))},
+        {"order",
+         differs(call(elements), "operation 2, all_reduce sum of 10 float \\(\"loss\"\\)")},
+        {"kill", "rank WHO ended without saying why: was it killed\\?", true},
+        {"kill ahead", "rank WHO ended without saying why: was it killed\\?", true},
+        {"stop", waits(elements), true},
+        {"stop ahead", ahead, true},
+    };
+}
+
+Launch threads(int ranks) {
+    return {"threads", {FAULT_SCENARIO, "--ranks", std::to_string(ranks)}, {}};
+}
+
+std::vector<Launch> all_launches(int ranks) {
+    std::vector<Launch> all = launches(FAULT_SCENARIO, ranks);
+    all.insert(all.begin(), threads(ranks));
+    return all;
+}
+
+// Without the remark of our launcher, who tells by which signal a rank was ended.
+std::string without_launcher(const std::string& output) {
+    return std::regex_replace(output, std::regex("launcher: [^\n]*\n"), "");
+}
+
+void require_end(const Launch& launch, const Expected& expected, int who, int elements) {
+    const OwnFolder folder;
+    const std::set<std::string> before = shared_memory();
+    Words words{"--what",     expected.what,
+                "--who",      std::to_string(who),
+                "--elements", std::to_string(elements),
+                "--timeout",  timeout};
+    if (!expected.loses_rank)
+        words.push_back("--catch");
+    const auto begin = std::chrono::steady_clock::now();
+    const ChildResult job =
+        start(launch, words, 60,
+              {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    CAPTURE(launch.name, expected.what, who, elements, job.output, taken.count());
+    const std::string says =
+        std::regex_replace(expected.says, std::regex("WHO"), std::to_string(who));
+    const std::string output = without_launcher(plain(job.output));
+    const std::string whole = expected.loses_rank
+                                  ? "error: " + says + "\n"
+                                  : "caught: " + says + "\nbits of 3 ranks: [0-9]+\n";
+    REQUIRE(std::regex_match(output, std::regex(whole)));
+    REQUIRE((job.exit_code == 0) == !expected.loses_rank);
+    REQUIRE(taken.count() < most_seconds);
+    REQUIRE(nothing_is_left(FAULT_SCENARIO));
+    REQUIRE(shared_memory() == before);
+    REQUIRE(folder.is_empty());
+}
+
+void require_all_ends(int who, int elements) {
+    for (const Launch& launch : all_launches(3))
+        for (const Expected& expected : all_expected(elements))
+            if (launch.name != "threads" || !expected.loses_rank)  // who would be left?
+                require_end(launch, expected, who, elements);
+}
+
+}  // namespace
+
+TEST_CASE("every fault, in a long call and in a short one, whoever is to blame") {
+    if (!has_mpirun())
+        std::cout << "SKIPPED: faults of jobs started by mpirun (no mpirun, or built without MPI)"
+                  << std::endl;
+    require_all_ends(1, 5000);
+    const std::vector<Launch> processes = launches(FAULT_SCENARIO, 3);
+    for (const Expected& expected : all_expected(100)) {
+        require_end(processes.front(), expected, 0, 100);
+        require_end(processes.back(), expected, 2, 100);
+    }
+}
+
+TEST_CASE("a failure that is not caught: one line, and an exit code that tells") {
+    for (const Launch& launch : all_launches(3)) {
+        const ChildResult job = start(launch, {"--what", "count", "--timeout", timeout});
+        CAPTURE(launch.name, job.output);
+        REQUIRE(std::regex_match(
+            plain(job.output),
+            std::regex("error: " +
+                       std::regex_replace(differs(call(5000), call(4999)), std::regex("WHO"), "1") +
+                       "\n")));
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("the same bits, whoever has started the ranks") {
+    for (const int ranks : {2, 3, 4}) {
+        const std::string bits = start(threads(ranks), {}).output;
+        CAPTURE(ranks, bits);
+        REQUIRE(std::regex_match(
+            bits, std::regex("bits of " + std::to_string(ranks) + " ranks: [0-9]+\n")));
+        for (const Launch& launch : launches(FAULT_SCENARIO, ranks)) {
+            const ChildResult job = start(launch, {});
+            CAPTURE(launch.name);
+            REQUIRE(job.output == bits);
+            REQUIRE(job.exit_code == 0);
+        }
+    }
+}
+
+TEST_CASE("25 jobs at once do not meet each other") {
+    const std::string bits = start(threads(3), {}).output;
+    std::vector<std::future<ChildResult>> jobs;
+    for (int i = 0; i < 25; i++)
+        jobs.push_back(std::async(std::launch::async,
+                                  [] { return start(launches(FAULT_SCENARIO, 3)[0], {}, 100); }));
+    for (auto& job : jobs) {
+        const ChildResult result = job.get();
+        REQUIRE(result.output == bits);
+        REQUIRE(result.exit_code == 0);
+    }
+    REQUIRE(nothing_is_left(FAULT_SCENARIO));
+}
+
+// test_all_reduce_faults '[.repeat]', with DDP_REPEAT=20 for another number: not in the usual
+// suite.
+TEST_CASE("every fault a hundred times", "[.repeat]") {
+    const char* asked = std::getenv("DDP_REPEAT");
+    const int times = asked == nullptr ? 100 : std::atoi(asked);
+    for (int i = 1; i <= times; i++) {
+        require_all_ends(i % 3, i % 2 == 0 ? 100 : 5000);
+        std::cout << i << " of " << times << " times every fault\n" << std::flush;
+    }
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,189 @@
+// The communicator over MPI: every call, by jobs that mpirun starts; what it says when something
+// goes wrong; that the next run works; and the sentences of all communicators that cannot be had.
+#include <chrono>
+#include <iostream>
+
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+const Words strict{"CUDA_ON_CPU=strict"};
+
+Launch by_mpirun(int ranks) {
+    return launches(MPI_SCENARIO, ranks).back();
+}
+
+std::string nothing_wrong(int ranks) {
+    std::string line = "wrong:";
+    for (int r = 0; r < ranks; r++)
+        line += " 0";
+    return line + "\n";
+}
+
+// The failure of the first run is caught; all calls of the next one are right.
+std::string failure_of(const std::string& what, const std::string& who,
+                       const std::string& timeout_s = "30") {
+    const ChildResult job = start(
+        by_mpirun(3), {"--what", what, "--who", who, "--catch", "--timeout", "2"}, 120, strict);
+    CAPTURE(what, who, job.output);
+    REQUIRE(job.exit_code == 0);
+    REQUIRE(count(job.output, nothing_wrong(3)) == 1);
+    const std::string text = plain(job.output);
+    REQUIRE(text.starts_with("caught: "));
+    return text.substr(8, text.find('\n') - 8);
+}
+
+bool is_missing() {
+    if (!has_mpirun())
+        std::cout << "SKIPPED: the communicator over MPI (no mpirun, or built without MPI)"
+                  << std::endl;
+    return !has_mpirun();
+}
+
+}  // namespace
+
+TEST_CASE("every call, every type, every sum, over MPI") {
+    if (is_missing())
+        return;
+    for (const int ranks : {1, 2, 3, 4, 5}) {
+        const ChildResult job = start(by_mpirun(ranks), {}, 240, strict);
+        CAPTURE(ranks, job.output);
+        REQUIRE(job.output == nothing_wrong(ranks));
+        REQUIRE(job.exit_code == 0);
+    }
+}
+
+TEST_CASE("in the order of streams, and two communicators at once, over MPI") {
+    if (is_missing())
+        return;
+    for (const char* what : {"order", "two"})
+        for (const int ranks : {2, 3, 4}) {
+            const ChildResult job = start(by_mpirun(ranks), {"--what", what}, 120, strict);
+            CAPTURE(what, ranks, job.output);
+            REQUIRE(job.output == nothing_wrong(ranks));
+            REQUIRE(job.exit_code == 0);
+        }
+}
+
+TEST_CASE("a rank that does something else over MPI is named, and the next run works") {
+    if (is_missing())
+        return;
+    const std::string sum = "operation 2, all_reduce sum of 3000000 float32 (\"weights\")";
+    const std::string end = ": all ranks must do the same, in the same order";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"count", "operation 2, all_reduce sum of 2999999 float32 (\"weights\")"},
+        {"op", "operation 2, all_reduce average of 3000000 float32 (\"weights\")"},
+        {"name", "operation 2, all_reduce sum of 3000000 float32 (\"biases\")"},
+        {"message", "operation 2, send of 5 float32 to rank 0 (\"mine\")"}};
+    for (const auto& [what, theirs] : cases) {
+        const std::string failure = failure_of(what, "1");
+        CAPTURE(what, failure);
+        // Whoever was first: rank 1 of another one, or another one of rank 1.
+        const bool is_of_1 =
+            failure.find("in " + sum + ", but rank 1 is in " + theirs + end) != failure.npos;
+        const bool is_by_1 = failure.starts_with("rank 1: in " + theirs + ", but rank ") &&
+                             failure.ends_with(" is in " + sum + end);
+        REQUIRE((is_of_1 || is_by_1));
+    }
+    const std::string sends = failure_of("sends", "0");
+    CAPTURE(sends);
+    REQUIRE(count(sends, "operation 1, send of 100 float32 to rank 0 (\"mine\")") == 1);
+    REQUIRE(count(sends, "operation 1, send of 100 float32 to rank 1 (\"mine\")") == 1);
+}
+
+TEST_CASE("a rank that throws or does not come over MPI is named, and the next run works") {
+    if (is_missing())
+        return;
+    for (const char* who : {"0", "1", "2"})
+        REQUIRE(failure_of("throw", who) == "rank " + std::string(who) + ": broken on purpose");
+    const std::string late = failure_of("absent", "1", "2");
+    CAPTURE(late);
+    REQUIRE(late.ends_with(
+        ": waited 2.0 s in operation 2, all_reduce sum of 3000000 float32 (\"weights\") for rank "
+        "1, which did not come"));
+}
+
+TEST_CASE("a rank that is killed leaves nobody in MPI") {
+    if (is_missing())
+        return;
+    for (const char* what : {"kill", "kill inside"})
+        for (const char* who : {"0", "1"}) {
+            const ChildResult job =
+                start(by_mpirun(3), {"--what", what, "--who", who, "--timeout", "5"});
+            CAPTURE(what, who, job.output);
+            REQUIRE(plain(job.output) == "error: rank " + std::string(who) +
+                                             " ended without saying why: was it killed?\n");
+            REQUIRE(job.exit_code != 0);
+        }
+    REQUIRE(nothing_is_left(MPI_SCENARIO));
+}
+
+TEST_CASE("a rank that is stopped leaves nobody in MPI") {
+    if (is_missing())
+        return;
+    const auto begin = std::chrono::steady_clock::now();
+    const ChildResult job = start(by_mpirun(3), {"--what", "stop", "--who", "1", "--timeout", "2"});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    CAPTURE(job.output, taken.count());
+    REQUIRE(count(job.output, "error:") == 1);
+    REQUIRE(count(plain(job.output), "rank 1, which did not come") == 1);
+    REQUIRE(job.exit_code != 0);
+    REQUIRE(taken.count() < 15);
+    REQUIRE(nothing_is_left(MPI_SCENARIO));
+}
+
+TEST_CASE("calls over MPI that make no sense are refused") {
+    if (is_missing())
+        return;
+    const ChildResult job = start(by_mpirun(2), {"--what", "refusals"}, 120, strict);
+    const std::string elsewhere =
+        ": the data does not lie in this communicator's memory; allocate it by "
+        "Communicator::allocate\n";
+    REQUIRE(job.output ==
+            "refused: bytes can be sent and gathered, but not summed\n"
+            "refused: operation 1, all_reduce sum of 10 float32 (\"mine\")" +
+                elsewhere + "refused: operation 2, all_gather of 100000 uint8" + elsewhere +
+                "refused: send: rank 0 is this rank itself\n"
+                "refused: broadcast from rank 2: the ranks are 0 to 1\n");
+    REQUIRE(job.exit_code == 0);
+}
+
+TEST_CASE("communicators that cannot be had are refused in a sentence") {
+    const auto said = [](const Words& words) {
+        const ChildResult result = run_command(Words{MPI_SCENARIO} + words);
+        REQUIRE(result.exit_code == 1);
+        REQUIRE(count(result.output, "\n") == 1);
+        return plain(result.output);
+    };
+#if defined(DDP_MPI)
+    const std::string end = ": start the program by mpirun -n 4, or use the communicator own.\n";
+    REQUIRE(said({"--ranks", "1"}) ==
+            "error: rank 0: The communicator mpi takes ranks that mpirun or srun has started, not "
+            "threads of one process" +
+                end);
+    REQUIRE(said({"--processes", "1"}) ==
+            "error: rank 0: The communicator mpi takes ranks that mpirun or srun has started, not "
+            "processes started by our launcher" +
+                end);
+#else
+    REQUIRE(said({"--ranks", "1"}) ==
+            "error: rank 0: The communicator mpi is not in this program, which was built without "
+            "MPI: install Open MPI and build again, or use the communicator own.\n");
+#endif
+#if !defined(DDP_CUDA)
+    REQUIRE(said({"--ranks", "1", "--kind", "nccl"}) ==
+            "error: rank 0: The communicator nccl needs GPUs, and this program was built for a "
+            "CPU: use the communicator own or mpi.\n");
+#elif !defined(DDP_NCCL)
+    REQUIRE(said({"--ranks", "1", "--kind", "nccl"}) ==
+            "error: rank 0: The communicator nccl is not in this program, which was built without "
+            "NCCL: install it (Debian: libnccl-dev) and build again, or use the communicator "
+            "own.\n");
+#endif
+    REQUIRE(said({"--ranks", "1", "--kind", "wire"}) ==
+            "error: rank 0: There is no communicator 'wire'; there are own, mpi and nccl.\n");
+}
+
+}  // namespace ddp::test

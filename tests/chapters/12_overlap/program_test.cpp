@@ -1,0 +1,200 @@
+// The main job on a small data set: what it prints and writes, the same bits under every launcher,
+// how it refuses what makes no sense, and how it ends when a rank is killed.
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/chapters/support/pictures.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+const std::string program = OVERLAP_PROGRAM;
+
+// Of the parameters at the end; empty unless it is printed once.
+std::string hash_in(const std::string& output) {
+    const std::regex line("equal to the bit: hash ([0-9a-f]{16})\n");
+    std::smatch match;
+    return std::regex_search(output, match, line) && count(output, "hash ") == 1 ? match[1].str()
+                                                                                 : "";
+}
+
+// The single line with which it refuses.
+std::string refusal(const Words& words) {
+    const ChildResult result = run_command(Words{program} + words);
+    const bool is_one_line = result.output.find('\n') == result.output.size() - 1;
+    return is_one_line && result.exit_code > 0 ? result.output : "(" + result.output + ")";
+}
+
+// The process of rank `rank` of the job that reads its pictures from `folder`; 0 if there is none.
+pid_t process_of(const std::string& rank, const std::string& folder) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const std::string command = contents(entry.path() / "cmdline");
+        if (!command.starts_with(program) || command.find(folder) == command.npos)
+            continue;
+        const std::string environment = '\0' + contents(entry.path() / "environ");
+        for (const std::string name : {"RANK", "OMPI_COMM_WORLD_RANK"})
+            if (environment.find('\0' + name + "=" + rank + '\0') != environment.npos)
+                return std::stoi(entry.path().filename());
+    }
+    return 0;
+}
+
+bool is_there_soon(const std::function<bool()>& is_there) {
+    for (const Stopwatch watch; watch.seconds() < 60;) {
+        if (is_there())
+            return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("overlap: it learns, says what a step is made of, and writes it down") {
+    const Pictures data(600, 110);
+    const TemporaryFolder folder;
+    const std::string csv = (folder / "run.csv").string(), trace = (folder / "trace.json").string();
+    const Words words{"--data",  data.folder(), "--epochs",        "3",
+                      "--batch", "12",          "--learning-rate", "0.05"};
+    const ChildResult result = run_command(Words{program, "--csv", csv, "--trace", trace} + words);
+    CAPTURE(result.output);
+    REQUIRE(result.exit_code == 0);
+    for (const char* part : {"epoch 1  loss ", "epoch 3  loss ", "One step", "of that hidden",
+                             "Memory of a rank", "gradients, in 2 buckets      7.11 MiB",
+                             "The parameters of all 4 ranks are equal to the bit"})
+        REQUIRE(count(result.output, part) == 1);
+    REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);
+    const Csv curve = read_csv(csv);
+    REQUIRE(curve.rows.size() == 3);
+    REQUIRE(curve.number(2, "step") == 3 * 12);
+    REQUIRE(curve.number(2, "loss") < 0.5 * curve.number(0, "loss"));
+    REQUIRE(curve.number(2, "test_accuracy") == 1);
+    const Csv timeline = read_csv(folder / "run_timeline.csv");
+    std::map<std::string, int> lanes;
+    for (std::size_t i = 0; i < timeline.rows.size(); i++)
+        lanes[timeline.text(i, "rank") + timeline.text(i, "stream")]++;
+    REQUIRE(lanes.size() == 8);
+    REQUIRE(lanes["0compute"] == 7 + 6 + 2);
+    REQUIRE(lanes["3communication"] == 2);
+    REQUIRE(contents(trace).find("backward to linear1.weight") != std::string::npos);
+}
+
+TEST_CASE("overlap: for each number of ranks one hash, whoever starts them and whatever overlaps") {
+    const Pictures data(240, 30);
+    const Words words{"--data", data.folder(), "--quick", "--batch", "16", "--seed", "5"};
+    std::set<std::string> hashes;
+    for (const int ranks : {1, 2, 3, 4}) {
+        const Words threads{program, "--ranks", std::to_string(ranks)};
+        const ChildResult result = run_command(threads + words);
+        CAPTURE(ranks, result.output);
+        const std::string hash = hash_in(result.output);
+        REQUIRE(hash != "");
+        hashes.insert(hash);
+        REQUIRE(hash_in(run_command(threads + words + Words{"--no-overlap"}).output) == hash);
+        for (const Launch& launch : launches(program, ranks)) {
+            const ChildResult job = start(launch, words);
+            CAPTURE(launch.name, job.output);
+            REQUIRE(job.exit_code == 0);
+            REQUIRE(hash_in(job.output) == hash);
+            REQUIRE(count(job.output, "test accuracy") == 2);  // of the epoch, and in the end
+        }
+    }
+    REQUIRE(hashes.size() == 4);
+    const ChildResult other =
+        run_command(Words{program, "--ranks", "2"} + words + Words{"--seed", "6"});
+    REQUIRE(!hashes.contains(hash_in(other.output)));
+    REQUIRE(nothing_is_left(program));
+}
+
+TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
+    const Pictures data(120, 20);
+    const Words words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "2"};
+    for (const Words& more : {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
+                              Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
+        const ChildResult result = run_command(Words{program} + words + more);
+        CAPTURE(result.output);
+        REQUIRE(result.exit_code == 0);
+        REQUIRE(hash_in(result.output) != "");
+    }
+    REQUIRE(count(refusal(words + Words{"--communicator", "mpi"}), "ommunicator mpi") == 1);
+    if (!has_mpirun())
+        return;
+    const Words mpi{"--data", data.folder(), "--quick", "--batch", "8", "--communicator", "mpi"};
+    const ChildResult result = start(launches(program, 3)[1], mpi);
+    CAPTURE(result.output);
+    REQUIRE(result.exit_code == 0);
+    REQUIRE(hash_in(result.output) != "");
+}
+
+TEST_CASE("overlap: what makes no sense is refused in one sentence") {
+    const Pictures data(600, 20);
+    const Words four{"--data", data.folder(), "--ranks", "4", "--quick"};
+    REQUIRE(refusal(four + Words{"--batch", "151"}) ==
+            "error: --batch 151 is more than the 150 pictures that each of 4 ranks has: take a "
+            "smaller batch or fewer ranks.\n");
+    REQUIRE(refusal(four + Words{"--batch", "60000"}).starts_with("error: --batch 60000 is more"));
+    REQUIRE(run_command(Words{program} + four + Words{"--batch", "150"}).exit_code == 0);
+    REQUIRE(refusal({"--cap", "-1"}) ==
+            "error: --cap needs a whole number from 0 to 4096, not '-1'.\n");
+    REQUIRE(refusal({"--learning-rate", "nan"}) ==
+            "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
+    REQUIRE(count(refusal({"--data", "/nonexistent"}), "was not found") == 1);
+    REQUIRE(count(refusal({"--data", "/nonexistent", "--processes", "3"}), "was not found") == 1);
+    std::filesystem::resize_file(data / "train-images-idx3-ubyte", 5000);
+    REQUIRE(count(refusal(four), "train-images-idx3-ubyte") == 1);
+}
+
+TEST_CASE("overlap: steps that are too long end the run in one sentence") {
+    const Pictures data(240, 20);
+    const Words words{"--data", data.folder(), "--batch", "12", "--learning-rate", "1e6"};
+    const std::regex sentence(
+        "error: rank [0-2].*: the loss is no longer a number at step [0-9]+: the steps are too "
+        "long; try a smaller --learning-rate\n");
+    for (const char* how : {"--ranks", "--processes"})
+        REQUIRE(std::regex_match(refusal(words + Words{how, "3"}), sentence));
+}
+
+TEST_CASE("overlap: a rank that is killed in the middle of the training is named") {
+    const Pictures data(240, 20);
+    for (const std::string rank : {"0", "1"})
+        for (const Launch& launch : launches(program, 3)) {
+            const TemporaryFolder folder;
+            const std::string csv = (folder / "run.csv").string();
+            const Words words{"--data", data.folder(), "--epochs", "10000",     "--batch",
+                              "16",     "--csv",       csv,        "--timeout", "5"};
+            std::future<ChildResult> job =
+                std::async(std::launch::async, [&] { return start(launch, words, 120); });
+            CAPTURE(rank, launch.name);
+            // The header and two epochs.
+            REQUIRE(is_there_soon([&] { return count(contents(csv), "\n") >= 3; }));
+            const pid_t process = process_of(rank, data.folder());
+            REQUIRE(process > 0);
+            kill(process, SIGKILL);
+            const Stopwatch watch;
+            const ChildResult result = job.get();
+            CAPTURE(result.output, watch.seconds());
+            REQUIRE(result.exit_code != 0);
+            REQUIRE(count(plain(result.output),
+                          "error: rank " + rank + " ended without saying why: was it killed?\n") ==
+                    1);
+            REQUIRE(count(result.output, "error:") == 1);
+            REQUIRE(watch.seconds() < 10);
+            REQUIRE(nothing_is_left(program));
+        }
+}
+
+}  // namespace ddp::test
