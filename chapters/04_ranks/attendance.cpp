@@ -172,6 +172,8 @@ MeetingGuest::~MeetingGuest() {
 }
 
 void MeetingGuest::say(int, const Message& message) {
+    if (message.kind == Message::Kind::fail || message.kind == Message::Kind::end)
+        complain(message.text);
     try {
         connection_->send(message);
     } catch (const std::exception&) {
@@ -191,6 +193,8 @@ void MeetingGuest::look() {
             heard_ = Clock::now();
             if (message->kind == Message::Kind::goodbye)
                 close("has left: its program goes on without the others");
+            if (message->kind == Message::Kind::verdict)
+                take_complaint();
             inbox_.put(*message);
         }
         const std::chrono::duration<double> silence = Clock::now() - heard_;
@@ -204,11 +208,23 @@ void MeetingGuest::look() {
     look_after(rank_);
 }
 
+void MeetingGuest::complain(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    if (complaint_.empty())
+        complaint_ = text;
+}
+
+std::string MeetingGuest::take_complaint() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(complaint_, "");
+}
+
 // Without the meeting there is no further run, and what goes on now has failed.
 void MeetingGuest::close(const std::string& how) {
     closed_ = true;
+    const std::string complaint = take_complaint();
     Verdict verdict;
-    verdict.cause = job_.name(0) + " " + how;
+    verdict.cause = (complaint.empty() ? "" : complaint + "; ") + job_.name(0) + " " + how;
     verdict.reporter = lowest_rank_left(job_, rank_);
     verdict.is_last = true;
     inbox_.close(verdict);

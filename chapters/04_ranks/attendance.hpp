@@ -3,6 +3,7 @@
 // one process of a job of threads, and rank 0's), or it is connected to the process that does.
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -81,12 +82,16 @@ class MeetingGuest final : public Attendance {
     std::vector<int> descriptors() const;
     void look();
     void close(const std::string& how);
+    void complain(const std::string& text);
+    std::string take_complaint();
 
     const int rank_;
     Inbox inbox_;
     std::unique_ptr<Connection> connection_;
     bool closed_ = false;                     // the watchdog's
     Clock::time_point heard_ = Clock::now();  // the watchdog's
+    std::mutex mutex_;
+    std::string complaint_;  // what this rank has told the meeting of what is wrong in this run
     Watchdog watchdog_;
 };
 

@@ -68,8 +68,9 @@ struct Together {
 // The beginning of each rank's pool. Whoever waits reads its own block, and is written to by its
 // peers: memory nearby is read more often than memory far away is written.
 struct ControlBlock {
-    OperationRecord current;         // what the rank has begun last
-    std::uint64_t is_over = 1;       // ... and whether it has ended that
+    OperationRecord current;    // what the rank has begun last
+    std::uint64_t is_over = 1;  // ... and whether it has ended that
+    std::uint64_t gave_up = 0;  // the run has failed: both stay as they are, for who still waits
     std::uint64_t out_port_ns = 0;   // --link: when the rank's own port will be free to send,
     std::uint64_t in_port_ns = 0;    // and to receive
     Channel from[most_peers];        // from[r]: written by rank r
@@ -80,6 +81,9 @@ struct ControlBlock {
 
 enum class Problem : unsigned int { none, being_written, timeout, mismatch };
 
+// How far a peer is with what it has begun last, as far as one can see.
+enum class Progress : unsigned int { under_way, over, unknown };
+
 // In pinned memory of the rank's process: the only place where host and kernels both write while
 // kernels run.
 struct HostBoard {
@@ -87,7 +91,7 @@ struct HostBoard {
     Problem problem = Problem::none;  // kernel: what went wrong first, explained by:
     int peer = -1;                    // the rank that was waited for, or that differs
     OperationRecord mine, theirs;
-    std::uint64_t theirs_is_over = 1;
+    Progress their_progress = Progress::over;
 };
 
 // The simulated link; no bandwidth means none.

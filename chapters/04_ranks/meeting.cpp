@@ -93,10 +93,10 @@ std::string Meeting::disagreement(int rank) const {
 void Meeting::fail(int rank, const std::string& cause) {
     if (cause.empty() || !cause_.empty())
         return;
-    cause_ = cause;
     failed_ = Clock::now();
+    cause_ = cause + silent(failed_);
     const Message failed{
-        Message::Kind::failed, epoch_, static_cast<std::uint64_t>(rank), cause, {}};
+        Message::Kind::failed, epoch_, static_cast<std::uint64_t>(rank), cause_, {}};
     for (std::size_t r = 0; r < seats_.size(); r++) {
         seats_[r].waiting = false;
         if (!seats_[r].lost && !seats_[r].left)
@@ -124,7 +124,7 @@ void Meeting::look() {
     const auto head_start = (now - first->since) / 11;
     if (first->waiting && is_late(first->since, now - head_start)) {
         const std::string cause = first->name + " waited " + seconds_between(first->since, now) +
-                                  " in " + text_of(first->call) + " for " + missing(now);
+                                  " in " + text_of(first->call) + " for " + missing();
         for (Seat& seat : seats_)  // one that is stopped will not hear that the run has failed
             seat.lost |= can_be_lost_ && !seat.waiting && now - seat.heard > kSilence;
         fail(static_cast<int>(first - seats_.begin()), cause);
@@ -138,7 +138,7 @@ void Meeting::look() {
 }
 
 // "rank 2, which did not come (its last call was barrier, call 2)", of all that are not there.
-std::string Meeting::missing(Clock::time_point now) const {
+std::string Meeting::missing() const {
     std::string text;
     for (const Seat& seat : seats_) {
         if (seat.waiting)
@@ -147,11 +147,20 @@ std::string Meeting::missing(Clock::time_point now) const {
         text += seat.call.number == 0 || seat.call.epoch != epoch_
                     ? "it has made no call yet"
                     : "its last call was " + text_of(seat.call);
-        if (can_be_lost_ && now - seat.heard > kSilence)
-            text += "; it has said nothing for " + seconds_between(seat.heard, now) +
-                    ": is it stopped?";
         text += ")";
     }
+    return text;
+}
+
+// "; rank 2 has said nothing for 2.1 s: is it stopped?", of all for which the others may have
+// waited in vain.
+std::string Meeting::silent(Clock::time_point now) const {
+    std::string text;
+    for (const Seat& seat : seats_)
+        if (can_be_lost_ && !seat.left && now - seat.heard > kSilence &&
+            is_late(seat.heard, now + (now - seat.heard) / 9))
+            text += "; " + seat.name + " has said nothing for " + seconds_between(seat.heard, now) +
+                    ": is it stopped?";
     return text;
 }
 

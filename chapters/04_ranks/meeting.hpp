@@ -52,7 +52,8 @@ class Meeting {
 
     void arrive(int rank, const Message& message);
     std::string disagreement(int rank) const;
-    std::string missing(Clock::time_point now) const;
+    std::string missing() const;
+    std::string silent(Clock::time_point now) const;
     void fail(int rank, const std::string& cause);
     void settle();
     bool is_late(Clock::time_point since, Clock::time_point now) const;

@@ -42,7 +42,7 @@ __device__ bool wait_for_post(const PeersView& view, OperationRecord& record,
         return false;
     if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
         return true;
-    report_problem(view, Problem::mismatch, record, from, channel.record, 0);
+    report_problem(view, Problem::mismatch, record, from, channel.record, Progress::under_way);
     return false;
 }
 
@@ -122,8 +122,12 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, const Ho
     if (theirs.sequence == 0)
         return text +
                (is_near(job, rank, board.peer) ? " has begun no operation" : " does not answer");
-    text += std::string(board.theirs_is_over != 0 ? " has ended " : " is in ") + text_of(theirs);
-    if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && board.theirs_is_over == 0)
+    const bool is_under_way = board.their_progress == Progress::under_way;
+    text += is_under_way                             ? " is in "
+            : board.their_progress == Progress::over ? " has ended "
+                                                     : " was last heard of in ";
+    text += text_of(theirs);
+    if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
         text += ": both send, and neither receives; one of them must receive first";
     return text;
 }

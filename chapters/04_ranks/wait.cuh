@@ -41,6 +41,8 @@ __device__ inline bool is_same_text(const char* a, const char* b) {
 
 // One thread of the grid writes down what the rank begins, and that it has ended it.
 __device__ inline void begin_operation(const PeersView& view, OperationRecord& record) {
+    if (load_acquire(view.own().gave_up) != 0)
+        return;
     store_release(view.own().is_over, std::uint64_t{0});
     copy_record(view.own().current, record);
 }
@@ -48,11 +50,15 @@ __device__ inline void end_operation(const PeersView& view) {
     store_release(view.own().is_over, std::uint64_t{1});
 }
 
+__device__ inline Progress progress_of(ControlBlock& peer) {
+    return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
+}
+
 // Leaves word for the host, which explains it; the first problem of a rank is the one that counts.
 // All kernels of the rank end their waits.
 __device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
-                                      int peer, OperationRecord& theirs,
-                                      std::uint64_t theirs_is_over) {
+                                      int peer, OperationRecord& theirs, Progress their_progress) {
+    store_release(view.own().gave_up, std::uint64_t{1});
     HostBoard& board = *view.board;
     Problem expected = Problem::none;
     cuda::atomic_ref<Problem, cuda::thread_scope_system> state(board.problem);
@@ -62,7 +68,7 @@ __device__ inline void report_problem(const PeersView& view, Problem problem, Op
     board.peer = peer;
     copy_record(board.mine, mine);
     copy_record(board.theirs, theirs);
-    board.theirs_is_over = theirs_is_over;
+    board.their_progress = their_progress;
     store_release(board.problem, problem);
     store_release(board.stop, 1u);
 }
@@ -76,8 +82,10 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
     std::uint64_t begin_ns = 0;
     for (unsigned int polls = 1; !ready(); polls++) {
         if (polls % polls_between_looks == 0) {
-            if (load_acquire(view.board->stop) != 0)
+            if (load_acquire(view.board->stop) != 0) {
+                store_release(view.own().gave_up, std::uint64_t{1});
                 return false;
+            }
             const std::uint64_t now_ns = device_clock_ns();
             begin_ns = begin_ns == 0 ? now_ns : begin_ns;
             if (limit_ns > 0 && now_ns - begin_ns > limit_ns) {
@@ -97,8 +105,7 @@ __device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Read
     return wait_or_report(view, view.timeout_ns, ready, [&] {
         const int peer = blame();
         ControlBlock& other = *view.control[peer];
-        report_problem(view, Problem::timeout, mine, peer, other.current,
-                       load_acquire(other.is_over));
+        report_problem(view, Problem::timeout, mine, peer, other.current, progress_of(other));
     });
 }
 

@@ -155,6 +155,13 @@ void World::run(const std::function<void(Rank&)>& work) {
         throw RunFailed(verdict.cause, ranks_here_ > 1 || verdict.reporter == first_rank_);
 }
 
+void World::prepare(const std::function<void()>& work) {
+    run([&](Rank& rank) {
+        if (rank.rank() == first_rank_)
+            work();
+    });
+}
+
 Verdict World::take_part(int rank, const std::function<void(Rank&)>& work) {
     Inbox& inbox = attendance_->inbox(rank);
     Rank self(rank, epoch_, job_, *attendance_, inbox);

@@ -41,6 +41,10 @@ class World {
     // anew, unless a rank was lost.
     void run(const std::function<void(Rank&)>& work);
 
+    // Calls `work` once in each process of the job, before its ranks do anything: to load data,
+    // say. Fails as run does.
+    void prepare(const std::function<void()>& work);
+
     int world_size() const { return job_.world_size(); }
     const Job& job() const { return job_; }
     // Whether rank 0 is one of this process's: it prints and writes files.

@@ -86,7 +86,8 @@ __device__ inline bool meet(Collective& collective, int peer) {
     OperationRecord& theirs = record_of(collective, peer);
     if (is_same_call(collective.record, theirs))
         return true;
-    report_problem(collective.view, Problem::mismatch, collective.record, peer, theirs, 0);
+    report_problem(collective.view, Problem::mismatch, collective.record, peer, theirs,
+                   Progress::under_way);
     return false;
 }
 

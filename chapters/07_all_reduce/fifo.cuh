@@ -16,7 +16,8 @@ struct FifoEnd {
     bool is_peer_there = false;  // it is known to have begun this operation
 };
 
-// One thread. Ends begin where the operation before has left them.
+// One thread. Ends begin where the operation before has left them. (Of the rank that empties what
+// we fill we hear nothing but that; others know better why it does not.)
 __device__ inline FifoEnd end_to_fill(Fifo* fifo, int peer) {
     return {fifo, peer, fifo->filled.value, true};
 }
@@ -42,10 +43,10 @@ __device__ bool wait_at(Collective& collective, const FifoEnd& end, Ready ready)
     return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
         if (ControlBlock* other = view.control[end.peer])
             report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
-                           load_acquire(other->is_over));
+                           progress_of(*other));
         else
             report_problem(view, Problem::timeout, collective.record, end.peer, end.fifo->last,
-                           end.is_peer_there ? 0 : 1);
+                           end.is_peer_there ? Progress::under_way : Progress::unknown);
     });
 }
 
@@ -103,7 +104,8 @@ __device__ bool hear_record(Collective& collective, FifoEnd& from, IsRight is_ri
     from.is_peer_there = true;
     if (is_right(theirs))
         return true;
-    report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs, 0);
+    report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
+                   Progress::under_way);
     return false;
 }
 

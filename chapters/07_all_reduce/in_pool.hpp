@@ -8,8 +8,9 @@
 
 namespace ddp {
 
-// Throws std::invalid_argument, naming `operation`, unless the `bytes` at `data` lie in `pool`.
-// None (0) may be anywhere.
-void require_in_pool(Pool& pool, const void* data, std::size_t bytes, const std::string& operation);
+// Throws std::invalid_argument, naming `operation`, unless the `bytes` at `data`, or `parts` times
+// as many, lie in `pool`. Nothing may be anywhere.
+void require_in_pool(Pool& pool, const void* data, std::size_t bytes, const std::string& operation,
+                     std::size_t parts = 1);
 
 }  // namespace ddp

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "07_all_reduce/in_pool.hpp"
@@ -151,11 +153,16 @@ class Exchange {
         }
     }
     ~Exchange() {
-        for (int peer : missing())
-            cancel(requests_[index_of(peer)]);
-        for (MPI_Request& request : requests_)
-            if (request != MPI_REQUEST_NULL)  // a record is short: MPI has taken a copy
-                MPI_Request_free(&request);
+        for (std::size_t i = 0; i < requests_.size(); i++) {
+            if (requests_[i] == MPI_REQUEST_NULL)
+                continue;
+            if (i >= peers_.size()) {  // a record is short: MPI has taken a copy
+                MPI_Request_free(&requests_[i]);
+            } else {
+                MPI_Cancel(&requests_[i]);
+                MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+            }
+        }
     }
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
@@ -186,14 +193,6 @@ class Exchange {
     }
 
   private:
-    std::size_t index_of(int peer) const {
-        return static_cast<std::size_t>(std::ranges::find(peers_, peer) - peers_.begin());
-    }
-    static void cancel(MPI_Request& request) {
-        MPI_Cancel(&request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-
     const std::vector<int>& peers_;
     std::vector<MPI_Request> requests_;  // receives, then sends
 };
@@ -209,6 +208,12 @@ class MpiCommunicator final : public Communicator {
   private:
     // Begins MPI's part of a piece of `count` elements, without waiting.
     using Start = std::function<int(const Piece& piece, int count, MPI_Request* request)>;
+    // What is left to be done when MPI has ended it.
+    using Finish = std::function<void(const Piece& piece, int count)>;
+    struct Reducer {
+        std::shared_ptr<MpiOp> op;
+        Finish finish;
+    };
 
     const std::shared_ptr<Pool>& pool() override { return pool_; }
     void broadcast_elements(const Elements& elements, int root, Stream& stream,
@@ -232,7 +237,8 @@ class MpiCommunicator final : public Communicator {
                  const std::string& name);
     void enqueue(const Call& call, const Elements& elements, std::size_t input_parts,
                  std::size_t output_parts, Stream& stream, const Start& start,
-                 std::function<void(const Piece&, int)> finish = {});
+                 const Finish& finish = {});
+    Reducer reducer_of(ElementType type, ReduceOp op) const;
 
     // The proxy's thread:
     void meet(const Call& call);
@@ -298,9 +304,9 @@ Call MpiCommunicator::message(const std::string& operation, const Elements& elem
 
 void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::size_t input_parts,
                               std::size_t output_parts, Stream& stream, const Start& start,
-                              std::function<void(const Piece&, int)> finish) {
-    require_in_pool(*pool_, elements.input, input_parts * elements.bytes(), call.text());
-    require_in_pool(*pool_, elements.output, output_parts * elements.bytes(), call.text());
+                              const Finish& finish) {
+    require_in_pool(*pool_, elements.input, elements.bytes(), call.text(), input_parts);
+    require_in_pool(*pool_, elements.output, elements.bytes(), call.text(), output_parts);
     const std::size_t element_bytes = bytes_of(elements.type);
     const auto work = [=, this](const Piece& piece) {
         const int count = static_cast<int>(piece.bytes / element_bytes);
@@ -316,6 +322,14 @@ void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::s
         stream);
 }
 
+MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp op) const {
+    const Reduction reduction = reduction_of(type, op);
+    return {std::make_shared<MpiOp>(reduction),
+            [reduction, ranks = world_size()](const Piece& piece, int count) {
+                reduction.finish(piece.output, count, ranks);
+            }};
+}
+
 void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Stream& stream,
                                          const std::string& name) {
     const bool is_root = rank().rank() == root;
@@ -329,47 +343,36 @@ void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Str
 
 void MpiCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int root,
                                       Stream& stream, const std::string& name) {
-    const Reduction reduction = reduction_of(elements.type, op);
-    const auto start = [=, this, mpi_op = std::make_shared<MpiOp>(reduction)](
-                           const Piece& piece, int count, MPI_Request* request) {
-        return MPI_Ireduce(piece.input, piece.output, count, datatype_of(elements.type), *mpi_op,
-                           root, communicator_, request);
+    const Reducer reducer = reducer_of(elements.type, op);
+    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+        return MPI_Ireduce(piece.input, piece.output, count, datatype_of(elements.type),
+                           *reducer.op, root, communicator_, request);
     };
     enqueue(collective("reduce " + name_of(op), elements, " to rank " + std::to_string(root), name),
-            elements, 1, rank().rank() == root ? 1 : 0, stream, start,
-            [=, ranks = world_size()](const Piece& piece, int count) {
-                reduction.finish(piece.output, count, ranks);
-            });
+            elements, 1, rank().rank() == root ? 1 : 0, stream, start, reducer.finish);
 }
 
 void MpiCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
                                           const std::string& name) {
-    const Reduction reduction = reduction_of(elements.type, op);
-    const auto start = [=, this, mpi_op = std::make_shared<MpiOp>(reduction)](
-                           const Piece& piece, int count, MPI_Request* request) {
-        return MPI_Iallreduce(piece.input, piece.output, count, datatype_of(elements.type), *mpi_op,
-                              communicator_, request);
+    const Reducer reducer = reducer_of(elements.type, op);
+    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+        return MPI_Iallreduce(piece.input, piece.output, count, datatype_of(elements.type),
+                              *reducer.op, communicator_, request);
     };
     enqueue(collective("all_reduce " + name_of(op), elements, "", name), elements, 1, 1, stream,
-            start, [=, ranks = world_size()](const Piece& piece, int count) {
-                reduction.finish(piece.output, count, ranks);
-            });
+            start, reducer.finish);
 }
 
 void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
                                               const std::string& name) {
-    const Reduction reduction = reduction_of(elements.type, op);
-    const auto start = [=, this, mpi_op = std::make_shared<MpiOp>(reduction)](
-                           const Piece& piece, int count, MPI_Request* request) {
+    const Reducer reducer = reducer_of(elements.type, op);
+    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
         return MPI_Ireduce_scatter_block(piece.input, piece.output, count,
-                                         datatype_of(elements.type), *mpi_op, communicator_,
+                                         datatype_of(elements.type), *reducer.op, communicator_,
                                          request);
     };
     enqueue(collective("reduce_scatter " + name_of(op), elements, "", name), elements,
-            static_cast<std::size_t>(world_size()), 1, stream, start,
-            [=, ranks = world_size()](const Piece& piece, int count) {
-                reduction.finish(piece.output, count, ranks);
-            });
+            static_cast<std::size_t>(world_size()), 1, stream, start, reducer.finish);
 }
 
 void MpiCommunicator::all_gather_elements(const Elements& elements, Stream& stream,

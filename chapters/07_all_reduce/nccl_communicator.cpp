@@ -9,8 +9,10 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "07_all_reduce/in_pool.hpp"
 #include "common/report/bench.hpp"
@@ -204,8 +206,8 @@ void NcclCommunicator::enqueue(const std::string& operation, const Elements& ele
     const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + operation +
                              " of " + std::to_string(elements.count) + " " +
                              name_of(elements.type) + (name.empty() ? "" : " (\"" + name + "\")");
-    require_in_pool(*pool_, elements.input, input_parts * elements.bytes(), text);
-    require_in_pool(*pool_, elements.output, output_parts * elements.bytes(), text);
+    require_in_pool(*pool_, elements.input, elements.bytes(), text, input_parts);
+    require_in_pool(*pool_, elements.output, elements.bytes(), text, output_parts);
     operations_++;
     Operation pending{text, {}, {}, {}};
     pending.begin.record(stream);

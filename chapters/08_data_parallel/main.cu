@@ -104,7 +104,8 @@ int run(int argc, char** argv) {
     World world(common);
     if (common.quick)
         mine.steps = std::min(mine.steps, 20);
-    const LabelledImages images = load_data(common).train;
+    LabelledImages images;
+    world.prepare([&] { images = load_data(common).train; });
     const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
     world.run([&](Rank& rank) {
         report(rank, compare(rank, images, order, mine, common.seed), mine.batch, common.csv);

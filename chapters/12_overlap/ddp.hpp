@@ -41,13 +41,13 @@ void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
 // step on every rank.
 struct DdpPoints {
     // Of every forward, before anything else is sent: will the step be reduced?
-    std::function<void(bool is_reduced)> before_forward;
+    std::function<void(bool is_reduced)> before_forward = {};
     // Of a step that will be reduced; the graph is on the output's tape. Returns the parameters
     // that backward will not reach. They count as ready when it begins, with what no_sync has left
     // them, or zeros.
-    std::function<Parameters(Variable output)> after_forward;
+    std::function<Parameters(Variable output)> after_forward = {};
     // All buckets are on their way.
-    std::function<void()> before_finalize;
+    std::function<void()> before_finalize = {};
 };
 
 // What make_communicator must be given for a DistributedDataParallel of this model.

@@ -108,7 +108,8 @@ int run(int argc, char** argv) {
     World world(common);
     if (common.quick)
         mine.epochs = 1;
-    const FashionMnist data = load_data(common);
+    FashionMnist data;
+    world.prepare([&] { data = load_data(common); });
     const int most = static_cast<int>(data.train.count()) / world.world_size();
     if (mine.batch > most)
         throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +

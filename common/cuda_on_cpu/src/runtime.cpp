@@ -48,11 +48,12 @@ thread_local bool host_function_thread = false;
 
 // Work in flight comes to its end (kernels have a time limit), then what was left behind is named.
 // A failed kernel that nobody noticed is a failure of the program, and in strict mode so is a leak.
+// (A program that has failed has said why; what it could not free would only hide that.)
 void at_exit(int status, void*) {
     for (const auto& stream : all_streams())
         stream->wait(stream->last_ticket());
     const bool unnoticed = print_unread_diagnoses();
-    const std::string leaks = device_is_lost() ? "" : leak_report();
+    const std::string leaks = status != 0 || device_is_lost() ? "" : leak_report();
     std::fputs(leaks.c_str(), stderr);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
         std::fflush(nullptr);

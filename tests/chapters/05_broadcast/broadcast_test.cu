@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/chapters/05_broadcast/ways.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -107,6 +108,18 @@ TEST_CASE("large data, in many slices") {
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
     }
+}
+
+TEST_CASE("over a simulated link the same arrives") {
+    CommonOptions options = thread_options(5);
+    options.link = LinkSpeed{1e9, 1e-5};
+    World world(options);
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 4 << 20);
+        wrong += wrong_in_all_ways<int>(peers, {0, 1, 997, 300'007}, 2);
+    });
+    REQUIRE(wrong == 0);
 }
 
 TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of them") {

@@ -1,11 +1,11 @@
 // Over a simulated link every broadcast takes what its formula says.
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 
 #include "05_broadcast/ways.hpp"
 #include "common/report/bench.hpp"
-#include "common/report/stats.hpp"
 #include "tests/chapters/05_broadcast/ways.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -42,23 +42,25 @@ const std::vector<Predicted>& predictions() {
     return all;
 }
 
-// From when all are ready until the last rank has the data. A machine with other work to do is
-// slower than the link at times, but never faster: what is too slow gets another chance.
-double measured_seconds(Rank& rank, Peers& peers, const Way& way, PoolBuffer<char>& data,
-                        double predicted) {
+bool is_near(double measured, double predicted) {
+    return std::abs(measured / predicted - 1) < 0.25;
+}
+
+CommonOptions options_with_link(int ranks, const CostModel& link) {
+    CommonOptions options = thread_options(ranks);
+    options.link = LinkSpeed{1 / link.beta_s_per_byte, link.alpha_s};
+    return options;
+}
+
+// From when all are ready until the last rank has the data.
+double seconds_of(Rank& rank, Peers& peers, const Way& way, PoolBuffer<char>& data) {
     Stream stream;
-    double best = INFINITY;
-    for (int tries = 0; tries < 5; tries++) {
-        rank.barrier();
-        const Stopwatch watch;
-        way.broadcast(peers, AnyArray::of(data.data(), data.size()), 1, stream, "");
-        peers.synchronize(stream);
-        rank.barrier();
-        best = std::min(best, watch.seconds());
-        if (rank.broadcast(best < 1.2 * predicted ? "enough" : "again", 0) == "enough")
-            break;
-    }
-    return best;
+    rank.barrier();
+    const Stopwatch watch;
+    way.broadcast(peers, AnyArray::of(data.data(), data.size()), 1, stream, "");
+    peers.synchronize(stream);
+    rank.barrier();
+    return watch.seconds();
 }
 
 }  // namespace
@@ -66,24 +68,23 @@ double measured_seconds(Rank& rank, Peers& peers, const Way& way, PoolBuffer<cha
 TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %") {
     const CostModel link{0.002, 1 / 10e6};  // 10 MB/s, 2 ms
     for (int ranks : {2, 3, 4, 5, 8}) {
-        CommonOptions options = thread_options(ranks);
-        options.link = LinkSpeed{1 / link.beta_s_per_byte, link.alpha_s};
-        World world(options);
-        std::vector<double> seconds(predictions().size());
+        World world(options_with_link(ranks, link));
+        std::vector<double> measured(predictions().size());
         world.run([&](Rank& rank) {
             Peers peers(rank, 1 << 20);
             PoolBuffer<char> data = peers.allocate<char>(bytes_sent);
-            for (std::size_t i = 0; i < seconds.size(); i++) {
-                const double predicted = predictions()[i].seconds(link, ranks);
-                const double s =
-                    measured_seconds(rank, peers, predictions()[i].way, data, predicted);
-                if (rank.rank() == 0)
-                    seconds[i] = s;
-            }
+            for (std::size_t i = 0; i < measured.size(); i++)
+                try_until_good(rank, [&] {
+                    const double seconds = seconds_of(rank, peers, predictions()[i].way, data);
+                    if (rank.rank() == 0)
+                        measured[i] = seconds;
+                    return is_near(seconds, predictions()[i].seconds(link, ranks));
+                });
         });
-        for (std::size_t i = 0; i < seconds.size(); i++) {
-            CAPTURE(ranks, predictions()[i].way.operation, seconds[i]);
-            REQUIRE(seconds[i] == Approx(predictions()[i].seconds(link, ranks)).epsilon(0.25));
+        for (std::size_t i = 0; i < measured.size(); i++) {
+            const double predicted = predictions()[i].seconds(link, ranks);
+            CAPTURE(ranks, predictions()[i].way.operation, measured[i], predicted);
+            REQUIRE(is_near(measured[i], predicted));
         }
     }
 }
@@ -91,68 +92,77 @@ TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %
 TEST_CASE("broadcasts in a row do not overlap where one of them is to be measured") {
     const CostModel link{0.001, 1 / 40e6};
     for (int ranks : {2, 3, 4}) {
-        CommonOptions options = thread_options(ranks);
-        options.link = LinkSpeed{1 / link.beta_s_per_byte, link.alpha_s};
-        World world(options);
-        std::vector<double> seconds;
+        World world(options_with_link(ranks, link));
+        std::vector<double> measured(broadcast_ways().size());
         world.run([&](Rank& rank) {
             Peers peers(rank, 1 << 20);
-            for (const BroadcastWay& way : broadcast_ways()) {
-                const double s = broadcast_seconds(peers, way, bytes_sent, 2);
-                if (rank.rank() == 0)
-                    seconds.push_back(s);
-            }
+            for (std::size_t i = 0; i < measured.size(); i++)
+                try_until_good(rank, [&] {
+                    const BroadcastWay& way = broadcast_ways()[i];
+                    const double seconds = broadcast_seconds(peers, way, bytes_sent, 2);
+                    if (rank.rank() == 0)
+                        measured[i] = seconds;
+                    return is_near(seconds, way.predicted_seconds(link, ranks, bytes_sent));
+                });
         });
-        for (std::size_t i = 0; i < seconds.size(); i++) {
+        for (std::size_t i = 0; i < measured.size(); i++) {
             const BroadcastWay& way = broadcast_ways()[i];
             const double predicted = way.predicted_seconds(link, ranks, bytes_sent);
-            CAPTURE(ranks, way.name, seconds[i], predicted);
-            REQUIRE(seconds[i] > 0.95 * predicted);
-            REQUIRE(seconds[i] < 2 * predicted);  // on a machine with other work to do
+            CAPTURE(ranks, way.name, measured[i], predicted);
+            REQUIRE(is_near(measured[i], predicted));
         }
     }
 }
 
 TEST_CASE("the link's clock says when each rank had the data") {
-    CommonOptions options = thread_options(4);
-    options.link = LinkSpeed{10e6, 0.002};
-    World world(options);
-    std::vector<LinkRun> runs;
+    // By 10 MB/s and 2 ms. All at once, the order in which the slices come is not fixed.
+    const std::vector<std::vector<double>> expected{
+        {0.042, 0.084, 0.126}, {0.12, 0.12, 0.12}, {0.084, 0.042, 0.084}, {0.048, 0.06, 0.072}};
+    World world(options_with_link(4, {0.002, 1 / 10e6}));
+    std::vector<LinkRun> runs(expected.size());
+    const auto is_right = [&](const LinkRun& run, std::size_t way) {
+        for (std::size_t r = 1; r < 4; r++)
+            if (!is_near(run.arrived[r], expected[way][r - 1]))
+                return false;
+        return true;
+    };
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
-        for (const BroadcastWay& way : broadcast_ways()) {
-            const LinkRun run = broadcast_over_link(peers, way, bytes_sent);
-            if (rank.rank() == 0)
-                runs.push_back(run);
-        }
+        for (std::size_t i = 0; i < runs.size(); i++)
+            try_until_good(rank, [&] {
+                const LinkRun run = broadcast_over_link(peers, broadcast_ways()[i], bytes_sent);
+                if (rank.rank() == 0)
+                    runs[i] = run;
+                return is_right(run, i);
+            });
     });
-    const std::vector<double> by_link[] = {{0, 0.042, 0.084, 0.126},
-                                           {0, 0.1, 0.1, 0.1},
-                                           {0, 0.084, 0.042, 0.084},
-                                           {0, 0.048, 0.06, 0.072}};
-    for (std::size_t way = 0; way < runs.size(); way++)
-        for (std::size_t r = 0; r < 4; r++) {
-            CAPTURE(broadcast_ways()[way].name, r);
-            REQUIRE(runs[way].arrived.size() == 4);
-            REQUIRE(runs[way].arrived[r] == Approx(by_link[way][r]).epsilon(0.25));
-            REQUIRE(runs[way].arrived[r] < runs[way].seconds);
-        }
+    for (std::size_t i = 0; i < runs.size(); i++) {
+        CAPTURE(broadcast_ways()[i].name, runs[i].arrived[1], runs[i].arrived[2],
+                runs[i].arrived[3]);
+        REQUIRE(runs[i].arrived.size() == 4);
+        REQUIRE(runs[i].arrived[0] == 0);
+        REQUIRE(is_right(runs[i], i));
+        REQUIRE(runs[i].seconds >= *std::ranges::max_element(runs[i].arrived));
+    }
 }
 
 TEST_CASE("the cost of a message is measured over the link") {
-    CommonOptions options = thread_options(3);
-    options.link = LinkSpeed{5e6, 0.005};
-    World world(options);
-    CostModel message;
+    const CostModel link{0.005, 1 / 5e6};
+    World world(options_with_link(3, link));
+    CostModel measured;
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
-        const CostModel mine = measure_messages(peers, 1 << 18, 3);
-        if (rank.rank() == 0)
-            message = mine;
+        try_until_good(rank, [&] {
+            const CostModel message = measure_messages(peers, 1 << 18, 3);
+            if (rank.rank() == 0)
+                measured = message;
+            return is_near(message.alpha_s, link.alpha_s) &&
+                   is_near(message.beta_s_per_byte, link.beta_s_per_byte);
+        });
     });
-    REQUIRE(message.alpha_s > 0.005);
-    REQUIRE(message.alpha_s < 0.01);
-    REQUIRE(1 / message.beta_s_per_byte == Approx(5e6).epsilon(0.4));
+    CAPTURE(measured.alpha_s, measured.beta_s_per_byte);
+    REQUIRE(is_near(measured.alpha_s, link.alpha_s));
+    REQUIRE(is_near(measured.beta_s_per_byte, link.beta_s_per_byte));
 }
 
 }  // namespace ddp::test

@@ -35,7 +35,7 @@ Run run_program(std::vector<std::string> arguments, const std::vector<std::strin
     const std::string file = (folder / "broadcast.csv").string();
     arguments.insert(arguments.begin(), {BROADCAST_PROGRAM, "--csv", file});
     Run run;
-    for (int tries = 0; tries < 4; tries++) {
+    for (int tries = 0; tries < 8; tries++) {
         const ChildResult result = run_command(arguments);
         INFO(result.output);
         REQUIRE(result.exit_code == 0);

@@ -41,7 +41,7 @@ std::map<std::string, int> rows_of(const Csv& file, int ranks) {
 }  // namespace
 
 TEST_CASE("bench all_reduce measures every way beside MPI and the limit") {
-    const ChildResult run = run_command({BENCH_ALL_REDUCE, "--ranks", "1,3", "--sizes", "4,128",
+    const ChildResult run = run_command({BENCH_ALL_REDUCE, "--ranks", "1,3", "--sizes", "4,1024",
                                          "--jobs", "1", "--rounds", "1", "--csv", csv_path()});
     CAPTURE(run.output);
     REQUIRE(run.exit_code == 0);

@@ -25,8 +25,9 @@ std::string nothing_wrong(int ranks) {
 // The failure of the first run is caught; all calls of the next one are right.
 std::string failure_of(const std::string& what, const std::string& who,
                        const std::string& timeout_s = "30") {
-    const ChildResult job = start(
-        by_mpirun(3), {"--what", what, "--who", who, "--catch", "--timeout", "2"}, 120, strict);
+    const ChildResult job =
+        start(by_mpirun(3), {"--what", what, "--who", who, "--catch", "--timeout", timeout_s}, 120,
+              strict);
     CAPTURE(what, who, job.output);
     REQUIRE(job.exit_code == 0);
     REQUIRE(count(job.output, nothing_wrong(3)) == 1);
@@ -48,7 +49,8 @@ TEST_CASE("every call, every type, every sum, over MPI") {
     if (is_missing())
         return;
     for (const int ranks : {1, 2, 3, 4, 5}) {
-        const ChildResult job = start(by_mpirun(ranks), {}, 240, strict);
+        // Strict mode takes its time; more ranks do not show it anything new.
+        const ChildResult job = start(by_mpirun(ranks), {}, 240, ranks <= 3 ? strict : Words());
         CAPTURE(ranks, job.output);
         REQUIRE(job.output == nothing_wrong(ranks));
         REQUIRE(job.exit_code == 0);

@@ -26,7 +26,7 @@ TEST_CASE("course: a loss for each batch, and the gradients' owner is asked afte
     Device device(test_memory);
     Random random(1);
     const LabelledImages images = stripes(50);
-    Loader loader(device, images, {0.5f, 0.5f}, 8);
+    Loader loader(device, images, {0.04f, 1.0f}, 8);
     loader.start_epoch(in_order(50));
     const auto model = make_mlp(device, random, {784, 10});
     const std::uint64_t before = hash_of(model->parameters());
@@ -40,6 +40,7 @@ TEST_CASE("course: a loss for each batch, and the gradients' owner is asked afte
     REQUIRE(present == 2 * 7);
     REQUIRE(course.losses.size() == 7);
     REQUIRE(course.losses[0] == Approx(2.3).margin(0.7));
+    REQUIRE(course.losses[6] < 0.7 * course.losses[0]);
     REQUIRE(course.hash == hash_of(model->parameters()));
     REQUIRE(course.hash != before);
     REQUIRE(course.step_s > 0);

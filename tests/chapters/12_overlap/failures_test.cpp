@@ -56,7 +56,7 @@ TEST_CASE("failures: parameters without a gradient are named, and the next run w
 
 TEST_CASE("failures: a backward without a forward of its own is refused") {
     World world(thread_options(2, kTimeout_s));
-    std::vector<std::string> errors(6);
+    std::vector<std::string> errors;
     world.run([&](Rank& rank) {
         Replica replica(rank, make_small_mlp);
         std::vector<std::string> mine;
@@ -81,7 +81,9 @@ TEST_CASE("failures: a backward without a forward of its own is refused") {
             // A forward that is to be reduced is, wherever its backward is.
             loss = replica.forward();
             const auto no_sync = replica.ddp.no_sync();
+            replica.sent.clear();
             mine.push_back(error_of(replica, backward));
+            mine.push_back(std::to_string(replica.sent.size()));
         }
         if (rank.rank() == 1)
             errors = mine;
@@ -89,7 +91,7 @@ TEST_CASE("failures: a backward without a forward of its own is refused") {
     const std::string refused =
         "a backward that is to be reduced needs a forward of its own, in training, outside of "
         "no_sync";
-    REQUIRE(errors == std::vector<std::string>{refused, "", refused, refused, "", ""});
+    REQUIRE(errors == std::vector<std::string>{refused, "", refused, refused, "", "", "1"});
 }
 
 TEST_CASE("failures: NaN and infinity in one rank's gradient are traced to rank and parameter") {

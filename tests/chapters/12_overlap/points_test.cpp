@@ -34,7 +34,7 @@ TEST_CASE("points: they are called in order") {
     std::vector<Names> calls(2);
     world.run([&](Rank& rank) {
         Names& mine = calls[static_cast<std::size_t>(rank.rank())];
-        Replica replica(rank, make_small_mlp, {.bucket_cap_bytes = 2000});
+        Replica replica(rank, make_small_mlp, {.bucket_cap_bytes = 500});
         replica.ddp.set_points(
             {.before_forward =
                  [&](bool is_reduced) {
@@ -47,9 +47,11 @@ TEST_CASE("points: they are called in order") {
                      return Parameters();
                  },
              .before_finalize = [&] { mine.push_back("before finalize"); }});
-        replica.ddp.set_bucket_hook(
-            [&](Communicator& communicator, Tensor bucket, Stream& stream,
-                const std::string& name) { average_bucket(communicator, bucket, stream, name); });
+        replica.ddp.set_bucket_hook([&](Communicator& communicator, Tensor bucket, Stream& stream,
+                                        const std::string& name) {
+            mine.push_back(name);
+            average_bucket(communicator, bucket, stream, name);
+        });
         replica.step();
         {
             const auto no_sync = replica.ddp.no_sync();
@@ -60,8 +62,11 @@ TEST_CASE("points: they are called in order") {
         replica.step();
         replica.synchronize();
     });
-    const Names expected{"before reduced", "after forward", "before finalize", "before alone",
-                         "before reduced", "after forward", "before finalize"};
+    const Names expected{"before reduced",  "after forward", "bucket 0", "before finalize",
+                         "before alone",  //
+                         "before reduced",  "after forward", "bucket 0", "bucket 1",
+                         "before finalize",  //
+                         "bucket 0",        "bucket 1"};
     REQUIRE(calls[0] == expected);
     REQUIRE(calls[1] == expected);
 }

@@ -74,7 +74,7 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     CAPTURE(result.output);
     REQUIRE(result.exit_code == 0);
     for (const char* part : {"epoch 1  loss ", "epoch 3  loss ", "One step", "of that hidden",
-                             "Memory of a rank", "gradients, in 2 buckets      7.11 MiB",
+                             "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
                              "The parameters of all 4 ranks are equal to the bit"})
         REQUIRE(count(result.output, part) == 1);
     REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);

@@ -21,15 +21,19 @@ Branches::Branches(Device& device, Random& random)
       flatten_("flatten"),
       a_("a", device, 64, 5, random),
       b_("b", device, 64, 5, random),
+      relu_("relu"),
       head_("head", device, 5, 10, random) {}
 
 Variable Branches::forward(Variable input) {
     const Variable x = flatten_.forward(input);
     if (leaves_out_b)
         return head_.forward(a_.forward(x));
-    const Variable first = (b_comes_first ? b_ : a_).forward(x);
-    const Variable second = (b_comes_first ? a_ : b_).forward(x);
-    return head_.forward(add(first, second));
+    if (b_comes_first) {
+        const Variable b = relu_.forward(b_.forward(x));
+        return head_.forward(add(a_.forward(x), b));
+    }
+    const Variable a = a_.forward(x);
+    return head_.forward(add(a, relu_.forward(b_.forward(x))));
 }
 
 Parameters Branches::parameters() const {

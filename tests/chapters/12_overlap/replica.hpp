@@ -5,13 +5,14 @@
 
 #include "03_network/flatten.hpp"
 #include "03_network/linear.hpp"
+#include "03_network/relu.hpp"
 #include "12_overlap/ddp.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/replicas.hpp"
 
 namespace ddp::test {
 
-// head(a(x) + b(x)): two ways from the pictures to the loss.
+// head(a(x) + relu(b(x))): two ways from the pictures to the loss.
 class Branches : public Module {
   public:
     Branches(Device& device, Random& random);
@@ -23,7 +24,9 @@ class Branches : public Module {
 
   private:
     Flatten flatten_;
-    Linear a_, b_, head_;
+    Linear a_, b_;
+    Relu relu_;
+    Linear head_;
 };
 std::unique_ptr<Module> make_branches(Device& device, Random& random);
 

@@ -192,6 +192,14 @@ TEST_CASE("ddp: whatever the buckets, with overlap and without") {
     }
 }
 
+TEST_CASE("ddp: micro-batches in no_sync and one that is reduced are one batch") {
+    for (const int ranks : {2, 3, 4}) {  // on one, too, but not to the bit, which is asked of it
+        World world(thread_options(ranks));
+        CAPTURE(ranks);
+        REQUIRE(difference_from_one_rank(world, make_small_mlp, way_of<Accumulating>()) == "");
+    }
+}
+
 TEST_CASE("ddp: fifty steps on several ranks follow PyTorch's curve on the union") {
     for (const int ranks : {1, 2, 4}) {
         World world(thread_options(ranks));
@@ -262,6 +270,7 @@ TEST_CASE("ddp: every mistake is noticed") {
         REQUIRE(check(with_hook(small, [](Rank&) -> BucketHook { return average_bucket; })) == "");
         REQUIRE(has(check(with_hook(small, sum)), other));
         REQUIRE(has(check(with_hook(small, nothing)), other));
+        REQUIRE(has(check(way_of<ReadyOrder>()), other));
         REQUIRE(has(check(with_hook(small, swapped)), order));
     }
 }

@@ -18,6 +18,13 @@ std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
     }
 }
 
+void try_until_good(Rank& rank, const std::function<bool()>& attempt) {
+    constexpr int most = 20;
+    for (int i = 0; i < most; i++)
+        if (const bool good = attempt(); rank.broadcast(good ? "good" : "again", 0) == "good")
+            return;
+}
+
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }

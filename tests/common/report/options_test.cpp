@@ -221,6 +221,7 @@ TEST_CASE("a list of numbers, in the place of a common option", "[report][option
               }).starts_with("--ranks needs a whole number from 1 to 64, not '"));
     const std::string help = thrown<HelpRequested>([&] { parse_ranks("--help", nullptr); });
     CHECK(help.find("  --ranks N,N,...           numbers of ranks (1,2)\n") != help.npos);
+    CHECK(help.find("as threads of this process") == help.npos);
 }
 
 TEST_CASE("--help, letter by letter", "[report][options]") {

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The communicator of our own across hosts that are namespaces of this machine: the bits of all calls, and what
+# is said when a rank is lost or does something else.
+#     hosts_test.sh SCENARIO
+# Exits with 77 where such hosts cannot be made.
+set -uo pipefail
+
+hosts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../support" && pwd)/hosts.sh
+scenario=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+complain() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+
+# on_hosts HOSTS NUMBER ARGUMENTS...: runs the scenario with so many ranks on `mpirun --host HOSTS`; what it
+# says is in $output, and $code is its exit code.
+on_hosts() {
+    local where=$1 ranks=$2
+    shift 2
+    code=0
+    output=$(timeout 120 "$hosts" 4 mpirun -q --host "$where" -np "$ranks" "$scenario" "$@" 2>&1) || code=$?
+}
+
+command -v mpirun >/dev/null || {
+    echo "no mpirun here"
+    exit 77
+}
+"$hosts" 4 true || exit $?
+
+# ---- The same bits wherever the ranks are
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+"$scenario" --ranks 4 >"$scratch/threads" || complain "threads: $(cat "$scratch/threads")"
+"$scenario" --processes 4 >"$scratch/launcher" || complain "launcher: $(cat "$scratch/launcher")"
+mpirun -q --oversubscribe --bind-to none -np 4 "$scenario" >"$scratch/mpirun" || complain "mpirun"
+for where in host0,host1,host2,host3 host0:2,host1:2 host0,host1:3; do
+    on_hosts "$where" 4
+    echo "$output" >"$scratch/$where"
+    [[ $code == 0 ]] || complain "$where ended with $code"
+done
+for way in launcher mpirun host0,host1,host2,host3 host0:2,host1:2 host0,host1:3; do
+    diff "$scratch/threads" "$scratch/$way" >"$scratch/difference" ||
+        complain "threads and $way do not give the same: $(head -n 6 "$scratch/difference")"
+done
+(($(grep -c '^all_reduce' "$scratch/threads") > 20)) || complain "all calls are not there"
+if grep WRONG "$scratch"/*; then complain "wrong results"; fi
+
+# ---- What goes wrong is explained
+
+# expect TEXT CODE: the last job said TEXT once, nothing else was an error, and it ended with CODE, or with
+# another than 0 ("bad").
+expect() {
+    [[ $(grep -cF -- "$1" <<<"$output") == 1 ]] || complain "'$1' was not said once, but: $output"
+    [[ $(grep -c 'error:' <<<"$output") -le 1 ]] || complain "several errors: $output"
+    [[ $2 == bad && $code != 0 && $code != 124 || $2 == "$code" ]] || complain "exit code $code: $output"
+}
+
+four=host0,host1,host2,host3
+for who in 0 1 3; do
+    begin=$SECONDS
+    on_hosts $four 4 --what kill --who $who
+    expect "ended without saying why: was it killed?" bad
+    ((SECONDS - begin < 15)) || complain "$((SECONDS - begin)) s to end after rank $who was killed"
+done
+on_hosts $four 4 --what stop --who 2 --timeout 2
+expect "is it stopped?" bad
+on_hosts $four 4 --what throw --who 1
+expect "broken on purpose" 1
+on_hosts $four 4 --what absent --who 1 --timeout 2 --catch
+expect "caught: rank 2" 0
+expect "was last heard of in operation 5, all_reduce sum of 100000 float (\"weights\")" 0
+diff "$scratch/threads" <(grep -v '^caught' <<<"$output") >/dev/null || complain "the next run is another"
+on_hosts host0:2,host1:2 4 --what size --who 1 --catch
+expect "all ranks must do the same, in the same order" 0
+on_hosts host0:2,host1:2 4 --what call --who 2 --catch
+expect "broadcast of 100000 float32 from rank 0 (\"weights\")" 0
+
+# Without MPI there is no way between hosts.
+output=$("$hosts" 1 bash -c 'for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 DDP_HOST=host$rank "$1" &
+done; wait' bash "$scenario" 2>&1)
+code=1
+expect "between hosts data goes by MPI, which has not started them: use mpirun, or srun --mpi=pmix." 1
+
+echo "$failures failed"
+((failures == 0))
