@@ -536,14 +536,22 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
 }
 
 // The kernel waits for somebody else, who may need this core: spin briefly, then let others run.
+// One of them that computes keeps the core for milliseconds when it is given to it, but whoever
+// wakes from a sleep may have it back at once.
 void BlockExecutor::back_off() {
+    using Clock = std::chrono::steady_clock;
     const int rounds = yields_in_a_row_ / std::max(1, live_);
     if (rounds < 64) {
         pause_briefly();
-    } else if (rounds < 4096) {
+        sleeps_in_a_row_ = 0;
+    } else if (rounds < 192 && Clock::now() > core_is_taken_until_) {
+        const Clock::time_point before = Clock::now();
         sched_yield();
+        if (Clock::now() - before > std::chrono::milliseconds(1))
+            core_is_taken_until_ = Clock::now() + std::chrono::milliseconds(30);
     } else {
-        const timespec pause{0, 20'000};
+        // The longer it has waited, the less it matters to be a little late.
+        const timespec pause{0, 20'000L << std::min(sleeps_in_a_row_++ / 16, 4)};
         nanosleep(&pause, nullptr);
     }
 }

@@ -136,7 +136,9 @@ class BlockExecutor {
     Where barrier_where_;
     std::vector<WarpGroup> warp_groups_;
     int yields_in_a_row_ = 0;
+    int sleeps_in_a_row_ = 0;
     std::chrono::steady_clock::time_point last_yield_;
+    std::chrono::steady_clock::time_point core_is_taken_until_;  // by a thread that computes
     std::uint64_t random_ = 0;
 
     Fiber main_;

@@ -8,6 +8,7 @@
 #include "pause.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
+#include "turns.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -58,6 +59,7 @@ BlockThreads& block_threads() {
 void BlockThreads::work(Member& member) {
     SignalStack signal_stack;
     BlockExecutor executor;
+    take_short_turns(true);
     std::unique_lock lock(member.mutex);
     for (;;) {
         member.changed.wait(lock, [&] { return member.busy; });
@@ -184,6 +186,8 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
     const dim3& grid = kernel.shape.grid;
     const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
     DeviceAccess access;
+    if (kernel.shape.cooperative != has_short_turns_)
+        take_short_turns(has_short_turns_ = kernel.shape.cooperative);
     if (kernel.shape.cooperative && blocks > 1)
         block_threads().run(run, blocks, *executor_);
     else

@@ -94,6 +94,7 @@ class Stream {
 
     std::mutex run_mutex_;
     KernelRun* run_ = nullptr;
+    bool has_short_turns_ = false;  // the worker's: cooperative kernels wait for others
     std::vector<const PreparedKernel*> cooperative_;  // oldest first
 
     BlockExecutor* executor_ = nullptr;  // the worker's, while it lives

@@ -196,7 +196,7 @@ TEST_CASE("when the launcher is killed, its ranks end with it") {
 }
 
 TEST_CASE("25 jobs at once do not meet each other, and leave nothing behind") {
-    const std::set<std::string> before = names_in("/dev/shm");
+    const std::set<std::string> before = shared_memory();
     std::vector<std::future<ChildResult>> jobs;
     for (int i = 0; i < 25; i++)
         jobs.push_back(std::async(std::launch::async, [] { return start(launches(4)[0], {}); }));
@@ -206,7 +206,7 @@ TEST_CASE("25 jobs at once do not meet each other, and leave nothing behind") {
         REQUIRE(result.exit_code == 0);
     }
     REQUIRE(nothing_is_left());
-    REQUIRE(names_in("/dev/shm") == before);
+    REQUIRE(shared_memory() == before);
 }
 
 TEST_CASE("processes that are started by hand, with torchrun's variables") {

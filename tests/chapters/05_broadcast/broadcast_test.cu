@@ -80,7 +80,8 @@ int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, int 
 
 }  // namespace
 
-TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts that do not divide") {
+TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts that do not divide",
+          "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;

@@ -193,7 +193,8 @@ int sums_with_other_bits(World& world, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("every rank counts once: world sizes 1 to 9, every root, every type and operation") {
+TEST_CASE("every rank counts once: world sizes 1 to 9, every root, every type and operation",
+          "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(tree_options(ranks));
         std::atomic<int> wrong = 0;

@@ -40,7 +40,8 @@ int wrong_in_all_types(Peers& peers, const std::vector<std::size_t>& counts, std
 
 }  // namespace
 
-TEST_CASE("all have the sum: world sizes 1 to 9, all types, counts that do not divide") {
+TEST_CASE("all have the sum: world sizes 1 to 9, all types, counts that do not divide",
+          "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
@@ -90,7 +91,8 @@ int wrong_in_every_turn(Peers& peers) {
 
 }  // namespace
 
-TEST_CASE("every way, operation and type, in place and out of place, aligned and not") {
+TEST_CASE("every way, operation and type, in place and out of place, aligned and not",
+          "[exhaustive]") {
     for (int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;

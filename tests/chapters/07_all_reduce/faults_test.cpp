@@ -38,16 +38,6 @@ class OwnFolder {
     std::filesystem::path path_;
 };
 
-// What is in the memory that processes share by name, but for Open MPI's: ours is in a folder of
-// our own, that of other people's jobs comes and goes.
-std::set<std::string> shared_memory() {
-    std::set<std::string> names = names_in("/dev/shm");
-    std::erase_if(names, [](const std::string& name) {
-        return name.find("vader_segment") != std::string::npos;
-    });
-    return names;
-}
-
 // A fault, and what is said of it: a regular expression, in which WHO is the rank that is to blame.
 struct Expected {
     std::string what;

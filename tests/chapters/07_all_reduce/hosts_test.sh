@@ -80,6 +80,7 @@ on_hosts host0:2,host1:2 4 --what call --who 2 --catch
 expect "broadcast of 100000 float32 from rank 0 (\"weights\")" 0
 
 # Without MPI there is no way between hosts.
+# shellcheck disable=SC2016  # for the other shell
 output=$("$hosts" 1 bash -c 'for rank in 0 1; do
     RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 DDP_HOST=host$rank "$1" &
 done; wait' bash "$scenario" 2>&1)

@@ -2,6 +2,7 @@
 // goes wrong; that the next run works; and the sentences of all communicators that cannot be had.
 #include <chrono>
 #include <iostream>
+#include <regex>
 
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
@@ -115,8 +116,11 @@ TEST_CASE("a rank that is killed leaves nobody in MPI") {
             const ChildResult job =
                 start(by_mpirun(3), {"--what", what, "--who", who, "--timeout", "5"});
             CAPTURE(what, who, job.output);
-            REQUIRE(plain(job.output) == "error: rank " + std::string(who) +
-                                             " ended without saying why: was it killed?\n");
+            // Open MPI may remark that it could not read the memory of a process that is gone.
+            const std::string said = std::regex_replace(
+                plain(job.output), std::regex("\\[[^\n]*\\] Read -1[^\n]*\n"), "");
+            REQUIRE(said == "error: rank " + std::string(who) +
+                                " ended without saying why: was it killed?\n");
             REQUIRE(job.exit_code != 0);
         }
     REQUIRE(nothing_is_left(MPI_SCENARIO));

@@ -1,5 +1,7 @@
 // Where later chapters come in: when they are called, and what they can do; and that a step costs
 // no memory.
+#include <array>
+
 #include "03_network/sgd_momentum.hpp"
 #include "tests/chapters/12_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
@@ -191,7 +193,7 @@ TEST_CASE("points: from the third step on nothing is allocated") {
     for (const MakeModel& model : {MakeModel(make_small_mlp), MakeModel(make_normed)}) {
         World world(thread_options(3));
         std::vector<std::vector<std::size_t>> allocations(3);
-        std::vector<bool> is_pool_as_before(3);
+        std::array<bool, 3> is_pool_as_before{};
         world.run([&](Rank& rank) {
             const auto place = static_cast<std::size_t>(rank.rank());
             Replica replica(rank, model, {.bucket_cap_bytes = 200, .search_not_finite = true});

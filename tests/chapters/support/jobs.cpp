@@ -67,10 +67,11 @@ bool nothing_is_left(const std::string& program) {
     return processes_of(program) == 0;
 }
 
-std::set<std::string> names_in(const std::string& folder) {
+std::set<std::string> shared_memory() {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-        names.insert(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+        if (!entry.path().filename().string().starts_with("vader_segment"))
+            names.insert(entry.path());
     return names;
 }
 

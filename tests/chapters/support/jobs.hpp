@@ -35,7 +35,7 @@ std::string plain(const std::string& text);
 // Whether no process of `program` is there; those that were ended a moment ago have some time.
 bool nothing_is_left(const std::string& program);
 
-// What is in a folder.
-std::set<std::string> names_in(const std::string& folder);
+// What processes share by name, but for Open MPI's, which comes and goes with other jobs.
+std::set<std::string> shared_memory();
 
 }  // namespace ddp::test

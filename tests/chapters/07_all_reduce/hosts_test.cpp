@@ -72,7 +72,8 @@ AllResults results_on(const Hosts& hosts, std::size_t large) {
 
 }  // namespace
 
-TEST_CASE("all calls between hosts, in every type, with counts that do not divide") {
+TEST_CASE("all calls between hosts, in every type, with counts that do not divide",
+          "[exhaustive]") {
     for (const Hosts& hosts : all_hosts()) {
         const AllResults results = results_on(hosts, 20'011);
         CAPTURE(text_of(hosts));

@@ -20,7 +20,7 @@ using namespace ddp;
 
 struct OverlapOptions {
     std::vector<int> ranks{2};
-    int batch = 256;
+    int batch = 512;
     int rounds = 11;
 };
 
