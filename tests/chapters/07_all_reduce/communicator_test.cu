@@ -163,7 +163,7 @@ int wrong_in_all_calls(Communicator& communicator, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("every call of the Communicator, world sizes 1 to 9, every type") {
+TEST_CASE("every call of the Communicator, world sizes 1 to 9, every type", "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
