@@ -276,7 +276,7 @@ def draw_bench_train(measured):
                 points = [(ranks, rate) for label, ranks, rate, *_ in rows if label == model and ranks == 1] + points
             if points:
                 speed.plot(*zip(*points), color=color, marker="o", label=name)
-        speed.set(title="What the ranks get through together", xlabel="ranks", ylabel="samples a second")
+        speed.set(title="All ranks together", xlabel="ranks", ylabel="samples a second")
         speed.set_xticks(sorted(set(columns[1])))
         speed.set_ylim(bottom=0)
         speed.yaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "common/gpu/clock.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 
@@ -57,6 +58,7 @@ bool is_first_of_its_job() {
 }  // namespace
 
 World::World(const CommonOptions& options) {
+    let_kernels_run_side_by_side();
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
     switch (find_starter(options)) {

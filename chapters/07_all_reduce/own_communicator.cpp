@@ -27,7 +27,7 @@ class OwnCommunicator final : public Communicator {
                             const std::string& name) override {
         const AnyArray array{elements.output, elements.count, bytes_of(elements.type),
                              name_of(elements.type)};
-        if (elements.bytes() <= one_shot_bytes)
+        if (elements.bytes() <= tree_bytes)
             tree_broadcast(peers_, array, root, stream, name);
         else
             chain_broadcast(peers_, array, root, stream, name, default_slices(elements.bytes()));
@@ -84,7 +84,7 @@ class OwnCommunicator final : public Communicator {
                              name_of(elements.type), from, stream, name);
     }
 
-    static constexpr std::size_t one_shot_bytes = 16 << 10;
+    static constexpr std::size_t one_shot_bytes = 2 << 10, tree_bytes = 16 << 10;
 
     Peers peers_;
 };

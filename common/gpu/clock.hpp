@@ -1,10 +1,11 @@
 #pragma once
-// Time for kernels: a clock that they can read, and how long they may run.
+// Time for kernels: a clock that they can read, and how long and beside whom they may run.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 
 #if !defined(DDP_CUDA)
 #include "cuda_on_cpu/settings.hpp"
@@ -28,6 +29,17 @@ __device__ inline std::uint64_t device_clock_ns() {
 }
 
 #endif
+
+// Kernels of several streams that wait for one another must all be able to begin. By default the
+// streams of a GPU share 8 queues, in which a kernel may stand behind the one that waits for it; and
+// a kernel is loaded when it is first launched, which may wait for all that run. The first CUDA call
+// of a process reads these settings: to be called before it. What the environment says counts more.
+inline void let_kernels_run_side_by_side() {
+#if defined(DDP_CUDA)
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+#endif
+}
 
 // Announces kernels that wait, each wait having a limit of its own, for up to `seconds` in all (0:
 // for ever). A GPU lets any kernel run; on a CPU one that runs for longer than the runtime's limit
