@@ -31,9 +31,10 @@ __device__ inline std::uint64_t device_clock_ns() {
 #endif
 
 // Kernels of several streams that wait for one another must all be able to begin. By default the
-// streams of a GPU share 8 queues, in which a kernel may stand behind the one that waits for it; and
-// a kernel is loaded when it is first launched, which may wait for all that run. The first CUDA call
-// of a process reads these settings: to be called before it. What the environment says counts more.
+// streams of a GPU share 8 queues, in which a kernel may stand behind the one that waits for it;
+// and a kernel is loaded when it is first launched, which may wait for all that run. The first CUDA
+// call of a process reads these settings: to be called before it. What the environment says counts
+// more.
 inline void let_kernels_run_side_by_side() {
 #if defined(DDP_CUDA)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

@@ -32,8 +32,8 @@ void take_short_turns(bool wanted) {
     attributes.nice = getpriority(PRIO_PROCESS, 0);
     attributes.runtime_ns = wanted ? kShort_ns : 0;
     syscall(SYS_sched_setattr, 0, &attributes, 0u);
-    prctl(PR_SET_TIMERSLACK,
-          0ul);  // nanoseconds that a sleep may be longer; 0: usual
+    // By how many nanoseconds a sleep may take longer; 0: the usual.
+    prctl(PR_SET_TIMERSLACK, wanted ? 1ul : 0ul);
 }
 
 }  // namespace cuda_on_cpu
