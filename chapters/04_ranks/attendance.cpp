@@ -127,7 +127,6 @@ std::vector<int> MeetingHost::descriptors() const {
 }
 
 void MeetingHost::look() {
-    look_for_sigterm(0);
     const bool heartbeat = is_heartbeat_due();
     for (int r = 0; r < job_.world_size(); r++) {
         if (connections_[static_cast<std::size_t>(r)]) {
@@ -138,6 +137,7 @@ void MeetingHost::look() {
         }
     }
     meeting_.look();
+    look_for_sigterm(0);
 }
 
 // Hears what a process has said, and at times tells it that this one is alive.
@@ -186,7 +186,6 @@ std::vector<int> MeetingGuest::descriptors() const {
 }
 
 void MeetingGuest::look() {
-    look_for_sigterm(rank_);
     try {
         while (const std::optional<Message> message =
                    closed_ ? std::nullopt : connection_->receive()) {
@@ -206,6 +205,7 @@ void MeetingGuest::look() {
         close("ended without saying why: was it killed?");
     }
     look_after(rank_);
+    look_for_sigterm(rank_);
 }
 
 void MeetingGuest::complain(const std::string& text) {

@@ -33,7 +33,8 @@ class Attendance : public Messenger {
     // A signal is something to look at, too.
     std::vector<int> with_signal(std::vector<int> descriptors) const;
 
-    // The watchdog's first work, in a process that is rank `rank`; nothing among threads.
+    // The watchdog's last work, in a process that is rank `rank`; nothing among threads. (mpirun
+    // tells all to end when one rank has died: which one, the connections have said by then.)
     void look_for_sigterm(int rank);
 
     const Job& job_;

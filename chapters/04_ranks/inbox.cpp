@@ -36,6 +36,11 @@ bool Inbox::is_closed() {
     return closed_;
 }
 
+void Inbox::begin() {
+    std::lock_guard lock(mutex_);
+    taken_ = {};
+}
+
 std::vector<std::string> Inbox::wait_for_gathered(std::uint64_t epoch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return has_gathered_ || !failure_locked(epoch).empty(); });
@@ -52,6 +57,7 @@ Verdict Inbox::wait_for_verdict(std::uint64_t epoch) {
     std::erase_if(failures_, [&](const auto& entry) { return entry.first <= epoch; });
     std::erase_if(verdicts_, [&](const auto& entry) { return entry.first <= epoch; });
     has_gathered_ = false;
+    taken_ = verdict;
     return verdict;
 }
 
@@ -71,6 +77,8 @@ RunFailed Inbox::last_failure(int rank) {
     std::lock_guard lock(mutex_);
     if (!verdicts_.empty())
         return {verdicts_.rbegin()->second.cause, verdicts_.rbegin()->second.reporter == rank};
+    if (!taken_.cause.empty())
+        return {taken_.cause, taken_.reporter == rank};
     if (closed_)
         return {last_.cause, last_.reporter == rank};
     return {failures_.empty() ? "" : failures_.rbegin()->second, rank == 0 && !failures_.empty()};

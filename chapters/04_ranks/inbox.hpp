@@ -45,6 +45,8 @@ class Inbox {
     void close(const Verdict& verdict);
     bool is_closed();
 
+    // A run begins: how the one before it has ended is no longer news.
+    void begin();
     // Until the call that the rank has made is over. Throws RunFailed when the run has failed.
     std::vector<std::string> wait_for_gathered(std::uint64_t epoch);
     // Until the run is over on every rank.
@@ -52,7 +54,7 @@ class Inbox {
 
     // The first cause of run `epoch`, or "".
     std::string failure(std::uint64_t epoch);
-    // What is known of the last failure, by a rank whose own thread has not yet asked for it.
+    // What is known of the last failure, by a rank whose own thread has not yet told it.
     RunFailed last_failure(int rank);
 
     // `guarded` is looked after until it is removed; one that comes after the failure of the run is
@@ -71,6 +73,7 @@ class Inbox {
     bool has_gathered_ = false;
     std::map<std::uint64_t, std::string> failures_;  // by epoch; entries end with their run
     std::map<std::uint64_t, Verdict> verdicts_;
+    Verdict taken_;  // of the last run that is over
     bool closed_ = false;
     Verdict last_;
     struct Guard {

@@ -26,8 +26,10 @@ class Communicator {
     MPI_Comm communicator_;
 };
 
-// MPI's own threads leave SIGTERM to the watchdog.
+// MPI's own threads leave SIGTERM to the watchdog. And Open MPI writes to the sockets of ranks that
+// have died: that must not end this process (SIGPIPE) before it has said which rank it was.
 int start_mpi() {
+    std::signal(SIGPIPE, SIG_IGN);
     sigset_t sigterm, before;
     sigemptyset(&sigterm);
     sigaddset(&sigterm, SIGTERM);

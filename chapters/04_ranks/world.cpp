@@ -166,6 +166,7 @@ void World::prepare(const std::function<void()>& work) {
 
 Verdict World::take_part(int rank, const std::function<void(Rank&)>& work) {
     Inbox& inbox = attendance_->inbox(rank);
+    inbox.begin();
     Rank self(rank, epoch_, job_, *attendance_, inbox);
     attendance_->say(rank, {Message::Kind::end, epoch_, 0, cause_of(work, self), {}});
     const Verdict verdict = inbox.wait_for_verdict(epoch_);

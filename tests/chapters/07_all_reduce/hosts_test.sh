@@ -14,6 +14,7 @@ failures=0
 complain() {
     failures=$((failures + 1))
     printf 'FAILED: %s\n' "$*"
+    [[ ! -s $scratch/mpirun_said ]] || sed 's/^/  mpirun: /' "$scratch/mpirun_said"
 }
 
 # on_hosts HOSTS NUMBER ARGUMENTS...: runs the scenario with so many ranks on `mpirun --host HOSTS`; what it
@@ -26,7 +27,7 @@ on_hosts() {
     : >"$scratch/said"
     # shellcheck disable=SC2016  # for the other shell
     timeout 120 "$hosts" 4 mpirun -q --host "$where" -np "$ranks" sh -c 'exec "$@" >>"$0" 2>&1' "$scratch/said" \
-        "$scenario" "$@" >/dev/null 2>&1 || code=$?
+        "$scenario" "$@" >"$scratch/mpirun_said" 2>&1 || code=$?
     output=$(cat "$scratch/said")
 }
 
