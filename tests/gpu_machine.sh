@@ -2,7 +2,7 @@
 # Builds, tests and measures the book on a machine with nvcc, CMake and a GPU that has no network and none
 # of the packages: their headers come along in carry/ (filled by tests/carry_headers.sh elsewhere).
 #     tests/gpu_machine.sh                 a CSV and a log for each bench under $OUT, or out/ if it is not set
-#     tests/gpu_machine.sh --build-only    the same build without a GPU, this machine's packages out of sight
+#     tests/gpu_machine.sh --build-only    the same build, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${OUT:-$root/out}
@@ -28,8 +28,9 @@ export CPATH=$root/carry/include
 if ninja=$(command -v ninja); then
     options+=(-G Ninja -DCMAKE_MAKE_PROGRAM="$ninja")
 fi
-if $rehearsal; then  # one architecture; and CMake looks into carry/ and nowhere else
-    options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS_DEBUG="-O0 -Xcicc -O0 -Xptxas -O0" -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
+if $rehearsal; then  # one architecture, not optimised, and CMake looks into carry/ and nowhere else
+    options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+        -DCMAKE_CUDA_FLAGS_DEBUG="-O0 -Xcicc -O0 -Xptxas -O0" -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
         -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
     CXX=$(command -v "${CXX:-g++}") && export CXX
 fi
@@ -49,7 +50,7 @@ start=$SECONDS
 configure_and_build || give_up "The CUDA build failed."
 echo "built for CUDA in $((SECONDS - start)) s: $(find "$folder/bin" -type f | wc -l) programs"
 if $rehearsal; then
-    echo "none of them run: this was a rehearsal without a GPU"
+    echo "none of them run: this was a rehearsal without a GPU, and without optimising"
     if [[ -z $ninja ]] || ! command -v dpkg >/dev/null; then
         echo "not checked that every header was carried: that takes Ninja and dpkg"
     elif foreign_headers; then
@@ -59,7 +60,7 @@ if $rehearsal; then
 fi
 
 failed=()
-ctest --test-dir "$folder" -LE '^(meta|slow)$' --output-on-failure --no-tests=error -j 4 || failed+=(ctest)
+ctest --test-dir "$folder" -LE '^(meta|slow)$' --output-on-failure --no-tests=error -j 9 || failed+=(ctest)
 mkdir -p "$out"
 for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
     program=$folder/bin/$name
