@@ -47,7 +47,8 @@ __device__ inline void begin_operation(const PeersView& view, OperationRecord& r
     copy_record(view.own().current, record);
 }
 __device__ inline void end_operation(const PeersView& view) {
-    store_release(view.own().is_over, std::uint64_t{1});
+    if (load_acquire(view.own().gave_up) == 0)
+        store_release(view.own().is_over, std::uint64_t{1});
 }
 
 __device__ inline Progress progress_of(ControlBlock& peer) {

@@ -44,7 +44,7 @@ bool add_job(Table& table, const CommonOptions& options) {
     constexpr std::size_t bytes = 5'000'000;
     World world(options);
     const int ranks = world.world_size();
-    if (world.job().members.back().host != world.job().members.front().host) {
+    if (world.job().has_several_hosts()) {
         table.note("These ranks are on several hosts, and kernels do not reach so far.");
         return world.has_rank_0();
     }

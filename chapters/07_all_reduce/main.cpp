@@ -91,8 +91,7 @@ int run(int argc, char** argv) {
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
     World world(common);
-    const std::vector<Member>& members = world.job().members;
-    if (members.size() == 1 || members.back().host != members.front().host) {
+    if (world.world_size() == 1 || world.job().has_several_hosts()) {
         if (world.has_rank_0())
             std::cout << "Here two or more ranks of one host are needed: try --ranks 4.\n";
         return 0;

@@ -12,30 +12,11 @@
 #include <thread>
 
 #include "04_ranks/world.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
-
-CommonOptions tree_options(int ranks, double timeout_s = 30) {
-    CommonOptions options;
-    options.ranks = ranks;
-    options.timeout_s = timeout_s;
-    return options;
-}
-
-std::string tree_failure(World& world, const std::function<void(Rank&)>& work) {
-    try {
-        world.run(work);
-        return "";
-    } catch (const RunFailed& failure) {
-        return failure.what();
-    }
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 constexpr ReduceOp all_ops[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::maximum,
                                 ReduceOp::minimum};
@@ -196,7 +177,7 @@ int sums_with_other_bits(World& world, std::size_t count) {
 TEST_CASE("every rank counts once: world sizes 1 to 9, every root, every type and operation",
           "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(tree_options(ranks));
+        World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
@@ -217,7 +198,7 @@ TEST_CASE("every rank counts once: world sizes 1 to 9, every root, every type an
 TEST_CASE("large data goes through a small staging area") {
     constexpr ReduceOp ops[] = {ReduceOp::sum, ReduceOp::average};
     for (int ranks : {2, 3, 4, 6}) {
-        World world(tree_options(ranks));
+        World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 24 << 20);
@@ -230,7 +211,7 @@ TEST_CASE("large data goes through a small staging area") {
 }
 
 TEST_CASE("over a simulated link the same comes out") {
-    CommonOptions options = tree_options(5);
+    CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);
     std::atomic<int> wrong = 0;
@@ -243,14 +224,14 @@ TEST_CASE("over a simulated link the same comes out") {
 
 TEST_CASE("the bits of a sum are those of the documented order, whatever the root and the size") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(tree_options(ranks));
+        World world(thread_options(ranks));
         CAPTURE(ranks);
         REQUIRE(sums_with_other_bits<float>(world, 307) == 0);
         REQUIRE(sums_with_other_bits<double>(world, 307) == 0);
         REQUIRE(sums_with_other_bits<__half>(world, 307) == 0);
         REQUIRE(sums_with_other_bits<__nv_bfloat16>(world, 307) == 0);
     }
-    World world(tree_options(7));
+    World world(thread_options(7));
     REQUIRE(sums_with_other_bits<float>(world, 40'009) == 0);  // more than a slice
     // These values can tell: another order gives other bits.
     bool differs = false;
@@ -274,7 +255,7 @@ TEST_CASE("the order is written as it is added") {
 }
 
 TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction") {
-    World world(tree_options(3));
+    World world(thread_options(3));
     std::vector<float> extremes;
     std::vector<int> averages;
     world.run([&](Rank& rank) {
@@ -305,7 +286,7 @@ TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction
 
 TEST_CASE(
     "reductions and broadcasts of two streams and two Peers do not get into each other's way") {
-    World world(tree_options(4));
+    World world(thread_options(4));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
@@ -328,7 +309,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a rank may come late to a reduction") {
-    World world(tree_options(5));
+    World world(thread_options(5));
     for (int late = 0; late < 5; late++) {
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
@@ -372,11 +353,11 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
          },
          "tree reduce sum of 100 int to rank 0 (\"g\")"},
     };
-    World world(tree_options(4));
+    World world(thread_options(4));
     for (const Case& c : cases)
         for (int other = 0; other < 4; other++) {
             const auto begin = std::chrono::steady_clock::now();
-            const std::string cause = tree_failure(world, [&](Rank& rank) {
+            const std::string cause = failure_of(world, [&](Rank& rank) {
                 Peers peers(rank, 1 << 16);
                 Stream stream;
                 PoolBuffer<float> data = peers.allocate<float>(100);
@@ -403,9 +384,9 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
 }
 
 TEST_CASE("a rank that does not come to a reduction is named") {
-    World world(tree_options(5, 0.2));
+    World world(thread_options(5, 0.2));
     for (int absent = 0; absent < 5; absent++) {
-        const std::string cause = tree_failure(world, [&](Rank& rank) {
+        const std::string cause = failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 1 << 16);
             Stream stream;
             PoolBuffer<float> data = peers.allocate<float>(1000);
@@ -427,9 +408,9 @@ TEST_CASE("a rank that does not come to a reduction is named") {
 }
 
 TEST_CASE("reductions that make no sense") {
-    World world(tree_options(2));
+    World world(thread_options(2));
     const auto refusal = [&](std::size_t count, int root, bool elsewhere) {
-        return tree_failure(world, [&](Rank& rank) {
+        return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
             PoolBuffer<double> data = peers.allocate<double>(10);
