@@ -25,6 +25,7 @@ struct OverlapOptions {
     double learning_rate = 0.1;
     int cap = 1;
     bool no_overlap = false;
+    bool detect_anomaly = false;
     std::string communicator = "own";
 };
 
@@ -51,7 +52,8 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     const auto communicator = make_communicator(mine.communicator, rank, ddp_pool_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model,
                                 {.bucket_cap_bytes = static_cast<std::size_t>(mine.cap) << 20,
-                                 .overlap = !mine.no_overlap});
+                                 .overlap = !mine.no_overlap,
+                                 .search_not_finite = mine.detect_anomaly});
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
@@ -97,6 +99,8 @@ int run(int argc, char** argv) {
                        "length of a step at first; it falls with every epoch");
     options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
     options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
+    options.add_flag("--detect-anomaly", mine.detect_anomaly,
+                     "name rank and parameter of a gradient that is infinite or no number");
     options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
                        "who carries the gradients");
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");

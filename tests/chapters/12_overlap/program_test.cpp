@@ -166,6 +166,10 @@ TEST_CASE("overlap: steps that are too long end the run in one sentence") {
         "long; try a smaller --learning-rate\n");
     for (const char* how : {"--ranks", "--processes"})
         REQUIRE(std::regex_match(refusal(words + Words{how, "3"}), sentence));
+    const std::regex anomaly(
+        "error: rank [0-2].*: the gradient of 'linear[1-3].(weight|bias)' is infinite or no number "
+        "at element [0-9]+ of [0-9]+: the steps are too long, or the loss divides by zero\n");
+    REQUIRE(std::regex_match(refusal(words + Words{"--ranks", "3", "--detect-anomaly"}), anomaly));
 }
 
 TEST_CASE("overlap: a rank that is killed in the middle of the training is named") {
