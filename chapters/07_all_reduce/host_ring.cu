@@ -34,7 +34,8 @@ Chunk HostRing<T>::chunk(int i, std::size_t count) const {
 
 template <class T>
 void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, ReduceOp op,
-                             Stream& stream, const std::string& name) {
+                             Stream& stream, const std::string& name,
+                             const std::function<void()>& after_step) {
     if (count > most_)
         throw std::invalid_argument("a HostRing for " + std::to_string(most_) +
                                     " elements cannot reduce " + std::to_string(count));
@@ -50,12 +51,13 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
         peers_.send((step == 0 ? input : output) + sent.begin, sent.size, right, sending_, name);
         if (step > last_sum) {
             peers_.receive(output + received.begin, received.size, left, stream, name);
-            continue;
+        } else {
+            peers_.receive(received_.data(), received.size, left, stream, name);
+            launch(stream, grid_for(received.size), add_chunk<T>, op, output + received.begin,
+                   received_.data(), input + received.begin, received.size,
+                   step == last_sum ? ranks_ : 0);
         }
-        peers_.receive(received_.data(), received.size, left, stream, name);
-        launch(stream, grid_for(received.size), add_chunk<T>, op, output + received.begin,
-               received_.data(), input + received.begin, received.size,
-               step == last_sum ? ranks_ : 0);
+        after_step();
     }
     has_sent_.record(sending_);  // until then our data must not be overwritten
     stream.wait(has_sent_);

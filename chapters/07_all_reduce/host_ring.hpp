@@ -3,6 +3,7 @@
 // one from the left, and a kernel that adds. This is how the first all-reduces for deep learning
 // were made, and the way to read before ring.cu: there one kernel does all of it.
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "04_ranks/peers.hpp"
@@ -20,9 +21,11 @@ class HostRing {
 
     // As direct_all_reduce, with the same bits. What it enqueues, on `stream` and on a stream of
     // its own, takes its turn on the device; the host goes on. Throws std::invalid_argument for
-    // more than `most` elements, too.
-    void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
-                    const std::string& name = "");
+    // more than `most` elements, too. `after_step` is called when a step is enqueued, for those who
+    // want to see it.
+    void all_reduce(
+        const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
+        const std::string& name = "", const std::function<void()>& after_step = [] {});
 
   private:
     Chunk chunk(int i, std::size_t count) const;

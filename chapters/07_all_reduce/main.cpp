@@ -5,6 +5,7 @@
 #include <map>
 
 #include "04_ranks/world.hpp"
+#include "07_all_reduce/chunk_report.hpp"
 #include "07_all_reduce/machine_report.hpp"
 #include "07_all_reduce/times.hpp"
 #include "common/report/csv.hpp"
@@ -101,6 +102,8 @@ int run(int argc, char** argv) {
         {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
     world.run([&](Rank& rank) {
         rank.select_device();
+        if (rank.world_size() <= most_ranks_in_a_picture)
+            show_chunks(rank);
         show_link(rank, common, file);
         if (!common.link)
             show_machine(rank, common, file);

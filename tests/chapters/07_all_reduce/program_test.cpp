@@ -33,6 +33,15 @@ void require_numbers(const Csv& file, int ranks) {
     }
 }
 
+// The first table, for three ranks: the sum of chunk r is at rank r first, and goes round from
+// there.
+const char* three_ranks =
+    "begin      111     111     111\n"
+    "1 add      121     112     211\n"
+    "2 add      321     132     213\n"
+    "3 copy     323     332     233\n"
+    "4 copy     333     333     333\n";
+
 }  // namespace
 
 TEST_CASE("the program shows links, memory and bits, for threads and for processes") {
@@ -45,6 +54,7 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
                 {ALL_REDUCE_PROGRAM, "--quick", how, std::to_string(ranks), "--csv", csv});
             CAPTURE(run.output);
             REQUIRE(run.exit_code == 0);
+            REQUIRE(count(run.output, three_ranks) == (ranks == 3 ? 1 : 0));
             REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
                                           " ranks, whose ports carry 100 MB/s") == 1);
             REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
