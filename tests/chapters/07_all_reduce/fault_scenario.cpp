@@ -46,7 +46,7 @@ bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>
         raise(fault.what == "kill ahead" ? SIGKILL : SIGSTOP);
     }
     if (fault.what == "late")
-        sleep(4);
+        sleep(3);  // past the time-out, and before the others give this rank up
     return fault.what != "absent";
 }
 
