@@ -208,6 +208,26 @@ def draw_data_parallel(measured):
     return figure
 
 
+def draw_sampler(measured):
+    """Chapter 09: an epoch with the sampler and with the wrong ones: its time, and what is seen of the data."""
+    figure, (time, seen) = new_figure(2, width=5.2, height=2.6)
+    labels = measured.text("division")
+    bars(time, labels, measured.numbers("seconds"), [GREEN] + [RED] * (len(labels) - 1), lambda value: f"{value:.2f} s")
+    time.set(title="An epoch takes", xlabel="seconds")
+    once = [all_seen - twice for all_seen, twice in zip(measured.numbers("seen"), measured.numbers("twice"))]
+    left = [0.0] * len(labels)
+    for name, values, color in (("seen once", once, GREEN), ("more than once", measured.numbers("twice"), ORANGE),
+                                ("never", measured.numbers("missed"), GREY)):
+        seen.barh(range(len(labels)), values, left=left, color=color, height=0.62, label=name)
+        left = [before + value for before, value in zip(left, values)]
+    seen.set_yticks(range(len(labels)), [""] * len(labels))
+    seen.set_ylim(max(len(labels), 2) - 0.4, -0.6)
+    seen.grid(axis="y", visible=False)
+    seen.set(title="Of the pictures, the ranks together see", xlabel="pictures")
+    seen.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncol=3)
+    return figure
+
+
 TIMELINE = {  # what a step's intervals are called: how the name begins, color
     "forward": ("forward", BLUE),
     "backward": ("backward", GREEN),
@@ -390,6 +410,7 @@ DRAWINGS = {
     "broadcast": draw_broadcast,
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
+    "sampler": draw_sampler,
     "overlap": draw_network,
     "overlap_timeline": draw_overlap_timeline,
     "bench_train": draw_bench_train,

@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
         const Span span(trace, track, "epoch " + std::to_string(epoch));
         train.start_epoch(shuffled(train.samples(), common.seed, epoch));
         const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
+        test.start_epoch(in_order(test.samples()));
         tested = evaluate(device, *model, test);
         csv.row({epoch, times.steps(), trained.loss(), trained.accuracy(), tested.accuracy(),
                  watch.seconds()});

@@ -121,7 +121,6 @@ Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader) {
     Metrics metrics(device);
     Tape tape(device);
     model.set_training(false);
-    loader.start_epoch(in_order(loader.samples()));
     while (const std::optional<Batch> batch = loader.next()) {
         const Variable logits = model.forward(tape.constant(batch->images));
         metrics.add(cross_entropy(logits, batch->labels).value(), logits.value(), batch->labels);

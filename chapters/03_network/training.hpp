@@ -73,7 +73,7 @@ class Trainer {
     int steps_before_ = 0;  // of earlier epochs
 };
 
-// Loss and accuracy of the model, in evaluation, on all samples of the loader.
+// Loss and accuracy of the model, in evaluation, on what loader.start_epoch was given.
 Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader);
 
 }  // namespace ddp

@@ -40,6 +40,7 @@ import argparse
 import math
 import os
 import pathlib
+import random
 import sys
 import tempfile
 
@@ -48,6 +49,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the bucket cases' one rank has no peers
 try:
     import torch
+    import torch.utils.data.distributed
     from pytorch_train import make_model
 except ModuleNotFoundError:
     torch = None
@@ -531,6 +533,35 @@ def ddp_buckets(folder):
     torch.distributed.destroy_process_group()
 
 
+# ---- The sampler -------------------------------------------------------------------------------
+
+
+def samplers(folder):
+    """200 samplers; of the last ones, as large as a data set, what identifies a list."""
+    choose = random.Random(9)
+    settings, lists, large = [], {}, []
+    for case in range(200):
+        samples = choose.randint(1, 40) if case < 180 else choose.randint(10_000, 60_000)
+        ranks, seed, epoch = choose.randint(1, 9), choose.randint(0, 2**31), choose.randint(0, 30)
+        drop_last, shuffle = choose.random() < 0.4, choose.random() < 0.8
+        rank = choose.randrange(ranks)
+        sampler = torch.utils.data.distributed.DistributedSampler(
+            range(samples), ranks, rank, shuffle, seed, drop_last)
+        sampler.set_epoch(epoch)
+        indices = list(sampler) if samples >= ranks or not drop_last else []  # PyTorch asserts there
+        settings.append([samples, ranks, rank, seed // 65536, seed % 65536, epoch, drop_last, shuffle, len(indices)])
+        if case >= 180:
+            large.append([case, *indices[:8], sum((i + 1) * index for i, index in enumerate(indices)) % 65521])
+        elif indices:
+            lists[f"indices{case}"] = indices
+    write(folder / "samplers.txt",
+          "torch.utils.data.distributed.DistributedSampler\n"
+          "settings: samples, ranks, rank, seed / 65536, seed % 65536, epoch, drop_last, shuffle, indices\n"
+          "indicesK: those of case K, unless there are none; large: the case, its first 8 indices, and the sum\n"
+          "of (i + 1) * indices[i], % 65521",
+          {"settings": settings, "large": large, **lists})
+
+
 # ---- Making and checking -----------------------------------------------------------------------
 
 
@@ -538,7 +569,7 @@ def make(folder):
     torch.set_num_threads(1)
     torch.manual_seed(1)  # for initialisers only: elsewhere the formula replaces the layers' own
     for cases in (formula, simple_layers, convolutions, poolings, batch_norms, losses, optimizers,
-                  initialisers, curves, bucket_assignments, ddp_buckets):
+                  initialisers, curves, bucket_assignments, ddp_buckets, samplers):
         cases(folder)
 
 
