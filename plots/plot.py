@@ -79,6 +79,50 @@ def draw_sgd(measured):
     return figure
 
 
+TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 02 learn from
+
+
+def loss_surface(panel, from_w1, to_w1, from_b, to_b):
+    """Lines of equal loss of the two houses, in the plane w2 = 2 b, which no path leaves."""
+    count = 160
+    w1s = [from_w1 + (to_w1 - from_w1) * i / (count - 1) for i in range(count)]
+    bs = [from_b + (to_b - from_b) * i / (count - 1) for i in range(count)]
+    losses = [[sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2 for w1 in w1s] for b in bs]
+    low, high = min(map(min, losses)), max(map(max, losses))
+    levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
+    panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#c3c8cf", linewidths=0.8, zorder=1)
+    panel.set(xlim=(from_w1, to_w1), ylim=(from_b, to_b), xlabel="w1", ylabel="b  (w2 is twice as much)")
+    panel.grid(visible=False)
+
+
+def draw_gradient_accumulation(measured):
+    """Chapter 02: the descents with a step for each house, and with one step for both."""
+    columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "b", "loss"))
+    rows = list(zip(*columns))
+    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))))
+    paths = {way: [row[1:] for row in rows if row[0] == way] for way in ways}
+    figure, (whole, end, loss) = new_figure(3, width=4.4, height=3.8)
+    most_w1, most_b = max(columns[2]), max(columns[3])
+    loss_surface(whole, -0.08, 1.15 * most_w1, -0.06, 1.3 * most_b)
+    # The end: what the path of single houses does in its last three passes, and its surroundings.
+    first, *_ = paths
+    corner = paths[first][-7:]
+    middle = [sum(point[i] for point in corner) / len(corner) for i in (1, 2)]
+    reach = [3 * max(abs(point[i] - center) for point in corner) for i, center in zip((1, 2), middle)]
+    loss_surface(end, middle[0] - reach[0], middle[0] + reach[0], middle[1] - reach[1], middle[1] + reach[1])
+    for way, (color, marker) in ways.items():
+        houses, w1, b, losses = zip(*paths[way])
+        style = {"color": color, "marker": marker, "markersize": 3.5, "linewidth": 1.1, "label": way}
+        whole.plot(w1, b, **style)
+        end.plot(w1, b, **style)
+        loss.plot(houses, losses, color=color, label=way)
+    whole.set(title="Three ways down")
+    end.set(title="The end of the first, enlarged")
+    loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", yscale="log")
+    loss.legend(loc="upper right")
+    return figure
+
+
 def draw_network(measured):
     """Chapters 03 and 12: what an epoch brings, on the training pictures and on those never seen."""
     figure, (loss, accuracy) = new_figure(2)
@@ -386,6 +430,7 @@ def draw_bench_barriers(measured):
 
 DRAWINGS = {
     "sgd": draw_sgd,
+    "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
     "broadcast": draw_broadcast,
     "all_reduce": draw_all_reduce,
