@@ -99,27 +99,25 @@ def draw_gradient_accumulation(measured):
     """Chapter 02: the descents with a step for each house, and with one step for both."""
     columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "b", "loss"))
     rows = list(zip(*columns))
-    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))))
+    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o", 3), (ORANGE, "s", 5), (GREEN, "^", 4))))
     paths = {way: [row[1:] for row in rows if row[0] == way] for way in ways}
-    figure, (whole, end, loss) = new_figure(3, width=4.4, height=3.8)
-    most_w1, most_b = max(columns[2]), max(columns[3])
-    loss_surface(whole, -0.08, 1.15 * most_w1, -0.06, 1.3 * most_b)
-    # The end: what the path of single houses does in its last three passes, and its surroundings.
-    first, *_ = paths
-    corner = paths[first][-7:]
-    middle = [sum(point[i] for point in corner) / len(corner) for i in (1, 2)]
-    reach = [3 * max(abs(point[i] - center) for point in corner) for i, center in zip((1, 2), middle)]
-    loss_surface(end, middle[0] - reach[0], middle[0] + reach[0], middle[1] - reach[1], middle[1] + reach[1])
-    for way, (color, marker) in ways.items():
-        houses, w1, b, losses = zip(*paths[way])
-        style = {"color": color, "marker": marker, "markersize": 3.5, "linewidth": 1.1, "label": way}
-        whole.plot(w1, b, **style)
-        end.plot(w1, b, **style)
-        loss.plot(houses, losses, color=color, label=way)
+    figure, (whole, bend, loss) = new_figure(3, width=4.4, height=3.8)
+    loss_surface(whole, -0.08, 1.15 * max(columns[2]), -0.06, 1.3 * max(columns[3]))
+    # Where the paths have come down into the valley, and turn along it.
+    w1, b = max(((row[1], row[2]) for path in paths.values() for row in path), key=lambda point: point[1])
+    loss_surface(bend, 0.94 * w1, 1.04 * w1, 0.93 * b, 1.02 * b)
+    whole.add_patch(plt.Rectangle((0.94 * w1, 0.93 * b), 0.1 * w1, 0.09 * b, fill=False, edgecolor=GREY, linewidth=0.8, zorder=3))
+    for way, (color, marker, size) in ways.items():
+        houses, w1s, bs, losses = zip(*paths[way])
+        style = {"color": color, "marker": marker, "linewidth": 1.1, "label": way}
+        whole.plot(w1s, bs, markersize=0.7 * size, **style)
+        bend.plot(w1s, bs, markersize=size, **style)
+        loss.plot(houses[1:], losses[1:], color=color, label=way)
     whole.set(title="Three ways down")
-    end.set(title="The end of the first, enlarged")
-    loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", yscale="log")
-    loss.legend(loc="upper right")
+    whole.legend(loc="lower right")
+    bend.set(title="Where they turn, enlarged")
+    bend.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(5))
+    loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", xscale="log", yscale="log")
     return figure
 
 

@@ -20,7 +20,7 @@ using namespace ddp;
 
 struct AccumulationOptions {
     double learning_rate = 1e-3;
-    int passes = 1000;
+    int passes = 300;
     PictureOptions pictures;
 };
 
