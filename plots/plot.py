@@ -90,7 +90,8 @@ def loss_surface(panel, from_w1, to_w1, from_b, to_b):
     losses = [[sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2 for w1 in w1s] for b in bs]
     low, high = min(map(min, losses)), max(map(max, losses))
     levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
-    panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#c3c8cf", linewidths=0.8, zorder=1)
+    lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2", linewidths=0.8, zorder=1)
+    panel.clabel(lines, lines.levels[::2], fmt="%.2g", fontsize=7)
     panel.set(xlim=(from_w1, to_w1), ylim=(from_b, to_b), xlabel="w1", ylabel="b  (w2 is twice as much)")
     panel.grid(visible=False)
 
@@ -110,11 +111,12 @@ def draw_gradient_accumulation(measured):
     for way, (color, marker, size) in ways.items():
         houses, w1s, bs, losses = zip(*paths[way])
         style = {"color": color, "marker": marker, "linewidth": 1.1, "label": way}
-        whole.plot(w1s, bs, markersize=0.7 * size, **style)
+        whole.plot(w1s, bs, markersize=0.7 * size, markevery=list(range(min(40, len(w1s)))), **style)
         bend.plot(w1s, bs, markersize=size, **style)
         loss.plot(houses[1:], losses[1:], color=color, label=way)
+    whole.plot([], [], color="#b4bac2", linewidth=0.8, label="the same loss")
     whole.set(title="Three ways down")
-    whole.legend(loc="lower right")
+    whole.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none")
     bend.set(title="Where they turn, enlarged")
     bend.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(5))
     loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", xscale="log", yscale="log")

@@ -1,7 +1,6 @@
 // Chapter 02: a batch larger than memory? Two houses with and without accumulation, state by state,
 // then a network that learns from pictures in parts.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include "02_gradient_accumulation/batch_models.hpp"
@@ -20,7 +19,7 @@ using namespace ddp;
 
 struct AccumulationOptions {
     double learning_rate = 1e-3;
-    int passes = 300;
+    int passes = 150;
     PictureOptions pictures;
 };
 
@@ -38,15 +37,17 @@ std::vector<std::string> descend(Device& device, const std::vector<House>& two,
         for (const std::vector<MicroBatch>& batch : batches) {
             const std::vector<float> at = model.weights->value.to_host();
             const double loss = model.loss(tape, {0, 2}).value().to_host()[0];  // of both, to look
-            if (!std::isfinite(loss))
-                throw std::runtime_error("the loss is no longer a number at step " +
+            if (!(loss < 1e9))
+                throw std::runtime_error("the loss of '" + way + "' has left all bounds at step " +
                                          std::to_string(step) +
                                          ": the steps are too long; try a smaller --learning-rate");
-            path.row({way, houses, step, at[0], at[1], at[2], loss});
+            std::vector<CsvCell> cells{way, houses, step};
             row = {way, format_count(step)};
-            for (const float value : at)
-                row.push_back(format_fixed(value, 4));
-            row.push_back(format_fixed(loss, 4));
+            for (const double number : {double{at[0]}, double{at[1]}, double{at[2]}, loss}) {
+                cells.emplace_back(format_fixed(number, 6));
+                row.push_back(format_fixed(number, 4));
+            }
+            path.row(cells);
             if (pass == mine.passes)
                 break;
             accumulate(tape, batch, loss_of);
@@ -76,7 +77,7 @@ int run(int argc, char** argv) {
     PictureOptions& pictures = mine.pictures;
     Options options("gradient_accumulation",
                     "A batch larger than memory? Houses and pictures in micro-batches.");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1},
                        "length of a step with the houses");
     options.add_int("--passes", mine.passes, {1, 100'000}, "how often to see the two houses");
     options.add_int("--batch", pictures.batch, {1, 60'000}, "pictures for one step");
@@ -86,6 +87,7 @@ int run(int argc, char** argv) {
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
                    "this chapter computes on one device; ranks begin in chapter 04");
     options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, and small parts of it");
+    options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
     options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");
     const CommonOptions common = options.parse(argc, argv);
     if (common.quick) {

@@ -171,12 +171,23 @@ TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence
             "error: --batch 201 is more than the 200 pictures that there are: take fewer.\n");
 }
 
-TEST_CASE("gradient_accumulation: steps that are too long end the run and name the step") {
+TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {
     const Program program;
-    const ChildResult result = program.run({"--quick", "--batch", "64", "--learning-rate", "1"});
-    REQUIRE(result.exit_code == 1);
-    REQUIRE(result.output.find("error: the loss is no longer a number at step ") !=
-            std::string::npos);
+    const auto run_with = [&](const std::string& learning_rate) {
+        return program.run(
+            {"--passes", "300", "--steps", "1", "--batch", "8", "--learning-rate", learning_rate});
+    };
+    // The mean's steps are too long from 2 / 70.93 = 0.0282 on, the sum's from half of that:
+    // 70.93 is the larger curvature of the loss of both houses.
+    REQUIRE(run_with("0.0138").exit_code == 0);
+    const ChildResult sum = run_with("0.017");
+    REQUIRE(sum.exit_code == 1);
+    REQUIRE(sum.output.find("error: the loss of 'one for both, the sum' has left all bounds at "
+                            "step ") != std::string::npos);
+    const ChildResult all = run_with("1");
+    REQUIRE(all.exit_code == 1);
+    REQUIRE(all.output.find("error: the loss of 'a step for each house' has left all bounds at "
+                            "step ") != std::string::npos);
 }
 
 }  // namespace ddp::test
