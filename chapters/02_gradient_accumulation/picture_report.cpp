@@ -159,9 +159,12 @@ PictureOptions checked(PictureOptions options, const LabelledImages& images) {
     if (std::cmp_greater(options.batch, images.count()))
         throw OptionError("--batch " + std::to_string(options.batch) + " is more than the " +
                           std::to_string(images.count()) + " pictures that there are: take fewer.");
-    if (options.micro_batch.empty())
-        for (const int parts : {1, 2, 4, 8})
+    if (options.micro_batch.empty()) {
+        for (const int parts : {1, 2, 4, 8, options.batch})
             options.micro_batch.push_back((options.batch + parts - 1) / parts);
+        const auto rest = std::unique(options.micro_batch.begin(), options.micro_batch.end());
+        options.micro_batch.erase(rest, options.micro_batch.end());
+    }
     for (const int size : options.micro_batch)
         if (size > options.batch)
             throw OptionError("--micro-batch " + std::to_string(size) +
