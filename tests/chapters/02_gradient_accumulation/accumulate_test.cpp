@@ -2,10 +2,12 @@
 // mistakes is told apart from it.
 #include "02_gradient_accumulation/accumulate.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <iostream>
 
 #include "02_gradient_accumulation/batch_models.hpp"
+#include "common/gpu/gpu.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
 
@@ -132,6 +134,21 @@ TEST_CASE("accumulation: an incomplete last micro-batch, and prices that are no 
         REQUIRE(relative_difference(right, gradient_of(houses, micro_batches({0, 23}, size))) <
                 2e-6);
     }
+}
+
+TEST_CASE("accumulation: the order of the sum decides its last bits, and nothing else does") {
+    const std::vector<House> houses = make_houses(23, 3);
+    const Values whole = gradient_of(houses, micro_batches({0, 23}, 23));
+    int differing = 0;
+    for (int size = 2; size < 23; size++)
+        differing += gradient_of(houses, micro_batches({0, 23}, size)) != whole;
+    REQUIRE(differing > 0);
+    if (!kernels_run_on_cpu) {
+        std::cout << "SKIPPED: one house at a time to the bit: a GPU need not round products\n";
+        return;
+    }
+    // One at a time: terms are added one after the other, as within the whole batch.
+    REQUIRE(gradient_of(houses, micro_batches({0, 23}, 1)) == whole);
 }
 
 TEST_CASE("accumulation: many steps stay those of the whole batch") {

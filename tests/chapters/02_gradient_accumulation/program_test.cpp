@@ -1,4 +1,6 @@
 // The chapter's program: its tables are read back, and what makes no sense is refused.
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "common/report/csv.hpp"
