@@ -115,7 +115,7 @@ TEST_CASE("gradient_accumulation: the tables hold what is computed by hand") {
 
 TEST_CASE("gradient_accumulation: smaller micro-batches take less memory, and only activations") {
     const Program program;
-    const ChildResult result = program.run({"--quick", "--batch", "16"});
+    const ChildResult result = program.run({"--quick", "--passes", "2", "--batch", "16"});
     INFO(result.output);
     REQUIRE(result.exit_code == 0);
     std::istringstream lines(result.output.substr(result.output.find("Memory of a step")));
@@ -145,7 +145,10 @@ TEST_CASE("gradient_accumulation: smaller micro-batches take less memory, and on
 TEST_CASE("gradient_accumulation: the same seed gives the same digits") {
     const Program program;
     const auto digits = [&](const std::string& seed) {
-        std::istringstream lines(program.run({"--quick", "--batch", "16", "--seed", seed}).output);
+        std::istringstream lines(program
+                                     .run({"--quick", "--passes", "20", "--batch", "16",
+                                           "--micro-batch", "16,3", "--seed", seed})
+                                     .output);
         std::string result;
         for (std::string line; std::getline(lines, line); result += line + "\n")
             if (line.ends_with(" ms") || line.ends_with(" us") || line.ends_with(" s")) {
@@ -178,7 +181,8 @@ TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence
 TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {
     const Program program;
     const auto run_with = [&](const std::string& learning_rate) {
-        return program.run({"--quick", "--batch", "8", "--learning-rate", learning_rate});
+        return program.run({"--quick", "--passes", "40", "--batch", "8", "--micro-batch", "4",
+                            "--learning-rate", learning_rate});
     };
     // The mean's steps are too long from 2 / 70.93 = 0.0282 on, the sum's from half of that:
     // 70.93 is the larger curvature of the loss of both houses.
