@@ -79,6 +79,50 @@ def draw_sgd(measured):
     return figure
 
 
+TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 02 learn from
+
+
+def loss_surface(panel, from_w1, to_w1, from_b, to_b):
+    """Lines of equal loss of the two houses, in the plane w2 = 2 b, which no path leaves."""
+    count = 160
+    w1s = [from_w1 + (to_w1 - from_w1) * i / (count - 1) for i in range(count)]
+    bs = [from_b + (to_b - from_b) * i / (count - 1) for i in range(count)]
+    losses = [[sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2 for w1 in w1s] for b in bs]
+    low, high = min(map(min, losses)), max(map(max, losses))
+    levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
+    lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2", linewidths=0.8, zorder=1)
+    panel.clabel(lines, lines.levels[::2], fmt="%.2g", fontsize=7)
+    panel.set(xlim=(from_w1, to_w1), ylim=(from_b, to_b), xlabel="w1", ylabel="b  (w2 is twice as much)")
+    panel.grid(visible=False)
+
+
+def draw_gradient_accumulation(measured):
+    """Chapter 02: the descents with a step for each house, and with one step for both."""
+    columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "b", "loss"))
+    rows = list(zip(*columns))
+    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o", 3), (ORANGE, "s", 5), (GREEN, "^", 4))))
+    paths = {way: [row[1:] for row in rows if row[0] == way] for way in ways}
+    figure, (whole, bend, loss) = new_figure(3, width=4.4, height=3.8)
+    loss_surface(whole, -0.08, 1.15 * max(columns[2]), -0.06, 1.3 * max(columns[3]))
+    # Where the paths have come down into the valley, and turn along it.
+    w1, b = max(((row[1], row[2]) for path in paths.values() for row in path), key=lambda point: point[1])
+    loss_surface(bend, 0.94 * w1, 1.04 * w1, 0.93 * b, 1.02 * b)
+    whole.add_patch(plt.Rectangle((0.94 * w1, 0.93 * b), 0.1 * w1, 0.09 * b, fill=False, edgecolor=GREY, linewidth=0.8, zorder=3))
+    for way, (color, marker, size) in ways.items():
+        houses, w1s, bs, losses = zip(*paths[way])
+        style = {"color": color, "marker": marker, "linewidth": 1.1, "label": way}
+        whole.plot(w1s, bs, markersize=0.7 * size, markevery=list(range(min(40, len(w1s)))), **style)
+        bend.plot(w1s, bs, markersize=size, **style)
+        loss.plot(houses[1:], losses[1:], color=color, label=way)
+    whole.plot([], [], color="#b4bac2", linewidth=0.8, label="the same loss")
+    whole.set(title="Three ways down")
+    whole.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none")
+    bend.set(title="Where they turn, enlarged")
+    bend.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(5))
+    loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", xscale="log", yscale="log")
+    return figure
+
+
 def draw_network(measured):
     """Chapters 03 and 12: what an epoch brings, on the training pictures and on those never seen."""
     figure, (loss, accuracy) = new_figure(2)
@@ -406,6 +450,7 @@ def draw_bench_barriers(measured):
 
 DRAWINGS = {
     "sgd": draw_sgd,
+    "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
     "broadcast": draw_broadcast,
     "all_reduce": draw_all_reduce,
