@@ -47,38 +47,36 @@ const char* three_ranks =
 TEST_CASE("the program shows links, memory and bits, for threads and for processes") {
     const std::string csv =
         std::filesystem::temp_directory_path() / ("all_reduce" + std::to_string(getpid()) + ".csv");
-    for (const char* how : {"--ranks", "--processes"})
-        for (int ranks : {2, 3, 4}) {
-            CAPTURE(how, ranks);
-            const ChildResult run = run_command(
-                {ALL_REDUCE_PROGRAM, "--quick", how, std::to_string(ranks), "--csv", csv});
-            CAPTURE(run.output);
-            REQUIRE(run.exit_code == 0);
-            REQUIRE(count(run.output, three_ranks) == (ranks == 3 ? 1 : 0));
-            REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
-                                          " ranks, whose ports carry 100 MB/s") == 1);
-            REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
-            REQUIRE(count(run.output, "  the same") >= 6);
-            // The ring's bits are those of three ways, and with two ranks there is one order only.
-            REQUIRE(count(run.output,
-                          "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
-                    (ranks == 2 ? 5 : 3));
-            const Csv file = read_csv(csv);
-            const std::map<std::string, int> link{{"server", 1},
-                                                  {"reduce+broadcast", 1},
-                                                  {"host ring", 1},
-                                                  {"ring", 1},
-                                                  {"direct", 1}};
-            REQUIRE(rows_of(file, "link") == link);
-            std::map<std::string, int> machine = rows_of(file, "machine");
-            for (const char* way :
-                 {"limit", "own", "server", "reduce+broadcast", "host ring", "ring", "direct"}) {
-                CAPTURE(way);
-                REQUIRE(machine[way] == 5);
-            }
-            REQUIRE(machine["one-shot"] == 4);  // it is not for longer ones
-            require_numbers(file, ranks);
+    const std::pair<const char*, int> jobs[] = {
+        {"--ranks", 2}, {"--ranks", 3}, {"--processes", 3}, {"--processes", 4}};
+    for (const auto& [how, ranks] : jobs) {
+        CAPTURE(how, ranks);
+        const ChildResult run =
+            run_command({ALL_REDUCE_PROGRAM, "--quick", how, std::to_string(ranks), "--csv", csv});
+        CAPTURE(run.output);
+        REQUIRE(run.exit_code == 0);
+        REQUIRE(count(run.output, three_ranks) == (ranks == 3 ? 1 : 0));
+        REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
+                                      " ranks, whose ports carry 100 MB/s") == 1);
+        REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
+        REQUIRE(count(run.output, "  the same") >= 6);
+        // The ring's bits are those of three ways, and with two ranks there is one order only.
+        REQUIRE(count(run.output,
+                      "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
+                (ranks == 2 ? 5 : 3));
+        const Csv file = read_csv(csv);
+        const std::map<std::string, int> link{
+            {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"direct", 1}};
+        REQUIRE(rows_of(file, "link") == link);
+        std::map<std::string, int> machine = rows_of(file, "machine");
+        for (const char* way :
+             {"limit", "own", "server", "reduce+broadcast", "host ring", "ring", "direct"}) {
+            CAPTURE(way);
+            REQUIRE(machine[way] == 5);
         }
+        REQUIRE(machine["one-shot"] == 4);  // it is not for longer ones
+        require_numbers(file, ranks);
+    }
     std::filesystem::remove(csv);
 }
 
