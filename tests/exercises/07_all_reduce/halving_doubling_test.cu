@@ -1,0 +1,162 @@
+// The exercise halving_doubling: sums that tell which rank is missing in them, sizes that do not
+// divide, numbers of ranks that are powers of two and others, and the reader's own prediction
+// beside the reader's own run.
+#include "exercises/07_all_reduce/halving_doubling.hpp"
+
+#include <chrono>
+#include <cmath>
+
+#include "common/report/units.hpp"
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr float untouched = -5;
+
+using Share = float (*)(int rank, std::size_t i);
+float same_everywhere(int rank, std::size_t) {
+    return share_that_tells(rank);
+}
+
+// One all-reduce; what this rank has afterwards.
+std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
+    std::vector<float> host(count + behind, untouched);
+    for (std::size_t i = 0; i < count; i++)
+        host[i] = share(peers.rank().rank(), i);
+    PoolBuffer<float> data = peers.allocate<float>(host.size());
+    data.copy_from(host);
+    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    Stream stream;
+    halving_doubling_all_reduce(peers, data.data(), count, stream);
+    peers.synchronize(stream);
+    host = data.to_host();
+    peers.rank().barrier();
+    for (std::size_t i = count; i < host.size(); i++)
+        if (host[i] != untouched)
+            throw Wrong(ranks_and_elements(peers.rank().world_size(), count) + ": on rank " +
+                        std::to_string(peers.rank().rank()) +
+                        " you have written behind the end of the array. Is it bytes where it "
+                        "should be elements?");
+    host.resize(count);
+    return host;
+}
+
+void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
+    const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
+    std::string wrong = wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank);
+    if (wrong.empty())
+        wrong = wrong_places(all_reduced(peers, count, share_of_place), ranks, rank);
+    const auto tell = [&] {
+        if (!wrong.empty())
+            throw Wrong(ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
+    };
+    peers.rank().barrier();  // all have looked; what rank 0 has seen is told, if it is wrong
+    if (rank == 0)
+        tell();
+    peers.rank().barrier();
+    tell();
+}
+
+void check_on(int ranks, const std::string& hint) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const auto n = static_cast<std::size_t>(ranks);
+        check_sums(peers, 64 * n, hint);
+        for (const std::size_t count : {std::size_t{1009}, std::size_t{40'013}})
+            check_sums(peers, count,
+                       hint +
+                           " The elements do not divide evenly: whoever halves an odd number "
+                           "must agree with the partner where the middle is.");
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n, n + 1})
+            check_sums(peers, count,
+                       hint + " There are so few elements that some parts are empty.");
+    });
+}
+
+void check_powers_of_two() {
+    check_on(1, "A single rank has nothing to do.");
+    check_on(2, "Two ranks meet once to sum and once to copy.");
+    const std::string more =
+        "With more than two ranks each has another partner in every step, and a part that is half "
+        "as long.";
+    check_on(4, more);
+    check_on(8, more);
+}
+
+void check_any_ranks() {
+    for (const int ranks : {3, 5, 6, 7})
+        check_on(ranks,
+                 "The largest power of two below the number of ranks can work in pairs; the others "
+                 "must bring their data first, and get the sum at the end.");
+}
+
+// ---- Predicted beside measured
+
+constexpr LinkSpeed link{20e6, 1e-3};
+
+double measured_seconds(Peers& peers, float* data, std::size_t count) {
+    using Clock = std::chrono::steady_clock;
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    halving_doubling_all_reduce(peers, data, count, stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void require_near(double predicted, double measured, int ranks, std::size_t bytes,
+                  const std::string& hint) {
+    if (std::abs(predicted - measured) <= 0.25 * measured)
+        return;
+    throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
+                " bytes, a link of 20 MB/s with a latency of 1 ms: you predict " +
+                format_seconds(predicted) + ", and your all-reduce takes " +
+                format_seconds(measured) + ".\n" + hint);
+}
+
+void check_prediction(int ranks, std::size_t bytes, const std::string& hint) {
+    on_ranks(
+        ranks,
+        [&](Rank& rank) {
+            Peers peers(rank, 1 << 20);
+            const std::size_t count = bytes / sizeof(float);
+            PoolBuffer<float> data = peers.allocate<float>(count);
+            data.copy_from(std::vector<float>(count));
+            const double predicted =
+                halving_doubling_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+            // A machine with other work to do is slower than the link at times, never faster.
+            double least = measured_seconds(peers, data.data(), count);
+            for (int i = 0; i < 10; i++)
+                least = std::min(least, measured_seconds(peers, data.data(), count));
+            if (rank.rank() == 0)
+                require_near(predicted, least, ranks, bytes, hint);
+        },
+        link);
+}
+
+void check_cost() {
+    check_prediction(2, 4, "This short a message is all latency: how often do two ranks meet?");
+    check_prediction(8, 4, "This short a message is all latency: how many steps are there?");
+    check_prediction(2, 100'000, "With two ranks each sends half of the array in each step.");
+    check_prediction(4, 200'000,
+                     "Each step that sums moves half as many bytes as the one before it, and the "
+                     "steps that copy are the same, backwards. (Or is it the all-reduce that moves "
+                     "too much?)");
+    check_prediction(5, 100'000,
+                     "A rank without a partner sends its whole array first and gets the whole sum "
+                     "at the end.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"powers_of_two", check_powers_of_two},
+            {"any_ranks", check_any_ranks},
+            {"cost", check_cost}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,35 @@
+#pragma once
+// Exercises with ranks: the ranks, and what they have summed.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "04_ranks/world.hpp"
+#include "common/report/options.hpp"
+
+namespace ddp::test {
+
+// Calls `work` on `ranks` threads of this process, over `link` if there is one. Throws what one of
+// them has thrown: NotImplemented or Wrong as they are, anything else as RunFailed with the first
+// cause.
+void on_ranks(int ranks, const std::function<void(Rank&)>& work,
+              std::optional<LinkSpeed> link = std::nullopt);
+
+// "4 ranks, 1009 elements"
+std::string ranks_and_elements(int ranks, std::size_t count);
+
+// At most so many ranks can be told apart in a sum.
+inline constexpr int most_told_apart = 8;
+
+// What rank r brings to a sum that shall tell who is in it: 8^r, exactly.
+float share_that_tells(int rank);
+// "" if `sums` are sums of all ranks' shares that tell, or what is wrong with the first one that is
+// not.
+std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank);
+
+// What rank r brings to element i of a sum that shall tell whether places are mixed up.
+float share_of_place(int rank, std::size_t i);
+std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
+
+}  // namespace ddp::test
