@@ -15,12 +15,13 @@ run_task() {
     done
     [[ $verdict == wrong ]] || return 0
     case $status in
-        0) words+=$'\n'"Your code has ended the program: it must return, or throw." ;;
-        1) [[ $order == forward ]] && wrong_in_every_order "$1" "$2" ||
-            words+=$'\n'"Only in some orders of a block's threads is it wrong. Is there a __syncthreads() missing?" ;;
+        4) if [[ $order != forward ]] || is_right_reversed "$1" "$2"; then
+            words+=$'\n'"It is wrong only in some orders of a block's threads. Is there a __syncthreads() missing?"
+        fi ;;
+        5) ;;  # the words say it
         124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end." ;;
         139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)." ;;
-        *) words+=$'\n'"Your code has ended the program with the status $status." ;;
+        *) words+=$'\n'"Your code has ended the program (status $status): it must return, or throw." ;;
     esac
     words=${words#$'\n'}
 }
@@ -32,8 +33,8 @@ run_in_order() {  # PROGRAM TASK ORDER
     if [[ $status == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi
     if [[ $status == 3 ]]; then verdict=missing; fi
 }
-wrong_in_every_order() {  # PROGRAM TASK
+is_right_reversed() {  # PROGRAM TASK
     local verdict status words
     run_in_order "$1" "$2" reversed
-    [[ $verdict == wrong ]]
+    [[ $verdict == passed ]]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
-# the words that it says it will. answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT_SOURCE...
+# the words that it says it will. answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/../meta/meta.sh"
 # shellcheck source=exercises/run_task.sh
@@ -28,10 +28,10 @@ first_mistake() {
     done
 }
 (($# >= 3)) || complain "$exercise has $# mutants: three are the least"
-for source in "$@"; do
-    mistake=$(basename "${source%.*}")
-    expected=$(sed -n 's|^// says: ||p' "$source")
-    [[ -n $expected ]] || complain "$source does not name its words: // says: ..."
+for mutant in "$@"; do
+    mistake=$(basename "${mutant%.*}")
+    expected=$(sed -n 's|^says: ||p' "$mutant")
+    [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
     first_mistake "$(program "${mistake#"${exercise}_"}")"
     [[ $verdict == wrong ]] || complain "the mutant $mistake is $verdict: $words"
     [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"

@@ -95,7 +95,8 @@ void check_any_ranks() {
 
 // ---- Predicted beside measured
 
-constexpr LinkSpeed link{20e6, 1e-3};
+// So slow that nothing else counts.
+constexpr LinkSpeed link{2e6, 10e-3};
 
 double measured_seconds(Peers& peers, float* data, std::size_t count) {
     using Clock = std::chrono::steady_clock;
@@ -108,34 +109,32 @@ double measured_seconds(Peers& peers, float* data, std::size_t count) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void require_near(double predicted, double measured, int ranks, std::size_t bytes,
-                  const std::string& hint) {
-    if (std::abs(predicted - measured) <= 0.25 * measured)
-        return;
-    throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
-                " bytes, a link of 20 MB/s with a latency of 1 ms: you predict " +
-                format_seconds(predicted) + ", and your all-reduce takes " +
-                format_seconds(measured) + ".\n" + hint);
+bool is_near(double predicted, double measured) {
+    return std::abs(predicted - measured) <= 0.25 * measured;
 }
 
 void check_prediction(int ranks, std::size_t bytes, const std::string& hint) {
-    on_ranks(
-        ranks,
-        [&](Rank& rank) {
-            Peers peers(rank, 1 << 20);
-            const std::size_t count = bytes / sizeof(float);
-            PoolBuffer<float> data = peers.allocate<float>(count);
-            data.copy_from(std::vector<float>(count));
-            const double predicted =
-                halving_doubling_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
-            // A machine with other work to do is slower than the link at times, never faster.
-            double least = measured_seconds(peers, data.data(), count);
-            for (int i = 0; i < 10; i++)
-                least = std::min(least, measured_seconds(peers, data.data(), count));
-            if (rank.rank() == 0)
-                require_near(predicted, least, ranks, bytes, hint);
-        },
-        link);
+    const double predicted =
+        halving_doubling_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+    const auto compare = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const std::size_t count = bytes / sizeof(float);
+        PoolBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        double measured = INFINITY;
+        // A machine with other work to do is slower than the link at times, never faster.
+        for (int i = 0; i < 10; i++) {
+            measured = std::min(measured, measured_seconds(peers, data.data(), count));
+            if (rank.broadcast(is_near(predicted, measured) ? "near" : "again", 0) == "near")
+                return;
+        }
+        if (rank.rank() == 0)
+            throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
+                        " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
+                        format_seconds(predicted) + ", and your all-reduce takes " +
+                        format_seconds(measured) + ".\n" + hint);
+    };
+    on_ranks(ranks, compare, link);
 }
 
 void check_cost() {

@@ -1,6 +1,6 @@
 // The main of every exercise's program: `program --list` names the tasks, `program TASK` checks one
 // of them. Its exit status: 0 solved (and "passed" is the last line: a program that ends early has
-// not said so), 1 wrong, 2 a wrong call, 3 not implemented.
+// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -20,9 +20,12 @@ int check(const Task& task) {
     } catch (const NotImplemented& missing) {
         std::puts(missing.what());
         return 3;
+    } catch (const Wrong& wrong) {
+        std::puts(wrong.what());
+        return 4;
     } catch (const std::exception& error) {
         std::puts(error.what());
-        return 1;
+        return 5;
     }
 }
 
