@@ -10,7 +10,10 @@ shift 2
 program() { echo "$programs/exercise_${exercise}_$1"; }
 
 mapfile -t tasks < <("$(program stub)" --list)
-((${#tasks[@]} > 0)) || complain "$exercise has no task"
+in_readme=$(cat "$root"/exercises/*/README.md |
+    sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }")
+[[ -n ${tasks[*]} && ${tasks[*]} == "$(xargs <<<"$in_readme")" ]] ||
+    complain "the test has the tasks ${tasks[*]}, the README has $in_readme"
 for task in "${tasks[@]}"; do
     run_task "$(program stub)" "$task"
     [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
