@@ -3,10 +3,6 @@
 // beside the reader's own run.
 #include "exercises/07_all_reduce/halving_doubling.hpp"
 
-#include <chrono>
-#include <cmath>
-
-#include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -53,11 +49,12 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
         if (!wrong.empty())
             throw Wrong(ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
     };
-    peers.rank().barrier();  // all have looked; what rank 0 has seen is told, if it is wrong
-    if (rank == 0)
-        tell();
-    peers.rank().barrier();
-    tell();
+    peers.rank().barrier();  // all have looked; the first of them that has to tell does so
+    for (int r = 0; r < ranks; r++) {
+        if (r == rank)
+            tell();
+        peers.rank().barrier();
+    }
 }
 
 void check_on(int ranks, const std::string& hint) {
@@ -93,61 +90,19 @@ void check_any_ranks() {
                  "must bring their data first, and get the sum at the end.");
 }
 
-// ---- Predicted beside measured
-
-// So slow that nothing else counts.
-constexpr LinkSpeed link{2e6, 10e-3};
-
-double measured_seconds(Peers& peers, float* data, std::size_t count) {
-    using Clock = std::chrono::steady_clock;
-    Stream stream;
-    peers.rank().barrier();
-    const auto begin = Clock::now();
-    halving_doubling_all_reduce(peers, data, count, stream);
-    peers.synchronize(stream);
-    peers.rank().barrier();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-bool is_near(double predicted, double measured) {
-    return std::abs(predicted - measured) <= 0.25 * measured;
-}
-
-void check_prediction(int ranks, std::size_t bytes, const std::string& hint) {
-    const double predicted =
-        halving_doubling_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
-    const auto compare = [&](Rank& rank) {
-        Peers peers(rank, 1 << 20);
-        const std::size_t count = bytes / sizeof(float);
-        PoolBuffer<float> data = peers.allocate<float>(count);
-        data.copy_from(std::vector<float>(count));
-        double measured = INFINITY;
-        // A machine with other work to do is slower than the link at times, never faster.
-        for (int i = 0; i < 10; i++) {
-            measured = std::min(measured, measured_seconds(peers, data.data(), count));
-            if (rank.broadcast(is_near(predicted, measured) ? "near" : "again", 0) == "near")
-                return;
-        }
-        if (rank.rank() == 0)
-            throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
-                        " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
-                        format_seconds(predicted) + ", and your all-reduce takes " +
-                        format_seconds(measured) + ".\n" + hint);
-    };
-    on_ranks(ranks, compare, link);
-}
-
 void check_cost() {
-    check_prediction(2, 4, "This short a message is all latency: how often do two ranks meet?");
-    check_prediction(8, 4, "This short a message is all latency: how many steps are there?");
-    check_prediction(2, 100'000, "With two ranks each sends half of the array in each step.");
-    check_prediction(4, 200'000,
-                     "Each step that sums moves half as many bytes as the one before it, and the "
-                     "steps that copy are the same, backwards. (Or is it the all-reduce that moves "
-                     "too much?)");
-    check_prediction(5, 100'000,
-                     "A rank without a partner sends its whole array first and gets the whole sum "
-                     "at the end.");
+    const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(halving_doubling_seconds, halving_doubling_all_reduce, ranks, bytes, hint);
+    };
+    check(2, 4, "This short a message is all latency: how often do two ranks meet?");
+    check(8, 4, "This short a message is all latency: how many steps are there?");
+    check(2, 100'000, "With two ranks each sends half of the array in each step.");
+    check(4, 200'000,
+          "Each step that sums moves half as many bytes as the one before it, and the steps that "
+          "copy are the same, backwards. (Or is it the all-reduce that moves too much?)");
+    check(
+        5, 100'000,
+        "A rank without a partner sends its whole array first and gets the whole sum at the end.");
 }
 
 }  // namespace

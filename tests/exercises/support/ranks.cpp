@@ -1,9 +1,13 @@
 #include "tests/exercises/support/ranks.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <exception>
+#include <limits>
 #include <mutex>
 
+#include "common/report/units.hpp"
 #include "exercises/not_implemented.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -110,6 +114,45 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
                          : wrong +
                                "has a part of every rank, but not of the same place of every "
                                "array: where does each part begin and end?";
+}
+
+// ---- Predicted beside measured
+
+static double seconds_of(const OnFloats& collective, Peers& peers, float* data, std::size_t count) {
+    using Clock = std::chrono::steady_clock;
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    collective(peers, data, count, stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
+             const std::string& hint) {
+    constexpr LinkSpeed link{2e6, 10e-3};
+    const double predicted = predict({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const std::size_t count = bytes / sizeof(float);
+        PoolBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        double measured = std::numeric_limits<double>::infinity();
+        // A machine with other work to do is slower than the link at times, never faster.
+        for (int i = 0; i < 10; i++) {
+            measured = std::min(measured, seconds_of(collective, peers, data.data(), count));
+            const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
+            if (rank.broadcast(is_near ? "near" : "again", 0) == "near")
+                return;
+        }
+        if (rank.rank() == 0)
+            throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
+                        " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
+                        format_seconds(predicted) + ", and your kernels take " +
+                        format_seconds(measured) + ".\n" + hint);
+    };
+    on_ranks(ranks, work, link);
 }
 
 }  // namespace ddp::test

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "04_ranks/peers.hpp"
+#include "04_ranks/point_to_point.hpp"
 #include "04_ranks/world.hpp"
 #include "common/report/options.hpp"
 
@@ -31,5 +33,16 @@ std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank);
 // What rank r brings to element i of a sum that shall tell whether places are mixed up.
 float share_of_place(int rank, std::size_t i);
 std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
+
+// ---- Predicted beside measured
+
+// A collective that an exercise is about, on an array of floats in the pool.
+using OnFloats = std::function<void(Peers&, float* data, std::size_t count, Stream&)>;
+using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
+
+// Runs `collective` on `bytes` over a simulated link that is so slow that nothing else counts, and
+// throws Wrong, which ends with `hint`, unless the prediction is within 25 % of that.
+void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
+             const std::string& hint);
 
 }  // namespace ddp::test
