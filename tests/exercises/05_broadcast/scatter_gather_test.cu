@@ -89,7 +89,10 @@ void check_on(int ranks, int root, const std::string& hint) {
 
 void check_root_0() {
     check_on(1, 0, "A single rank has nothing to do.");
-    check_on(2, 0, "Two ranks: one chunk is dealt, and one comes round the ring.");
+    check_on(
+        2, 0,
+        "Two ranks: one chunk is dealt; in the one step of the ring rank 1 takes what rank 0 has "
+        "had all along.");
     for (const int ranks : {3, 4, 8})
         check_on(ranks, 0,
                  "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
