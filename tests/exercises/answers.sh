@@ -30,7 +30,6 @@ first_mistake() {
         [[ $verdict == passed ]] || return 0
     done
 }
-(($# >= 3)) || complain "$exercise has $# mutants: three are the least"
 for mutant in "$@"; do
     mistake=$(basename "${mutant%.*}")
     expected=$(sed -n 's|^says: ||p' "$mutant")

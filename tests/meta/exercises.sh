@@ -39,10 +39,7 @@ fi
         done
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
-        if [[ $has_solutions ]]; then
-            printf '%s\n' solutions/"$chapter"/NOTES.md
-            [[ -e solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
-        fi
+        [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
 } | sort -u >"$scratch/known"
 unlisted() { find exercises solutions tests/exercises -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
@@ -50,6 +47,14 @@ wrong=$(unlisted)
 [[ -z $wrong ]] || complain "files that no list of exercises knows:"$'\n'"$wrong"
 sed -i '/not_implemented/d' "$scratch/known"
 [[ $(unlisted) == exercises/not_implemented.hpp ]] || complain "unlisted files would not be found"
+
+# An answer is explained, and what people get wrong is kept.
+while read -r chapter exercise; do
+    [[ $has_solutions ]] || continue
+    [[ -f solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
+    mutants=$(find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant" | wc -l)
+    ((mutants >= 3)) || complain "$exercise has $mutants mutants: three are the least"
+done < <(exercises)
 
 # Each README has every task that the stub throws for, with a title, a text and three hints of their own.
 while read -r chapter exercise; do
