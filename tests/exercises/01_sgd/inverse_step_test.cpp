@@ -88,14 +88,14 @@ bool converges(const House& house, double learning_rate) {
     Descent descent(house, {}, learning_rate);
     const double first = descent.step();
     double last = first;
-    for (int i = 0; i < 30 && std::isfinite(last); i++)
+    for (int i = 0; i < 20 && std::isfinite(last); i++)
         last = descent.step();
     return last < first;  // NaN is not
 }
 
 double measured_rate(const House& house) {
-    double converging = 1e-3, diverging = 4;
-    for (int i = 0; i < 12; i++) {
+    double converging = 0.005, diverging = 2;
+    for (int i = 0; i < 10; i++) {
         const double middle = std::sqrt(converging * diverging);
         (converges(house, middle) ? converging : diverging) = middle;
     }

@@ -21,25 +21,21 @@ float before(int rank) {
 
 // What became of rank `rank`'s array; "" if it is right.
 std::string wrong_copies(const std::vector<float>& data, std::size_t count, int rank) {
-    std::size_t wrong = 0, first = 0, last = 0;
-    for (std::size_t i = 0; i < count; i++)
-        if (data[i] != of_root(i)) {
-            first = wrong++ == 0 ? i : first;
-            last = i;
-        }
-    if (wrong == 0)
-        return "";
+    std::size_t first = 0;
+    const auto is_right = [&](std::size_t i) { return data[i] == of_root(i); };
+    std::string wrong = wrong_elements(count, rank, first, is_right);
+    if (wrong.empty())
+        return wrong;
     const float found = data[first];
-    std::string what = "is the root's element " + std::to_string(static_cast<long long>(found) - 1);
     if (found == before(rank))
-        what = "has never arrived";
+        wrong += "has never arrived.";
     else if (found < 0)
-        what = "is what another rank had at first: it came from there too early";
-    if (first > 0 && first == count / sizeof(float) && wrong == count - first)
-        what += ", and only the first quarter is right: is it elements where it should be bytes?";
-    return std::to_string(wrong) + " of " + std::to_string(count) + " elements are wrong on rank " +
-           std::to_string(rank) + ", from " + std::to_string(first) + " to " +
-           std::to_string(last) + ". Element " + std::to_string(first) + " " + what + ".";
+        wrong += "is what another rank had at first: it came from there too early.";
+    else
+        wrong += "is the root's element " + std::to_string(static_cast<long long>(found) - 1) + ".";
+    if (first > 0 && first == count / sizeof(float))
+        wrong += " A quarter is right: is it elements where it should be bytes?";
+    return wrong;
 }
 
 void check_copies(Peers& peers, std::size_t count, int root, const std::string& hint) {

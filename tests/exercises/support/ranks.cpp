@@ -17,23 +17,6 @@ namespace {
 // A wait of a kernel or a rank: one that has lasted so long is one that never ends.
 constexpr double timeout_s = 4;
 
-// "13 of 1009 elements are wrong on rank 2, from 500 to 512. Element 500 "
-template <class IsRight>
-std::string wrong_elements(std::size_t count, int rank, std::size_t& first, IsRight is_right) {
-    std::size_t wrong = 0, last = 0;
-    for (std::size_t i = 0; i < count; i++)
-        if (!is_right(i)) {
-            first = wrong == 0 ? i : first;
-            last = i;
-            wrong++;
-        }
-    if (wrong == 0)
-        return "";
-    return std::to_string(wrong) + " of " + std::to_string(count) + " elements are wrong on rank " +
-           std::to_string(rank) + ", from " + std::to_string(first) + " to " +
-           std::to_string(last) + ". Element " + std::to_string(first) + " ";
-}
-
 // Who is in a sum, and how often, by its digits to the base of 8.
 std::string who_is_in(double sum, int ranks) {
     std::string text;
@@ -79,6 +62,21 @@ void on_ranks(int ranks, const std::function<void(Rank&)>& work, std::optional<L
             std::rethrow_exception(first);
         throw;
     }
+}
+
+std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
+                           const std::function<bool(std::size_t)>& is_right) {
+    std::size_t wrong = 0, last = 0;
+    for (std::size_t i = 0; i < count; i++)
+        if (!is_right(i)) {
+            first = wrong++ == 0 ? i : first;
+            last = i;
+        }
+    if (wrong == 0)
+        return "";
+    return std::to_string(wrong) + " of " + std::to_string(count) + " elements wrong on rank " +
+           std::to_string(rank) + ", the first at " + std::to_string(first) + ", the last at " +
+           std::to_string(last) + ". Element " + std::to_string(first) + " ";
 }
 
 std::string ranks_and_elements(int ranks, std::size_t count) {

@@ -21,6 +21,11 @@ void on_ranks(int ranks, const std::function<void(Rank&)>& work,
 // "4 ranks, 1009 elements"
 std::string ranks_and_elements(int ranks, std::size_t count);
 
+// "" if is_right(i) for all `count` elements of an array. Otherwise "13 of 1009 elements wrong on
+// rank 2, the first at 500, the last at 512. Element 500 ", to be continued; `first` is then 500.
+std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
+                           const std::function<bool(std::size_t)>& is_right);
+
 // At most so many ranks can be told apart in a sum.
 inline constexpr int most_told_apart = 8;
 
