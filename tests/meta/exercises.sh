@@ -67,6 +67,7 @@ while read -r chapter exercise; do
     done
     for task in $tasks; do
         text=$(awk -v head="## Task \`$task\`" '/^#/ { here = index($0, head) == 1 } here' "$readme")
+        [[ -n $(sed '1d; /^<details>/,$d' <<<"$text" | tr -d '[:space:]') ]] || complain "$readme: task $task has no text"
         for hint in 1 2 3; do
             said=$(sed -n "/^<details><summary>Hint $hint<\/summary>\$/,/^<\/details>\$/{ /details>/!p; }" <<<"$text" | tr -d '[:space:]')
             ((${#said} > 40)) || complain "$readme: task $task has no hint $hint"
