@@ -1,0 +1,17 @@
+// The exercise inverse_step: a step, read backwards. Read exercises/01_sgd/README.md first.
+#include "exercises/01_sgd/inverse_step.hpp"
+
+namespace ddp {
+
+House house_behind_step(const HouseParameters& before, const HouseParameters& after,
+                        double learning_rate) {
+    // Three numbers have changed, and three are wanted: bedrooms, bathrooms, price.
+    throw NotImplemented("house_behind_step");
+}
+
+double largest_learning_rate(const House& house) {
+    // What becomes of the error, predicted - price, in one step?
+    throw NotImplemented("largest_rate");
+}
+
+}  // namespace ddp

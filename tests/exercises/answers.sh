@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
+# the words that it says it will. answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/../meta/meta.sh"
+# shellcheck source=exercises/run_task.sh
+. "$root/exercises/run_task.sh"
+programs=$1 exercise=$2
+shift 2
+program() { echo "$programs/exercise_${exercise}_$1"; }
+
+mapfile -t tasks < <("$(program stub)" --list)
+in_readme=$(cat "$root"/exercises/*/README.md |
+    sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }")
+[[ -n ${tasks[*]} && ${tasks[*]} == "$(xargs <<<"$in_readme")" ]] ||
+    complain "the test has the tasks ${tasks[*]}, the README has $in_readme"
+for task in "${tasks[@]}"; do
+    run_task "$(program stub)" "$task"
+    [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
+    [[ $words == "Task "*" is not implemented yet." ]] || complain "the stub says of $task: $words"
+    run_task "$(program solution)" "$task"
+    [[ $verdict == passed ]] || complain "the solution's $task is $verdict: $words"
+done
+expect 2 "There is no task 'nothing'" "$(program solution)" nothing
+
+# first_mistake PROGRAM: the words of the first task that is not solved.
+first_mistake() {
+    for task in "${tasks[@]}"; do
+        run_task "$1" "$task"
+        [[ $verdict == passed ]] || return 0
+    done
+}
+for mutant in "$@"; do
+    mistake=$(basename "${mutant%.*}")
+    expected=$(sed -n 's|^says: ||p' "$mutant")
+    [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
+    first_mistake "$(program "${mistake#"${exercise}_"}")"
+    [[ $verdict == wrong ]] || complain "the mutant $mistake is $verdict: $words"
+    [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"
+done
+finish

@@ -1,0 +1,156 @@
+#include "tests/exercises/support/ranks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <limits>
+#include <mutex>
+
+#include "common/report/units.hpp"
+#include "exercises/not_implemented.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+// A wait of a kernel or a rank: one that has lasted so long is one that never ends.
+constexpr double timeout_s = 4;
+
+// Who is in a sum, and how often, by its digits to the base of 8.
+std::string who_is_in(double sum, int ranks) {
+    std::string text;
+    auto rest = static_cast<long long>(sum);
+    if (static_cast<double>(rest) != sum || rest < 0 || rest >> (3 * ranks) != 0)
+        return "is no sum of what the ranks have: it is " + std::to_string(sum) + ".";
+    for (int r = 0; r < ranks; r++, rest /= 8)
+        if (rest % 8 != 1)
+            text += (text.empty() ? "" : "; ") + std::string("rank ") + std::to_string(r) +
+                    (rest % 8 == 0 ? " is missing in it"
+                                   : " is in it " + std::to_string(rest % 8) + " times");
+    return "is not the sum of all ranks: " + text + ".";
+}
+
+}  // namespace
+
+void on_ranks(int ranks, const std::function<void(Rank&)>& work, std::optional<LinkSpeed> link) {
+    CommonOptions options;
+    options.ranks = ranks;
+    options.timeout_s = timeout_s;
+    options.link = link;
+    World world(options);
+    std::mutex mutex;
+    std::exception_ptr first;
+    const auto remember = [&] {
+        const std::lock_guard lock(mutex);
+        first = first ? first : std::current_exception();
+    };
+    try {
+        world.run([&](Rank& rank) {
+            try {
+                work(rank);
+            } catch (const Wrong&) {
+                remember();
+                throw;
+            } catch (const NotImplemented&) {
+                remember();
+                throw;
+            }
+        });
+    } catch (const RunFailed&) {
+        if (first)
+            std::rethrow_exception(first);
+        throw;
+    }
+}
+
+std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
+                           const std::function<bool(std::size_t)>& is_right) {
+    std::size_t wrong = 0, last = 0;
+    for (std::size_t i = 0; i < count; i++)
+        if (!is_right(i)) {
+            first = wrong++ == 0 ? i : first;
+            last = i;
+        }
+    if (wrong == 0)
+        return "";
+    return std::to_string(wrong) + " of " + std::to_string(count) + " elements wrong on rank " +
+           std::to_string(rank) + ", the first at " + std::to_string(first) + ", the last at " +
+           std::to_string(last) + ". Element " + std::to_string(first) + " ";
+}
+
+std::string ranks_and_elements(int ranks, std::size_t count) {
+    return std::to_string(ranks) + (ranks == 1 ? " rank, " : " ranks, ") + std::to_string(count) +
+           (count == 1 ? " element" : " elements");
+}
+
+float share_that_tells(int rank) {
+    return static_cast<float>(1 << (3 * rank));
+}
+std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank) {
+    float right = 0;
+    for (int r = 0; r < ranks; r++)
+        right += share_that_tells(r);
+    std::size_t first = 0;
+    const std::string wrong =
+        wrong_elements(sums.size(), rank, first, [&](std::size_t i) { return sums[i] == right; });
+    return wrong.empty() ? "" : wrong + who_is_in(static_cast<double>(sums[first]), ranks);
+}
+
+float share_of_place(int rank, std::size_t i) {
+    return static_cast<float>((i * 31 + static_cast<std::size_t>(rank) * 577) % 4093);
+}
+std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
+    std::size_t first = 0;
+    const std::string wrong = wrong_elements(sums.size(), rank, first, [&](std::size_t i) {
+        float right = 0;
+        for (int r = 0; r < ranks; r++)
+            right += share_of_place(r, i);
+        return sums[i] == right;
+    });
+    return wrong.empty() ? ""
+                         : wrong +
+                               "has a part of every rank, but not of the same place of every "
+                               "array: where does each part begin and end?";
+}
+
+// ---- Predicted beside measured
+
+static double seconds_of(const OnFloats& collective, Peers& peers, float* data, std::size_t count) {
+    using Clock = std::chrono::steady_clock;
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    collective(peers, data, count, stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
+             const std::string& hint) {
+    constexpr LinkSpeed link{2e6, 10e-3};
+    const double predicted = predict({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const std::size_t count = bytes / sizeof(float);
+        PoolBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        double measured = std::numeric_limits<double>::infinity();
+        // A machine with other work to do is slower than the link at times, never faster.
+        for (int i = 0; i < 10; i++) {
+            measured = std::min(measured, seconds_of(collective, peers, data.data(), count));
+            const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
+            if (rank.broadcast(is_near ? "near" : "again", 0) == "near")
+                return;
+        }
+        if (rank.rank() == 0)
+            throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
+                        " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
+                        format_seconds(predicted) + ", and your kernels take " +
+                        format_seconds(measured) + ".\n" + hint);
+    };
+    on_ranks(ranks, work, link);
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,53 @@
+#pragma once
+// Exercises with ranks: the ranks, and what they have summed.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "04_ranks/peers.hpp"
+#include "04_ranks/point_to_point.hpp"
+#include "04_ranks/world.hpp"
+#include "common/report/options.hpp"
+
+namespace ddp::test {
+
+// Calls `work` on `ranks` threads of this process, over `link` if there is one. Throws what one of
+// them has thrown: NotImplemented or Wrong as they are, anything else as RunFailed with the first
+// cause.
+void on_ranks(int ranks, const std::function<void(Rank&)>& work,
+              std::optional<LinkSpeed> link = std::nullopt);
+
+// "4 ranks, 1009 elements"
+std::string ranks_and_elements(int ranks, std::size_t count);
+
+// "" if is_right(i) for all `count` elements of an array. Otherwise "13 of 1009 elements wrong on
+// rank 2, the first at 500, the last at 512. Element 500 ", to be continued; `first` is then 500.
+std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
+                           const std::function<bool(std::size_t)>& is_right);
+
+// At most so many ranks can be told apart in a sum.
+inline constexpr int most_told_apart = 8;
+
+// What rank r brings to a sum that shall tell who is in it: 8^r, exactly.
+float share_that_tells(int rank);
+// "" if `sums` are sums of all ranks' shares that tell, or what is wrong with the first one that is
+// not.
+std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank);
+
+// What rank r brings to element i of a sum that shall tell whether places are mixed up.
+float share_of_place(int rank, std::size_t i);
+std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
+
+// ---- Predicted beside measured
+
+// A collective that an exercise is about, on an array of floats in the pool.
+using OnFloats = std::function<void(Peers&, float* data, std::size_t count, Stream&)>;
+using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
+
+// Runs `collective` on `bytes` over a simulated link that is so slow that nothing else counts, and
+// throws Wrong, which ends with `hint`, unless the prediction is within 25 % of that.
+void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
+             const std::string& hint);
+
+}  // namespace ddp::test

@@ -1,0 +1,28 @@
+#pragma once
+// What the test of an exercise is made of. One test source, compiled once, is linked with the stub,
+// with the solution, with every mutant and with the reader's own file; so it may fail, and must say
+// why in the student's words.
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ddp::test {
+
+// One or more sentences for the student: what was seen, what is right, and where to look.
+class Wrong : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+// One task of an exercise, by the name that the README and the stub give it. `check` returns if it
+// is solved; otherwise it throws Wrong, or lets through what the student's code has thrown.
+struct Task {
+    std::string name;
+    std::function<void()> check;
+};
+
+// Defined by the test of each exercise: its tasks, in the order in which they are to be solved.
+std::vector<Task> tasks();
+
+}  // namespace ddp::test

@@ -1,0 +1,176 @@
+#!/usr/bin/env bash
+# What a student does with ./book check, progress and reset: every kind of wrong answer to a little exercise on
+# this very house, until it is solved; and what an instructor does with ./book handout.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+if [[ ! -d $root/solutions ]]; then
+    echo "SKIPPED: a book for students cannot make its own stubs and handouts"
+    exit
+fi
+export PATH
+PATH=$(machine_without nvidia-smi)
+here=$scratch/book
+little_book "$here"
+cd "$here" || exit 1
+mkdir -p {exercises,solutions,tests/exercises,tests/exercises/mutants}/01_line
+echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
+cat >exercises/01_line/slope.hpp <<'END'
+#pragma once
+#include "exercises/not_implemented.hpp"
+using ddp::NotImplemented;
+int rise(int run);
+int fall(int run);
+END
+cat >solutions/01_line/slope.cpp <<'END'
+#include "exercises/01_line/slope.hpp"
+int rise(int run) {
+    // stub: up
+    return 2 * run;
+    // end stub
+}
+int fall(int run) {
+    // stub: down
+    return -2 * run;
+    // end stub
+}
+END
+cat >tests/exercises/01_line/slope_test.cpp <<'END'
+#include "exercises/01_line/slope.hpp"
+#include "tests/exercises/support/tasks.hpp"
+namespace ddp::test {
+static void require(int yours, int right) {
+    if (yours != right)
+        throw Wrong("You say " + std::to_string(yours) + ", right is " + std::to_string(right) + ".");
+}
+std::vector<Task> tasks() {
+    return {{"up", [] { require(rise(3), 6); }}, {"down", [] { require(fall(3), -6); }}};
+}
+}  // namespace ddp::test
+END
+cat >exercises/01_line/README.md <<'END'
+# Exercise `slope`
+## Task `up`: how high a line rises
+Two for every step.
+<details><summary>Hint 1</summary>
+
+Begin with one step.
+
+</details>
+<details><summary>Hint 2</summary>
+The second.
+</details>
+<details><summary>Hint 3</summary>
+The third.
+</details>
+## Task `down`: how deep it falls
+The same with a minus.
+<details><summary>Hint 1</summary>
+Turn it round.
+</details>
+END
+cp "$root/solutions/make_stubs.sh" solutions
+bash solutions/make_stubs.sh
+if command -v git >/dev/null; then
+    git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
+else
+    echo "SKIPPED: no git here to make a handout and to see that ./book check leaves no trace in the tree"
+fi
+mine=my/01_line/slope.cpp
+answer() { sed "$1" solutions/01_line/slope.cpp >"$mine"; }
+
+expect_sentence 2 "check takes a chapter; these have exercises: 01." ./book check
+expect_sentence 2 "Chapter 02 has no exercises; these have: 01." ./book check 2
+expect_sentence 2 "There is no chapter '7'; there are: 01 line, 02 slope." ./book check 7
+expect_sentence 2 "check takes one chapter, --hint, --cpu and --gpu, but not '--hnt'." ./book check 1 --hnt
+expect_sentence 2 "check takes one chapter, --hint, --cpu and --gpu, but not '2'." ./book check 1 2
+expect_sentence 2 "progress takes no argument." ./book progress 1
+expect_sentence 2 "reset takes one chapter; these have exercises: 01." ./book reset
+expect_sentence 2 "There is nothing to reset: you have not begun chapter 01." ./book reset 01
+expect_sentence 2 "handout takes the folder that it is to make." ./book handout
+expect_sentence 2 "exercises is there already: name a folder that is not, and handout makes it." ./book handout exercises
+[[ ! -e build && ! -e my ]] || complain "bad input has left something behind"
+expect 0 "01       slope                 not begun  0 of 2   up" ./book progress
+
+# A fresh stub, and its hints, one by one.
+expect 1 "This one is for you to edit: my/01_line/slope.cpp; what it is about is in exercises/01_line/README.md." ./book check 01
+[[ $output == *"
+  next   up: how high a line rises
+         Task up is not implemented yet.
+         Two for every step.
+  later  down: how deep it falls
+  Stuck? ./book check 01 --hint" ]] || complain "a fresh stub is told like this: $output"
+expect 0 $'Hint 1 of 3 for up, in my/01_line/slope.cpp:\n\n  Begin with one step.' ./book check 1 --hint
+expect 0 "The second." ./book check --hint 01
+expect 0 "The third." ./book check 01 --hint
+expect 0 "There are three hints for up, and you have seen them all. This was the last:" ./book check 01 --hint
+[[ $output == *"The third."* ]] || complain "the last hint is not said again: $output"
+expect 0 "not begun" ./book progress
+
+# Wrong answers.
+answer 's/return 2 /return 3 /'
+expect 0 "begun      0 of 2   up, edited since its last check" ./book progress
+expect 1 $'  wrong  up: how high a line rises\n         You say 9, right is 6.' ./book check 1
+answer 's/return 2 \* run/return 2 * ran/'
+expect 1 "my/01_line/slope.cpp does not compile. The first error, in the words of the compiler:
+    my/01_line/slope.cpp:4:16: error: " ./book check 1
+answer 's/int fall/int fell/'
+expect 1 "undefined reference to \`fall(int)'" ./book check 1
+answer 's/return -2 /for (volatile int i = 0;; i = 1); return -2 /'
+sed -i 's/^task_seconds=60 /task_seconds=1 /' exercises/run_task.sh
+expect 1 "         Stopped after 1 s: a loop in your code does not end." ./book check 1
+[[ $output == *"  solved up: how high a line rises"*"  wrong  down"* ]] || complain "one of two: $output"
+expect 0 "begun      1 of 2   down" ./book progress
+expect 0 $'Hint 1 of 3 for down, in my/01_line/slope.cpp:\n\n  Turn it round.' ./book check 1 --hint
+
+# Solved.
+answer ''
+expect 0 "  All of it is solved." ./book check 1
+expect 0 "done       2 of 2   -" ./book progress
+expect 0 "All exercises of chapter 01 are solved: there is nothing to hint at." ./book check 1 --hint
+git checkout -q exercises 2>/dev/null
+[[ -z $(git status --porcelain 2>/dev/null) ]] || complain "the tree is dirty: $(git status --porcelain)"
+answer 's/return 2 /return 4 /'
+cmake --build build/cpu --target all >"$scratch/all" 2>&1
+! grep "my/" "$scratch/all" || complain "the build for everybody has what is mine"
+
+# Begun anew, twice: what was there is kept.
+expect 0 "What you had is in my/backup/01_line.1." ./book reset 1
+grep -q "return 4" my/backup/01_line.1/slope.cpp || complain "the backup is not what there was"
+cmp -s exercises/01_line/slope.cpp "$mine" || complain "the reset is not the stub"
+expect 0 "not begun  0 of 2   up" ./book progress
+expect 0 "What you had is in my/backup/01_line.2." ./book reset 01
+
+if command -v git >/dev/null; then
+    expect 0 "A book for students is in $scratch/class/book: it has the exercises" ./book handout "$scratch/class/book"
+    cd "$scratch/class/book" || exit 1
+    [[ ! -e solutions && ! -e tests/exercises/mutants && ! -e my ]] || complain "the handout has too much: $(ls)"
+    [[ -z $(git status --porcelain) ]] || complain "the handout is dirty: $(git status --porcelain)"
+    expect 0 "not begun  0 of 2   up" ./book progress
+    expect 0 "Kernels: this CPU" cmake --preset cpu
+fi
+
+# What a program may do instead of an answer: a script plays it.
+# shellcheck source=exercises/run_task.sh
+. "$root/exercises/run_task.sh"
+judged() {  # judged VERDICT WORDS 'script'
+    printf '#!/bin/bash\n%s\n' "$3" >"$scratch/program" && chmod +x "$scratch/program"
+    run_task "$scratch/program" some_task
+    [[ $verdict == "$1" && $words == "$2" ]] || complain "\`$3\` is $verdict: $words"
+}
+judged passed $'hello\npassed' 'echo hello; echo passed'
+judged missing "none" 'echo none; exit 3'
+judged wrong "no" 'echo no; exit 4'
+judged wrong "thrown" 'echo thrown >&2; exit 5'
+judged wrong "Your code has ended the program (status 0): it must return, or throw." 'exit 0'
+judged wrong $'passed\nhello\nYour code has ended the program (status 0): it must return, or throw.' \
+    'echo passed; echo hello'
+judged wrong "Your code has ended the program (status 1): it must return, or throw." 'exit 1'
+judged wrong "Your code has crashed: it reads or writes where it may not (segmentation fault)." 'kill -SEGV $$'
+for order in reversed random; do
+    judged wrong $'no\nIt is wrong only in some orders of a block\'s threads. Is there a __syncthreads() missing?' \
+        "[[ \$CUDA_ON_CPU != *order=$order* ]] && echo passed && exit; echo no; exit 4"
+done
+# shellcheck disable=SC2016  # the program expands it
+judged wrong $'no\nIt is wrong only in some orders of a block\'s threads. Is there a __syncthreads() missing?' \
+    '[[ $CUDA_ON_CPU == *order=reversed* ]] && echo passed && exit; echo no; exit 4'
+finish

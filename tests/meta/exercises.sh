@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The exercises' files: stubs are what their masters make of them, every task has its text and three hints,
+# nothing lies about that no list knows.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+cd "$root" || exit 1
+exercises() { sed -n 's/^ddp_add_exercise(\([0-9][0-9]_[a-z0-9_]*\) \([a-z0-9_]*\).*/\1 \2/p' exercises/CMakeLists.txt; }
+[[ -n $(exercises) ]] || complain "exercises/CMakeLists.txt lists no exercise"
+has_solutions=yes
+[[ -d solutions ]] || has_solutions=
+
+if [[ $has_solutions ]]; then
+    bash solutions/make_stubs.sh "$scratch/stubs" || complain "solutions/make_stubs.sh failed"
+    stubs=$(cd "$scratch/stubs" && find . -type f | sort)
+    [[ -n $stubs ]] || complain "solutions/make_stubs.sh makes nothing"
+    for stub in $stubs; do
+        cmp -s "$scratch/stubs/$stub" "exercises/$stub" ||
+            complain "exercises/${stub#./} is not what its solution makes of it: run \`bash solutions/make_stubs.sh\`"
+    done
+    # The generator itself: what is hidden is gone, what is said is there, and an end must not be missing.
+    mkdir -p "$scratch/book/solutions/01_x"
+    cp solutions/make_stubs.sh "$scratch/book/solutions"
+    printf '%s\n' 'int f() {' '    // stub: one' '    //: Do it.' '    return 7;' '    // end stub' '}' \
+        '// stub' 'int g();' '// end stub' >"$scratch/book/solutions/01_x/a.cpp"
+    expect 0 "" bash "$scratch/book/solutions/make_stubs.sh"
+    [[ $(cat "$scratch/book/exercises/01_x/a.cpp") == $'int f() {\n    // Do it.\n    throw NotImplemented("one");\n}' ]] ||
+        complain "a stub is made like this: $(cat "$scratch/book/exercises/01_x/a.cpp")"
+    echo '// stub: two' >>"$scratch/book/solutions/01_x/a.cpp"
+    expect 1 "solutions/01_x/a.cpp: a stub has no end." bash "$scratch/book/solutions/make_stubs.sh"
+fi
+
+# Files that the lists know.
+{
+    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh} solutions/make_stubs.sh
+    printf '%s\n' tests/exercises/{answers.sh,make_mutant.sh} tests/exercises/support/{tasks.hpp,tasks_main.cpp,ranks.hpp,ranks.cpp}
+    while read -r chapter exercise; do
+        for suffix in cu cpp; do
+            printf '%s\n' {exercises,solutions}/"$chapter/$exercise.$suffix" tests/exercises/"$chapter/${exercise}_test.$suffix"
+        done
+        printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
+        [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
+        [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
+    done < <(exercises)
+} | sort -u >"$scratch/known"
+unlisted() { find exercises solutions tests/exercises -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
+wrong=$(unlisted)
+[[ -z $wrong ]] || complain "files that no list of exercises knows:"$'\n'"$wrong"
+sed -i '/not_implemented/d' "$scratch/known"
+[[ $(unlisted) == exercises/not_implemented.hpp ]] || complain "unlisted files would not be found"
+
+# An answer is explained, and what people get wrong is kept.
+while read -r chapter exercise; do
+    [[ $has_solutions ]] || continue
+    [[ -f solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
+    mutants=$(find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant" | wc -l)
+    ((mutants >= 3)) || complain "$exercise has $mutants mutants: three are the least"
+done < <(exercises)
+
+# Each README has every task that the stub throws for, with a title, a text and three hints of their own.
+while read -r chapter exercise; do
+    readme=exercises/$chapter/README.md
+    [[ -f $readme ]] || { complain "$readme is missing" && continue; }
+    tasks=$(sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }" "$readme")
+    thrown=$(cat exercises/"$chapter/$exercise".c* | sed -n 's/.*throw NotImplemented("\([a-z0-9_]*\)").*/\1/p')
+    for task in $thrown; do
+        grep -qx "$task" <<<"$tasks" || complain "$readme has no line '## Task \`$task\`: title'"
+    done
+    for task in $tasks; do
+        text=$(awk -v head="## Task \`$task\`" '/^#/ { here = index($0, head) == 1 } here' "$readme")
+        [[ -n $(sed '1d; /^<details>/,$d' <<<"$text" | tr -d '[:space:]') ]] || complain "$readme: task $task has no text"
+        for hint in 1 2 3; do
+            said=$(sed -n "/^<details><summary>Hint $hint<\/summary>\$/,/^<\/details>\$/{ /details>/!p; }" <<<"$text" | tr -d '[:space:]')
+            ((${#said} > 40)) || complain "$readme: task $task has no hint $hint"
+        done
+    done
+done < <(exercises)
+finish
