@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cuda/atomic>
 #include <filesystem>
 #include <stdexcept>
 

@@ -2,6 +2,7 @@
 // For kernels that talk to kernels of other ranks: how values are passed on, and how to wait:
 // within a limit, giving way to others, and no longer than until the run fails.
 #include <cstdint>
+#include <cuda/atomic>
 
 #include "04_ranks/control.hpp"
 #include "common/gpu/clock.hpp"

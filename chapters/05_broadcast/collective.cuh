@@ -11,6 +11,8 @@
 //     }
 //
 // A rank must not end before all who read or write its data have done so.
+#include <cuda/atomic>
+
 #include "04_ranks/wait.cuh"
 
 namespace ddp {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cuda/atomic>
 #include <initializer_list>
 #include <iostream>
 #include <stdexcept>

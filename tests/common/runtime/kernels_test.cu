@@ -2,6 +2,7 @@
 // give the same integers.
 #include <algorithm>
 #include <cstdint>
+#include <cuda/atomic>
 #include <numeric>
 #include <vector>
 

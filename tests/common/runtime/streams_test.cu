@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cuda/atomic>
 #include <thread>
 #include <vector>
 
