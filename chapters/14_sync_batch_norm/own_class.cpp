@@ -69,13 +69,13 @@ std::unique_ptr<Sequential> make_shape_network(Device& device, Random& random) {
     network->add<Conv2d>("conv1", device, Conv2dShape{1, 8, 3, 1, 1}, random);
     network->add<BatchNorm2d>("norm1", device, 8);
     network->add<Relu>("relu1");
-    network->add<MaxPool2d>("pool1", 2);
+    network->add<MaxPool2d>("pool1", 4);
     network->add<Conv2d>("conv2", device, Conv2dShape{8, 16, 3, 1, 1}, random);
     network->add<BatchNorm2d>("norm2", device, 16);
     network->add<Relu>("relu2");
-    network->add<MaxPool2d>("pool2", 2);
+    network->add<MaxPool2d>("pool2", 4);
     network->add<Flatten>("flatten");
-    network->add<Linear>("linear", device, 16 * 8 * 8, classes, random);
+    network->add<Linear>("linear", device, 16 * 2 * 2, classes, random);
     return network;
 }
 

@@ -8,6 +8,7 @@
 #include "03_network/sgd_momentum.hpp"
 #include "12_overlap/training.hpp"
 #include "14_sync_batch_norm/sync_batch_norm.hpp"
+#include "common/data/random.hpp"
 #include "common/data/shapes.hpp"
 
 namespace ddp {
@@ -27,8 +28,8 @@ ShapeSets make_shape_sets(int train, int test, std::uint64_t seed);
 // Mean 0 and variance 1 are for the network to make.
 inline constexpr Normalisation as_they_are{};
 
-// Two convolutions, each with a BatchNorm2d, ReLU and pooling, and a linear layer: [batch, 1, 32,
-// 32] to three classes.
+// Two convolutions, each with a BatchNorm2d, ReLU and 4 x 4 pooling, and a linear layer: [batch, 1,
+// 32, 32] to three classes.
 std::unique_ptr<Sequential> make_shape_network(Device& device, Random& random);
 
 // The network on this rank, which learns together with those of the other ranks. All ranks make the

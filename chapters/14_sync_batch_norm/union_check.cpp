@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <limits>
 #include <numeric>
 
 #include "14_sync_batch_norm/sync_batch_norm.hpp"
 #include "common/data/random.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -180,6 +183,36 @@ std::vector<Dealt> ways_to_deal(int ranks) {
     if (ranks > 1)
         one_empty.back() = 0;
     return {{"equal", equal}, {"unequal", unequal}, {"one has none", one_empty}};
+}
+
+void show_equality(Rank& rank, Device& device, std::uint64_t seed) {
+    constexpr double tolerance = 1e-5;
+    const auto communicator = make_communicator("own", rank, 1 << 20);
+    Table table(
+        "SyncBatchNorm against BatchNorm on the union: the largest differences",
+        {"pictures of each rank", "output", "running mean", "running var", "dx", "dweight, dbias"});
+    double largest = 0;
+    for (const Dealt& dealt : ways_to_deal(rank.world_size())) {
+        const Differences found =
+            compare_with_union(device, *communicator, make_sync_batch_norm, dealt.counts, seed);
+        std::string counts;
+        for (const int count : dealt.counts)
+            counts += " " + std::to_string(count);
+        const auto text = [](double value) {
+            return value == 0 ? "0" : format_fixed(value * 1e6, 3) + "e-6";
+        };
+        table.row({dealt.name + ":" + counts, text(found.output), text(found.running_mean),
+                   text(found.running_var), text(found.input_gradient),
+                   text(found.parameter_gradients)});
+        largest = std::max(largest, found.largest());
+    }
+    table.note("As parts of the largest number that each should be.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+    if (!(largest <= tolerance))
+        throw std::runtime_error("SyncBatchNorm is not BatchNorm on the union: they differ by " +
+                                 std::to_string(largest) + ", and " + std::to_string(tolerance) +
+                                 " is allowed");
 }
 
 }  // namespace ddp

@@ -39,4 +39,8 @@ struct Dealt {
 };
 std::vector<Dealt> ways_to_deal(int ranks);
 
+// A table of that, for SyncBatchNorm. All ranks call it together; rank 0 prints. Throws
+// std::runtime_error if anything differs by more than 1e-5.
+void show_equality(Rank& rank, Device& device, std::uint64_t seed);
+
 }  // namespace ddp
