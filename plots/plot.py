@@ -235,11 +235,11 @@ def draw_sync_batch_norm(measured):
     for panel, column, title in zip(panels, ("batch_norm", "sync_batch_norm"), ("BatchNorm", "SyncBatchNorm")):
         panel.plot(epochs, measured.numbers(f"{column}_train"), color=BLUE, marker="o", markersize=4, label="in training")
         panel.plot(epochs, measured.numbers(f"{column}_test"), color=ORANGE, marker="o", markersize=4, label="in the test, all classes")
-        panel.axhline(1 / 3, color=GREY, linestyle=":", linewidth=1.2, label="who guesses")
+        panel.axhline(1 / 3, color=GREY, linestyle=":", linewidth=1.2, label="guessing")
         panel.set(title=title, xlabel="epoch", ylabel="share of pictures named rightly")
         panel.set_ylim(0, 1.04)
         panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
-        panel.legend(loc="lower right", bbox_to_anchor=(1, 0.36) if column == "batch_norm" else None)
+        panel.legend(loc="lower right")
     return figure
 
 

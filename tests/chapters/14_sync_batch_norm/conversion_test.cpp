@@ -5,6 +5,7 @@
 #include "03_network/flatten.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/relu.hpp"
+#include "08_data_parallel/replica.hpp"
 #include "12_overlap/ddp.hpp"
 #include "14_sync_batch_norm/own_class.hpp"
 #include "tests/chapters/support/replicas.hpp"

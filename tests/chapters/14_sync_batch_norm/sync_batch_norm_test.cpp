@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "08_data_parallel/replica.hpp"
 #include "tests/chapters/14_sync_batch_norm/mutants.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
