@@ -111,7 +111,7 @@ TEST_CASE("sync_batch_norm: a conversion keeps parameters, buffers, what is froz
         }) == "");
 }
 
-TEST_CASE("sync_batch_norm: the communicator's memory is enough, to the byte that is asked for") {
+TEST_CASE("sync_batch_norm: the communicator's memory that is asked for is enough") {
     for (const int ranks : {1, 2, 5}) {
         World world(thread_options(ranks));
         REQUIRE(failure_of(world, [&](Rank& rank) {
