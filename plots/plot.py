@@ -272,6 +272,21 @@ def draw_sampler(measured):
     return figure
 
 
+def draw_sync_batch_norm(measured):
+    """Chapter 14: each rank learns from its own class; what the network then knows, in training and in the test."""
+    figure, panels = new_figure(2)
+    epochs = measured.numbers("epoch")
+    for panel, column, title in zip(panels, ("batch_norm", "sync_batch_norm"), ("BatchNorm", "SyncBatchNorm")):
+        panel.plot(epochs, measured.numbers(f"{column}_train"), color=BLUE, marker="o", markersize=4, label="in training")
+        panel.plot(epochs, measured.numbers(f"{column}_test"), color=ORANGE, marker="o", markersize=4, label="in the test, all classes")
+        panel.axhline(1 / 3, color=GREY, linestyle=":", linewidth=1.2, label="guessing")
+        panel.set(title=title, xlabel="epoch", ylabel="share of pictures named rightly")
+        panel.set_ylim(0, 1.04)
+        panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+        panel.legend(loc="lower right")
+    return figure
+
+
 TIMELINE = {  # what a step's intervals are called: how the name begins, color
     "forward": ("forward", BLUE),
     "backward": ("backward", GREEN),
@@ -457,6 +472,7 @@ DRAWINGS = {
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
     "overlap": draw_network,
+    "sync_batch_norm": draw_sync_batch_norm,
     "overlap_timeline": draw_overlap_timeline,
     "bench_train": draw_bench_train,
     "bench_overlap": draw_bench_overlap,

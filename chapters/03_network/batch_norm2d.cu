@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "03_network/batch_norm_steps.hpp"
 #include "03_network/initialisers.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
@@ -19,10 +20,9 @@ struct Sizes {
     __host__ __device__ float count() const { return static_cast<float>(batch) * plane; }
 };
 
-// What normalises a channel, [channels] each.
-struct Moments {
-    Tensor mean, inverse_std;
-};
+Sizes sizes_of(const Tensor& x) {
+    return {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)};
+}
 
 // Mean, and sum of squared distances from it, of each plane. The sum of squares alone would drown
 // in rounding where the mean is much larger than the deviation.
@@ -146,12 +146,10 @@ __global__ void normalise_backward(Sizes s, float share, const float* x, const f
 Moments batch_moments(const Sizes& s, const Tensor& x, const Tensor& running_mean,
                       const Tensor& running_var) {
     Device& device = x.device();
-    const Tensor means(device, {s.batch, s.channels}), squares(device, {s.batch, s.channels});
-    launch(device.stream(), grid_for(s.planes()), plane_moments, s, x.data(), means.data(),
-           squares.data());
+    const PlaneMoments planes = moments_of_planes(x);
     const Moments moments{Tensor(device, {s.channels}), Tensor(device, {s.channels})};
     launch(device.stream(), grid_for(s.channels), channel_moments, s, BatchNorm2d::eps,
-           BatchNorm2d::momentum, means.data(), squares.data(), moments.mean.data(),
+           BatchNorm2d::momentum, planes.means.data(), planes.squares.data(), moments.mean.data(),
            moments.inverse_std.data(), running_mean.data(), running_var.data());
     return moments;
 }
@@ -168,30 +166,74 @@ Moments running_moments(const Tensor& running_mean, const Tensor& running_var) {
     return moments;
 }
 
-void backward(const Sizes& s, bool is_training, const Tensor& x, const Tensor& weight,
-              const Moments& moments, const Tensor& dy, Tape::InputGradients& gradients) {
+}  // namespace
+
+// ---- Steps
+
+PlaneMoments moments_of_planes(const Tensor& x) {
+    Device& device = x.device();
+    const Sizes s = sizes_of(x);
+    PlaneMoments planes{Tensor(device, {s.batch, s.channels}),
+                        Tensor(device, {s.batch, s.channels})};
+    launch(device.stream(), grid_for(s.planes()), plane_moments, s, x.data(), planes.means.data(),
+           planes.squares.data());
+    return planes;
+}
+
+Tensor normalised(const Tensor& x, const Moments& moments, const Tensor& weight,
+                  const Tensor& bias) {
+    const Sizes s = sizes_of(x);
+    Tensor y(x.device(), x.shape());
+    launch(x.device().stream(), rows_for(s.planes(), s.plane), normalise, s, x.data(),
+           moments.mean.data(), moments.inverse_std.data(), weight.data(), bias.data(), y.data());
+    return y;
+}
+
+GradientSums sums_of_gradients(const Tensor& x, const Moments& moments, const Tensor& dy) {
     Device& device = dy.device();
+    const Sizes s = sizes_of(x);
     const Tensor dy_sums(device, {s.batch, s.channels}), product_sums(device, dy_sums.shape());
     launch(device.stream(), grid_for(s.planes()), plane_sums, s, x.data(), moments.mean.data(),
            moments.inverse_std.data(), dy.data(), dy_sums.data(), product_sums.data());
-    const Tensor dy_sum(device, {s.channels}), product_sum(device, {s.channels});
+    GradientSums sums{Tensor(device, {s.channels}), Tensor(device, {s.channels})};
     launch(device.stream(), grid_for(s.channels), channel_sums, s, dy_sums.data(),
-           product_sums.data(), dy_sum.data(), product_sum.data());
-    const Tensor* of_parameter[] = {&product_sum, &dy_sum};  // dL/dweight, dL/dbias
+           product_sums.data(), sums.dy.data(), sums.product.data());
+    return sums;
+}
+
+void give_parameter_gradients(const GradientSums& sums, Tape::InputGradients& gradients) {
+    const Tensor* of_parameter[] = {&sums.product, &sums.dy};  // dL/dweight, dL/dbias
+    const int channels = sums.dy.dim(0);
     for (std::size_t parameter : {0, 1}) {
         if (!gradients.is_wanted(1 + parameter))
             continue;
         const GradientTarget target = gradients.target(1 + parameter);
-        launch(device.stream(), grid_for(s.channels), pass_on, s.channels,
+        launch(sums.dy.device().stream(), grid_for(channels), pass_on, channels,
                of_parameter[parameter]->data(), target.tensor.data(), target.accumulate);
     }
-    if (gradients.is_wanted(0)) {
-        const GradientTarget dx = gradients.target(0);
-        launch(device.stream(), rows_for(s.planes(), s.plane), normalise_backward, s,
-               is_training ? 1.0f / s.count() : 0.0f, x.data(), moments.mean.data(),
-               moments.inverse_std.data(), weight.data(), dy_sum.data(), product_sum.data(),
-               dy.data(), dx.tensor.data(), dx.accumulate);
-    }
+}
+
+void give_input_gradient(const Tensor& x, const Moments& moments, const Tensor& weight,
+                         const GradientSums& sums, float share, const Tensor& dy,
+                         Tape::InputGradients& gradients) {
+    const Sizes s = sizes_of(x);
+    const GradientTarget dx = gradients.target(0);
+    launch(dy.device().stream(), rows_for(s.planes(), s.plane), normalise_backward, s, share,
+           x.data(), moments.mean.data(), moments.inverse_std.data(), weight.data(), sums.dy.data(),
+           sums.product.data(), dy.data(), dx.tensor.data(), dx.accumulate);
+}
+
+// ---- The layer
+
+namespace {
+
+void backward(const Sizes& s, bool is_training, const Tensor& x, const Tensor& weight,
+              const Moments& moments, const Tensor& dy, Tape::InputGradients& gradients) {
+    const GradientSums sums = sums_of_gradients(x, moments, dy);
+    give_parameter_gradients(sums, gradients);
+    if (gradients.is_wanted(0))
+        give_input_gradient(x, moments, weight, sums, is_training ? 1.0f / s.count() : 0.0f, dy,
+                            gradients);
 }
 
 std::shared_ptr<Parameter> make_constant(const std::string& name, Device& device, int channels,
@@ -212,13 +254,17 @@ std::vector<NamedTensor> BatchNorm2d::buffers() const {
     return {{name() + ".running_mean", running_mean}, {name() + ".running_var", running_var}};
 }
 
-Variable BatchNorm2d::forward(Variable input) {
-    const Tensor x = input.value();
+void BatchNorm2d::require_shape(const Tensor& x) const {
     const int channels = running_mean.dim(0);
     if (x.shape().size() != 4 || x.dim(1) != channels)
         throw std::invalid_argument(name() + " takes [batch, " + std::to_string(channels) +
                                     ", height, width], not " + text_of(x.shape()));
-    const Sizes s{x.dim(0), channels, x.dim(2) * x.dim(3)};
+}
+
+Variable BatchNorm2d::forward(Variable input) {
+    const Tensor x = input.value();
+    require_shape(x);
+    const Sizes s = sizes_of(x);
     if (is_training() && s.batch * s.plane < 2)
         throw std::invalid_argument(name() + " cannot train on " + text_of(x.shape()) +
                                     ": the variance of one value a channel is not known; give it "
@@ -226,11 +272,9 @@ Variable BatchNorm2d::forward(Variable input) {
     const Moments moments = is_training() ? batch_moments(s, x, running_mean, running_var)
                                           : running_moments(running_mean, running_var);
     const Tensor w = weight->value;
-    const Tensor y(x.device(), x.shape());
-    launch(x.device().stream(), rows_for(s.planes(), s.plane), normalise, s, x.data(),
-           moments.mean.data(), moments.inverse_std.data(), w.data(), bias->value.data(), y.data());
     return input.tape->record(
-        "batch_norm2d", y, {input, input.tape->parameter(weight), input.tape->parameter(bias)},
+        "batch_norm2d", normalised(x, moments, w, bias->value),
+        {input, input.tape->parameter(weight), input.tape->parameter(bias)},
         [=, training = is_training()](const Tensor& dy, Tape::InputGradients& gradients) {
             backward(s, training, x, w, moments, dy, gradients);
         });

@@ -16,6 +16,8 @@ class BatchNorm2d : public Module {
     Variable forward(Variable input) override;
     Parameters parameters() const override { return {weight, bias}; }
     std::vector<NamedTensor> buffers() const override;
+    // Throws std::invalid_argument, naming the layer, for another shape.
+    void require_shape(const Tensor& x) const;
 
     const std::shared_ptr<Parameter> weight, bias;  // [channels]
     Tensor running_mean, running_var;               // [channels]

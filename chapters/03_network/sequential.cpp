@@ -4,6 +4,18 @@
 
 namespace ddp {
 
+void Sequential::replace_layers(const Replace& replace) {
+    for (auto& layer : layers_) {
+        if (auto* network = dynamic_cast<Sequential*>(layer.get())) {
+            network->replace_layers(replace);
+            continue;
+        }
+        const bool is_training = layer->is_training();
+        layer = replace(std::move(layer));
+        layer->set_training(is_training);
+    }
+}
+
 Variable Sequential::forward(Variable input) {
     Variable value = input;
     for (const auto& layer : layers_) {

@@ -22,6 +22,12 @@ class Sequential : public Module {
         return added;
     }
 
+    // Every layer becomes what `replace` makes of it, which may be the layer itself; in a network
+    // within this one its layers are asked for. New layers are in training where the old ones were.
+    // Where `replace` throws, the network is of no more use.
+    using Replace = std::function<std::unique_ptr<Module>(std::unique_ptr<Module> layer)>;
+    void replace_layers(const Replace& replace);
+
     Variable forward(Variable input) override;
     Parameters parameters() const override;
     std::vector<NamedTensor> buffers() const override;

@@ -190,4 +190,41 @@ TEST_CASE("layers: Sequential tells an observer of each layer, in order") {
     REQUIRE(seen.size() == 2);
 }
 
+TEST_CASE("layers: a Sequential's layers can be replaced, those of a network within it, too") {
+    Device device;
+    Random random(1);
+    Sequential model("model");
+    model.add<Linear>("linear1", device, 3, 3, random);
+    Sequential& inner = model.add<Sequential>("inner");
+    inner.add<Relu>("relu");
+    inner.add<Linear>("linear2", device, 3, 2, random);
+    const Parameters before = model.parameters();
+    inner.set_training(false);
+
+    struct Wrapped : Module {
+        explicit Wrapped(std::unique_ptr<Module> layer)
+            : Module("wrapped " + layer->name()), layer(std::move(layer)) {}
+        Variable forward(Variable input) override { return layer->forward(input); }
+        Parameters parameters() const override { return layer->parameters(); }
+        std::unique_ptr<Module> layer;
+    };
+    std::vector<std::string> asked, seen;
+    const Module* wrapped = nullptr;
+    model.replace_layers([&](std::unique_ptr<Module> layer) -> std::unique_ptr<Module> {
+        asked.push_back(layer->name());
+        if (layer->name() != "linear2")
+            return layer;
+        auto made = std::make_unique<Wrapped>(std::move(layer));
+        wrapped = made.get();
+        return made;
+    });
+    REQUIRE(asked == std::vector<std::string>{"linear1", "relu", "linear2"});
+    REQUIRE(model.parameters() == before);
+    REQUIRE_FALSE(wrapped->is_training());
+    inner.observe([&](const Module& layer) { seen.push_back(layer.name()); });
+    Tape tape(device);
+    model.forward(tape.constant(Tensor(device, {2, 3}, distinct_values(6, 1.0f))));
+    REQUIRE(seen == std::vector<std::string>{"relu", "wrapped linear2"});
+}
+
 }  // namespace ddp::test
