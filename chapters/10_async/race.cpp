@@ -146,10 +146,12 @@ Outcome Race::with_server(const ServerOptions& options, bool has_slow) {
     device_.stream().synchronize();
     Outcome outcome;
     ServerLog log;
-    rank_.barrier();  // from here on nobody asks the device for memory
+    std::optional<Server> server;
     if (me == 0)
-        log = Server(peers, device_, letters, options_.learning_rate / options.workers, options)
-                  .serve();
+        server.emplace(peers, device_, letters, options_.learning_rate / options.workers, options);
+    rank_.barrier();  // from here on nobody asks the device for memory
+    if (server)
+        log = server->serve();
     else if (me <= options.workers)
         work(peers, device_, letters, [&](int) { return learner.compute(); });
     rank_.barrier();

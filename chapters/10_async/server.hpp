@@ -71,7 +71,8 @@ struct ServerLog {
 // Rank 0's part. Each gradient changes the parameters by -learning_rate times itself.
 class Server {
   public:
-    // All must live longer. Throws std::invalid_argument for options that contradict each other.
+    // All must live longer. To be made before anybody waits: it asks the device for memory. Throws
+    // std::invalid_argument for options that contradict each other.
     Server(Peers& peers, Device& device, Letters& letters, double learning_rate,
            const ServerOptions& options);
 

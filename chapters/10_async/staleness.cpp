@@ -1,5 +1,6 @@
 #include "10_async/staleness.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "common/report/table.hpp"
@@ -36,10 +37,16 @@ std::vector<OneUpdate> play(const OneParameter& model, int workers,
 }
 
 std::vector<Action> actions_of(const ServerLog& log) {
+    const auto each_update = static_cast<std::size_t>(
+        std::ranges::count(log.applied, 0, [](const Applied& each) { return each.applied_to; }));
+    std::vector<std::vector<int>> readers(log.applied.size() + 1);  // by gradients before
+    for (const Applied& each : log.applied)
+        readers.at(static_cast<std::size_t>(each.read) * each_update).push_back(each.worker);
     std::vector<Action> actions;
-    for (const Applied& each : log.applied) {
-        actions.push_back({each.worker, Action::is_applied});
-        actions.push_back({each.worker, Action::reads});
+    for (std::size_t i = 0; i < log.applied.size(); i++) {
+        for (int reader : readers[i])
+            actions.push_back({reader, Action::reads});
+        actions.push_back({log.applied[i].worker, Action::is_applied});
     }
     return actions;
 }
@@ -53,16 +60,18 @@ std::string joined(const std::vector<int>& numbers) {
     return text;
 }
 
-void show(const std::string& title, const OneParameter& model, const std::vector<Action>& actions,
-          const std::vector<std::string>& notes) {
+// `together` gradients are one update.
+void show(const std::string& title, const OneParameter& model, int together,
+          const std::vector<Action>& actions, const std::vector<std::string>& notes) {
     Table table(title, {"update", "worker", "has seen", "computed at", "gradient", "applied to",
                         "staleness", "new w"});
     int number = 0;
     for (const OneUpdate& update : play(model, 3, actions))
-        table.row({std::to_string(++number), std::to_string(update.worker),
+        table.row({std::to_string(1 + number++ / together), std::to_string(update.worker),
                    "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
                    format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
-                   std::to_string(update.staleness()), format_fixed(update.after, 3)});
+                   std::to_string(update.applied_to / together - update.read / together),
+                   format_fixed(update.after, 3)});
     for (const std::string& note : notes)
         table.note(note);
     std::cout << table << "\n";
@@ -85,13 +94,14 @@ void show_staleness() {
         apart.push_back({worker, reads});
     }
     show(
-        "One parameter, three workers: w from 0 to 8, all wait for all", model, together,
-        {"Each gradient moves w by a quarter of itself. All of a step are computed at one w: their",
-         "order does not matter, and they count as one update, with a staleness of 0."});
-    show("The same, and nobody waits", model, apart,
-         {"Case 1, an old gradient: \"applied to\" is another w than \"computed at\".",
-          "Case 2, a part of the others: \"has seen\" counts updates of workers 1, 2 and 3 in what "
-          "was read; it is neither (0 0 0) nor (1 1 1)."});
+        "One parameter, three workers: w from 0 to 8, and all wait for all", model, 3, together,
+        {"A gradient moves w by a quarter of itself. The three of an update are computed at one w, "
+         "and their order does not matter."});
+    show(
+        "The same, and nobody waits", model, 1, apart,
+        {"Case 1, an old gradient: \"applied to\" is another w than \"computed at\".",
+         "Case 2, a part of the others: \"has seen\" counts the updates of workers 1, 2 and 3 that "
+         "were in what was read; (1 0 0) has one of three."});
 }
 
 }  // namespace ddp

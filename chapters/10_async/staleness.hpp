@@ -34,8 +34,7 @@ struct OneUpdate {
 std::vector<OneUpdate> play(const OneParameter& model, int workers,
                             const std::vector<Action>& actions);
 
-// What an asynchronous server must have computed whose workers came in this order: each reads
-// again as soon as its gradient is applied.
+// What a server and its workers have done, by its log.
 std::vector<Action> actions_of(const ServerLog& log);
 
 // Six updates of three workers, synchronously and not. Prints.
