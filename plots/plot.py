@@ -287,6 +287,30 @@ def draw_sync_batch_norm(measured):
     return figure
 
 
+def draw_async(measured):
+    """Chapter 10: the loss of each way of training, by gradients and by time, with a slow worker and without."""
+    figure, (steps, time) = new_figure(2, width=5.4, height=4.0)
+    columns = ("way", "slow", "gradients", "seconds", "loss")
+    rows = list(zip(*map(measured.text, columns)))
+    styles = {"synchronous": BLUE, "asynchronous": RED, "bounded staleness": ORANGE, "local SGD": GREEN}
+    for way, color in styles.items():
+        for slow, line in (("no", "-"), ("yes", "--")):
+            points = [(int(row[2]), float(row[3]), float(row[4])) for row in rows if row[0] == way and row[1] == slow]
+            if not points:
+                continue
+            label = way + (", one is slow" if slow == "yes" else "")
+            losses = [loss for _, _, loss in points]
+            steps.plot([gradients for gradients, _, _ in points], losses, color=color, linestyle=line, linewidth=1.4)
+            time.plot([seconds for _, seconds, _ in points], losses, color=color, linestyle=line, linewidth=1.4, label=label)
+    steps.set(title="By gradients, a slow worker hardly shows", xlabel="gradients applied", ylabel="cross entropy of the workers' samples")
+    time.set(title="By time, those who wait for it stand out", xlabel="seconds")
+    for panel in (steps, time):
+        panel.set_ylim(bottom=0)
+        panel.set_xlim(left=0)
+    time.legend(loc="upper right")
+    return figure
+
+
 TIMELINE = {  # what a step's intervals are called: how the name begins, color
     "forward": ("forward", BLUE),
     "backward": ("backward", GREEN),
@@ -471,6 +495,7 @@ DRAWINGS = {
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
+    "async": draw_async,
     "overlap": draw_network,
     "sync_batch_norm": draw_sync_batch_norm,
     "overlap_timeline": draw_overlap_timeline,

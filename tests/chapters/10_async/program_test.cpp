@@ -1,0 +1,103 @@
+// The chapter's program: what it says, for threads and for processes; and jobs of which a worker is
+// lost.
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/chapters/support/pictures.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+
+TEST_CASE("async: four ways with and without a slow worker, and what is proved on the way") {
+    const Pictures data(96, 40);
+    const std::string csv =
+        std::filesystem::temp_directory_path() / ("async" + std::to_string(getpid()) + ".csv");
+    const std::pair<const char*, int> ways[] = {
+        {"--ranks", 2}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 4}};
+    for (const auto& [how, ranks] : ways) {
+        CAPTURE(how, ranks);
+        const ChildResult run =
+            run_command({ASYNC_PROGRAM, "--quick", how, std::to_string(ranks), "--data",
+                         data.folder(), "--batch", "4", "--compute", "0.2", "--gradients", "50",
+                         "--bound", "1", "--timeout", "30", "--csv", csv});
+        CAPTURE(run.output);
+        REQUIRE(run.exit_code == 0);
+        const int workers = ranks - 1, steps = 50 / workers, gradients = steps * workers;
+        const std::string number = " +([0-9.]+)", time = " +[0-9.]+ [mu]?s";
+        const auto row = [&](const std::string& start, const std::string& rest) {
+            return std::regex_search(run.output, std::regex("\n" + start + rest));
+        };
+        for (const std::string slow : {"no", "yes"}) {
+            CAPTURE(slow);
+            const auto counts = [&](int updates) {
+                return " +" + slow + " +" + std::to_string(gradients) + " +" +
+                       std::to_string(updates) + time;
+            };
+            REQUIRE(row("synchronous", counts(steps) + " +0\\.00 +0 +0 "));
+            REQUIRE(row("asynchronous", counts(gradients) + number + number));
+            REQUIRE(row("bounded staleness", counts(gradients) + number + " +[0-9]+ +[01] "));
+            REQUIRE(row("local SGD", " +" + slow + " +" + std::to_string(50 / ranks * ranks)));
+        }
+        REQUIRE(count(run.output, "gave the bits of ten synchronous ones") == 1);
+        REQUIRE(count(run.output, "meets after every step is averaging gradients") == 1);
+        const Csv file = read_csv(csv);
+        REQUIRE(file.rows.size() > 100);
+        REQUIRE(file.text(0, "way") == "synchronous");
+        REQUIRE(file.number(0, "gradients") >= 1);
+    }
+    std::filesystem::remove(csv);
+}
+
+TEST_CASE("async: one rank is told that it needs another") {
+    const ChildResult run = run_command({ASYNC_PROGRAM, "--quick", "--ranks", "1"});
+    CAPTURE(run.output);
+    REQUIRE(run.exit_code == 0);
+    REQUIRE(count(run.output, "One rank has nobody to wait for: try --ranks 2") == 1);
+    // The story's numbers.
+    REQUIRE(std::regex_search(
+        run.output, std::regex("5 +2 +\\(1 1 0\\) +4\\.000 +-4\\.000 +7\\.500 +2 +8\\.500")));
+}
+
+TEST_CASE("async: bad input in one sentence") {
+    const auto refusal = [](const Words& words) {
+        const ChildResult run = run_command(Words{ASYNC_PROGRAM} + words);
+        REQUIRE(run.exit_code != 0);
+        REQUIRE(count(run.output, "\n") == 1);
+        return run.output;
+    };
+    REQUIRE(refusal({"--bound", "-1"}) ==
+            "error: --bound needs a whole number from 0 to 1000, not '-1'.\n");
+    REQUIRE(refusal({"--every", "0"}) ==
+            "error: --every needs a whole number from 1 to 1000000, not '0'.\n");
+    REQUIRE(refusal({"--gradients", "3", "--ranks", "4"}) ==
+            "error: --gradients 3 is not one for each of 4 ranks: take more.\n");
+    REQUIRE(count(refusal({"--link", "1MB/s,1ms"}), "nothing here is timed so") == 1);
+}
+
+TEST_CASE("async: a worker that is lost ends the job, and its name is told") {
+    const auto job = [](const std::string& how, const Words& words) {
+        return run_command(Words{ASYNC_SCENARIO, how, "4", "--timeout", "2"} + words, {}, 20);
+    };
+    for (const std::string how : {"--ranks", "--processes"}) {
+        const ChildResult well = job(how, {});
+        CAPTURE(how, well.output);
+        REQUIRE(well.exit_code == 0);
+        REQUIRE(well.output == "w = -29\n");  // 60 gradients of a half, each once
+        for (const Words& bound : {Words{}, Words{"--bound", "0"}}) {
+            const ChildResult broken = job(how, Words{"--what", "throw", "--who", "2"} + bound);
+            REQUIRE(plain(broken.output) == "error: rank 2: broken on purpose\n");
+            REQUIRE(broken.exit_code == 1);
+        }
+    }
+    const ChildResult killed = job("--processes", {"--what", "kill", "--who", "3"});
+    CAPTURE(killed.output);
+    REQUIRE(killed.exit_code != 0);
+    REQUIRE(count(plain(killed.output), "rank 3") >= 1);
+    REQUIRE(nothing_is_left(ASYNC_SCENARIO));
+}
+
+}  // namespace ddp::test
