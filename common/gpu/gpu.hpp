@@ -1,7 +1,8 @@
 #pragma once
 // The one include for kernels and for host code that launches them. Everything here is a thin layer
 // over the CUDA runtime API: owners that free what they hold, a launch that checks, and errors that
-// throw. (Kernels that share flags with others include <cuda/atomic>, too, which takes nvcc seconds.)
+// throw. (Kernels that share flags with others include <cuda/atomic>, too, which takes nvcc
+// seconds.)
 #include <cuda_runtime.h>
 
 #include "common/gpu/buffer.hpp"
