@@ -191,6 +191,7 @@ Carrier::~Carrier() {
         // Open MPI does not always come back from a connection to a process that has died.
         if (rank_.has_lost_one() && ended_.wait_for(kFarewell) != std::future_status::ready) {
             thread_.detach();
+            new auto(lines_);  // if it comes back after all, it must find what it uses
             return;
         }
         thread_.join();

@@ -14,7 +14,6 @@
 #include "common/report/units.hpp"
 
 namespace ddp {
-namespace {
 
 std::string joined(const std::vector<int>& numbers) {
     std::string text;
@@ -22,8 +21,6 @@ std::string joined(const std::vector<int>& numbers) {
         text += (text.empty() ? "" : " ") + std::to_string(number);
     return text;
 }
-
-}  // namespace
 
 void show_integers(Rank& rank, std::uint64_t seed) {
     constexpr int integers = 24;

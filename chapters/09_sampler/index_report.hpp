@@ -1,10 +1,15 @@
 #pragma once
 // Which samples fall to which rank, as tables.
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "04_ranks/rank.hpp"
 
 namespace ddp {
+
+// "3 1 2".
+std::string joined(const std::vector<int>& numbers);
 
 // 24 integers: every rank adds up its own, each of which takes a time of its own. All ranks call
 // it together; rank 0 prints.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "09_sampler/index_report.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -52,13 +53,6 @@ std::vector<Action> actions_of(const ServerLog& log) {
 }
 
 namespace {
-
-std::string joined(const std::vector<int>& numbers) {
-    std::string text;
-    for (int number : numbers)
-        text += (text.empty() ? "" : " ") + std::to_string(number);
-    return text;
-}
 
 // `together` gradients are one update.
 void show(const std::string& title, const OneParameter& model, int together,

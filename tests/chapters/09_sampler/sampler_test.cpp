@@ -24,7 +24,7 @@ std::vector<int> times_seen(int samples, int ranks, SamplerOptions options, int 
     return times;
 }
 
-// The row of case `k` in a tensor, if its first column says so.
+// Row `k` of a tensor of whole numbers.
 std::vector<int> row_of(const GoldenTensor& tensor, std::size_t k) {
     const std::size_t width = tensor.shape[1];
     const float* row = tensor.values.data() + k * width;
