@@ -10,7 +10,7 @@
 namespace ddp {
 namespace {
 
-struct Sizes {
+struct NormSizes {
     int batch, channels, plane;  // a plane is one channel of one picture
 
     __host__ __device__ std::size_t planes() const {
@@ -20,13 +20,13 @@ struct Sizes {
     __host__ __device__ float count() const { return static_cast<float>(batch) * plane; }
 };
 
-Sizes sizes_of(const Tensor& x) {
+NormSizes sizes_of(const Tensor& x) {
     return {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)};
 }
 
 // Mean, and sum of squared distances from it, of each plane. The sum of squares alone would drown
 // in rounding where the mean is much larger than the deviation.
-__global__ void plane_moments(Sizes s, const float* x, float* means, float* squares) {
+__global__ void plane_moments(NormSizes s, const float* x, float* means, float* squares) {
     for (std::size_t plane : grid_range(s.planes())) {
         const float* values = x + plane * s.plane;
         float sum = 0.0f;
@@ -45,7 +45,7 @@ __global__ void plane_moments(Sizes s, const float* x, float* means, float* squa
 
 // The planes of a channel put together: distances within the planes, and of the planes' means from
 // the common one.
-__global__ void channel_moments(Sizes s, float eps, float momentum, const float* means,
+__global__ void channel_moments(NormSizes s, float eps, float momentum, const float* means,
                                 const float* squares, float* mean, float* inverse_std,
                                 float* running_mean, float* running_var) {
     for (std::size_t channel : grid_range(s.channels)) {
@@ -72,7 +72,7 @@ __global__ void invert_running_std(int channels, float eps, const float* running
         inverse_std[channel] = 1.0f / sqrtf(running_var[channel] + eps);
 }
 
-__global__ void normalise(Sizes s, const float* x, const float* mean, const float* inverse_std,
+__global__ void normalise(NormSizes s, const float* x, const float* mean, const float* inverse_std,
                           const float* weight, const float* bias, float* y) {
     for (std::size_t plane : row_range(s.planes())) {
         const std::size_t channel = plane % s.channels;
@@ -86,7 +86,7 @@ __global__ void normalise(Sizes s, const float* x, const float* mean, const floa
 }
 
 // For each plane the sums of dy and of dy * normalised x, from which all gradients follow.
-__global__ void plane_sums(Sizes s, const float* x, const float* mean, const float* inverse_std,
+__global__ void plane_sums(NormSizes s, const float* x, const float* mean, const float* inverse_std,
                            const float* dy, float* dy_sums, float* product_sums) {
     for (std::size_t plane : grid_range(s.planes())) {
         const float m = mean[plane % s.channels];
@@ -103,7 +103,7 @@ __global__ void plane_sums(Sizes s, const float* x, const float* mean, const flo
     }
 }
 
-__global__ void channel_sums(Sizes s, const float* dy_sums, const float* product_sums,
+__global__ void channel_sums(NormSizes s, const float* dy_sums, const float* product_sums,
                              float* dy_sum, float* product_sum) {
     for (std::size_t channel : grid_range(s.channels)) {
         float sum = 0.0f, product = 0.0f;
@@ -123,7 +123,7 @@ __global__ void pass_on(int channels, const float* sums, float* gradient, bool a
 
 // In training every x moves the batch's mean and variance, too: what they would pass on is taken
 // off. `share` is 1 / count then; 0 where mean and variance are constants.
-__global__ void normalise_backward(Sizes s, float share, const float* x, const float* mean,
+__global__ void normalise_backward(NormSizes s, float share, const float* x, const float* mean,
                                    const float* inverse_std, const float* weight,
                                    const float* dy_sum, const float* product_sum, const float* dy,
                                    float* dx, bool accumulate) {
@@ -143,7 +143,7 @@ __global__ void normalise_backward(Sizes s, float share, const float* x, const f
     }
 }
 
-Moments batch_moments(const Sizes& s, const Tensor& x, const Tensor& running_mean,
+Moments batch_moments(const NormSizes& s, const Tensor& x, const Tensor& running_mean,
                       const Tensor& running_var) {
     Device& device = x.device();
     const PlaneMoments planes = moments_of_planes(x);
@@ -172,7 +172,7 @@ Moments running_moments(const Tensor& running_mean, const Tensor& running_var) {
 
 PlaneMoments moments_of_planes(const Tensor& x) {
     Device& device = x.device();
-    const Sizes s = sizes_of(x);
+    const NormSizes s = sizes_of(x);
     PlaneMoments planes{Tensor(device, {s.batch, s.channels}),
                         Tensor(device, {s.batch, s.channels})};
     launch(device.stream(), grid_for(s.planes()), plane_moments, s, x.data(), planes.means.data(),
@@ -182,7 +182,7 @@ PlaneMoments moments_of_planes(const Tensor& x) {
 
 Tensor normalised(const Tensor& x, const Moments& moments, const Tensor& weight,
                   const Tensor& bias) {
-    const Sizes s = sizes_of(x);
+    const NormSizes s = sizes_of(x);
     Tensor y(x.device(), x.shape());
     launch(x.device().stream(), rows_for(s.planes(), s.plane), normalise, s, x.data(),
            moments.mean.data(), moments.inverse_std.data(), weight.data(), bias.data(), y.data());
@@ -191,7 +191,7 @@ Tensor normalised(const Tensor& x, const Moments& moments, const Tensor& weight,
 
 GradientSums sums_of_gradients(const Tensor& x, const Moments& moments, const Tensor& dy) {
     Device& device = dy.device();
-    const Sizes s = sizes_of(x);
+    const NormSizes s = sizes_of(x);
     const Tensor dy_sums(device, {s.batch, s.channels}), product_sums(device, dy_sums.shape());
     launch(device.stream(), grid_for(s.planes()), plane_sums, s, x.data(), moments.mean.data(),
            moments.inverse_std.data(), dy.data(), dy_sums.data(), product_sums.data());
@@ -216,7 +216,7 @@ void give_parameter_gradients(const GradientSums& sums, Tape::InputGradients& gr
 void give_input_gradient(const Tensor& x, const Moments& moments, const Tensor& weight,
                          const GradientSums& sums, float share, const Tensor& dy,
                          Tape::InputGradients& gradients) {
-    const Sizes s = sizes_of(x);
+    const NormSizes s = sizes_of(x);
     const GradientTarget dx = gradients.target(0);
     launch(dy.device().stream(), rows_for(s.planes(), s.plane), normalise_backward, s, share,
            x.data(), moments.mean.data(), moments.inverse_std.data(), weight.data(), sums.dy.data(),
@@ -227,7 +227,7 @@ void give_input_gradient(const Tensor& x, const Moments& moments, const Tensor& 
 
 namespace {
 
-void backward(const Sizes& s, bool is_training, const Tensor& x, const Tensor& weight,
+void backward(const NormSizes& s, bool is_training, const Tensor& x, const Tensor& weight,
               const Moments& moments, const Tensor& dy, Tape::InputGradients& gradients) {
     const GradientSums sums = sums_of_gradients(x, moments, dy);
     give_parameter_gradients(sums, gradients);
@@ -264,7 +264,7 @@ void BatchNorm2d::require_shape(const Tensor& x) const {
 Variable BatchNorm2d::forward(Variable input) {
     const Tensor x = input.value();
     require_shape(x);
-    const Sizes s = sizes_of(x);
+    const NormSizes s = sizes_of(x);
     if (is_training() && s.batch * s.plane < 2)
         throw std::invalid_argument(name() + " cannot train on " + text_of(x.shape()) +
                                     ": the variance of one value a channel is not known; give it "

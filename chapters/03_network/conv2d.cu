@@ -12,7 +12,7 @@ namespace ddp {
 namespace {
 
 // All sizes of one convolution. A group is the samples that are computed together.
-struct Sizes {
+struct ConvSizes {
     int batch, group;
     int channels, height, width;
     int out_channels, out_height, out_width;
@@ -31,7 +31,7 @@ struct View {
     int top, left;
     int first_x, last_x;  // the ox from first_x up to last_x see columns of the picture
 
-    __device__ View(const Sizes& s, int k) {
+    __device__ View(const ConvSizes& s, int k) {
         top = k / s.kernel % s.kernel - s.padding;
         left = k % s.kernel - s.padding;
         first_x = left < 0 ? std::min((-left + s.stride - 1) / s.stride, s.out_width) : 0;
@@ -40,7 +40,7 @@ struct View {
 };
 
 // Zero where the view leaves the picture at the left or the right.
-__device__ inline void clear_sides(const Sizes& s, const View& view, float* row) {
+__device__ inline void clear_sides(const ConvSizes& s, const View& view, float* row) {
     for (std::size_t oy : column_range(s.out_height)) {
         for (int ox = 0; ox < view.first_x; ox++)
             row[oy * s.out_width + ox] = 0.0f;
@@ -55,14 +55,14 @@ __device__ inline void clear_sides(const Sizes& s, const View& view, float* row)
 struct Shifted {
     int shift, first, last;
 
-    __device__ Shifted(const Sizes& s, const View& view) {
+    __device__ Shifted(const ConvSizes& s, const View& view) {
         shift = view.top * s.width + view.left;
         first = std::clamp(-shift, 0, s.in_plane());
         last = std::clamp(s.in_plane() - shift, first, s.in_plane());
     }
 };
 
-__device__ inline void copy_shifted(const Sizes& s, const View& view, const float* plane,
+__device__ inline void copy_shifted(const ConvSizes& s, const View& view, const float* plane,
                                     float* row) {
     const Shifted part(s, view);
     for (std::size_t i : column_range(part.first))
@@ -75,7 +75,7 @@ __device__ inline void copy_shifted(const Sizes& s, const View& view, const floa
     clear_sides(s, view, row);
 }
 
-__device__ inline void copy_by_lines(const Sizes& s, const View& view, const float* plane,
+__device__ inline void copy_by_lines(const ConvSizes& s, const View& view, const float* plane,
                                      float* row) {
     const GridRange mine = column_range(s.out_width);
     for (int oy = 0; oy < s.out_height; oy++) {
@@ -90,7 +90,7 @@ __device__ inline void copy_by_lines(const Sizes& s, const View& view, const flo
 }
 
 // columns [window, samples * out_plane] of `samples` pictures x.
-__global__ void pictures_to_columns(Sizes s, int samples, const float* x, float* columns) {
+__global__ void pictures_to_columns(ConvSizes s, int samples, const float* x, float* columns) {
     for (std::size_t row : row_range(static_cast<std::size_t>(s.window()) * samples)) {
         const int k = static_cast<int>(row / samples), sample = static_cast<int>(row % samples);
         const int c = k / (s.kernel * s.kernel);
@@ -103,7 +103,7 @@ __global__ void pictures_to_columns(Sizes s, int samples, const float* x, float*
     }
 }
 
-__device__ inline void add_shifted(const Sizes& s, const View& view, float* row, float* plane) {
+__device__ inline void add_shifted(const ConvSizes& s, const View& view, float* row, float* plane) {
     clear_sides(s, view, row);
     __syncthreads();
     const Shifted part(s, view);
@@ -111,7 +111,7 @@ __device__ inline void add_shifted(const Sizes& s, const View& view, float* row,
         plane[part.first + part.shift + i] += row[part.first + i];
 }
 
-__device__ inline void add_by_lines(const Sizes& s, const View& view, const float* row,
+__device__ inline void add_by_lines(const ConvSizes& s, const View& view, const float* row,
                                     float* plane) {
     const GridRange mine = column_range(view.last_x - view.first_x);
     for (int oy = 0; oy < s.out_height; oy++) {
@@ -128,7 +128,7 @@ __device__ inline void add_by_lines(const Sizes& s, const View& view, const floa
 
 // The way back: every input pixel gets the sum over the windows that it was in. The block adds one
 // view after the other: within one, no two outputs see the same input. The columns are used up.
-__global__ void columns_to_pictures(Sizes s, int samples, float* columns, float* dx,
+__global__ void columns_to_pictures(ConvSizes s, int samples, float* columns, float* dx,
                                     bool accumulate) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.channels)) {
         const std::size_t sample = row / s.channels, c = row % s.channels;
@@ -151,7 +151,7 @@ __global__ void columns_to_pictures(Sizes s, int samples, float* columns, float*
 
 // The product has the channels outside and the samples inside; the batch has it the other way
 // round. Adds the bias on the way.
-__global__ void product_to_batch(Sizes s, int samples, const float* product, const float* bias,
+__global__ void product_to_batch(ConvSizes s, int samples, const float* product, const float* bias,
                                  float* y) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.out_channels)) {
         const std::size_t sample = row / s.out_channels, channel = row % s.out_channels;
@@ -163,7 +163,7 @@ __global__ void product_to_batch(Sizes s, int samples, const float* product, con
     }
 }
 
-__global__ void batch_to_product(Sizes s, int samples, const float* dy, float* product) {
+__global__ void batch_to_product(ConvSizes s, int samples, const float* dy, float* product) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.out_channels)) {
         const std::size_t sample = row / s.out_channels, channel = row % s.out_channels;
         const float* from = dy + row * s.out_plane();
@@ -196,11 +196,11 @@ __global__ void sum_over_samples(int batch, int channels, const float* sums, flo
     }
 }
 
-Sizes sizes_of(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
+ConvSizes sizes_of(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
     if (x.shape().size() != 4 || x.dim(1) != shape.in_channels)
         throw std::invalid_argument(name + " takes [batch, " + std::to_string(shape.in_channels) +
                                     ", height, width], not " + text_of(x.shape()));
-    Sizes s{};
+    ConvSizes s{};
     s.batch = x.dim(0), s.channels = x.dim(1), s.height = x.dim(2), s.width = x.dim(3);
     s.kernel = shape.kernel, s.stride = shape.stride, s.padding = shape.padding;
     s.out_channels = shape.out_channels;
@@ -218,19 +218,20 @@ Sizes sizes_of(const std::string& name, const Conv2dShape& shape, const Tensor& 
 
 // One group of samples at a time: `first` is its first sample, `samples` their number.
 template <class Work>
-void for_each_group(const Sizes& s, const Work& work) {
+void for_each_group(const ConvSizes& s, const Work& work) {
     for (int first = 0; first < s.batch; first += s.group)
         work(first, std::min(s.group, s.batch - first));
 }
 
-void make_columns(const Sizes& s, int first, int samples, const Tensor& x, const Tensor& columns) {
+void make_columns(const ConvSizes& s, int first, int samples, const Tensor& x,
+                  const Tensor& columns) {
     const std::size_t sample_size = static_cast<std::size_t>(s.channels) * s.in_plane();
     launch(x.device().stream(),
            rows_for(static_cast<std::size_t>(s.window()) * samples, s.out_width),
            pictures_to_columns, s, samples, x.data() + first * sample_size, columns.data());
 }
 
-Tensor convolve(const Sizes& s, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor convolve(const ConvSizes& s, const Tensor& x, const Tensor& weight, const Tensor& bias) {
     Device& device = x.device();
     Tensor y(device, {s.batch, s.out_channels, s.out_height, s.out_width});
     const Tensor columns(device, {s.window(), s.group * s.out_plane()});
@@ -247,7 +248,7 @@ Tensor convolve(const Sizes& s, const Tensor& x, const Tensor& weight, const Ten
     return y;
 }
 
-void bias_gradient(const Sizes& s, const Tensor& dy, const GradientTarget& db) {
+void bias_gradient(const ConvSizes& s, const Tensor& dy, const GradientTarget& db) {
     Device& device = dy.device();
     const Tensor sums(device, {s.batch, s.out_channels});
     launch(device.stream(), grid_for(sums.size()), sum_planes, sums.size(), s.out_plane(),
@@ -256,7 +257,7 @@ void bias_gradient(const Sizes& s, const Tensor& dy, const GradientTarget& db) {
            sums.data(), db.tensor.data(), db.accumulate);
 }
 
-void weight_and_input_gradient(const Sizes& s, const Tensor& x, const Tensor& weight,
+void weight_and_input_gradient(const ConvSizes& s, const Tensor& x, const Tensor& weight,
                                const Tensor& dy, Tape::InputGradients& gradients) {
     Device& device = dy.device();
     const bool wants_dw = gradients.is_wanted(1), wants_dx = gradients.is_wanted(0);
@@ -302,7 +303,7 @@ Conv2d::Conv2d(std::string name, Device& device, Conv2dShape shape, Random& rand
 
 Variable Conv2d::forward(Variable input) {
     const Tensor x = input.value();
-    const Sizes s = sizes_of(name(), shape_, x);
+    const ConvSizes s = sizes_of(name(), shape_, x);
     const Tensor w = weight->value;
     const Tensor y = convolve(s, x, w, bias->value);
     return input.tape->record("conv2d", y,

@@ -5,7 +5,7 @@
 namespace ddp {
 namespace {
 
-__global__ void pass_on(std::size_t n, const float* dy, float* dx, bool accumulate) {
+__global__ void pass_back(std::size_t n, const float* dy, float* dx, bool accumulate) {
     for (std::size_t i : grid_range(n))
         dx[i] = accumulate ? dx[i] + dy[i] : dy[i];
 }
@@ -23,7 +23,7 @@ Variable Flatten::forward(Variable input) {
                                   if (!inputs.is_wanted(0))
                                       return;
                                   const GradientTarget dx = inputs.target(0);
-                                  launch(dy.device().stream(), grid_for(dy.size()), pass_on,
+                                  launch(dy.device().stream(), grid_for(dy.size()), pass_back,
                                          dy.size(), dy.data(), dx.tensor.data(), dx.accumulate);
                               });
 }

@@ -9,7 +9,7 @@
 namespace ddp {
 namespace {
 
-struct Sizes {
+struct PoolSizes {
     int planes;  // batch * channels
     int height, width;
     int out_height, out_width;
@@ -34,7 +34,7 @@ __device__ __forceinline__ int largest_in_window(const float* in, int corner, in
 }
 
 // y, and for each element the place in its input plane that it came from.
-__global__ void pool_forward(Sizes s, const float* __restrict__ x, float* __restrict__ y,
+__global__ void pool_forward(PoolSizes s, const float* __restrict__ x, float* __restrict__ y,
                              int* __restrict__ places) {
     for (std::size_t row : row_range(static_cast<std::size_t>(s.planes) * s.out_height)) {
         const float* in = x + row / s.out_height * s.height * s.width;
@@ -52,7 +52,7 @@ __global__ void pool_forward(Sizes s, const float* __restrict__ x, float* __rest
 
 // Windows may overlap, and then two outputs may have come from the same input. Outputs `apart` rows
 // or columns from each other never do: the block adds one class of those after the other.
-__global__ void pool_backward(Sizes s, const int* places, const float* dy, float* dx,
+__global__ void pool_backward(PoolSizes s, const int* places, const float* dy, float* dx,
                               bool accumulate) {
     const int apart = (s.kernel + s.stride - 1) / s.stride;
     for (std::size_t plane : row_range(s.planes)) {
@@ -76,7 +76,7 @@ __global__ void pool_backward(Sizes s, const int* places, const float* dy, float
     }
 }
 
-Sizes sizes_of(const std::string& name, const Tensor& x, int kernel, int stride) {
+PoolSizes sizes_of(const std::string& name, const Tensor& x, int kernel, int stride) {
     if (x.shape().size() != 4 || x.dim(2) < kernel || x.dim(3) < kernel)
         throw std::invalid_argument(name +
                                     " takes [batch, channels, height, width] with pictures "
@@ -99,7 +99,7 @@ MaxPool2d::MaxPool2d(std::string name, int kernel, int stride)
 
 Variable MaxPool2d::forward(Variable input) {
     const Tensor& x = input.value();
-    const Sizes s = sizes_of(name(), x, kernel_, stride_);
+    const PoolSizes s = sizes_of(name(), x, kernel_, stride_);
     Device& device = x.device();
     const Tensor y(device, {x.dim(0), x.dim(1), s.out_height, s.out_width});
     const BasicTensor<int> places(device, y.shape());

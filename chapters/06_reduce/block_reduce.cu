@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned int least_block = 32, most_block = 1024;
 // Of versions whose threads take shares: enough to keep a GPU busy. On a CPU blocks run one after
 // the other.
-constexpr std::size_t most_blocks = kernels_run_on_cpu ? 1 : 1024;
+constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
 
 std::size_t divided_up(std::size_t a, std::size_t b) {
     return (a + b - 1) / b;
@@ -28,11 +28,12 @@ std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
     const std::size_t block = how.block;
     switch (how.version) {
         case ReduceVersion::atomics:
-            return std::clamp<std::size_t>(divided_up(n, block), 1, most_blocks);
+            return std::clamp<std::size_t>(divided_up(n, block), 1, most_grid_blocks);
         case ReduceVersion::interleaved:
             return std::max<std::size_t>(divided_up(n, block), 1);
         case ReduceVersion::lanes:
-            return std::clamp<std::size_t>(divided_up(n, block * sums_per_thread), 1, most_blocks);
+            return std::clamp<std::size_t>(divided_up(n, block * sums_per_thread), 1,
+                                           most_grid_blocks);
         default:
             return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
     }

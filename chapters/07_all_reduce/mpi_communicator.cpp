@@ -5,7 +5,6 @@
 
 #include "07_all_reduce/communicator.hpp"
 #if defined(DDP_MPI)
-#include <mpi.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "07_all_reduce/check_mpi.hpp"
 #include "07_all_reduce/in_pool.hpp"
 #include "07_all_reduce/proxy.hpp"
 #include "07_all_reduce/with_type.hpp"
@@ -26,15 +26,6 @@ namespace ddp {
 #if defined(DDP_MPI)
 
 namespace {
-
-void check_mpi(int error, const std::string& what) {
-    if (error == MPI_SUCCESS)
-        return;
-    char reason[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(error, reason, &length);
-    throw std::runtime_error("MPI failed in " + what + ": " + reason);
-}
 
 // ---- Sums. MPI has none for 16-bit floats, and its maximum need not keep a NaN: these are ours.
 
@@ -207,9 +198,9 @@ class MpiCommunicator final : public Communicator {
 
   private:
     // Begins MPI's part of a piece of `count` elements, without waiting.
-    using Start = std::function<int(const Piece& piece, int count, MPI_Request* request)>;
+    using Start = std::function<int(const StagedPiece& piece, int count, MPI_Request* request)>;
     // What is left to be done when MPI has ended it.
-    using Finish = std::function<void(const Piece& piece, int count)>;
+    using Finish = std::function<void(const StagedPiece& piece, int count)>;
     struct Reducer {
         std::shared_ptr<MpiOp> op;
         Finish finish;
@@ -308,7 +299,7 @@ void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::s
     require_in_pool(*pool_, elements.input, elements.bytes(), call.text(), input_parts);
     require_in_pool(*pool_, elements.output, elements.bytes(), call.text(), output_parts);
     const std::size_t element_bytes = bytes_of(elements.type);
-    const auto work = [=, this](const Piece& piece) {
+    const auto work = [=, this](const StagedPiece& piece) {
         const int count = static_cast<int>(piece.bytes / element_bytes);
         meet(call);
         MPI_Request request = MPI_REQUEST_NULL;
@@ -325,7 +316,7 @@ void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::s
 MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp op) const {
     const Reduction reduction = reduction_of(type, op);
     return {std::make_shared<MpiOp>(reduction),
-            [reduction, ranks = world_size()](const Piece& piece, int count) {
+            [reduction, ranks = world_size()](const StagedPiece& piece, int count) {
                 reduction.finish(piece.output, count, ranks);
             }};
 }
@@ -333,7 +324,7 @@ MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp 
 void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Stream& stream,
                                          const std::string& name) {
     const bool is_root = rank().rank() == root;
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         auto* data = is_root ? const_cast<std::byte*>(piece.input) : piece.output;
         return MPI_Ibcast(data, count, datatype_of(elements.type), root, communicator_, request);
     };
@@ -344,7 +335,7 @@ void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Str
 void MpiCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int root,
                                       Stream& stream, const std::string& name) {
     const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Ireduce(piece.input, piece.output, count, datatype_of(elements.type),
                            *reducer.op, root, communicator_, request);
     };
@@ -355,7 +346,7 @@ void MpiCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int
 void MpiCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
                                           const std::string& name) {
     const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Iallreduce(piece.input, piece.output, count, datatype_of(elements.type),
                               *reducer.op, communicator_, request);
     };
@@ -366,7 +357,7 @@ void MpiCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op,
 void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
                                               const std::string& name) {
     const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Ireduce_scatter_block(piece.input, piece.output, count,
                                          datatype_of(elements.type), *reducer.op, communicator_,
                                          request);
@@ -377,7 +368,7 @@ void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp
 
 void MpiCommunicator::all_gather_elements(const Elements& elements, Stream& stream,
                                           const std::string& name) {
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         const MPI_Datatype type = datatype_of(elements.type);
         return MPI_Iallgather(piece.input, count, type, piece.output, count, type, communicator_,
                               request);
@@ -390,7 +381,7 @@ constexpr int tag_of_data = 1;
 
 void MpiCommunicator::send_elements(const Elements& elements, int to, Stream& stream,
                                     const std::string& name) {
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Issend(piece.input, count, datatype_of(elements.type), to, tag_of_data,
                           communicator_, request);
     };
@@ -399,7 +390,7 @@ void MpiCommunicator::send_elements(const Elements& elements, int to, Stream& st
 
 void MpiCommunicator::receive_elements(const Elements& elements, int from, Stream& stream,
                                        const std::string& name) {
-    const auto start = [=, this](const Piece& piece, int count, MPI_Request* request) {
+    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Irecv(piece.output, count, datatype_of(elements.type), from, tag_of_data,
                          communicator_, request);
     };

@@ -2,10 +2,10 @@
 
 #include "07_all_reduce/wire.hpp"
 #if defined(DDP_MPI)
-#include <mpi.h>
-
 #include <chrono>
 #include <thread>
+
+#include "07_all_reduce/check_mpi.hpp"
 #endif
 
 namespace ddp {
@@ -13,15 +13,6 @@ namespace ddp {
 #if defined(DDP_MPI)
 
 namespace {
-
-void check_mpi(int error, const std::string& what) {
-    if (error == MPI_SUCCESS)
-        return;
-    char reason[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(error, reason, &length);
-    throw std::runtime_error("MPI failed in " + what + ": " + reason);
-}
 
 class MpiTransfer final : public Transfer {
   public:

@@ -14,17 +14,17 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t slot_bytes = 2 << 20;
+constexpr std::size_t staging_slot_bytes = 2 << 20;
 
 // Two pieces are under way, each with a slot for what goes in and one for what comes out.
 struct Slots {
     std::byte* begin;
 
     __host__ __device__ std::byte* input(std::uint64_t piece) const {
-        return begin + piece % 2 * slot_bytes;
+        return begin + piece % 2 * staging_slot_bytes;
     }
     __host__ __device__ std::byte* output(std::uint64_t piece) const {
-        return begin + (2 + piece % 2) * slot_bytes;
+        return begin + (2 + piece % 2) * staging_slot_bytes;
     }
 };
 
@@ -95,11 +95,11 @@ __global__ void relay_kernel(Relay relay) {
 Pieces cut(const ProxyJob& job) {
     const std::size_t parts = std::max<std::size_t>({job.input_parts, job.output_parts, 1});
     constexpr std::size_t unit = 128;
-    if (parts > slot_bytes / unit)
+    if (parts > staging_slot_bytes / unit)
         throw std::invalid_argument("a job of " + std::to_string(parts) +
                                     " parts: a proxy takes up to " +
-                                    std::to_string(slot_bytes / unit));
-    return {job.part_bytes, slot_bytes / parts / unit * unit};
+                                    std::to_string(staging_slot_bytes / unit));
+    return {job.part_bytes, staging_slot_bytes / parts / unit * unit};
 }
 
 std::uint64_t read(Flag& flag) {
@@ -114,7 +114,7 @@ void write(Flag& flag, std::uint64_t value) {
 Proxy::Proxy(Rank& rank)
     : rank_(rank),
       board_(std::make_shared<PinnedBuffer<ProxyBoard>>(1)),
-      staging_(std::make_shared<PinnedBuffer<std::byte>>(4 * slot_bytes)) {
+      staging_(std::make_shared<PinnedBuffer<std::byte>>(4 * staging_slot_bytes)) {
     (*board_)[0] = ProxyBoard{};
     let_kernels_run(10 * rank.job().timeout_s);
     // Freeing pinned memory may wait for kernels, which may wait for another rank: later. And what

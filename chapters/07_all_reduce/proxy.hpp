@@ -47,7 +47,7 @@ struct Pieces {
 
 // What the thread works on: pinned memory that has this piece of each part, one part after the
 // other.
-struct Piece {
+struct StagedPiece {
     const std::byte* input;
     std::byte* output;
     std::size_t bytes;  // of one part
@@ -61,7 +61,7 @@ struct ProxyJob {
     std::size_t output_parts;
     std::size_t part_bytes;
     // Called by the thread for each piece in turn; what it throws, the run fails of.
-    std::function<void(const Piece&)> work;
+    std::function<void(const StagedPiece&)> work;
 };
 
 // A wait of the thread has ended because the run has failed elsewhere.
@@ -97,7 +97,7 @@ class Proxy final : private Guarded {
         Pieces pieces;
         std::uint64_t first_piece;
         unsigned int blocks;
-        std::function<void(const Piece&)> work;
+        std::function<void(const StagedPiece&)> work;
     };
 
     void stop() noexcept override;

@@ -1,5 +1,6 @@
 #include "common/data/file.hpp"
 
+#define ZLIB_CONST  // zlib then promises not to write to its input
 #include <zlib.h>
 
 #include <fstream>

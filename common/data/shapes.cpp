@@ -10,7 +10,7 @@
 namespace ddp {
 namespace {
 
-constexpr int side = 32;
+constexpr int canvas = 32;
 
 struct Point {
     float x, y;
@@ -77,7 +77,7 @@ class Sketch {
                 for (int s = 0; s < samples * samples; s++)
                     hits += inside(to_drawing({column + (s % samples + 0.5f) / samples,
                                                row + (s / samples + 0.5f) / samples}));
-                std::uint8_t& pixel = pixels_[row * side + column];
+                std::uint8_t& pixel = pixels_[row * canvas + column];
                 const float share = static_cast<float>(hits) / (samples * samples);
                 pixel = static_cast<std::uint8_t>(pixel + (shade - pixel) * share + 0.5f);
             }
@@ -90,7 +90,7 @@ class Sketch {
         return {(p.x - middle_.x) / scale_ * direction_, (p.y - middle_.y) / scale_};
     }
     static int clamped(float pixel) {
-        return static_cast<int>(std::clamp(pixel, 0.0f, static_cast<float>(side)));
+        return static_cast<int>(std::clamp(pixel, 0.0f, static_cast<float>(canvas)));
     }
 
     std::span<std::uint8_t> pixels_;
@@ -101,18 +101,18 @@ class Sketch {
 
 // A sky that is lighter towards the ground, with a little grain. Shades from 5 to 250.
 void draw_sky(std::span<std::uint8_t> pixels, float top, float bottom, Random& random) {
-    for (int row = 0; row < side; row++)
-        for (int column = 0; column < side; column++) {
-            const float shade = top + (bottom - top) * static_cast<float>(row) / side;
+    for (int row = 0; row < canvas; row++)
+        for (int column = 0; column < canvas; column++) {
+            const float shade = top + (bottom - top) * static_cast<float>(row) / canvas;
             const float grain = random.uniform(-4, 4);
-            pixels[row * side + column] = static_cast<std::uint8_t>(shade + grain + 0.5f);
+            pixels[row * canvas + column] = static_cast<std::uint8_t>(shade + grain + 0.5f);
         }
 }
 
 // A place for the middle of a drawing that reaches `extent` pixels to each side.
 Point random_place(Point extent, Random& random) {
-    const float x = random.uniform(extent.x, side - extent.x);
-    const float y = random.uniform(extent.y, side - extent.y);
+    const float x = random.uniform(extent.x, canvas - extent.x);
+    const float y = random.uniform(extent.y, canvas - extent.y);
     return {x, y};
 }
 
@@ -201,7 +201,7 @@ void draw_car(std::span<std::uint8_t> pixels, Random& random) {
 
 LabelledImages make_shapes(std::size_t count, std::uint64_t seed) {
     constexpr std::array draw = {draw_cat, draw_dog, draw_car};
-    LabelledImages images{1, side, side, {}, {}};
+    LabelledImages images{1, canvas, canvas, {}, {}};
     images.pixels.resize(count * images.image_size());
     images.labels.resize(count);
     Random random(seed);

@@ -1,6 +1,7 @@
 // The same buckets as PyTorch's, gradient by gradient: those of its function, and those that a real
 // DistributedDataParallel handed to its communication hook in three iterations.
 #include "11_buckets/bucket_plan.hpp"
+#include "tests/chapters/11_buckets/buckets_of.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/golden.hpp"
 
@@ -38,13 +39,6 @@ BucketAssignment buckets_of(const Golden& golden, const std::string& name) {
         next += static_cast<std::ptrdiff_t>(size);
     }
     REQUIRE(next == gradients.end());
-    return buckets;
-}
-
-BucketAssignment buckets_of(const BucketPlan& plan) {
-    BucketAssignment buckets;
-    for (const BucketPlan::Bucket& bucket : plan.buckets)
-        buckets.push_back(bucket.gradients);
     return buckets;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "common/data/random.hpp"
+#include "tests/chapters/11_buckets/buckets_of.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
 
@@ -30,13 +31,6 @@ GradientSizes ones_of(const std::string& types) {
     for (std::size_t i = 0; i < types.size(); i++)
         gradients[i].type = kTypes[std::string("fdhb").find(types[i])];
     return gradients;
-}
-
-BucketAssignment buckets_of(const BucketPlan& plan) {
-    BucketAssignment buckets;
-    for (const BucketPlan::Bucket& bucket : plan.buckets)
-        buckets.push_back(bucket.gradients);
-    return buckets;
 }
 
 std::string refusal_of_order(const GradientSizes& gradients, const Order& order) {

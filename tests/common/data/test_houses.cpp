@@ -12,7 +12,7 @@ namespace {
 
 const std::string header = "bedrooms,bathrooms,price\n";
 
-std::string error_of(const std::string& text) {
+std::string refusal(const std::string& text) {
     return data_error([&] { parse_houses(text, "mine.csv"); });
 }
 
@@ -73,35 +73,34 @@ TEST_CASE("houses are read from CSV, with the line ends of any system") {
 }
 
 TEST_CASE("a bad CSV file gets one sentence that names line and column") {
-    CHECK(error_of("") ==
+    CHECK(refusal("") ==
           "'mine.csv', line 1: '' stands where the header is expected: begin the file with "
           "'bedrooms,bathrooms,price'.");
-    CHECK(error_of(header) ==
+    CHECK(refusal(header) ==
           "'mine.csv', line 1: no house follows the header: add a line like '6,2,15'.");
-    CHECK(error_of(header + "6,2,15\n5,two,12\n") ==
+    CHECK(refusal(header + "6,2,15\n5,two,12\n") ==
           "'mine.csv', line 3: column 2 (bathrooms) holds 'two', but a number is expected there: "
           "write it like 2 or 2.5, without spaces.");
-    CHECK(error_of(header + "6,2\n") ==
+    CHECK(refusal(header + "6,2\n") ==
           "'mine.csv', line 2: '6,2' should have 3 columns, not 2: write bedrooms, bathrooms "
           "and price, separated by commas.");
-    CHECK(error_of(header + "6,2,15,\n").find("not 4:") != std::string::npos);
-    CHECK(
-        error_of(header + "6,2,15\n\n5,2,12\n").find("line 3: '' should have 3 columns, not 1:") !=
-        std::string::npos);
+    CHECK(refusal(header + "6,2,15,\n").find("not 4:") != std::string::npos);
+    CHECK(refusal(header + "6,2,15\n\n5,2,12\n").find("line 3: '' should have 3 columns, not 1:") !=
+          std::string::npos);
 }
 
 TEST_CASE("only finite numbers written out in full are numbers") {
     for (const std::string bad : {"", " 6", "6 ", "+6", "0x6", "6.0.0", "6f", "nan", "inf", "-inf",
                                   "1e99", "\"6\"", "--6", "1e"}) {
         INFO(bad);
-        CHECK(error_of(header + bad + ",2,15\n").find("column 1 (bedrooms)") != std::string::npos);
+        CHECK(refusal(header + bad + ",2,15\n").find("column 1 (bedrooms)") != std::string::npos);
     }
-    CHECK(error_of(header + "1,2," + std::string("3\0", 2) + "\n").find("holds '3?'") !=
+    CHECK(refusal(header + "1,2," + std::string("3\0", 2) + "\n").find("holds '3?'") !=
           std::string::npos);
 }
 
 TEST_CASE("a message stays short and printable, whatever the file holds") {
-    const std::string error = error_of(std::string(100000, '\x07'));
+    const std::string error = refusal(std::string(100000, '\x07'));
     CHECK(error.find("'??????????????????????????????...' stands where") != std::string::npos);
     CHECK(error.size() < 200);
 }

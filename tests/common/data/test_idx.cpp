@@ -14,7 +14,7 @@ using Dims = std::vector<std::size_t>;
 // What a message, the header and the parser's own small objects may take.
 constexpr std::size_t overhead = 4096;
 
-std::string error_of(const Bytes& file) {
+std::string complaint(const Bytes& file) {
     return data_error([&] { parse_idx(file, "pictures"); });
 }
 
@@ -61,38 +61,38 @@ TEST_CASE(
     "a bad IDX file gets one sentence: the file, what was found, what was expected, what to do") {
     const Bytes good = idx_file({2, 3}, counting(6));
     const Bytes good_gz = gzipped(good);
-    CHECK(error_of({}) ==
+    CHECK(complaint({}) ==
           "'pictures' ends before its magic number is complete: it is truncated, fetch it again.");
-    CHECK(error_of(shortened(good, 11)) ==
+    CHECK(complaint(shortened(good, 11)) ==
           "'pictures' ends before its dimension 2 is complete: it is truncated, fetch it again.");
-    CHECK(error_of(shortened(good, 17)) ==
+    CHECK(complaint(shortened(good, 17)) ==
           "'pictures' announces 2 x 3 = 6 bytes in its header, but holds at most 5 after it: it is "
           "truncated or damaged, fetch it again.");
-    CHECK(error_of(joined(good, {0})) ==
+    CHECK(complaint(joined(good, {0})) ==
           "'pictures' announces 2 x 3 = 6 bytes in its header, but goes on after them: it is "
           "damaged or something was appended, fetch it again.");
     CHECK(
-        error_of({'P', 'K', 3, 4, 0}) ==
+        complaint({'P', 'K', 3, 4, 0}) ==
         "'pictures' starts with the bytes 50 4b 03 04, but an IDX file starts with 00 00 08 and a "
         "number of dimensions from 1 to 8: it is damaged or no IDX file, fetch it again.");
-    CHECK(error_of(with_byte(good, 2, 0x0d)) ==
+    CHECK(complaint(with_byte(good, 2, 0x0d)) ==
           "'pictures' holds elements of type 0x0d, but only 0x08, unsigned bytes, is read: fetch "
           "the file again, or convert it to bytes.");
-    CHECK(error_of(shortened(good_gz, good_gz.size() - 1)) ==
+    CHECK(complaint(shortened(good_gz, good_gz.size() - 1)) ==
           "'pictures' ends in the middle of its gzip stream: it is truncated, fetch it again.");
     CHECK(
-        error_of(joined(good_gz, good_gz)) ==
+        complaint(joined(good_gz, good_gz)) ==
         "'pictures' has " + std::to_string(good_gz.size()) +
             " bytes behind its gzip stream, which should be the whole file: fetch the file again, "
             "or decompress it with gunzip.");
-    CHECK(error_of(with_bit_flipped(good_gz, 8 * (good_gz.size() - 8))) ==
+    CHECK(complaint(with_bit_flipped(good_gz, 8 * (good_gz.size() - 8))) ==
           "'pictures' is a damaged gzip file (zlib says: incorrect data check): fetch it again.");
 }
 
 TEST_CASE("the number of dimensions is at least 1 and at most 8") {
-    CHECK(error_of(idx_file({}, {})).find("00 00 08 00") != std::string::npos);
+    CHECK(complaint(idx_file({}, {})).find("00 00 08 00") != std::string::npos);
     CHECK(parse_idx(idx_file({1, 1, 1, 1, 1, 1, 1, 2}, {5, 6}), "").dims.size() == 8);
-    CHECK(error_of(idx_file({1, 1, 1, 1, 1, 1, 1, 1, 1}, {5})).find("00 00 08 09") !=
+    CHECK(complaint(idx_file({1, 1, 1, 1, 1, 1, 1, 1, 1}, {5})).find("00 00 08 09") !=
           std::string::npos);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("an oversized header is refused before memory is asked for") {
         const Bytes plain = idx_file(dims, counting(16));
         for (const Bytes& file : {plain, gzipped(plain)}) {
             const std::size_t before = bytes_requested();
-            const std::string error = error_of(file);
+            const std::string error = complaint(file);
             const std::size_t asked = bytes_requested() - before;
             CHECK(error.find(expected) != std::string::npos);
             CHECK(asked < overhead);
@@ -121,7 +121,7 @@ TEST_CASE("an oversized header is refused before memory is asked for") {
 TEST_CASE("a gzip bomb is stopped one byte after what its header announces") {
     const Bytes bomb = gzipped(idx_file({5}, Bytes(50'000'000)));
     const std::size_t before = bytes_requested();
-    const std::string error = error_of(bomb);
+    const std::string error = complaint(bomb);
     const std::size_t asked = bytes_requested() - before;
     CHECK(error.find("announces 5 = 5 bytes in its header, but goes on") != std::string::npos);
     CHECK(asked < overhead);
@@ -137,20 +137,20 @@ TEST_CASE("the best that deflate can compress is not mistaken for a truncated fi
 TEST_CASE("every truncation and every flipped bit of a header is seen") {
     const Bytes plain = idx_file({6, 4, 5}, counting(120));
     for (std::size_t size = 0; size < plain.size(); size++)
-        CHECK(error_of(shortened(plain, size)) != "");
+        CHECK(complaint(shortened(plain, size)) != "");
     for (std::size_t bit = 0; bit < 8 * 16; bit++)
-        CHECK(error_of(with_bit_flipped(plain, bit)) != "");
+        CHECK(complaint(with_bit_flipped(plain, bit)) != "");
 }
 
 TEST_CASE("every truncation of a gzipped file is seen, and no flipped bit changes what is read") {
     const Bytes elements = counting(120);
     const Bytes file = gzipped(idx_file({6, 4, 5}, elements));
     for (std::size_t size = 0; size < file.size(); size++)
-        CHECK(error_of(shortened(file, size)) != "");
+        CHECK(complaint(shortened(file, size)) != "");
     std::size_t seen = 0;
     for (std::size_t bit = 0; bit < 8 * file.size(); bit++) {
         const Bytes flipped = with_bit_flipped(file, bit);
-        const bool refused = error_of(flipped) != "";
+        const bool refused = complaint(flipped) != "";
         seen += refused;
         if (!refused)  // the header of gzip holds a date and an operating system
             CHECK(parse_idx(flipped, "").bytes == elements);
