@@ -205,7 +205,7 @@ int attend_until_all_have_ended(std::vector<Process>& processes) {
         send_signal(processes, signal);
         if (signal != 0)
             send_signal(processes, SIGCONT);  // one that is stopped could not even end
-        const Clock::time_point patience_ends = Clock::now() + 1s;
+        const Clock::time_point patience_ends = Clock::now() + (signal == 0 ? 2s : 1s);
         while (!have_ended(processes) && (Clock::now() < patience_ends || signal == SIGKILL))
             attend(processes);
     }

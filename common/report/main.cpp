@@ -1,16 +1,18 @@
 #include "common/report/main.hpp"
 
 #include <iostream>
+#include <string>
 
 #include "common/report/options.hpp"
 
 namespace ddp {
 namespace {
 
-// What was printed so far comes first, where both streams go to one place.
-int failed(const char* what, int status) {
+// What was printed so far comes first, where both streams go to one place. The sentence goes out in
+// one piece: whoever ends the job ends this process soon, too.
+int failed(const std::string& what, int status) {
     std::cout.flush();
-    std::cerr << "error: " << what << std::endl;
+    std::cerr << "error: " + what + "\n" << std::flush;
     return status;
 }
 
