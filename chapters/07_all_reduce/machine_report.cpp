@@ -25,7 +25,8 @@ std::vector<Value> each_once(const std::vector<Sample>& samples, Get get) {
 
 }  // namespace
 
-void report_machine(int ranks, const std::vector<Sample>& samples, CsvWriter& file) {
+void report_machine(int ranks, const std::string& where, const std::vector<Sample>& samples,
+                    CsvWriter& file) {
     const auto sizes = each_once<std::size_t>(samples, [](const Sample& s) { return s.bytes; });
     const auto ways = each_once<std::string>(samples, [](const Sample& s) { return s.algorithm; });
     std::map<std::pair<std::string, std::size_t>, double> seconds;
@@ -35,7 +36,7 @@ void report_machine(int ranks, const std::vector<Sample>& samples, CsvWriter& fi
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
     const std::string title =
-        "An all-reduce on " + std::to_string(ranks) + " ranks of this machine: ";
+        "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
     for (const std::string& way : ways) {
         std::vector<std::string> time_cells{way}, bandwidth_cells{way};

@@ -8,8 +8,10 @@
 
 namespace ddp {
 
-// Prints time and bus bandwidth of `samples`, of `ranks` ranks, and writes rows to `file`:
+// Prints time and bus bandwidth of `samples`, of `ranks` ranks `where` ("of this machine"), and
+// writes rows to `file`:
 // "machine", way, ranks, bytes, seconds, the limit's seconds, bus bandwidth in bytes per second.
-void report_machine(int ranks, const std::vector<Sample>& samples, CsvWriter& file);
+void report_machine(int ranks, const std::string& where, const std::vector<Sample>& samples,
+                    CsvWriter& file);
 
 }  // namespace ddp

@@ -6,6 +6,7 @@
 
 #include "04_ranks/world.hpp"
 #include "07_all_reduce/chunk_report.hpp"
+#include "07_all_reduce/communicator.hpp"
 #include "07_all_reduce/machine_report.hpp"
 #include "07_all_reduce/times.hpp"
 #include "common/report/csv.hpp"
@@ -55,29 +56,35 @@ void show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
         sizes.push_back(bytes);
     const auto samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
-        report_machine(rank.world_size(), samples, file);
+        report_machine(rank.world_size(),
+                       rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
+                       samples, file);
 }
 
 // Rounded sums depend on their order, so some ways differ from others; no rank differs from
-// another.
+// another. A Communicator that takes one of the ways gives its bits, on several hosts, too.
 void show_bits(Rank& rank) {
     constexpr std::size_t count = 10'007;
-    Peers peers(rank, 1 << 20);
-    AllReduceData data(peers, count);
     Table table("The bits of a sum of " + format_count(count) + " floats that were rounded",
                 {"way", "bits on rank 0", "on the others", "the same as"});
     std::map<std::string, std::string> first_with;
-    for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
-        const std::vector<std::string> hashes = hashes_of_one(peers, way, data, count);
-        const auto same = std::ranges::count(hashes, hashes[0]);
-        if (same != rank.world_size())
-            throw std::runtime_error(way.name + ": the ranks have different bits");
-        const auto [first, is_new] = first_with.emplace(hashes[0], way.name);
-        table.row({way.name, hashes[0], "the same", is_new ? "" : first->second});
+    const auto add = [&](const std::string& name, const std::vector<std::string>& hashes) {
+        if (std::ranges::count(hashes, hashes[0]) != rank.world_size())
+            throw std::runtime_error(name + ": the ranks have different bits");
+        const auto [first, is_new] = first_with.emplace(hashes[0], name);
+        table.row({name, hashes[0], "the same", is_new ? "" : first->second});
+    };
+    if (!rank.job().has_several_hosts()) {
+        Peers peers(rank, 1 << 20);
+        AllReduceData data(peers, count);
+        for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count))
+            add(way.name, hashes_of_one(peers, way, data, count));
     }
+    add("own", hashes_of(*make_communicator("own", rank, 1 << 20), count));
     table.note(
         "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
-        "with rank c + 1 and goes round. Two numbers have one sum in any order.");
+        "with rank c + 1 and goes round. Two numbers have one sum in any order. own: the "
+        "Communicator.");
     if (rank.rank() == 0)
         std::cout << table;
 }
@@ -92,9 +99,8 @@ int run(int argc, char** argv) {
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
     World world(common);
-    if (world.world_size() == 1 || world.job().has_several_hosts()) {
-        if (world.has_rank_0())
-            std::cout << "Here two or more ranks of one host are needed: try --ranks 4.\n";
+    if (world.world_size() == 1) {
+        std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
         return 0;
     }
     CsvWriter file(
@@ -102,9 +108,11 @@ int run(int argc, char** argv) {
         {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
     world.run([&](Rank& rank) {
         rank.select_device();
-        if (rank.world_size() <= most_ranks_in_a_picture)
-            show_chunks(rank);
-        show_link(rank, common, file);
+        if (!rank.job().has_several_hosts()) {
+            if (rank.world_size() <= most_ranks_in_a_picture)
+                show_chunks(rank);
+            show_link(rank, common, file);
+        }
         if (!common.link)
             show_machine(rank, common, file);
         show_bits(rank);

@@ -1,5 +1,6 @@
 #pragma once
 // What one all-reduce takes, and which bits it gives. All ranks call these together.
+#include "07_all_reduce/communicator.hpp"
 #include "07_all_reduce/ways.hpp"
 
 namespace ddp {
@@ -19,6 +20,9 @@ double seconds_of_one(Peers& peers, const AllReduceWay<float>& way, AllReduceDat
 // What every rank has as the sum of numbers that have to be rounded: a hash of its bits, by rank.
 std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceWay<float>& way,
                                        AllReduceData& data, std::size_t count);
+
+// The same of the same numbers, summed by a communicator, on one host or on several.
+std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count);
 
 // What nccl-tests calls the bus bandwidth: bytes per second through each rank's port, if it gets
 // 2 (N - 1) / N of the data. NaN for one rank.

@@ -60,10 +60,10 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
                                       " ranks, whose ports carry 100 MB/s") == 1);
         REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
         REQUIRE(count(run.output, "  the same") >= 6);
-        // The ring's bits are those of three ways, and with two ranks there is one order only.
+        // The ring's bits are those of four others, and with two ranks there is one order only.
         REQUIRE(count(run.output,
                       "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
-                (ranks == 2 ? 5 : 3));
+                (ranks == 2 ? 6 : 4));
         const Csv file = read_csv(csv);
         const std::map<std::string, int> link{
             {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"direct", 1}};
@@ -88,7 +88,7 @@ TEST_CASE("with --link there is nothing but the link, and one rank has nothing t
     REQUIRE(count(link.output, "on 3 ranks, whose ports carry 200 MB/s") == 1);
     REQUIRE(count(link.output, "of this machine") == 0);
     const ChildResult alone = run_command({ALL_REDUCE_PROGRAM, "--ranks", "1"});
-    REQUIRE(alone.output == "Here two or more ranks of one host are needed: try --ranks 4.\n");
+    REQUIRE(alone.output == "A sum over ranks takes two or more of them: try --ranks 4.\n");
     REQUIRE(alone.exit_code == 0);
 }
 
