@@ -1,5 +1,6 @@
 // The exercise rms_norm, beside the same formula in double: its values, and its slopes by finite
 // differences.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

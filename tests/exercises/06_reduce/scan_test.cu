@@ -20,7 +20,8 @@ std::vector<int> counts_for(int n) {
 }
 
 std::string shape(int blocks, int block) {
-    return (blocks == 0 ? "one block of " : std::to_string(blocks) + " blocks of ") +
+    return (blocks == 0 ? "one block of "
+                        : std::to_string(blocks) + (blocks == 1 ? " block of " : " blocks of ")) +
            std::to_string(block) + (block == 1 ? " thread" : " threads");
 }
 
@@ -123,10 +124,10 @@ void check_compact_task() {
     for (int i = 0; i < 2'021; i++)
         values.push_back(static_cast<float>(i * 37 % 101 - 50) / 8);
     const std::vector<float> few(values.begin(), values.begin() + 64);
-    check_compact({1, -1, 0.5f, 2}, 1, 1, 32,
+    check_compact({0.5f, 2}, 1, 1, 32, "The last value counts, too.");
+    check_compact({1, -1, 2, 0.5f}, 1, 1, 32,
                   "The threshold is 1. It is a question of size: -1 stays, and what is as large as "
                   "the threshold, too.");
-    check_compact({0.5f, 2}, 1, 1, 32, "The last value counts, too.");
     check_compact(few, 1000, 2, 32, "None of them is large enough: the count is 0.");
     check_compact(few, 0, 2, 32, "All of them stay.");
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
