@@ -11,13 +11,13 @@ namespace {
 
 void starts_by_one_block(const int* counts, int n, int block, int* starts, Stream& stream) {
     // launch(stream, {grid, block, bytes of dynamic shared memory}, kernel, arguments...);
-    throw NotImplemented("one_block");
+    throw NotImplemented("prefix_sums");
 }
 
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream) {
     // A block cannot know what stands before its piece, until somebody has added that up.
-    throw NotImplemented("many_blocks");
+    throw NotImplemented("over_blocks");
 }
 
 void compact(const float* values, int n, float threshold, int blocks, int block, int* scratch,

@@ -9,12 +9,12 @@ namespace ddp {
 // All pointers are device memory. No sum exceeds an int. `block`, the number of threads in a block,
 // is any number from 1 to 1024: it need not be a power of two.
 
-// Task one_block. Enqueues starts[i] = counts[0] + counts[1] + ... + counts[i - 1], so starts[0] is
-// 0, for i from 0 to n - 1, by ONE block of `block` threads. n is 0 or more; it may be smaller or
-// larger than `block`.
+// Task prefix_sums. Enqueues starts[i] = counts[0] + counts[1] + ... + counts[i - 1], so starts[0]
+// is 0, for i from 0 to n - 1, by ONE block of `block` threads. n is 0 or more; it may be smaller
+// or larger than `block`.
 void starts_by_one_block(const int* counts, int n, int block, int* starts, Stream& stream);
 
-// Task many_blocks. The same by `blocks` blocks, 1 or more. `scratch` is device memory for `blocks`
+// Task over_blocks. The same by `blocks` blocks, 1 or more. `scratch` is device memory for `blocks`
 // elements, of this call alone until it is done.
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream);

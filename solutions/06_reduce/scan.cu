@@ -88,7 +88,7 @@ LaunchShape shape_of(int blocks, int block) {
 }  // namespace
 
 void starts_by_one_block(const int* counts, int n, int block, int* starts, Stream& stream) {
-    // stub: one_block
+    // stub: prefix_sums
     //: launch(stream, {grid, block, bytes of dynamic shared memory}, kernel, arguments...);
     launch(stream, shape_of(1, block), scan_pieces, counts, n, nullptr, starts);
     // end stub
@@ -96,7 +96,7 @@ void starts_by_one_block(const int* counts, int n, int block, int* starts, Strea
 
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream) {
-    // stub: many_blocks
+    // stub: over_blocks
     //: A block cannot know what stands before its piece, until somebody has added that up.
     launch(stream, shape_of(blocks, block), sum_pieces, counts, n, scratch);
     launch(stream, shape_of(1, block), scan_pieces, scratch, blocks, nullptr, scratch);

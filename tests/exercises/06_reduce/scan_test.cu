@@ -138,8 +138,8 @@ void check_compact_task() {
 }  // namespace
 
 std::vector<Task> tasks() {
-    return {{"one_block", check_one_block},
-            {"many_blocks", check_many_blocks},
+    return {{"prefix_sums", check_one_block},
+            {"over_blocks", check_many_blocks},
             {"compact", check_compact_task}};
 }
 
