@@ -74,4 +74,10 @@ while read -r chapter exercise; do
         done
     done
 done < <(exercises)
+
+# ./book finds a task's text and hints by its name: no two tasks of a chapter share one.
+for readme in exercises/*/README.md; do
+    twice=$(sed -n "s/^## Task \`\([a-z0-9_]*\)\`.*/\1/p" "$readme" | sort | uniq -d | xargs)
+    [[ -z $twice ]] || complain "$readme has two tasks of the same name: $twice"
+done
 finish
