@@ -9,8 +9,6 @@
 namespace ddp::test {
 namespace {
 
-constexpr double wait_s = 2;  // of one rank for another: longer is for ever
-
 void broadcast(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     tree_broadcast(peers, data, count, root, stream);
 }
@@ -112,7 +110,7 @@ std::vector<Fault> faults_of_size() {
 
 // By rank.
 std::vector<bool> verdicts_on(Rank& rank, const Candidate& candidate) {
-    Peers peers(rank, 100'000 * sizeof(float), wait_s);
+    Peers peers(rank, 100'000 * sizeof(float));
     const bool verdict = is_broadcast(peers, candidate);
     std::vector<bool> all;
     for (const std::string& each : rank.all_gather(verdict ? "right" : "wrong"))
