@@ -11,6 +11,7 @@
 namespace ddp::test {
 namespace {
 
+constexpr double wait_s = 2;  // of one rank for another: longer is for ever
 constexpr float untouched = -5;
 
 float element(int rank, std::size_t i) {
@@ -60,7 +61,7 @@ void check_on(int ranks, int distance, const std::string& hint) {
     const std::string what = std::to_string(ranks) + " ranks, distance " + std::to_string(distance);
     try {
         on_ranks(ranks, [&](Rank& rank) {
-            Peers peers(rank, 1 << 20);
+            Peers peers(rank, 1 << 20, wait_s);
             for (const std::size_t count : {std::size_t{1}, std::size_t{0}, std::size_t{20'011}})
                 check_shift(peers, count, distance,
                             what + ", " + std::to_string(count) + " of each");
