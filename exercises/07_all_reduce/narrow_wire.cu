@@ -24,7 +24,7 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
 
 double narrow_all_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     // message.alpha_s is what each message takes, message.beta_s_per_byte what each byte does.
-    throw NotImplemented("cost");
+    throw NotImplemented("seconds");
 }
 
 }  // namespace ddp

@@ -28,7 +28,7 @@ inline std::size_t equal_chunk(std::size_t count, std::size_t ranks) {
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream);
 
-// Task cost. How many seconds it takes, by what a message takes, if `bytes` are those of the
+// Task seconds. How many seconds it takes, by what a message takes, if `bytes` are those of the
 // floats: a rank can send to one other rank and receive from one other at the same time.
 double narrow_all_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes);
 

@@ -77,7 +77,7 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
 }
 
 double narrow_all_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
-    // stub: cost
+    // stub: seconds
     //: message.alpha_s is what each message takes, message.beta_s_per_byte what each byte does.
     const double chunk_bytes = static_cast<double>(bytes) / 2 / ranks;
     return ranks == 1 ? 0
