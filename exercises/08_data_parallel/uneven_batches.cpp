@@ -2,8 +2,6 @@
 // exercises/08_data_parallel/README.md first.
 #include "exercises/08_data_parallel/uneven_batches.hpp"
 
-#include <numeric>
-
 #include "03_network/cross_entropy.hpp"
 
 namespace ddp {
@@ -14,7 +12,7 @@ namespace {
 }  // namespace
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
-    // The mean over the ranks of means over their samples.
+    // What does a rank do with its own samples, and what do all ranks do then?
     throw NotImplemented("sample_weight");
 }
 

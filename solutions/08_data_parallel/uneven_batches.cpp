@@ -2,8 +2,6 @@
 // exercises/08_data_parallel/README.md first.
 #include "exercises/08_data_parallel/uneven_batches.hpp"
 
-#include <numeric>
-
 #include "03_network/cross_entropy.hpp"
 
 namespace ddp {
@@ -24,7 +22,7 @@ int samples_of_all(Rank& rank, int mine) {
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
     // stub: sample_weight
-    //: The mean over the ranks of means over their samples.
+    //: What does a rank do with its own samples, and what do all ranks do then?
     return 1.0 / static_cast<double>(samples.size()) / samples[static_cast<std::size_t>(rank)];
     // end stub
 }
