@@ -57,7 +57,7 @@ std::vector<MessageTime> measured(const std::vector<std::size_t>& sizes) {
     return times;
 }
 
-constexpr int attempts = 4;
+constexpr int attempts = 8;
 
 void check_third_size() {
     std::string wrong;
