@@ -56,17 +56,11 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
         wrong = "on rank " + std::to_string(rank) +
                 " you have written behind the end of the array. Is it bytes where it should be "
                 "elements?";
-    const auto tell = [&] {
-        if (!wrong.empty())
-            throw Wrong(ranks_and_elements(peers.rank().world_size(), count) + ", root " +
-                        std::to_string(root) + ": " + wrong + "\n" + hint);
-    };
-    peers.rank().barrier();  // all have looked; the first of them that has to tell does so
-    for (int r = 0; r < peers.rank().world_size(); r++) {
-        if (r == rank)
-            tell();
-        peers.rank().barrier();
-    }
+    throw_first_wrong(peers.rank(), wrong.empty()
+                                        ? ""
+                                        : ranks_and_elements(peers.rank().world_size(), count) +
+                                              ", root " + std::to_string(root) + ": " + wrong +
+                                              "\n" + hint);
 }
 
 void check_on(int ranks, int root, const std::string& hint) {

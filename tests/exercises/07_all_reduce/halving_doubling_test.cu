@@ -45,16 +45,9 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     std::string wrong = wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank);
     if (wrong.empty())
         wrong = wrong_places(all_reduced(peers, count, share_of_place), ranks, rank);
-    const auto tell = [&] {
-        if (!wrong.empty())
-            throw Wrong(ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
-    };
-    peers.rank().barrier();  // all have looked; the first of them that has to tell does so
-    for (int r = 0; r < ranks; r++) {
-        if (r == rank)
-            tell();
-        peers.rank().barrier();
-    }
+    throw_first_wrong(
+        peers.rank(),
+        wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
 }
 
 void check_on(int ranks, const std::string& hint) {

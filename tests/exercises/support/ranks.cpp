@@ -64,6 +64,12 @@ void on_ranks(int ranks, const std::function<void(Rank&)>& work, std::optional<L
     }
 }
 
+void throw_first_wrong(Rank& rank, const std::string& wrong) {
+    for (const std::string& words : rank.all_gather(wrong))
+        if (!words.empty())
+            throw Wrong(words);
+}
+
 std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
                            const std::function<bool(std::size_t)>& is_right) {
     std::size_t wrong = 0, last = 0;

@@ -18,6 +18,9 @@ namespace ddp::test {
 void on_ranks(int ranks, const std::function<void(Rank&)>& work,
               std::optional<LinkSpeed> link = std::nullopt);
 
+// Throws Wrong with the first of the ranks' words that are not empty. All ranks call it together.
+void throw_first_wrong(Rank& rank, const std::string& wrong);
+
 // "4 ranks, 1009 elements"
 std::string ranks_and_elements(int ranks, std::size_t count);
 
