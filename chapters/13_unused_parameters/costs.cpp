@@ -10,6 +10,7 @@ std::vector<StepCost> measure_steps(Rank& rank, std::uint64_t seed, int rounds) 
     const std::vector<Route> all(static_cast<std::size_t>(rank.world_size()), Route{0, 1});
     const std::vector<std::pair<std::string, Training>> ways = {
         {"plain DDP", {.routes = {all}}},
+        {"plain DDP, buckets not rebuilt", {.routes = {all}, .rebuilds_buckets = false}},
         {"find_unused_parameters", {.routes = {all}, .unused = Unused::searched}},
         {"static_graph", {.routes = {all}, .unused = Unused::fixed}},
         {"join", {.routes = {all}, .joins = true}}};

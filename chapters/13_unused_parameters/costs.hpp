@@ -13,7 +13,7 @@ struct StepCost {
     double ratio = 1;    // to a step of plain DDP in the same round
 };
 
-// The same training in four ways, step by step in turn. All ranks call it together.
+// The same training in five ways, step by step in turn. All ranks call it together.
 std::vector<StepCost> measure_steps(Rank& rank, std::uint64_t seed, int rounds);
 
 // Of one search through the graph of a forward.

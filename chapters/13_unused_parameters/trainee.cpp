@@ -34,7 +34,7 @@ Trainee::Trainee(Rank& rank, const Training& training, std::uint64_t seed, Trace
                                           training.timeout_s)),
       ddp_(*communicator_, device_, *model_,
            {.bucket_cap_bytes = training.cap_bytes,
-            .rebuild_buckets = training.unused != Unused::searched}),
+            .rebuild_buckets = training.rebuilds_buckets && training.unused != Unused::searched}),
       recorder_(ddp_, traces.state),
       optimizer_(model_->parameters(), expert_learning_rate),
       tape_(device_),

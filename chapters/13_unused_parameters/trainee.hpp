@@ -19,6 +19,7 @@ struct Training {
     Routes routes;  // of all ranks
     Unused unused = Unused::refused;
     bool joins = false;
+    bool rebuilds_buckets = true;   // where that is possible at all
     bool sends_when_ready = false;  // each gradient by itself, in whatever order
     int width = 256;
     std::size_t cap_bytes = 256 << 10;

@@ -105,7 +105,7 @@ TEST_CASE("unused_parameters: the step that hangs is written down, and the cured
     CAPTURE(run.output);
     REQUIRE(run.exit_code == 0);
     const Csv costs = read_csv(csv);
-    REQUIRE(costs.rows.size() == 4);
+    REQUIRE(costs.rows.size() == 5);
     REQUIRE(costs.number(0, "ratio") == 1);
     const Csv timeline = read_csv(folder / "run_timeline.csv");
     std::map<std::string, double> longest;  // by part, rank and what begins so
