@@ -56,7 +56,7 @@ void Demonstration::cure(Mishap mishap) {
             std::cout << "  Cured by " << cure_of(mishap) << ": "
                       << format_fixed(difference * 1e6, 2)
                       << " millionths from what one rank learns with all batches\n";
-        if (difference > 1e-5)
+        if (!(difference <= 1e-5))
             throw std::runtime_error("the ranks have not learned what one rank learns");
         if (mishap == Mishap::branch)
             write_timeline(rank, "cured");

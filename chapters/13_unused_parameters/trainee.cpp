@@ -135,12 +135,13 @@ double Trainee::difference_from_one_rank() {
         const auto expected = learn_on_one_rank(device_, training_.width, seed_, training_.routes);
         for (std::size_t p = 0; p < expected.size(); p++) {
             const std::vector<float> found = model_->parameters()[p]->value.to_host();
-            double difference = 0, size = 0;
-            for (std::size_t i = 0; i < found.size(); i++) {
-                difference = std::max(difference, std::abs(double{found[i]} - expected[p][i]));
-                size = std::max(size, std::abs(double{expected[p][i]}));
-            }
-            largest = std::max(largest, difference / size);
+            double size = 0;
+            for (const float value : expected[p])
+                size = std::max(size, std::abs(double{value}));
+            for (std::size_t i = 0; i < found.size(); i++)
+                if (const double part = std::abs(double{found[i]} - expected[p][i]) / size;
+                    part > largest || std::isnan(part))  // which then stays
+                    largest = part;
         }
     }
     require_equal_replicas(rank_, model_->parameters());

@@ -46,7 +46,6 @@ class Trainee {
     // The largest difference of a parameter from that of one rank with all batches, as a part of
     // that parameter's largest number; on rank 0. All ranks call it together.
     double difference_from_one_rank();
-    const FindUnused* find_unused() const { return find_unused_ ? &*find_unused_ : nullptr; }
 
   private:
     void plug_in();
