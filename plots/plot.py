@@ -363,12 +363,13 @@ def draw_unused_parameters_timeline(measured):
     columns = map(measured.text, ("part", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
     parts = [(part, title) for part, title in (("hangs", "One rank has no gradient for bucket 1: all others wait for it"),
-                                               ("cured", "The same step with find_unused_parameters: zeros in its place"))
+                                               ("cured", "With find_unused_parameters: zeros in its place"))
              if any(row[0] == part for row in rows)]
     lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
+    room = max(1.2, 0.4 + 0.3 * max(places.values()))  # inches of a panel, about
     kinds = dict(TIMELINE, **{"at a barrier": ("elsewhere", GREY)})
-    figure, panels = plt.subplots(len(parts), 1, figsize=(9.6, len(parts) * (0.9 + 0.3 * max(places.values())) + 0.5), squeeze=False)
+    figure, panels = plt.subplots(len(parts), 1, figsize=(9.6, max(2.9, len(parts) * (0.7 + room) + 0.7)), squeeze=False)
     for (part, title), panel in zip(parts, panels[:, 0]):
         mine = [row[1:] for row in rows if row[0] == part]
         whole = max(end for *_, end in mine)
@@ -396,7 +397,7 @@ def draw_unused_parameters_timeline(measured):
         panel.tick_params(axis="y", length=0)
         panel.set(title=title, xlabel="milliseconds")
     panel.legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in kinds.values()], list(kinds),
-                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / (0.4 + 0.3 * max(places.values()))), ncol=len(kinds))
+                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / room), ncol=len(kinds))
     return figure
 
 
