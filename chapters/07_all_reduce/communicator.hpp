@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -138,8 +139,10 @@ class Communicator {
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
                                                 std::size_t pool_bytes);
 
-// The makers behind make_communicator, each in a file of its own.
-std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes);
+// The makers behind make_communicator, each in a file of its own. `timeout_s` is of every wait of a
+// kernel (0: for ever), the job's unless given.
+std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes,
+                                                    std::optional<double> timeout_s = std::nullopt);
 std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t pool_bytes);
 std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t pool_bytes);
 

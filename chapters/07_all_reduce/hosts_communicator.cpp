@@ -22,10 +22,11 @@ CarrierOfRun make_carrier(Rank& rank, std::unique_ptr<Wire> wire) {
 
 class HostsCommunicator final : public Communicator {
   public:
-    HostsCommunicator(Rank& rank, std::size_t pool_bytes, std::unique_ptr<Wire> wire)
+    HostsCommunicator(Rank& rank, std::size_t pool_bytes, std::unique_ptr<Wire> wire,
+                      std::optional<double> timeout_s)
         : Communicator(rank),
           carrier_(make_carrier(rank, std::move(wire))),
-          peers_(rank, pool_bytes + RingOverHosts::pool_bytes),
+          peers_(rank, pool_bytes + RingOverHosts::pool_bytes, timeout_s),
           ring_(peers_, *carrier_),
           pairs_(peers_, *carrier_) {
         rank.barrier();  // nobody's kernel waits while another rank still asks for memory
@@ -103,12 +104,13 @@ class HostsCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t pool_bytes,
-                                                      std::unique_ptr<Wire> wire) {
+                                                      std::unique_ptr<Wire> wire,
+                                                      std::optional<double> timeout_s) {
     if (rank.job().link)
         throw OptionError(
             "--link simulates a link between the ranks of one host, and these are on several, with "
             "a real one: leave it out.");
-    return std::make_unique<HostsCommunicator>(rank, pool_bytes, std::move(wire));
+    return std::make_unique<HostsCommunicator>(rank, pool_bytes, std::move(wire), timeout_s);
 }
 
 }  // namespace ddp

@@ -14,8 +14,8 @@ namespace {
 // Which algorithm is decided by the size alone. Those of an all-reduce give the same bits.
 class OwnCommunicator final : public Communicator {
   public:
-    OwnCommunicator(Rank& rank, std::size_t pool_bytes)
-        : Communicator(rank), peers_(rank, pool_bytes) {}
+    OwnCommunicator(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s)
+        : Communicator(rank), peers_(rank, pool_bytes, timeout_s) {}
 
     std::string kind() const override { return "own"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
@@ -91,10 +91,11 @@ class OwnCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes) {
+std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes,
+                                                    std::optional<double> timeout_s) {
     if (rank.job().has_several_hosts())
-        return make_hosts_communicator(rank, pool_bytes, make_mpi_wire(rank));
-    return std::make_unique<OwnCommunicator>(rank, pool_bytes);
+        return make_hosts_communicator(rank, pool_bytes, make_mpi_wire(rank), timeout_s);
+    return std::make_unique<OwnCommunicator>(rank, pool_bytes, timeout_s);
 }
 
 }  // namespace ddp

@@ -60,16 +60,16 @@ void copy(float* to, const float* from, std::size_t count, Stream& stream) {
             cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
 }
 
-// Side by side in `staging`, from rank 0, and back.
+// Side by side in `staging`, from the root, and back.
 void broadcast(Communicator& communicator, Stream& stream, std::span<const NamedTensor> tensors,
-               PoolBuffer<float>& staging, const std::string& name) {
+               PoolBuffer<float>& staging, int root, const std::string& name) {
     float* end = staging.data();
     for (const NamedTensor& tensor : tensors) {
         copy(end, tensor.value.data(), tensor.value.size(), stream);
         end += tensor.value.size();
     }
     const auto count = static_cast<std::size_t>(end - staging.data());
-    communicator.broadcast(staging.data(), count, 0, stream, name);
+    communicator.broadcast(staging.data(), count, root, stream, name);
     const float* begin = staging.data();
     for (const NamedTensor& tensor : tensors) {
         copy(tensor.value.data(), begin, tensor.value.size(), stream);
@@ -87,18 +87,22 @@ std::size_t elements_of(std::span<const NamedTensor> tensors) {
 }  // namespace
 
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model) {
-    const std::vector<NamedTensor> state = state_of(model);
     require_same_model(communicator.rank(), model);
+    copy_from_rank(0, communicator, device, model);
+}
+
+void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model) {
+    const std::vector<NamedTensor> state = state_of(model);
     PoolBuffer<float> staging = communicator.allocate<float>(elements_of(state));
-    broadcast(communicator, device.stream(), state, staging, "model");
+    broadcast(communicator, device.stream(), state, staging, root, "model");
     communicator.synchronize(device.stream());
     communicator.rank().barrier();  // from here on memory may be allocated again: nobody waits
 }
 
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
-                       PoolBuffer<float>& staging) {
+                       PoolBuffer<float>& staging, int root) {
     if (const std::vector<NamedTensor> buffers = model.buffers(); !buffers.empty())
-        broadcast(communicator, device.stream(), buffers, staging, "buffers");
+        broadcast(communicator, device.stream(), buffers, staging, root, "buffers");
 }
 
 std::size_t buffer_elements(const Module& model) {

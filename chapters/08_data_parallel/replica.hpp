@@ -28,12 +28,14 @@ T& make_kept(Rank& rank, Arguments&&... arguments) {
 // shapes and what is frozen are compared first; throws std::runtime_error naming the first
 // difference. All ranks call it together; it is complete on all of them when it returns.
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model);
+// The same from any rank, of models that are known to be alike.
+void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model);
 
-// Rank 0's buffers, on every rank: running averages differ where the data differs. Enqueues only,
+// The root's buffers, on every rank: running averages differ where the data differs. Enqueues only,
 // in the device's stream. `staging` is memory of the communicator for all of them
 // (buffer_elements()).
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
-                       PoolBuffer<float>& staging);
+                       PoolBuffer<float>& staging, int root = 0);
 std::size_t buffer_elements(const Module& model);
 
 // A number that is the same for models with the same bits in their parameters, and almost surely

@@ -10,7 +10,8 @@ namespace {
 FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
                            const DdpOptions& options) {
     const Parameters parameters = learned_parameters(model.parameters());
-    BucketPlan plan = first_plan(gradient_sizes(parameters), options.bucket_cap_bytes);
+    BucketPlan plan =
+        first_plan(gradient_sizes(parameters), options.bucket_cap_bytes, !options.rebuild_buckets);
     const PoolBuffer<float> memory =
         communicator.allocate<float>(plan.memory_bytes() / sizeof(float));
     return {device, parameters, std::move(plan), memory.share(), memory.size()};
@@ -58,14 +59,14 @@ Variable DistributedDataParallel::forward(Variable input) {
 }
 
 void DistributedDataParallel::begin_step() {
-    if (model_.is_training() && !ready_order_.empty() && !is_rebuilt_)
+    if (options_.rebuild_buckets && model_.is_training() && !ready_order_.empty() && !is_rebuilt_)
         rebuild_buckets();
     if (buffers_may_differ_)
         share_buffers();
 }
 
 void DistributedDataParallel::share_buffers() {
-    broadcast_buffers(communicator_, device_, model_, buffers_);
+    broadcast_buffers(communicator_, device_, model_, buffers_, buffers_root_);
     buffers_may_differ_ = false;
 }
 
@@ -100,30 +101,30 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
     const bool reduces = expects_backward_;
     expects_backward_ = false;
     if (reduces)
-        mark_unreached();
+        for (const std::size_t gradient : unreached_)
+            mark_zero(gradient);
     loss.tape->backward(
         loss,
         [&](Parameter& parameter) {
             if (is_final)
                 is_final(parameter);
+            if (points_.after_gradient)
+                points_.after_gradient(parameter);
             if (reduces)
                 mark_ready(gradients_.index_of(parameter));
         },
         scale);
     if (!reduces)
         return;
-    if (!options_.overlap)
-        launch_ready_buckets();
-    require_all_launched();
+    complete();
     finalize();
 }
 
-void DistributedDataParallel::mark_unreached() {
-    for (const std::size_t gradient : unreached_) {
-        if (!gradients_.parameters()[gradient]->has_gradient())
-            gradients_.zero_absent(gradient);
-        mark_ready(gradient);
-    }
+// What backward does not reach adds zeros, or what no_sync has left.
+void DistributedDataParallel::mark_zero(std::size_t gradient) {
+    if (!gradients_.parameters()[gradient]->has_gradient())
+        gradients_.zero_absent(gradient);
+    mark_ready(gradient);
 }
 
 void DistributedDataParallel::mark_ready(std::size_t gradient) {
@@ -161,15 +162,24 @@ void DistributedDataParallel::launch(std::size_t i) {
                     format_bytes(static_cast<double>(bucket.bytes())));
 }
 
-void DistributedDataParallel::require_all_launched() const {
-    std::string missing;
+// Backward has ended: nothing more becomes ready by itself.
+void DistributedDataParallel::complete() {
+    Parameters missing;
+    std::string names;
     for (std::size_t i = 0; i < is_ready_.size(); i++)
-        if (!is_ready_[i])
-            missing += (missing.empty() ? "" : ", ") + gradients_.plan().gradients[i].name;
-    if (!missing.empty())
+        if (!is_ready_[i]) {
+            missing.push_back(gradients_.parameters()[i]);
+            names += (names.empty() ? "" : ", ") + gradients_.plan().gradients[i].name;
+        }
+    if (!missing.empty() && !points_.after_backward)
         throw std::runtime_error(
-            "backward has ended, and these parameters got no gradient: " + missing +
+            "backward has ended, and these parameters got no gradient: " + names +
             "; the loss must depend on every parameter, or the others wait for ever");
+    if (!missing.empty())
+        points_.after_backward(missing);
+    for (const auto& parameter : missing)
+        mark_zero(gradients_.index_of(*parameter));
+    launch_ready_buckets();
 }
 
 // Whoever comes next on the device's stream finds the reduced gradients.
@@ -184,8 +194,11 @@ void DistributedDataParallel::finalize() {
 
 // ---- Without data
 
-void DistributedDataParallel::shadow_step() {
+void DistributedDataParallel::shadow_step(bool is_reduced) {
     begin_step();
+    buffers_may_differ_ = is_reduced;
+    if (!is_reduced)
+        return;
     prepare({});
     for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {
         gradients_.zero_absent(gradient);
@@ -193,7 +206,6 @@ void DistributedDataParallel::shadow_step() {
     }
     launch_ready_buckets();
     finalize();
-    buffers_may_differ_ = true;
 }
 
 }  // namespace ddp

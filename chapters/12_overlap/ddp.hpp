@@ -27,6 +27,9 @@ struct DdpOptions {
     std::optional<std::size_t> bucket_cap_bytes;  // not given: 1 MiB and then 25 MiB
     bool overlap = true;                          // or all buckets when backward has ended
     bool search_not_finite = false;               // names the gradient that holds NaN or infinity
+    // After the first step, in the order of its gradients; or never: where the graph differs from
+    // step to step no order is the right one, and the model's holds for good.
+    bool rebuild_buckets = true;
 };
 
 // Makes the bucket, on `stream`, what it should be on all ranks. It is the same size everywhere,
@@ -46,6 +49,11 @@ struct DdpPoints {
     // that backward will not reach. They count as ready when it begins, with what no_sync has left
     // them, or zeros.
     std::function<Parameters(Variable output)> after_forward = {};
+    // Of every backward, reduced or not: this parameter's gradient is final.
+    std::function<void(Parameter& parameter)> after_gradient = {};
+    // Backward has ended and has not reached these, which after_forward has not told of. Where this
+    // returns they count as those; where it throws, or is not given, they are refused.
+    std::function<void(const Parameters& missing)> after_backward = {};
     // All buckets are on their way.
     std::function<void()> before_finalize = {};
 };
@@ -74,14 +82,17 @@ class DistributedDataParallel {
     // forward. `is_final` is called as Tape::backward's.
     void backward(Variable loss, const Tape::Visitor& is_final = {}, float scale = 1.0f);
 
-    // A reduced step of a rank that has no data left, while others have: takes part in all that
-    // they send between before_forward and the end of backward, and adds zeros to their gradients.
-    // The means are in the buckets; this rank's own gradients stay absent.
-    void shadow_step();
+    // A step of a rank that has no data left, while others have: takes part in all that they send
+    // between before_forward and the end of backward, and adds zeros to their gradients. The means
+    // are in the buckets; this rank's own gradients stay absent. Of a step that is not reduced
+    // there is no more than the buffers.
+    void shadow_step(bool is_reduced = true);
 
     // The model's buffers become rank 0's now, not in the next forward: before a test, for example.
     // All ranks call it together. Enqueues only.
     void share_buffers();
+    // From now on it is this rank's buffers that all get; all ranks must say so together.
+    void set_buffers_root(int root) { buffers_root_ = root; }
 
     // While it lives, forward and backward belong to this rank alone: gradients add up, and nothing
     // is sent. The next reduced step reduces what has come together (PyTorch's no_sync). Both
@@ -114,11 +125,11 @@ class DistributedDataParallel {
     void begin_step();
     void rebuild_buckets();
     void prepare(const Parameters& unreached);
-    void mark_unreached();
     void mark_ready(std::size_t gradient);
     void launch_ready_buckets();
     void launch(std::size_t bucket);
-    void require_all_launched() const;
+    void mark_zero(std::size_t gradient);
+    void complete();
     void finalize();
 
     Communicator& communicator_;
@@ -135,6 +146,7 @@ class DistributedDataParallel {
     bool is_reducing_ = true;        // not within no_sync
     bool expects_backward_ = false;  // a forward was made for a reduced backward
     bool buffers_may_differ_ = true;
+    int buffers_root_ = 0;
     bool is_rebuilt_ = false;
     std::vector<std::size_t> ready_order_;  // of the first reduced backward
     std::vector<int> pending_;              // gradients of each bucket that are not ready

@@ -144,6 +144,66 @@ TEST_CASE("points: to say wrongly that a parameter is not reached is refused") {
             "rank 1: backward has reached 'a.bias', of which it was said that it would not");
 }
 
+TEST_CASE("points: what backward leaves out counts as zeros where a point lets it pass") {
+    World world(thread_options(2));
+    for (const bool overlap : {true, false}) {
+        std::vector<Names> missing(2);
+        std::vector<int> reached(2);
+        std::vector<Values> own(2), in_bucket(2);
+        world.run([&](Rank& rank) {
+            const auto place = static_cast<std::size_t>(rank.rank());
+            Replica replica(rank, make_branches, {.bucket_cap_bytes = 0, .overlap = overlap});
+            replica.ddp.set_points({.after_gradient = [&](Parameter&) { reached[place]++; },
+                                    .after_backward =
+                                        [&](const Parameters& left_out) {
+                                            for (const auto& parameter : left_out)
+                                                missing[place].push_back(parameter->name);
+                                        }});
+            replica.step();
+            {
+                const auto no_sync = replica.ddp.no_sync();
+                replica.step();
+            }
+            branches_of(replica).leaves_out_b = rank.rank() == 1;
+            replica.ddp.backward(replica.forward());
+            replica.synchronize();
+            own[place] = replica.gradient("b.bias");
+            in_bucket[place] = replica.ddp.gradients().view(3).to_host();
+        });
+        CAPTURE(overlap);
+        REQUIRE(missing == std::vector<Names>{{}, {"b.weight", "b.bias"}});
+        REQUIRE(reached == std::vector<int>{6 + 6 + 6, 6 + 6 + 4});  // in no_sync, too
+        REQUIRE(own[0].size() == 5);
+        REQUIRE(own[1].empty());
+        REQUIRE(in_bucket[0] == own[0]);
+        REQUIRE(in_bucket[1] == own[0]);
+    }
+}
+
+TEST_CASE("points: buckets that are not rebuilt, and buffers of another rank") {
+    World world(thread_options(3));
+    std::vector<bool> is_first_plan(3);
+    std::vector<Values> means(3), own(3);
+    world.run([&](Rank& rank) {
+        const auto place = static_cast<std::size_t>(rank.rank());
+        Replica replica(rank, make_normed, {.bucket_cap_bytes = 100, .rebuild_buckets = false});
+        const BucketPlan plan = replica.ddp.gradients().plan();
+        for (int step = 0; step < 2; step++)
+            replica.step();
+        is_first_plan[place] = plan == replica.ddp.gradients().plan() && plan.buckets.size() > 1;
+        const Tensor mean = replica.model->buffers()[0].value;
+        own[place] = mean.to_host();
+        replica.ddp.set_buffers_root(2);
+        replica.ddp.share_buffers();
+        replica.synchronize();
+        means[place] = mean.to_host();
+    });
+    REQUIRE(is_first_plan == std::vector<bool>{true, true, true});
+    REQUIRE(own[0] != own[2]);
+    for (const Values& mean : means)
+        REQUIRE(mean == own[2]);
+}
+
 TEST_CASE("points: a rank without data shadows the steps of those that have some") {
     // Rank 1 has data for `steps` steps: for none, for the one before buckets are made anew, for
     // some more.

@@ -1,0 +1,142 @@
+// The chapter's program: every mishap is diagnosed in time, and cured in the same run, whoever
+// starts the ranks; and the step that hangs is written down.
+#include <future>
+#include <iostream>
+#include <map>
+#include <regex>
+
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/common/report/temporary_folder.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+const std::string program = UNUSED_PARAMETERS_PROGRAM;
+
+// Either of two ranks may find out first; the other is the last one.
+std::string differs(const std::string& alls, const std::string& others, const std::string& last) {
+    const std::string one = "rank [0-9]: in operation [0-9]+, all_reduce average of ";
+    const std::string but = ", but rank [0-9] is in operation [0-9]+, all_reduce average of ";
+    return "(" + one + alls + ", but rank " + last +
+           " is in operation [0-9]+, all_reduce average of " + others + "|rank " + last +
+           ": in operation [0-9]+, all_reduce average of " + others + but + alls +
+           "): all ranks must do the same, in the same order";
+}
+
+// What is said of all five with `ranks` ranks; every line, as a regular expression.
+std::string expected_of(int ranks) {
+    const std::string last = std::to_string(ranks - 1);
+    const std::string cured =
+        ": 0\\.[0-9]{2} millionths from what one rank learns with all batches\n";
+    std::string waits, uneven;
+    for (int rank = 0; rank + 1 < ranks; rank++)
+        waits += "      rank " + std::to_string(rank) + " waits in bucket 1 of step 3 for rank " +
+                 last + "\n";
+    const std::string out = "; it has no batch left, and is at the barrier after the steps\n";
+    for (int rank = 0; rank < ranks; rank++)
+        uneven +=
+            "      rank " + std::to_string(rank) +
+            (rank < std::min(ranks - 1, 2) ? " waits in bucket 0 of step [45] for ranks? [0-9, ]+\n"
+                                           : " has not come to bucket 0 of step [45]" + out);
+    const std::string waited =
+        "    rank [0-9]: waited 1.0 s in operation [0-9]+, all_reduce average of [0-9]+ float "
+        "\\(\"bucket [0-9]\"\\); rank [0-9] has ended operation [0-9]+, all_reduce average of "
+        "[0-9]+ float \\(\"bucket [0-9]\"\\)\n";
+    return "\nA branch that one rank does not take\n" + waited + waits + "      rank " + last +
+           " never sent bucket 1 of step 3: no gradient of expert0.weight, expert0.bias; it went "
+           "on as if nothing were missing, to the barrier after the steps\n"
+           "  Cured by find_unused_parameters" +
+           cured + "\nRanks that have not as many batches\n" + waited + uneven + "  Cured by join" +
+           cured + "\nGradients that are sent as soon as they are ready\n    " +
+           differs("256 float \\(\"expert1.bias\"\\)", "256 float \\(\"expert0.bias\"\\)", last) +
+           "\n  Cured by buckets, strictly in order" + cured +
+           "\nA layer that has another size on one rank\n    rank " + last +
+           ": this rank's model has trunk.weight \\[255, 196\\] where rank 0's has trunk.weight "
+           "\\[256, 196\\]: all ranks must build the same model\n"
+           "  Cured by the same network on all ranks" +
+           cured + "\nA bucket cap that is another one on one rank\n    " +
+           differs("2832 float \\(\"bucket 0\"\\)", "184592 float \\(\"bucket 0\"\\)", last) +
+           "\n  Cured by the same cap on all ranks" + cured;
+}
+
+void require_all_said(const ChildResult& run, int ranks) {
+    CAPTURE(run.output);
+    REQUIRE(run.exit_code == 0);
+    const std::string said = plain(run.output);
+    const std::size_t end = said.find("\nWhat the cures cost");
+    REQUIRE(end != std::string::npos);
+    REQUIRE(std::regex_match(said.substr(0, end), std::regex(expected_of(ranks))));
+    for (const char* way :
+         {"\nplain DDP ", "\nfind_unused_parameters ", "\nstatic_graph ", "\njoin "})
+        REQUIRE(count(said, way) == 1);
+}
+
+}  // namespace
+
+TEST_CASE("unused_parameters: each mishap is told and cured, by threads and by processes") {
+    if (!has_mpirun())
+        std::cout << "SKIPPED: mishaps of ranks started by mpirun (no mpirun, or built without MPI)"
+                  << std::endl;
+    std::vector<std::pair<int, std::future<ChildResult>>> runs;
+    const Stopwatch watch;
+    const auto add = [&](int ranks, const Launch& launch) {
+        runs.emplace_back(
+            ranks, std::async(std::launch::async, [launch] { return start(launch, {"--quick"}); }));
+    };
+    add(4, {"threads", {program, "--ranks", "4"}, {}});
+    add(2, launches(program, 2)[0]);
+    if (has_mpirun())
+        add(3, launches(program, 3)[1]);
+    for (auto& [ranks, run] : runs) {
+        CAPTURE(ranks);
+        require_all_said(run.get(), ranks);
+    }
+    REQUIRE(watch.seconds() < 30);
+    REQUIRE(nothing_is_left(program));
+}
+
+TEST_CASE("unused_parameters: the step that hangs is written down, and the cured one") {
+    const TemporaryFolder folder;
+    const std::string csv = (folder / "run.csv").string();
+    const ChildResult run = run_command({program, "--quick", "--ranks", "3", "--csv", csv});
+    CAPTURE(run.output);
+    REQUIRE(run.exit_code == 0);
+    const Csv costs = read_csv(csv);
+    REQUIRE(costs.rows.size() == 5);
+    REQUIRE(costs.number(0, "ratio") == 1);
+    const Csv timeline = read_csv(folder / "run_timeline.csv");
+    std::map<std::string, double> longest;  // by part, rank and what begins so
+    for (std::size_t i = 0; i < timeline.rows.size(); i++) {
+        const std::string name = timeline.text(i, "name");
+        double& length =
+            longest[timeline.text(i, "part") + timeline.text(i, "rank") + name.substr(0, 8)];
+        length = std::max(length, timeline.number(i, "end_ms") - timeline.number(i, "begin_ms"));
+    }
+    for (const std::string rank : {"0", "1"}) {
+        REQUIRE(longest["hangs" + rank + "bucket 1"] > 900);
+        REQUIRE(longest.contains("cured" + rank + "bucket 2"));
+        REQUIRE(longest["cured" + rank + "bucket 1"] < 500);
+    }
+    REQUIRE(longest["hangs2elsewher"] > 900);
+    REQUIRE(longest.contains("hangs2bucket 0"));
+    REQUIRE(!longest.contains("hangs2bucket 1"));
+    REQUIRE(longest.contains("cured2bucket 1"));
+}
+
+TEST_CASE("unused_parameters: one rank has the cures alone; bad input in one sentence") {
+    const ChildResult run = run_command({program, "--quick", "--ranks", "1"});
+    CAPTURE(run.output);
+    REQUIRE(run.exit_code == 0);
+    REQUIRE(count(run.output, "One rank waits for nobody") == 1);
+    REQUIRE(count(run.output, "  Cured by ") == 5);
+    REQUIRE(count(run.output, "0.00 millionths") == 5);
+    const ChildResult wrong = run_command({program, "--data", "x"});
+    REQUIRE(wrong.exit_code == 2);
+    REQUIRE(count(wrong.output, "\n") == 1);
+    REQUIRE(count(wrong.output, "the pictures are drawn") == 1);
+}
+
+}  // namespace ddp::test
