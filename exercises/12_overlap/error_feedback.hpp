@@ -22,8 +22,8 @@ struct LargestElements {
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
                          std::vector<float>& error);
 
-// Task mean. The bucket that all ranks go on with, by what each of them has sent: of what they all
-// would have had, had nothing else been in their gradients, the mean.
+// Task mean. The bucket that all ranks go on with: the mean over the ranks of what each of them has
+// sent. Who has not sent an element has sent a 0.
 std::vector<float> mean_of(const std::vector<LargestElements>& sent, std::size_t elements);
 
 // Task break_even. An index has 4 bytes, and so has a value; every rank gets those of all others by

@@ -32,9 +32,9 @@ class ReadyCounter {
 // step. bucket_of[g] is the bucket in which gradient g lies; no bucket is empty.
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of);
 
-// Task static_graph. Every step is as the first one. A hook may fire several times in a step, when
-// a layer is used more than once, and only then is the gradient ready. In the first step nobody
-// knows how often: its buckets are launched by end_backward. In the later ones
+// Task static_graph. Every step is as the first one. A hook may fire several times in a step, and
+// the gradient is ready when it has done so for the last time. In the first step nobody knows which
+// time is the last: its buckets are launched by end_backward. In the later ones
 //  - a gradient is ready when its hook has fired as often as in the first step;
 //  - those that did not fire then are set to 0, and ready, as soon as the step begins;
 //  - fire throws if a hook fires more often than then, and end_backward throws std::logic_error if

@@ -112,8 +112,10 @@ class Epoch {
             fail("there is no sample " + std::to_string(sample) + ".");
         if (seen_[static_cast<std::size_t>(sample)])
             fail("sample " + std::to_string(sample) +
-                 " comes twice in one epoch. What was taken is a piece of the order that all ranks "
-                 "share; what does not divide behind it is left out, and not padded.");
+                 " comes twice in one epoch. What was taken is the front of the order that all "
+                 "ranks "
+                 "share. The rest is dealt out like cards; what does not divide is left out, and "
+                 "not padded.");
         seen_[static_cast<std::size_t>(sample)] = true;
         state_.taken++;
     }

@@ -122,7 +122,9 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
     for (int n = 2; n <= pass.gradients; n++)
         if (modelled(pass, n) < modelled(pass, best))
             best = n;
-    if (!(bytes > 0) || modelled(pass, per_bucket) > 1.1 * modelled(pass, best))
+    const double all = static_cast<double>(pass.bytes) * pass.gradients;
+    if (!(bytes > 0 && bytes <= all * 1.000001) ||
+        modelled(pass, per_bucket) > 1.1 * modelled(pass, best))
         throw Wrong(text_of(pass) + ": with your buckets of " + format_bytes(bytes) +
                     " the last is reduced " + format_seconds(modelled(pass, per_bucket)) +
                     " behind backward. It could be " + format_seconds(modelled(pass, best)) +

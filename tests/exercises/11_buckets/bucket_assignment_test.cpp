@@ -2,6 +2,7 @@
 // for the way back.
 #include "exercises/11_buckets/bucket_assignment.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -44,12 +45,14 @@ void check(const Gradients& gradients, const std::vector<std::size_t>& limits, c
     const Buckets yours = assign_buckets(gradients, limits);
     if (yours == right)
         return;
+    Buckets sorted = yours;
+    std::ranges::sort(sorted);
     std::string all;
     for (const std::size_t limit : limits)
         all += (all.empty() ? "" : ", ") + std::to_string(limit);
     throw Wrong("Limits of " + all + " bytes, and these gradients:\n" + text_of(gradients) +
                 "You say " + text_of(yours) + ", and PyTorch makes " + text_of(right) + ".\n" +
-                hint);
+                (sorted == right ? "These are the buckets, in another order." : hint));
 }
 
 constexpr ElementType full = ElementType::float32, half = ElementType::float16;

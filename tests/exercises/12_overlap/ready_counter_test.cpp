@@ -48,7 +48,9 @@ class Witness {
     // All that have not come before are ready now.
     void see_end(const Launch& launch, const std::vector<int>& zeros) {
         is_ready_.assign(bucket_of_.size(), true);
-        see(launch, "Step " + std::to_string(step_) + ", backward has ended after " + history_,
+        see(launch,
+            "Step " + std::to_string(step_) + ", backward has ended, and these have come: " +
+                (history_.empty() ? "none" : history_),
             zeros);
     }
     [[noreturn]] void fail(const std::string& when, const std::string& what) const {
@@ -60,9 +62,7 @@ class Witness {
     void see(const Launch& launch, const std::string& when, const std::vector<int>& zeros) {
         if (launch.zeros != zeros)
             fail(when, "you set the gradients " + list_of(launch.zeros) +
-                           " to 0, and those that "
-                           "are not used are " +
-                           list_of(zeros) +
+                           " to 0, and those that are not used are " + list_of(zeros) +
                            ". (A bucket is sent whole: where nothing was written it holds the last "
                            "step's numbers.)");
         for (const int bucket : launch.buckets)
@@ -70,9 +70,12 @@ class Witness {
         if (next_ < buckets_ && all_ready(next_))
             fail(when, "all gradients of bucket " + std::to_string(next_) +
                            " are ready, and all earlier buckets are on their way, but you do not "
-                           "launch it. (Several buckets may have waited for one gradient.)");
+                           "launch it. (Several buckets may have waited for one gradient.)" +
+                           of_another_step());
     }
     void see_launch(int bucket, const std::string& when) {
+        if (bucket < 0 || bucket >= buckets_)
+            fail(when, "there is no bucket " + std::to_string(bucket) + ".");
         if (bucket < next_)
             fail(when, "bucket " + std::to_string(bucket) + " is launched once more in this step.");
         if (bucket > next_)
@@ -83,11 +86,13 @@ class Witness {
                      "other way round, and both wait for ever.");
         if (!all_ready(bucket))
             fail(when, "you launch bucket " + std::to_string(bucket) +
-                           " before all of its gradients are ready." +
-                           (step_ > 1 ? " (What is counted in a step has to begin anew in the next "
-                                        "one.)"
-                                      : ""));
+                           " before all of its gradients are ready. (A gradient is ready when its "
+                           "hook has fired for the last time in the step.)" +
+                           of_another_step());
         next_++;
+    }
+    std::string of_another_step() const {
+        return step_ > 1 ? " What is counted in a step has to begin anew in the next one." : "";
     }
     bool all_ready(int bucket) const {
         for (std::size_t g = 0; g < bucket_of_.size(); g++)
