@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds at_once{0};
-constexpr milliseconds long_wait{1000};  // nobody who is woken needs that
+constexpr milliseconds long_wait{2000};  // nobody who is woken needs that
 
 std::string gate_of(int workers, int bound) {
     return std::to_string(workers) + " workers, bound " + std::to_string(bound) + ": ";

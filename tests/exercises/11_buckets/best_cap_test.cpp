@@ -57,11 +57,11 @@ double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
     return std::chrono::duration<double>(Clock::now() - at(pass.backward_s)).count();
 }
 
-// Two ranks over a link of 2 MB/s with a latency of 4 ms, which is slow enough for nothing else to
+// Two ranks over a link of 2 MB/s with a latency of 8 ms, which is slow enough for nothing else to
 // count.
 void compare_with_link(int gradients, std::size_t bytes, double backward_s, int per_bucket,
                        const std::string& hint) {
-    constexpr LinkSpeed link{2e6, 4e-3};
+    constexpr LinkSpeed link{2e6, 8e-3};
     const CostModel message{link.latency_s, 1 / link.bytes_per_second};
     CostModel all_reduce{direct_seconds(message, 2, 0), 0};
     all_reduce.beta_s_per_byte =
@@ -72,12 +72,15 @@ void compare_with_link(int gradients, std::size_t bytes, double backward_s, int 
         Peers peers(rank, 1 << 20);
         double measured = std::numeric_limits<double>::infinity();
         // A machine with other work to do is slower than the link at times, never faster.
-        for (int i = 0; i < 5; i++) {
+        std::string verdict = "too slow";
+        for (int i = 0; i < 10 && verdict == "too slow"; i++) {
             measured = std::min(measured, measured_once(peers, pass, per_bucket));
-            const bool is_near = std::abs(predicted - measured) <= 0.2 * measured;
-            if (rank.broadcast(is_near ? "near" : "again", 0) == "near")
-                return;
+            const bool is_fast = predicted > 1.25 * measured;
+            const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
+            verdict = rank.broadcast(is_near ? "near" : is_fast ? "too fast" : "too slow", 0);
         }
+        if (verdict == "near")
+            return;
         if (rank.rank() == 0)
             throw Wrong(text_of(pass) + ", " + std::to_string(per_bucket) +
                         " in a bucket: you predict " + format_seconds(predicted) +
@@ -91,7 +94,7 @@ void check_exposed() {
     compare_with_link(6, 8'000, 0.03, 6,
                       "One bucket: its all-reduce begins when backward has ended.");
     compare_with_link(
-        6, 8'000, 0.09, 1,
+        6, 8'000, 0.15, 1,
         "The link keeps up: each bucket is reduced before the next one is ready. What "
         "is left behind backward?");
     compare_with_link(6, 16'000, 0.03, 1,
