@@ -31,8 +31,8 @@ fi
 
 # Files that the lists know.
 {
-    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh} solutions/make_stubs.sh
-    printf '%s\n' tests/exercises/{answers.sh,make_mutant.sh} tests/exercises/support/{tasks.hpp,tasks_main.cpp,ranks.hpp,ranks.cpp}
+    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} solutions/make_stubs.sh
+    printf '%s\n' tests/exercises/{answers.sh,make_mutant.sh} tests/exercises/support/{tasks.hpp,tasks_main.cpp,ranks.hpp,ranks.cpp,sums.hpp}
     while read -r chapter exercise; do
         for suffix in cu cpp; do
             printf '%s\n' {exercises,solutions}/"$chapter/$exercise.$suffix" tests/exercises/"$chapter/${exercise}_test.$suffix"
