@@ -12,64 +12,7 @@ PATH=$(machine_without nvidia-smi)
 here=$scratch/book
 little_book "$here"
 cd "$here" || exit 1
-mkdir -p {exercises,solutions,tests/exercises,tests/exercises/mutants}/01_line
-echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
-cat >exercises/01_line/slope.hpp <<'END'
-#pragma once
-#include "exercises/not_implemented.hpp"
-using ddp::NotImplemented;
-int rise(int run);
-int fall(int run);
-END
-cat >solutions/01_line/slope.cpp <<'END'
-#include "exercises/01_line/slope.hpp"
-int rise(int run) {
-    // stub: up
-    return 2 * run;
-    // end stub
-}
-int fall(int run) {
-    // stub: down
-    return -2 * run;
-    // end stub
-}
-END
-cat >tests/exercises/01_line/slope_test.cpp <<'END'
-#include "exercises/01_line/slope.hpp"
-#include "tests/exercises/support/tasks.hpp"
-namespace ddp::test {
-static void require(int yours, int right) {
-    if (yours != right)
-        throw Wrong("You say " + std::to_string(yours) + ", right is " + std::to_string(right) + ".");
-}
-std::vector<Task> tasks() {
-    return {{"up", [] { require(rise(3), 6); }}, {"down", [] { require(fall(3), -6); }}};
-}
-}  // namespace ddp::test
-END
-cat >exercises/01_line/README.md <<'END'
-# Exercise `slope`
-## Task `up`: how high a line rises
-Two for every step.
-<details><summary>Hint 1</summary>
-
-Begin with one step.
-
-</details>
-<details><summary>Hint 2</summary>
-The second.
-</details>
-<details><summary>Hint 3</summary>
-The third.
-</details>
-## Task `down`: how deep it falls
-The same with a minus.
-<details><summary>Hint 1</summary>
-Turn it round.
-</details>
-END
-cp "$root/solutions/make_stubs.sh" solutions
-bash solutions/make_stubs.sh
+little_exercise
 if command -v git >/dev/null; then
     git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
 else

@@ -8,12 +8,12 @@ book=$scratch/book/book
 for call in "" help -h --help; do
     # shellcheck disable=SC2086  # no argument at all is one of the cases
     expect 0 "chapters: 01 line, 02 slope" "$book" $call
-    for verb in run check progress reset handout test bench plot diff doctor help; do
+    for verb in run check progress reset handout grade test bench plot diff doctor help; do
         [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
     done
 done
 
-verbs="./book knows run, check, progress, reset, handout, test, bench, plot, diff, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, plot, diff, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
