@@ -20,7 +20,7 @@ build=$(cd "$1" && pwd) class=$2 csv=$3
 shift 3
 most_bytes=262144     # of a student's file
 compile_seconds=120
-memory_kib=$((8 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too
+memory_kib=$((4 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -134,7 +134,7 @@ own_symbols() {
         return 1
     }
 }
-global_symbols() { nm -gP "$1" | sed 's/@[^ ]*//'; }
+global_symbols() { nm -P "$1" | sed 's/@[^ ]*//' | awk '$2 ~ /[A-Zuvwi]/'; }
 # What an answer may not define: all that the solution's program has or takes from the system, but not from the solution.
 taken_symbols() {  # EXERCISE
     local name=${1##*/} compile link object shown

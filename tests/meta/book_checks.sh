@@ -13,6 +13,9 @@ here=$scratch/book
 little_book "$here"
 cd "$here" || exit 1
 little_exercise
+# The exercise's answer takes part in chapter 01's program.
+echo "ddp_bring_along(line slope 01_line/slope_in_run.cpp)" >>exercises/CMakeLists.txt
+echo 'int rise(int run); int of_three() { return rise(3); }' >exercises/01_line/slope_in_run.cpp
 if command -v git >/dev/null; then
     git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
 else
@@ -65,9 +68,13 @@ expect 1 "         Stopped after 1 s: a loop in your code does not end." ./book 
 expect 0 "begun      1 of 2   down" ./book progress
 expect 0 $'Hint 1 of 3 for down, in my/01_line/slope.cpp:\n\n  Turn it round.' ./book check 1 --hint
 
-# Solved.
+# Solved. Only then does the answer take part.
+unsolved="--algorithm mine runs your my/01_line/slope.cpp, which is not solved yet: ./book check 01 says what is next."
+expect_sentence 2 "$unsolved" ./book run 1 --algorithm mine
 answer ''
 expect 0 "  All of it is solved." ./book check 1
+expect 0 "this is 01_line with 3 options, the last --quick" ./book run 1 --algorithm mine --quick
+[[ -x build/cpu/bin/line_mine ]] || complain "this was not the program with the answer"
 expect 0 "done       2 of 2   -" ./book progress
 expect 0 "All exercises of chapter 01 are solved: there is nothing to hint at." ./book check 1 --hint
 git checkout -q exercises 2>/dev/null

@@ -102,8 +102,7 @@ right_but own_write <<<'extern "C" __attribute__((weak)) long write(int, const v
 right_but comes_first <<<'__attribute__((constructor(102))) static void begin() { __builtin_puts("passed"); }'
 right_but resolver <<'END'
 extern "C" { static int one() { return 1; } static int (*find())() { return one; } }
-static int first() __attribute__((ifunc("_ZL4findv")));
-int second() { return first(); }
+static int first() __attribute__((ifunc("find"), used));
 END
 {
     sed 's/return 2 /return 3 /' solutions/01_line/slope.cpp
@@ -117,7 +116,7 @@ END
 
 # ---- Those who want the machine, or the answers
 cheat bombs <<<'    for (;;) fork();'
-cheat memory <<<'    std::vector<std::vector<char>> all; for (;;) all.emplace_back(1 << 28);'
+cheat memory <<<'    std::vector<void*> all; for (;;) all.push_back(::operator new(1 << 28));'
 cheat disk <<END
     for (std::string at : {"/tmp", "/dev/shm", "/dev", "", "/var/tmp", "$here", "$class", "$scratch"}) {
         std::ofstream file(at + "/was_here");
@@ -173,7 +172,7 @@ is own_write forged forged "Your file has \`write\`"
 is comes_first forged forged "is to run before or after everything else (section .init_array."
 is resolver forged forged "Your file has \`first()\`"
 is constructor 'exit' 'exit' "passed Your code has ended the program (status 0)"
-is destructor passed wrong "You say -9, right is -6."
+is destructor passed 'exit' "Your code has ended the program (status 0)"
 is bombs hang wrong "Stopped after 1 s"
 is memory wrong wrong "std::bad_alloc"
 is disk wrong wrong "You say 0, right is 6."

@@ -50,7 +50,7 @@ little_book() {
         -e '/^endfunction()/a ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)' \
         "$root/chapters/CMakeLists.txt" >"$list"
     mkdir -p "$dir"/{exercises,tests/exercises}
-    sed '/^ddp_add_exercise(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
+    sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"
     cp -r "$root/tests/exercises/"{support,answers.sh,make_mutant.sh} "$dir/tests/exercises"
     local chapter
