@@ -172,6 +172,9 @@ run_in_order() {
         verdict=passed
     elif [[ $ended == 3 ]]; then
         verdict=missing
+    elif [[ $ended == 137 ]]; then  # not by the clock: that would be 124
+        verdict=crash
+        words="Your code was killed: it has taken more memory than there is, or has killed itself."
     fi
 }
 

@@ -26,6 +26,7 @@ cheat() {
 #include "exercises/01_line/slope.hpp"
 #include <cstdio>
 #include <cstdlib>
+#include <csignal>
 #include <fcntl.h>
 #include <fstream>
 #include <string>
@@ -114,6 +115,9 @@ END
     echo 'struct Late { ~Late() { __builtin_puts("passed"); _exit(0); } } late;'
 } | sed '1i#include <unistd.h>' | hand_in destructor
 
+cheat kills_all <<<'    kill(-1, 9); for (;;) pause();'
+cheat closes <<<'    for (int fd = 3; fd < 1000; fd++) close(fd);'
+
 # ---- Those who want the machine, or the answers
 cheat bombs <<<'    for (;;) fork();'
 cheat memory <<<'    std::vector<void*> all; for (;;) all.push_back(::operator new(1 << 28));'
@@ -173,6 +177,8 @@ is comes_first forged forged "is to run before or after everything else (section
 is resolver forged forged "Your file has \`first()\`"
 is constructor 'exit' 'exit' "passed Your code has ended the program (status 0)"
 is destructor passed 'exit' "Your code has ended the program (status 0)"
+is kills_all crash wrong "Your code was killed"
+is closes wrong wrong "You say 0, right is 6."
 is bombs hang wrong "Stopped after 1 s"
 is memory wrong wrong "std::bad_alloc"
 is disk wrong wrong "You say 0, right is 6."
