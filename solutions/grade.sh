@@ -62,7 +62,7 @@ sandbox() {
     (
         ulimit -c 0 -v "$memory_kib" -f "$file_kib" -u $((${#threads[@]} + 512))
         echo 1000 >/proc/self/oom_score_adj  # the first to go if the machine has no memory left
-        exec timeout -k 1 "$seconds" env -i PATH="$PATH:/usr/bin:/bin" LANG=C.UTF-8 HOME=/tmp \
+        exec timeout --foreground -k 1 "$seconds" env -i PATH="$PATH:/usr/bin:/bin" LANG=C.UTF-8 HOME=/tmp \
             LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" CPATH="${CPATH:-}" CPLUS_INCLUDE_PATH="${CPLUS_INCLUDE_PATH:-}" \
             bwrap "${walls[@]}" "${more[@]}" --remount-ro / "${as_nobody[@]}" "$@"
     )
@@ -75,16 +75,16 @@ why=$(sandbox 10 -- true 2>&1) ||
 # Commands are those by which the solution was built, with the student's file where the solution is. `own` is
 # where an answer's object and program go, beside its `log`.
 commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
-    local name=${1##*/} step word words
+    local name=${1##*/} step folder word words
     name=${name%.*}
     compile=$(cat "$build/exercises/$name.COMPILER")
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
     for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done
     for step in "$compile" "$link"; do
-        eval "words=(${step#*&& })"
-        for word in "${words[@]#-I}"; do
-            [[ $word == /* ]] || word=$build/$word
+        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") words=(${step#* && })"  # "cd folder && words"
+        mapfile -t words < <(cd "$folder" && realpath -ms -- "${words[@]#-I}")
+        for word in "${words[@]}"; do
             case $word in
                 */exercise_"${name}"_solution*.o) object=$word ;;
                 "$build"/*.[ao]) show "$word" ;;
@@ -103,11 +103,11 @@ compile_answer() {
     show "$1" "$root/solutions/$2"
     bind --bind "$own/object" "${object%/*}"
     bind --bind "$own/bin" "$build/bin"
-    if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" &> >(bounded 100000 >"$own/log"); then
+    if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" 2>&1 | bounded 100000 >"$own/log"; then
         echo compile >"$own/verdict"
     elif ! own_symbols "$own/object/${object##*/}" "$2" >"$own/log"; then
         echo forged >"$own/verdict"
-    elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" &> >(bounded 100000 >"$own/log"); then
+    elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" 2>&1 | bounded 100000 >"$own/log"; then
         echo compile >"$own/verdict"
     else
         mv "$own/bin/exercise_${name}_solution" "$own/program"
@@ -239,9 +239,10 @@ progress() {  # progress DONE OF WHAT: on a terminal only
     [[ -t 2 ]] || return 0
     printf -v bar '%*s' $(($1 * 30 / $2)) ''
     printf -v left '%*s' $((30 - ${#bar})) ''
-    printf '\r\e[K[%s%s] %s of %s  %.50s' "${bar// /#}" "${left// /.}" "$1" "$2" "$3" >&2
-    (($1 < $2)) || printf '\r\e[K' >&2
+    end_progress
+    printf '[%s%s] %s of %s  %.50s' "${bar// /#}" "${left// /.}" "$1" "$2" "$3" >&2
 }
+end_progress() { [[ ! -t 2 ]] || printf '\r\e[K' >&2; }
 plain() { tr -s '[:cntrl:]' ' ' | sed 's/^ //; s/ $//'; }
 csv_row() {  # fields, none of which begins as a spreadsheet's formula does
     local field line=
@@ -275,7 +276,10 @@ for folder in "$class"/*; do
     if [[ -d $folder || -L $folder ]]; then students+=("${folder##*/}"); fi
 done
 all=$((${#students[@]} * $#)) done=0
-for exercise in "$@"; do prepare_exercise "$exercise"; done
+for exercise in "$@"; do
+    progress 0 $((2 * all)) "trying the solution of $exercise"
+    prepare_exercise "$exercise"
+done
 for student in "${students[@]}"; do
     for exercise in "$@"; do
         progress $((done++)) $((2 * all)) "compiling $student, ${exercise##*/}"
@@ -288,6 +292,7 @@ for student in "${students[@]}"; do
     done
 done
 wait
+end_progress
 exec 6>"$csv"
 csv_row student exercise task verdict points words >&6
 printf '%-18s  %-30s  %-7s %s\n' student exercise points tasks
@@ -295,7 +300,7 @@ for student in "${students[@]}"; do
     for exercise in "$@"; do
         progress $((done++)) $((2 * all)) "running $student, ${exercise##*/}"
         line=$(grade_answer "$student" "$exercise" "$work/class/$student/$exercise")
-        progress 1 1 ""
+        end_progress
         printf '%s\n' "$line"
     done
 done
