@@ -75,16 +75,16 @@ why=$(sandbox 10 -- true 2>&1) ||
 # Commands are those by which the solution was built, with the student's file where the solution is. `own` is
 # where an answer's object and program go, beside its `log`.
 commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
-    local name=${1##*/} step folder word words
+    local name=${1##*/} step folder word named
     name=${name%.*}
     compile=$(cat "$build/exercises/$name.COMPILER")
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
     for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done
     for step in "$compile" "$link"; do
-        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") words=(${step#* && })"  # "cd folder && words"
-        mapfile -t words < <(cd "$folder" && realpath -ms -- "${words[@]#-I}")
-        for word in "${words[@]}"; do
+        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") named=(${step#* && })"  # "cd folder && words of a command"
+        mapfile -t named < <(cd "$folder" && realpath -ms -- "${named[@]#-I}")
+        for word in "${named[@]}"; do
             case $word in
                 */exercise_"${name}"_solution*.o) object=$word ;;
                 "$build"/*.[ao]) show "$word" ;;
