@@ -5,8 +5,8 @@ task_seconds=60    # that a task may take; a kernel may take:
 kernel_seconds=10
 
 # run_task PROGRAM TASK: $verdict becomes passed, missing (nobody has begun it) or wrong, and $words
-# what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the threads of a block in three orders: a kernel
-# that lacks a barrier is right in some and wrong in others.
+# what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the
+# threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others.
 run_task() {
     local order
     for order in forward reversed random:7; do
