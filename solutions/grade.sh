@@ -20,6 +20,7 @@ build=$(cd "$1" && pwd) class=$2 csv=$3
 shift 3
 most_bytes=262144     # of a student's file
 compile_seconds=120
+most_processes=256    # and threads, of all submissions that are compiled or run at the time
 memory_kib=$((4 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too
 
 work=$(mktemp -d)
@@ -31,9 +32,10 @@ bounded() { head -c "$1" && cat >/dev/null; }  # the rest is read, or its writer
 walls=(--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --new-session
     --tmpfs / --dir /etc --proc /proc --dev /dev --size $((64 << 20)) --perms 1777 --tmpfs /tmp
     --size $((64 << 20)) --perms 1777 --tmpfs /dev/shm --remount-ro /dev)
-as_nobody=()
+as_nobody=() others=(/proc/[0-9]*/task/[0-9]*)
 if [[ $(id -u) == 0 ]]; then  # root would be above every limit
     as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+    others=()
 else
     walls+=(--unshare-user)
 fi
@@ -55,12 +57,12 @@ show() { bind --ro-bind "$1" "${2:-$1}"; }
 
 # sandbox SECONDS bwrap's options... -- command...
 sandbox() {
-    local seconds=$1 more=() threads=(/proc/[0-9]*/task/[0-9]*)
+    local seconds=$1 more=()
     shift
     while [[ $1 != -- ]]; do more+=("$1") && shift; done
     shift
     (
-        ulimit -c 0 -v "$memory_kib" -f "$file_kib" -u $((${#threads[@]} + 512))
+        ulimit -c 0 -v "$memory_kib" -f "$file_kib" -u $((${#others[@]} + most_processes))  # others of this user count, too
         echo 1000 >/proc/self/oom_score_adj  # the first to go if the machine has no memory left
         exec timeout --foreground -k 1 "$seconds" env -i PATH="$PATH:/usr/bin:/bin" LANG=C.UTF-8 HOME=/tmp \
             LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" CPATH="${CPATH:-}" CPLUS_INCLUDE_PATH="${CPLUS_INCLUDE_PATH:-}" \
