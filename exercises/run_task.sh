@@ -5,36 +5,38 @@ task_seconds=60    # that a task may take; a kernel may take:
 kernel_seconds=10
 
 # run_task PROGRAM TASK: $verdict becomes passed, missing (nobody has begun it) or wrong, and $words
-# what there is to say about it. On a CPU a task is run with the threads of a block in three orders: a kernel
-# that lacks a barrier is right in some and wrong in others.
+# what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the
+# threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others.
 run_task() {
-    local order status
+    local order
     for order in forward reversed random:7; do
         run_in_order "$1" "$2" "$order"
         [[ $verdict == passed ]] || break
     done
     [[ $verdict == wrong ]] || return 0
-    case $status in
+    case $ended in
         4) if [[ $order != forward ]] || is_right_reversed "$1" "$2"; then
             words+=$'\n'"It is wrong only in some orders of a block's threads. Is there a __syncthreads() missing?"
         fi ;;
         5) ;;  # the words say it
         124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end." ;;
         139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)." ;;
-        *) words+=$'\n'"Your code has ended the program (status $status): it must return, or throw." ;;
+        134) words+=$'\n'"Your code has crashed: something in it has called abort()." ;;
+        136) words+=$'\n'"Your code has crashed: it divides an integer by zero." ;;
+        *) words+=$'\n'"Your code has ended the program (status $ended): it must return, or throw." ;;
     esac
     words=${words#$'\n'}
 }
 run_in_order() {  # PROGRAM TASK ORDER
-    status=0
+    ended=0
     words=$(CUDA_ON_CPU=strict,timeout=$kernel_seconds,order=$3 \
-        timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || status=$?
+        timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
     verdict=wrong
-    if [[ $status == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi
-    if [[ $status == 3 ]]; then verdict=missing; fi
+    if [[ $ended == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi
+    if [[ $ended == 3 ]]; then verdict=missing; fi
 }
 is_right_reversed() {  # PROGRAM TASK
-    local verdict status words
+    local verdict ended words
     run_in_order "$1" "$2" reversed
     [[ $verdict == passed ]]
 }

@@ -512,6 +512,7 @@ def draw_bench_all_reduce(measured):
         "host ring": dict(color=ORANGE, linestyle="--"),
         "reduce+broadcast": dict(color="#6b7a3a", linestyle="--"),
         "server": dict(color="#7a4a2b", linestyle="--"),
+        "mine": dict(color="black", marker="D", linewidth=2.2),
     }
     for panel, ranks in zip(panels, counts):
         for name, style in styles.items():

@@ -68,12 +68,16 @@ class Parcel {
 }  // namespace
 
 const std::vector<BroadcastWay>& broadcast_ways() {
-    static const std::vector<BroadcastWay> ways{
-        {"linear", "one by one", linear_broadcast, linear_seconds, left_of},
-        {"at once", "all at once", all_at_once_broadcast, cut_at_once_seconds, left_of},
-        {"tree", "by doubling", tree_broadcast, tree_seconds, other_of_first_pair},
-        {"chain", "slices along a chain", chain, cut_chain_seconds, left_of},
-    };
+    static const std::vector<BroadcastWay> ways = [] {
+        std::vector<BroadcastWay> all{
+            {"linear", "one by one", linear_broadcast, linear_seconds, left_of},
+            {"at once", "all at once", all_at_once_broadcast, cut_at_once_seconds, left_of},
+            {"tree", "by doubling", tree_broadcast, tree_seconds, other_of_first_pair},
+            {"chain", "slices along a chain", chain, cut_chain_seconds, left_of},
+        };
+        std::ranges::move(further_broadcast_ways(), std::back_inserter(all));
+        return all;
+    }();
     return ways;
 }
 

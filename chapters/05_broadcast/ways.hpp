@@ -17,7 +17,11 @@ struct BroadcastWay {
     int (*last_rank)(int root, int ranks);  // one that has the data no sooner than any other
 };
 
-// Linear, all at once, tree, chain.
+// One that a program brings along: none, but for a program that is linked with a definition of its
+// own: one with the reader's exercise.
+std::vector<BroadcastWay> further_broadcast_ways();
+
+// Linear, all at once, tree, chain, and further ones.
 const std::vector<BroadcastWay>& broadcast_ways();
 
 // One broadcast from rank 0 over a simulated link.

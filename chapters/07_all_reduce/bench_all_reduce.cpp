@@ -114,10 +114,12 @@ int run(int argc, char** argv) {
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--jobs", mine.jobs, {1, 1000}, "jobs of each kind, which take turns");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds of a job: a batch of each in turn");
-    options.add_choice(
-        "--algorithm", mine.algorithm,
-        {"all", "own", "server", "reduce+broadcast", "host ring", "ring", "direct", "one-shot"},
-        "what to compare with MPI; own is the Communicator's choice");
+    std::vector<std::string> algorithms{"all",       "own",  "server", "reduce+broadcast",
+                                        "host ring", "ring", "direct", "one-shot"};
+    for (const FurtherAllReduce& further : further_all_reduces())
+        algorithms.push_back(further.name);
+    options.add_choice("--algorithm", mine.algorithm, algorithms,
+                       "what to compare with MPI; own is the Communicator's choice");
     options.add_text("--samples", mine.samples, "as one of a job: write all samples to this file");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
                    "this bench starts its processes itself, as many as --ranks says, and nothing "

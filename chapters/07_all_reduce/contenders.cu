@@ -227,6 +227,13 @@ std::vector<std::shared_ptr<Contender>> make_contenders(Rank& rank, std::size_t 
                 way.run(values, values, count, ReduceOp::sum, stream, "");
             },
             [peers](Stream& stream) { peers->synchronize(stream); }));
+    for (const FurtherAllReduce& way : further_all_reduces())
+        all.push_back(std::make_shared<StreamContender>(
+            way.name, most, data,
+            [peers, way](float* values, std::size_t count, Stream& stream) {
+                way.run(*peers, values, count, stream);
+            },
+            [peers](Stream& stream) { peers->synchronize(stream); }));
     return all;
 }
 
@@ -234,8 +241,10 @@ std::vector<Sample> compare_all_reduces(Rank& rank, const std::vector<std::size_
                                         int rounds, const std::string& algorithm) {
     const std::size_t most = *std::ranges::max_element(sizes) / sizeof(float);
     std::vector<std::shared_ptr<Contender>> contenders = make_contenders(rank, most);
+    const bool all = algorithm == "all" || std::ranges::count(further_all_reduces(), algorithm,
+                                                              &FurtherAllReduce::name) > 0;
     std::erase_if(contenders, [&](const auto& contender) {
-        return algorithm != "all" && contender->name() != algorithm && !is_reference(*contender);
+        return !all && contender->name() != algorithm && !is_reference(*contender);
     });
     std::vector<Sample> samples;
     for (const std::size_t bytes : sizes)

@@ -11,6 +11,9 @@
 
 namespace ddp {
 
+class Peers;
+class Stream;
+
 // Sums an array of floats over all ranks, in place, in an array of its own.
 class Contender {
   public:
@@ -38,6 +41,15 @@ class Contender {
     const std::size_t most_;
 };
 
+// An all-reduce that a program brings along, of floats, in place in the pool of `peers`.
+struct FurtherAllReduce {
+    std::string name;
+    void (*run)(Peers& peers, float* data, std::size_t count, Stream& stream);
+};
+// None, but for a program that is linked with a definition of its own: one with the reader's
+// exercise.
+std::vector<FurtherAllReduce> further_all_reduces();
+
 // The loop's name: every rank, without waiting for any other, adds (N - 1) / N of an array to
 // another one and copies as much.
 inline constexpr const char* limit_name = "limit";
@@ -62,9 +74,9 @@ struct Sample {
     std::size_t wrong = 0;        // elements that were not exactly right, of all ranks
 };
 
-// Measures all contenders at all sizes (bytes), in turn; `rounds` batches of each. With another
-// `algorithm` than "all" those that are only references, and it. All ranks call it together; rank 0
-// is told.
+// Measures all contenders at all sizes (bytes), in turn; `rounds` batches of each. `algorithm`:
+// "all" or a further one, which is measured beside all others; with any other name it and those
+// that are only references. All ranks call it together; rank 0 is told.
 std::vector<Sample> compare_all_reduces(Rank& rank, const std::vector<std::size_t>& sizes,
                                         int rounds, const std::string& algorithm);
 

@@ -18,8 +18,11 @@ for task in "${tasks[@]}"; do
     run_task "$(program stub)" "$task"
     [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
     [[ $words == "Task "*" is not implemented yet." ]] || complain "the stub says of $task: $words"
-    run_task "$(program solution)" "$task"
+    DDP_GRADED=yes run_task "$(program solution)" "$task" 3</dev/null 4>"$scratch/reports"
     [[ $verdict == passed ]] || complain "the solution's $task is $verdict: $words"
+    reports=$(wc -l <"$scratch/reports")  # of all three orders
+    ((reports > 0 && reports % 3 == 0)) ||
+        complain "$task reports $reports assertions in three runs: held() must be called equally often in each"
 done
 expect 2 "There is no task 'nothing'" "$(program solution)" nothing
 
@@ -34,6 +37,8 @@ for mutant in "$@"; do
     mistake=$(basename "${mutant%.*}")
     expected=$(sed -n 's|^says: ||p' "$mutant")
     [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
+    kernel_seconds=$(sed -n 's|^kernel_seconds: ||p' "$mutant")  # for one whose kernel does not end
+    kernel_seconds=${kernel_seconds:-10}
     first_mistake "$(program "${mistake#"${exercise}_"}")"
     [[ $verdict == wrong ]] || complain "the mutant $mistake is $verdict: $words"
     [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"

@@ -12,64 +12,10 @@ PATH=$(machine_without nvidia-smi)
 here=$scratch/book
 little_book "$here"
 cd "$here" || exit 1
-mkdir -p {exercises,solutions,tests/exercises,tests/exercises/mutants}/01_line
-echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
-cat >exercises/01_line/slope.hpp <<'END'
-#pragma once
-#include "exercises/not_implemented.hpp"
-using ddp::NotImplemented;
-int rise(int run);
-int fall(int run);
-END
-cat >solutions/01_line/slope.cpp <<'END'
-#include "exercises/01_line/slope.hpp"
-int rise(int run) {
-    // stub: up
-    return 2 * run;
-    // end stub
-}
-int fall(int run) {
-    // stub: down
-    return -2 * run;
-    // end stub
-}
-END
-cat >tests/exercises/01_line/slope_test.cpp <<'END'
-#include "exercises/01_line/slope.hpp"
-#include "tests/exercises/support/tasks.hpp"
-namespace ddp::test {
-static void require(int yours, int right) {
-    if (yours != right)
-        throw Wrong("You say " + std::to_string(yours) + ", right is " + std::to_string(right) + ".");
-}
-std::vector<Task> tasks() {
-    return {{"up", [] { require(rise(3), 6); }}, {"down", [] { require(fall(3), -6); }}};
-}
-}  // namespace ddp::test
-END
-cat >exercises/01_line/README.md <<'END'
-# Exercise `slope`
-## Task `up`: how high a line rises
-Two for every step.
-<details><summary>Hint 1</summary>
-
-Begin with one step.
-
-</details>
-<details><summary>Hint 2</summary>
-The second.
-</details>
-<details><summary>Hint 3</summary>
-The third.
-</details>
-## Task `down`: how deep it falls
-The same with a minus.
-<details><summary>Hint 1</summary>
-Turn it round.
-</details>
-END
-cp "$root/solutions/make_stubs.sh" solutions
-bash solutions/make_stubs.sh
+little_exercise
+# The exercise's answer takes part in chapter 01's program.
+echo "ddp_bring_along(line slope 01_line/slope_in_run.cpp)" >>exercises/CMakeLists.txt
+echo 'int rise(int run); int of_three() { return rise(3); }' >exercises/01_line/slope_in_run.cpp
 if command -v git >/dev/null; then
     git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
 else
@@ -122,9 +68,13 @@ expect 1 "         Stopped after 1 s: a loop in your code does not end." ./book 
 expect 0 "begun      1 of 2   down" ./book progress
 expect 0 $'Hint 1 of 3 for down, in my/01_line/slope.cpp:\n\n  Turn it round.' ./book check 1 --hint
 
-# Solved.
+# Solved. Only then does the answer take part.
+unsolved="--algorithm mine runs your my/01_line/slope.cpp, which is not solved yet: ./book check 01 says what is next."
+expect_sentence 2 "$unsolved" ./book run 1 --algorithm mine
 answer ''
 expect 0 "  All of it is solved." ./book check 1
+expect 0 "this is 01_line with 3 options, the last --quick" ./book run 1 --algorithm mine --quick
+[[ -x build/cpu/bin/line_mine ]] || complain "this was not the program with the answer"
 expect 0 "done       2 of 2   -" ./book progress
 expect 0 "All exercises of chapter 01 are solved: there is nothing to hint at." ./book check 1 --hint
 git checkout -q exercises 2>/dev/null
@@ -146,6 +96,7 @@ if command -v git >/dev/null; then
     [[ ! -e solutions && ! -e tests/exercises/mutants && ! -e my ]] || complain "the handout has too much: $(ls)"
     [[ -z $(git status --porcelain) ]] || complain "the handout is dirty: $(git status --porcelain)"
     expect 0 "not begun  0 of 2   up" ./book progress
+    expect_sentence 2 "This is a book for students: grading takes the solutions." ./book grade .
     expect 0 "Kernels: this CPU" cmake --preset cpu
 fi
 

@@ -31,8 +31,9 @@ fi
 
 # Files that the lists know.
 {
-    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} solutions/make_stubs.sh
-    printf '%s\n' tests/exercises/{answers.sh,make_mutant.sh} tests/exercises/support/{tasks.hpp,tasks_main.cpp,ranks.hpp,ranks.cpp,sums.hpp}
+    printf '%s\n' exercises/{CMakeLists.txt,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} solutions/{make_stubs,keep_command,grade}.sh
+    printf '%s\n' tests/exercises/{answers,brought_along,make_mutant}.sh
+    printf '%s\n' tests/exercises/support/{tasks.hpp,tasks_main.cpp,ranks.hpp,ranks.cpp,sums.hpp}
     while read -r chapter exercise; do
         for suffix in cu cpp; do
             printf '%s\n' {exercises,solutions}/"$chapter/$exercise.$suffix" tests/exercises/"$chapter/${exercise}_test.$suffix"
@@ -41,6 +42,8 @@ fi
         [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
+    # Answers that take part in a chapter's program or bench.
+    sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*.cpp\).*/exercises\/\1/p' exercises/CMakeLists.txt
 } | sort -u >"$scratch/known"
 unlisted() { find exercises solutions tests/exercises -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
 wrong=$(unlisted)

@@ -50,7 +50,7 @@ little_book() {
         -e '/^endfunction()/a ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)' \
         "$root/chapters/CMakeLists.txt" >"$list"
     mkdir -p "$dir"/{exercises,tests/exercises}
-    sed '/^ddp_add_exercise(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
+    sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"
     cp -r "$root/tests/exercises/"{support,answers.sh,make_mutant.sh} "$dir/tests/exercises"
     local chapter
@@ -75,6 +75,69 @@ set_tests_properties(gives_up PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME takes_long COMMAND sh -c "echo takes long")
 set_tests_properties(takes_long PROPERTIES LABELS slow)
 END
+}
+
+# little_exercise: gives the little book in the current folder an exercise, slope, with two tasks.
+little_exercise() {
+    mkdir -p {exercises,solutions,tests/exercises,tests/exercises/mutants}/01_line
+    echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
+    cat >exercises/01_line/slope.hpp <<'END'
+#pragma once
+#include "exercises/not_implemented.hpp"
+using ddp::NotImplemented;
+int rise(int run);
+int fall(int run);
+END
+    cat >solutions/01_line/slope.cpp <<'END'
+#include "exercises/01_line/slope.hpp"
+int rise(int run) {
+    // stub: up
+    return 2 * run;
+    // end stub
+}
+int fall(int run) {
+    // stub: down
+    return -2 * run;
+    // end stub
+}
+END
+    cat >tests/exercises/01_line/slope_test.cpp <<'END'
+#include "exercises/01_line/slope.hpp"
+#include "tests/exercises/support/tasks.hpp"
+namespace ddp::test {
+static void require(int yours, int right) {
+    if (yours != right)
+        throw Wrong("You say " + std::to_string(yours) + ", right is " + std::to_string(right) + ".");
+    held();
+}
+std::vector<Task> tasks() {
+    return {{"up", [] { require(rise(3), 6); }}, {"down", [] { require(fall(3), -6); }}};
+}
+}  // namespace ddp::test
+END
+    cat >exercises/01_line/README.md <<'END'
+# Exercise `slope`
+## Task `up`: how high a line rises
+Two for every step.
+<details><summary>Hint 1</summary>
+
+Begin with one step.
+
+</details>
+<details><summary>Hint 2</summary>
+The second.
+</details>
+<details><summary>Hint 3</summary>
+The third.
+</details>
+## Task `down`: how deep it falls
+The same with a minus.
+<details><summary>Hint 1</summary>
+Turn it round.
+</details>
+END
+    cp "$root/solutions/"*.sh solutions
+    bash solutions/make_stubs.sh
 }
 
 finish() {

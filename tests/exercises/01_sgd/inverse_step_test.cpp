@@ -73,6 +73,7 @@ void check_house(const House& house, const HouseParameters& before, double learn
                          static_cast<double>(found.price), static_cast<double>(house.bedrooms),
                          static_cast<double>(house.bathrooms), static_cast<double>(house.price)) +
                     hint);
+    held();
 }
 
 void check_house_behind_step() {
@@ -110,6 +111,7 @@ void check_rate(const House& house, const std::string& hint) {
                          static_cast<double>(house.bedrooms), static_cast<double>(house.bathrooms),
                          predicted, measured) +
                     hint);
+    held();
 }
 
 void check_largest_rate() {

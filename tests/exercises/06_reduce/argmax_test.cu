@@ -105,6 +105,7 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
                         (blocks > 0 ? std::to_string(blocks) + " blocks of " : "one block of ") +
                         std::to_string(block) + " threads: you say " + text_of(answer) +
                         ", right is " + text_of(right) + ".\n" + question.cause + also);
+        held();
     }
 }
 

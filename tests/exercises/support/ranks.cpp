@@ -78,8 +78,10 @@ std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
             first = wrong++ == 0 ? i : first;
             last = i;
         }
-    if (wrong == 0)
+    if (wrong == 0) {
+        held();
         return "";
+    }
     return std::to_string(wrong) + " of " + std::to_string(count) + " elements wrong on rank " +
            std::to_string(rank) + ", the first at " + std::to_string(first) + ", the last at " +
            std::to_string(last) + ". Element " + std::to_string(first) + " ";
@@ -147,8 +149,10 @@ void compare(const Prediction& predict, const OnFloats& collective, int ranks, s
         for (int i = 0; i < 10; i++) {
             measured = std::min(measured, seconds_of(collective, peers, data.data(), count));
             const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
-            if (rank.broadcast(is_near ? "near" : "again", 0) == "near")
+            if (rank.broadcast(is_near ? "near" : "again", 0) == "near") {
+                held();
                 return;
+            }
         }
         if (rank.rank() == 0)
             throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +

@@ -1,10 +1,17 @@
 // The main of every exercise's program: `program --list` names the tasks, `program TASK` checks one
 // of them. Its exit status: 0 solved (and "passed" is the last line: a program that ends early has
-// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown.
+// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown. With DDP_GRADED
+// in the environment it also reports every assertion that has held (solutions/grade.sh).
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <mutex>
 #include <string>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "exercises/not_implemented.hpp"
 #include "tests/exercises/support/tasks.hpp"
@@ -12,9 +19,65 @@
 namespace ddp::test {
 namespace {
 
+// What a grader believes. It sends as many random numbers as the solution has assertions, through a
+// pipe that is empty before any code of the student's runs; every assertion that holds gives one
+// back. Nobody can guess them, none counts twice, and what has been given back says nothing about
+// the others. A page that nobody may touch holds them: neither a pointer gone astray nor a search
+// of the memory reads it.
+class Report {
+  public:
+    // Reads all numbers, which are lines of `line` bytes, from the file `in`, and closes it.
+    void take(int in) {
+        void* page =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED)
+            std::abort();
+        lines_ = static_cast<char*>(page);
+        ssize_t got = 1;
+        for (; got > 0; end_ += static_cast<std::size_t>(got))
+            got = read(in, lines_ + end_, bytes - end_);
+        close(in);
+        if (got < 0 || mprotect(lines_, bytes, PROT_NONE) != 0)
+            std::abort();
+    }
+    // Any thread. Without a grader it does nothing.
+    void give_back_one(int out) {
+        const std::lock_guard lock(mutex_);
+        if (lines_ == nullptr)
+            return;
+        char one[line] = "more than the solution";
+        one[line - 1] = '\n';
+        if (next_ + line <= end_ && mprotect(lines_, bytes, PROT_READ) == 0) {
+            std::memcpy(one, lines_ + next_, line);
+            mprotect(lines_, bytes, PROT_NONE);
+        }
+        next_ += line;
+        if (write(out, one, line) != static_cast<ssize_t>(line))
+            std::abort();
+    }
+
+  private:
+    static constexpr std::size_t bytes = 1 << 20, line = 33;  // 32 digits and a newline
+
+    std::mutex mutex_;
+    char* lines_ = nullptr;
+    std::size_t end_ = 0, next_ = 0;
+};
+constexpr int from_grader = 3, to_grader = 4;
+
+constinit Report report;
+
+// Before the constructors of every other file: solutions/grade.sh refuses an answer that has
+// earlier ones.
+__attribute__((constructor(101))) void take_report() {
+    if (std::getenv("DDP_GRADED") != nullptr)
+        report.take(from_grader);
+}
+
 int check(const Task& task) {
     try {
         task.check();
+        held();
         std::puts("passed");
         return 0;
     } catch (const NotImplemented& missing) {
@@ -25,6 +88,9 @@ int check(const Task& task) {
         return 4;
     } catch (const std::exception& error) {
         std::puts(error.what());
+        return 5;
+    } catch (...) {
+        std::puts("Your code has thrown something that is no std::exception.");
         return 5;
     }
 }
@@ -45,6 +111,11 @@ int run(const std::string& wanted) {
 }
 
 }  // namespace
+
+void held() {
+    report.give_back_one(to_grader);
+}
+
 }  // namespace ddp::test
 
 int main(int argc, char** argv) {

@@ -1,0 +1,308 @@
+#!/usr/bin/env bash
+# grade.sh BUILD_FOLDER CLASS CSV EXERCISE...: what `./book grade` does once the solutions are built. CLASS has a
+# folder for each student, in it 07_all_reduce/halving_doubling.cu, or the same in my/; an EXERCISE is named so, too.
+#
+# A student's file is compiled, linked with the instructor's tests and run, and none of this is trusted:
+# - Each step runs in a sandbox (bubblewrap): without network, with its own processes, with the system and what
+#   the step needs to read, and nothing to write but what is thrown away; bounded in time, memory, processes, files.
+# - An answer may define what its contract declares, and helpers; not what the tests or the system have, and
+#   nothing that runs before the tests have begun.
+# - A task is passed if the test gives back, through a pipe of its own, one random number for each assertion that
+#   holds in the solution's run (tests/exercises/support/tasks_main.cpp), and the program then ends as it should.
+# Student and test share an address space, so a student who writes an exploit for this very program can still forge
+# a run: whoever gets full points from a file that nobody can read has to be asked.
+set -euo pipefail
+root=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=exercises/run_task.sh
+. "$root/exercises/run_task.sh"
+
+build=$(cd "$1" && pwd) class=$2 csv=$3
+shift 3
+most_bytes=262144     # of a student's file
+compile_seconds=120
+most_processes=256    # and threads, of all submissions that are compiled or run at the time
+memory_kib=$((4 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { printf '%s\n' "$*" >&2 && exit 1; }
+bounded() { head -c "$1" && cat >/dev/null; }  # the rest is read, or its writer would be stopped
+
+# ---- The sandbox ---------------------------------------------------------------------------------
+walls=(--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --new-session
+    --tmpfs / --dir /etc --proc /proc --dev /dev --size $((64 << 20)) --perms 1777 --tmpfs /tmp
+    --size $((64 << 20)) --perms 1777 --tmpfs /dev/shm --remount-ro /dev)
+as_nobody=() others=(/proc/[0-9]*/task/[0-9]*)
+if [[ $(id -u) == 0 ]]; then  # root would be above every limit
+    as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+    others=()
+else
+    walls+=(--unshare-user)
+fi
+for path in /usr /bin /lib /lib32 /lib64 /etc/alternatives /etc/ld.so.cache; do
+    [[ ! -e $path ]] || walls+=(--ro-bind "$path" "$path")
+done
+
+# bind OPTION FROM TO: an option for bubblewrap, into $shown, with folders around TO that anybody may pass.
+bind() {
+    local folder='' part parts
+    IFS=/ read -ra parts <<<"${3%/*}"
+    for part in "${parts[@]:1}"; do
+        folder+=/$part
+        shown+=(--dir "$folder")
+    done
+    shown+=("$@")
+}
+show() { bind --ro-bind "$1" "${2:-$1}"; }
+
+# sandbox SECONDS bwrap's options... -- command...
+sandbox() {
+    local seconds=$1 more=()
+    shift
+    while [[ $1 != -- ]]; do more+=("$1") && shift; done
+    shift
+    (
+        ulimit -c 0 -v "$memory_kib" -f "$file_kib" -u $((${#others[@]} + most_processes))  # others of this user count, too
+        echo 1000 >/proc/self/oom_score_adj  # the first to go if the machine has no memory left
+        exec timeout --foreground -k 1 "$seconds" env -i PATH="$PATH:/usr/bin:/bin" LANG=C.UTF-8 HOME=/tmp \
+            LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}" CPATH="${CPATH:-}" CPLUS_INCLUDE_PATH="${CPLUS_INCLUDE_PATH:-}" \
+            bwrap "${walls[@]}" "${more[@]}" --remount-ro / "${as_nobody[@]}" "$@"
+    )
+}
+why=$(sandbox 10 -- true 2>&1) ||
+    fail "Students' programs run in a sandbox or not at all, and this machine forbids to make one (${why##*$'\n'}):" \
+        "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1; a container needs --privileged), or grade elsewhere."
+
+# ---- Compiling -----------------------------------------------------------------------------------
+# Commands are those by which the solution was built, with the student's file where the solution is. `own` is
+# where an answer's object and program go, beside its `log`.
+commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
+    local name=${1##*/} step folder word named
+    name=${name%.*}
+    compile=$(cat "$build/exercises/$name.COMPILER")
+    link=$(cat "$build/exercises/$name.LINKER")
+    shown=()
+    for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done
+    for step in "$compile" "$link"; do
+        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") named=(${step#* && })"  # "cd folder && words of a command"
+        mapfile -t named < <(cd "$folder" && realpath -ms -- "${named[@]#-I}")
+        for word in "${named[@]}"; do
+            case $word in
+                */exercise_"${name}"_solution*.o) object=$word ;;
+                "$build"/*.[ao]) show "$word" ;;
+                "$root"* | /usr/* | /bin/* | /lib/* | /dev/*) ;;
+                *) [[ ! -e $word ]] || show "$(sed -E 's#/(bin|include|lib|lib64)(/.*)?$##' <<<"$word")" ;;  # conda, module load
+            esac
+        done
+    done
+}
+# compile_answer FILE EXERCISE: makes $own/program, or leaves in $own/verdict and $own/log why not.
+compile_answer() {
+    local compile link object shown own=${1%/*} name=${2##*/}
+    name=${name%.*}
+    commands_of "$2"
+    mkdir -m 777 "$own/object" "$own/bin"
+    show "$1" "$root/solutions/$2"
+    bind --bind "$own/object" "${object%/*}"
+    bind --bind "$own/bin" "$build/bin"
+    if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" 2>&1 | bounded 100000 >"$own/log"; then
+        echo compile >"$own/verdict"
+    elif ! own_symbols "$own/object/${object##*/}" "$2" >"$own/log"; then
+        echo forged >"$own/verdict"
+    elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" 2>&1 | bounded 100000 >"$own/log"; then
+        echo compile >"$own/verdict"
+    else
+        mv "$own/bin/exercise_${name}_solution" "$own/program"
+    fi
+}
+first_error() {  # LOG EXERCISE
+    local first
+    first=$(grep -m1 -A2 -E 'error( #[0-9]*)?: |undefined reference|multiple definition' "$1" | sed "s|$root/||g; s|solutions/||g")
+    echo "Does not compile: ${first:-it takes longer than $compile_seconds s, or more memory than it may.}"
+}
+
+# own_symbols OBJECT EXERCISE: fails, with the words, if an answer has what is not its own.
+own_symbols() {
+    local found
+    found=$(readelf -SW "$1" | grep -oEm1 '\.(preinit_array|ctors|(init|fini)_array\.[0-9]+)') &&
+        echo "Your file has code that is to run before or after everything else (section $found)." && return 1
+    found=$(global_symbols "$1" | awk '
+        FNR == NR { imported[$1] = $2 == "U"; taken[$1] = 1; next }
+        $1 ~ /3ddp4test/ || $2 == "i" || ($2 !~ /[UwvWVu]/ && taken[$1]) || ($2 ~ /[WVu]/ && imported[$1]) { print $1; exit }
+    ' "$work/$2.symbols" -)
+    [[ -z $found ]] || {
+        echo "Your file has \`$(c++filt "$found")\`, which belongs to the tests, the book or the system:" \
+            "define what the contract declares, and helpers in an unnamed namespace."
+        return 1
+    }
+}
+global_symbols() { nm -P "$1" | sed 's/@[^ ]*//' | awk '$2 ~ /[A-Zuvwi]/'; }
+# What an answer may not define: all that the solution's program has or takes from the system, but not from the solution.
+taken_symbols() {  # EXERCISE
+    local name=${1##*/} compile link object shown
+    commands_of "$1"
+    global_symbols "$build/bin/exercise_${name%.*}_solution" | awk '
+        FNR == NR { if ($2 ~ /[TDBR]/) own[$1] = 1; next } !($1 in own)
+    ' <(global_symbols "$object") -
+}
+
+# ---- Running -------------------------------------------------------------------------------------
+random_lines() { od -An -v -tx1 -w16 -N $(($1 * 16)) /dev/urandom | tr -d ' '; }
+
+# run_in_order PROGRAM TASK ORDER, for run_task: as it does it, in the sandbox, with a report. $verdict can
+# become forged, too; $reported is the number of reports, of which the solution has $assertions.
+run_in_order() {
+    local numbers report
+    numbers=$(random_lines "$assertions")
+    # The program's words go one way, its report (4 there, 5 here) another one.
+    report=$({
+        {
+            sandbox "$task_seconds" --ro-bind "$1" /program --chdir /tmp --setenv DDP_GRADED yes \
+                --setenv CUDA_ON_CPU "strict,timeout=$kernel_seconds,order=$3" -- /program "$2" \
+                3< <(printf '%s\n' "$numbers") 4>&5 5>&- 2>&1 </dev/null && ended=0 || ended=$?
+            echo "$ended" >"$work/ended"
+        } | bounded 2000 5>&- >"$work/words"
+    } 5>&1 2>/dev/null | bounded 1000000 | tr -c '[:xdigit:]\n' '?')
+    ended=$(cat "$work/ended")
+    words=$(tr -d '\0' <"$work/words")
+    reported=$(grep -c . <<<"$report" || true)
+    verdict=wrong
+    if [[ $numbers != "$report"* ]]; then
+        verdict=forged
+        words="Something else than the tests has written into the grader's pipe."
+    elif [[ $ended == 0 && $report == "$numbers" ]]; then
+        verdict=passed
+    elif [[ $ended == 3 ]]; then
+        verdict=missing
+    elif [[ $ended == 137 ]]; then  # not by the clock: that would be 124
+        verdict=crash
+        words="Your code was killed: it has taken more memory than there is, or has killed itself."
+    fi
+}
+
+# judge PROGRAM TASK EXERCISE: sets verdict and words, and gives a wrong answer its name.
+judge() {
+    local assertions ended
+    assertions=$(cat "$work/$3.$2")
+    run_task "$1" "$2"
+    [[ $verdict == wrong ]] || return 0
+    case $ended in
+        4 | 5) ;;
+        124 | 137) verdict=hang ;;
+        *) if ((ended > 128)); then verdict=crash; else verdict='exit'; fi ;;
+    esac
+}
+
+# The solution goes the same way first: so the sandbox is known to work, and the assertions are counted.
+prepare_exercise() {  # EXERCISE
+    local own=$work/solution/$1 assertions=5000 reported verdict words ended task
+    mkdir -p "$own" "$work/${1%/*}"
+    cp "$root/solutions/$1" "$own/answer"
+    chmod 644 "$own/answer"
+    taken_symbols "$1" >"$work/$1.symbols"
+    compile_answer "$own/answer" "$1"
+    [[ -f $own/program ]] || fail "The solution of $1 cannot be built in the sandbox: $(cat "$own/log")"
+    "$own/program" --list >"$work/$1.tasks"
+    while read -r task; do
+        run_in_order "$own/program" "$task" forward
+        echo "$reported" >"$work/$1.$task"
+        assertions=$reported run_in_order "$own/program" "$task" reversed
+        [[ $verdict == passed ]] || fail "The solution's own $task of $1 is not passed in the sandbox: $words"
+    done <"$work/$1.tasks"
+}
+
+# ---- The class -----------------------------------------------------------------------------------
+submission() {  # STUDENT'S FOLDER EXERCISE: the path of the file, if there is anything
+    local at
+    for at in "$1/$2" "$1/my/$2"; do
+        if [[ -e $at || -L $at ]]; then echo "$at" && return; fi
+    done
+}
+# take FILE OWN: a copy of what was handed in, as $2/answer, or the reason why not in $2/verdict and $2/log.
+take() {
+    local at=$1
+    mkdir -p "$2"
+    while [[ ${#at} -gt ${#class} && ! -L $at ]]; do at=${at%/*}; done
+    if [[ -L $at && ${#at} -gt ${#class} ]]; then
+        echo "Refused: ${at##*/} is a symbolic link, and those are not followed." >"$2/log"
+    elif [[ ! -f $1 || ! -r $1 ]]; then
+        echo "Refused: this is no file that can be read." >"$2/log"
+    elif (($(stat -c %s "$1") > most_bytes)); then
+        echo "Refused: the file is longer than $((most_bytes >> 10)) KiB." >"$2/log"
+    else
+        cp "$1" "$2/answer" && chmod 644 "$2/answer"
+        return
+    fi
+    echo refused >"$2/verdict"
+}
+
+progress() {  # progress DONE OF WHAT: on a terminal only
+    local bar left
+    [[ -t 2 ]] || return 0
+    printf -v bar '%*s' $(($1 * 30 / $2)) ''
+    printf -v left '%*s' $((30 - ${#bar})) ''
+    end_progress
+    printf '[%s%s] %s of %s  %.50s' "${bar// /#}" "${left// /.}" "$1" "$2" "$3" >&2
+}
+end_progress() { [[ ! -t 2 ]] || printf '\r\e[K' >&2; }
+plain() { tr -s '[:cntrl:]' ' ' | sed 's/^ //; s/ $//'; }
+csv_row() {  # fields, none of which begins as a spreadsheet's formula does
+    local field line=
+    for field in "$@"; do
+        field=$(plain <<<"$field" | sed "s/\"/\"\"/g; s/^[=+@-]/'&/")
+        line+=${line:+,}\"$field\"
+    done
+    printf '%s\n' "$line"
+}
+
+grade_answer() {  # STUDENT EXERCISE OWN: a row of the table, and of the CSV one for each task
+    local task verdict words verdicts='' points=0 all=0
+    while read -r task; do
+        if [[ -f $3/verdict ]]; then
+            verdict=$(cat "$3/verdict") words=$(cat "$3/log")
+            [[ $verdict != compile ]] || words=$(first_error "$3/log")
+        elif [[ -f $3/program ]]; then
+            judge "$3/program" "$task" "$2"
+        else
+            verdict=missing words="Not handed in."
+        fi
+        all=$((all + 1)) verdicts+=${verdicts:+, }$verdict
+        if [[ $verdict == passed ]]; then points=$((points + 1)) words=; fi
+        csv_row "$1" "${2%.*}" "$task" "$verdict" "$([[ $verdict == passed ]] && echo 1 || echo 0)" "$words" >&6
+    done <"$work/$2.tasks"
+    printf '%-18.18s  %-30.30s  %-7s %.40s\n' "$(plain <<<"$1")" "${2%.*}" "$points of $all" "$verdicts"
+}
+
+students=()
+for folder in "$class"/*; do
+    if [[ -d $folder || -L $folder ]]; then students+=("${folder##*/}"); fi
+done
+all=$((${#students[@]} * $#)) done=0
+for exercise in "$@"; do
+    progress 0 $((2 * all)) "trying the solution of $exercise"
+    prepare_exercise "$exercise"
+done
+for student in "${students[@]}"; do
+    for exercise in "$@"; do
+        progress $((done++)) $((2 * all)) "compiling $student, ${exercise##*/}"
+        file=$(submission "$class/$student" "$exercise")
+        [[ -n $file ]] || continue
+        own=$work/class/$student/$exercise
+        take "$file" "$own"
+        [[ ! -f $own/answer ]] || compile_answer "$own/answer" "$exercise" &
+        while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+    done
+done
+wait
+end_progress
+exec 6>"$csv"
+csv_row student exercise task verdict points words >&6
+printf '%-18s  %-30s  %-7s %s\n' student exercise points tasks
+for student in "${students[@]}"; do
+    for exercise in "$@"; do
+        progress $((done++)) $((2 * all)) "running $student, ${exercise##*/}"
+        line=$(grade_answer "$student" "$exercise" "$work/class/$student/$exercise")
+        end_progress
+        printf '%s\n' "$line"
+    done
+done
