@@ -321,29 +321,56 @@ TIMELINE = {  # what a step's intervals are called: how the name begins, color
 
 
 def draw_overlap_timeline(measured):
-    """Chapter 12: one step; each rank's streams, one above the other."""
-    columns = map(measured.text, ("rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
+    """Chapter 12: a step with overlap, and one without; each rank's streams, one above the other."""
+    columns = map(measured.text, ("overlap", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
-    lanes = sorted({(int(rank), stream) for rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
+    lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     # A gap between the ranks: lane i of the drawing stands at places[i].
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
-    figure, (panel,) = new_figure(1, width=9.6, height=1.35 + 0.36 * max(places.values()))
-    length = max(row[4] for row in rows)
-    for rank, stream, name, begin, end in rows:
-        color = next(color for start, color in TIMELINE.values() if name.startswith(start))
-        place = places[int(rank), stream]
-        panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
-        if name.startswith("bucket") and end - begin > 0.02 * length:
-            number = name.removeprefix("bucket ").split(",")[0]
-            panel.annotate(number, ((begin + end) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
-    panel.set_yticks(list(places.values()), [f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}" for rank, stream in lanes])
-    panel.set_ylim(max(places.values()) + 0.6, -0.6)
-    panel.set_xlim(0, length)
-    panel.grid(axis="y", visible=False)
-    panel.tick_params(axis="y", length=0)
-    panel.set(title="One step: buckets travel while backward runs", xlabel="milliseconds")
-    panel.legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()], list(TIMELINE),
-                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / (0.4 + 0.36 * max(places.values()))), ncol=len(TIMELINE))
+    titles = {"on": "One step: buckets travel while backward runs", "off": "A step without overlap: they travel when it has ended"}
+    steps = [overlap for overlap in titles if any(row[0] == overlap for row in rows)]
+    height = 0.75 + 0.3 * max(places.values())
+    figure, panels = plt.subplots(len(steps), 1, figsize=(9.6, 0.5 + height * len(steps)), squeeze=False, sharex=True)
+    length = max(row[5] for row in rows)
+    for overlap, panel in zip(steps, panels[:, 0]):
+        for of, rank, stream, name, begin, end in rows:
+            if of != overlap:
+                continue
+            color = next(color for start, color in TIMELINE.values() if name.startswith(start))
+            place = places[int(rank), stream]
+            panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
+            if name.startswith("bucket") and end - begin > 0.02 * length:
+                number = name.removeprefix("bucket ").split(",")[0]
+                panel.annotate(number, ((begin + end) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
+        panel.set_yticks(list(places.values()), [f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}" for rank, stream in lanes])
+        panel.set_ylim(max(places.values()) + 0.6, -0.6)
+        panel.set_xlim(0, length)
+        panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.set(title=titles[overlap])
+    panels[-1, 0].set(xlabel="milliseconds")
+    panels[-1, 0].legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()], list(TIMELINE),
+                         loc="upper center", bbox_to_anchor=(0.5, -0.5 / height), ncol=len(TIMELINE))
+    return figure
+
+
+def draw_overlap_hooks(measured):
+    """Chapter 12: what each bucket hook sends, and how far from the average it is."""
+    figure, (sent, error) = new_figure(2, width=5.2, height=3.2)
+    names = measured.text("hook")
+    colors = [BLUE if not name.startswith("power") else RED if "no feedback" in name else ORANGE for name in names]
+    sent.set_xscale("log")
+    bars(sent, names, [value / 1024 for value in measured.numbers("bytes")], colors, lambda value: f"{value:,.0f}" if value >= 100 else f"{value:.3g}")
+    sent.set_xlim(1, 20 * max(measured.numbers("bytes")) / 1024)
+    sent.set(title="What a rank sends in a step", xlabel="KiB (logarithmic; less is better)")
+    steps, sums = ([100 * value for value in measured.numbers(column)] for column in ("step_error", "sum_error"))
+    for values, color, shift, label in ((steps, GREY, -0.19, "of the last step"), (sums, BLUE, 0.19, "of the sum of all steps")):
+        error.barh([place + shift for place in range(len(names))], values, height=0.35, color=color, label=label)
+    error.set_yticks(range(len(names)), [""] * len(names))
+    error.set_ylim(len(names) - 0.4, -0.6)
+    error.grid(axis="y", visible=False)
+    error.set(title="Error of the gradient", xlabel="% of the average's length")
+    error.legend(loc="upper right")
     return figure
 
 
@@ -499,6 +526,7 @@ DRAWINGS = {
     "overlap": draw_network,
     "sync_batch_norm": draw_sync_batch_norm,
     "overlap_timeline": draw_overlap_timeline,
+    "overlap_hooks": draw_overlap_hooks,
     "bench_train": draw_bench_train,
     "bench_overlap": draw_bench_overlap,
     "bench_all_reduce": draw_bench_all_reduce,
@@ -526,7 +554,7 @@ def main():
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    wanted = (options.only, f"{options.only}_timeline") if options.only else None
+    wanted = (options.only, f"{options.only}_timeline", f"{options.only}_hooks") if options.only else None
     sources = [path for path in sorted(options.source.glob("*.csv")) if wanted is None or path.stem in wanted]
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")

@@ -73,9 +73,10 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     const ChildResult result = run_command(Words{program, "--csv", csv, "--trace", trace} + words);
     CAPTURE(result.output);
     REQUIRE(result.exit_code == 0);
-    for (const char* part : {"epoch 1  loss ", "epoch 3  loss ", "One step", "of that hidden",
-                             "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
-                             "The parameters of all 4 ranks are equal to the bit"})
+    for (const char* part :
+         {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without", "of that hidden",
+          "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
+          "The parameters of all 4 ranks are equal to the bit"})
         REQUIRE(count(result.output, part) == 1);
     REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);
     const Csv curve = read_csv(csv);
@@ -86,10 +87,13 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     const Csv timeline = read_csv(folder / "run_timeline.csv");
     std::map<std::string, int> lanes;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
-        lanes[timeline.text(i, "rank") + timeline.text(i, "stream")]++;
-    REQUIRE(lanes.size() == 8);
-    REQUIRE(lanes["0compute"] == 7 + 6 + 2);
-    REQUIRE(lanes["3communication"] == 2);
+        lanes[timeline.text(i, "overlap") + timeline.text(i, "rank") +
+              timeline.text(i, "stream")]++;
+    REQUIRE(lanes.size() == 16);
+    for (const std::string overlap : {"on", "off"}) {
+        REQUIRE(lanes[overlap + "0compute"] == 7 + 6 + 2);
+        REQUIRE(lanes[overlap + "3communication"] == 2);
+    }
     REQUIRE(contents(trace).find("backward to linear1.weight") != std::string::npos);
 }
 
