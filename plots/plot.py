@@ -240,15 +240,22 @@ def draw_all_reduce(measured):
 
 
 def draw_data_parallel(measured):
-    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples."""
-    figure, (panel,) = new_figure(1, width=7.6, height=3.8)
+    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
+    figure, (loss, drift) = new_figure(2, width=5.4, height=3.8)
     steps = measured.numbers("step")
-    panel.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
-    panel.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
-    panel.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
-    panel.set(title="Averaged gradients: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
-    panel.set_ylim(bottom=0)
-    panel.legend(loc="upper right")
+    loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
+    loss.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
+    loss.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
+    loss.set(title="Averaged: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
+    loss.set_ylim(bottom=0)
+    loss.legend(loc="upper right")
+    for column, color, label in (("drift_alone", GREY, "alone"), ("drift_averaged", BLUE, "gradients averaged: not a bit")):
+        values = [100 * value for value in measured.numbers(column)]
+        places = [i for i, value in enumerate(values) if i == 0 or value != values[i - 1]] if any(values) else [0, len(values) - 1]
+        drift.plot([steps[i] for i in places], [values[i] for i in places], color=color, marker="o", markersize=3, label=label)
+    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="% of the parameters' length, between ranks")
+    drift.set_ylim(bottom=0)
+    drift.legend(loc="center right")
     return figure
 
 
