@@ -253,7 +253,7 @@ def draw_data_parallel(measured):
         values = [100 * value for value in measured.numbers(column)]
         places = [i for i, value in enumerate(values) if i == 0 or value != values[i - 1]] if any(values) else [0, len(values) - 1]
         drift.plot([steps[i] for i in places], [values[i] for i in places], color=color, marker="o", markersize=3, label=label)
-    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="% of the parameters' length, between ranks")
+    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="% of their length, between ranks")
     drift.set_ylim(bottom=0)
     drift.legend(loc="center right")
     return figure
@@ -315,6 +315,37 @@ def draw_async(measured):
         panel.set_ylim(bottom=0)
         panel.set_xlim(left=0)
     time.legend(loc="upper right")
+    return figure
+
+
+def draw_buckets(measured):
+    """Chapter 11: buckets of all sizes, on two models and two links, predicted and measured."""
+    texts, numbers = ("model", "cap"), ("bandwidth", "latency_s", "seconds", "predicted_seconds", "backward_s")
+    rows = [dict(zip(texts + numbers, row)) for row in zip(*map(measured.text, texts), *map(measured.numbers, numbers))]
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    links = list(dict.fromkeys((row["bandwidth"], row["latency_s"]) for row in rows))
+    figure, panels = new_figure(len(models), width=5.4, height=3.8)
+    for panel, model in zip(panels, models):
+        names = []
+        for link, color in zip(links, (BLUE, ORANGE, GREEN)):
+            mine = [row for row in rows if row["model"] == model and (row["bandwidth"], row["latency_s"]) == link]
+            caps = [int(row["cap"]) for row in mine]
+            names = ["each\ngradient" if cap == 0 else f"{cap // 2**10} KiB" if cap < 2**20 else f"{cap // 2**20} MiB" for cap in caps]
+            names[-1] = "all"
+            places = range(len(mine))
+            label = f"{link[0] / 1e6:.0f} MB/s, {link[1] * 1e3:g} ms"
+            panel.plot(places, [1e3 * row["seconds"] for row in mine], color=color, marker="o", markersize=4, label=label)
+            panel.plot(places, [1e3 * row["predicted_seconds"] for row in mine], color=color, linestyle=":", linewidth=1.6)
+            panel.axhline(1e3 * mine[0]["backward_s"], color=color, linewidth=0.8, alpha=0.5)
+        panel.plot([], [], color=GREY, linestyle=":", linewidth=1.6, label="predicted")
+        panel.plot([], [], color=GREY, linewidth=0.8, alpha=0.7, label="backward alone")
+        panel.set_xticks(range(len(names)), names)
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        panel.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        panel.set_yticks([tick for tick in (20, 50, 100, 200, 500, 1000) if tick < 1500 * max(row["seconds"] for row in rows)])
+        panel.set(title=model, xlabel="a bucket is closed at", ylabel="milliseconds until all is reduced")
+    panels[-1].legend(loc="upper right")
     return figure
 
 
@@ -530,6 +561,7 @@ DRAWINGS = {
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
     "async": draw_async,
+    "buckets": draw_buckets,
     "overlap": draw_network,
     "sync_batch_norm": draw_sync_batch_norm,
     "overlap_timeline": draw_overlap_timeline,
