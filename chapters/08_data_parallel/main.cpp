@@ -73,7 +73,7 @@ int run(int argc, char** argv) {
         return *status;
     World world(common);
     if (common.quick)
-        mine.steps = std::min(mine.steps, 20);
+        mine.steps = std::min(mine.steps, 12);
     LabelledImages images;
     world.prepare([&] { images = load_data(common).train; });
     const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);

@@ -215,9 +215,7 @@ void show_short_numbers(Rank& rank) {
     PoolBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
     const FlatBuffers gradients(device, {parameter}, first_plan(sizes, {}), memory.share(),
                                 memory.size());
-    Table table(
-        "The average of a number that all " + std::to_string(rank.world_size()) + " ranks have",
-        {"sent as", "1/3", "1e-8", "60000"});
+    Table table("The average of a number that every rank has", {"sent as", "1/3", "1e-8", "60000"});
     const auto row = [&](const std::string& name, const BucketHook& hook) {
         gradients.view(0).copy_from(numbers);
         hook(*communicator, gradients.bucket(0), device.stream(), name);

@@ -76,7 +76,9 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     for (const char* part :
          {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without", "of that hidden",
           "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
-          "The parameters of all 4 ranks are equal to the bit"})
+          "The parameters of all 4 ranks are equal to the bit", "float16, divided after",
+          "Bucket hooks: 60 steps", "forward and backward      3            3 ",
+          "all ranks must do the same, in the same order", "is right to the last digits"})
         REQUIRE(count(result.output, part) == 1);
     REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);
     const Csv curve = read_csv(csv);
@@ -84,6 +86,7 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     REQUIRE(curve.number(2, "step") == 3 * 12);
     REQUIRE(curve.number(2, "loss") < 0.5 * curve.number(0, "loss"));
     REQUIRE(curve.number(2, "test_accuracy") == 1);
+    REQUIRE(read_csv(folder / "run_hooks.csv").rows.size() == 6);
     const Csv timeline = read_csv(folder / "run_timeline.csv");
     std::map<std::string, int> lanes;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
@@ -127,8 +130,9 @@ TEST_CASE("overlap: for each number of ranks one hash, whoever starts them and w
 TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     const Pictures data(120, 20);
     const Words words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "2"};
-    for (const Words& more : {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
-                              Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
+    for (const Words& more :
+         {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
+          Words{"--hook", "bfloat16"}, Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
         const ChildResult result = run_command(Words{program} + words + more);
         CAPTURE(result.output);
         REQUIRE(result.exit_code == 0);
