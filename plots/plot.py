@@ -240,15 +240,22 @@ def draw_all_reduce(measured):
 
 
 def draw_data_parallel(measured):
-    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples."""
-    figure, (panel,) = new_figure(1, width=7.6, height=3.8)
+    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
+    figure, (loss, drift) = new_figure(2, width=5.4, height=3.8)
     steps = measured.numbers("step")
-    panel.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
-    panel.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
-    panel.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
-    panel.set(title="Averaged gradients: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
-    panel.set_ylim(bottom=0)
-    panel.legend(loc="upper right")
+    loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
+    loss.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
+    loss.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
+    loss.set(title="Averaged: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
+    loss.set_ylim(bottom=0)
+    loss.legend(loc="upper right")
+    for column, color, label in (("drift_alone", GREY, "alone"), ("drift_averaged", BLUE, "gradients averaged: not a bit")):
+        values = [100 * value for value in measured.numbers(column)]
+        places = [i for i, value in enumerate(values) if i == 0 or value != values[i - 1]] if any(values) else [0, len(values) - 1]
+        drift.plot([steps[i] for i in places], [values[i] for i in places], color=color, marker="o", markersize=3, label=label)
+    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="% of their length, between ranks")
+    drift.set_ylim(bottom=0)
+    drift.legend(loc="center right")
     return figure
 
 
@@ -311,6 +318,37 @@ def draw_async(measured):
     return figure
 
 
+def draw_buckets(measured):
+    """Chapter 11: buckets of all sizes, on two models and two links, predicted and measured."""
+    texts, numbers = ("model", "cap"), ("bandwidth", "latency_s", "seconds", "predicted_seconds", "backward_s")
+    rows = [dict(zip(texts + numbers, row)) for row in zip(*map(measured.text, texts), *map(measured.numbers, numbers))]
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    links = list(dict.fromkeys((row["bandwidth"], row["latency_s"]) for row in rows))
+    figure, panels = new_figure(len(models), width=5.4, height=3.8)
+    for panel, model in zip(panels, models):
+        names = []
+        for link, color in zip(links, (BLUE, ORANGE, GREEN)):
+            mine = [row for row in rows if row["model"] == model and (row["bandwidth"], row["latency_s"]) == link]
+            caps = [int(row["cap"]) for row in mine]
+            names = ["each\ngradient" if cap == 0 else f"{cap // 2**10} KiB" if cap < 2**20 else f"{cap // 2**20} MiB" for cap in caps]
+            names[-1] = "all"
+            places = range(len(mine))
+            label = f"{link[0] / 1e6:.0f} MB/s, {link[1] * 1e3:g} ms"
+            panel.plot(places, [1e3 * row["seconds"] for row in mine], color=color, marker="o", markersize=4, label=label)
+            panel.plot(places, [1e3 * row["predicted_seconds"] for row in mine], color=color, linestyle=":", linewidth=1.6)
+            panel.axhline(1e3 * mine[0]["backward_s"], color=color, linewidth=0.8, alpha=0.5)
+        panel.plot([], [], color=GREY, linestyle=":", linewidth=1.6, label="predicted")
+        panel.plot([], [], color=GREY, linewidth=0.8, alpha=0.7, label="backward alone")
+        panel.set_xticks(range(len(names)), names)
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        panel.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        panel.set_yticks([tick for tick in (20, 50, 100, 200, 500, 1000) if tick < 1500 * max(row["seconds"] for row in rows)])
+        panel.set(title=model, xlabel="a bucket is closed at", ylabel="milliseconds until all is reduced")
+    panels[-1].legend(loc="upper right")
+    return figure
+
+
 TIMELINE = {  # what a step's intervals are called: how the name begins, color
     "forward": ("forward", BLUE),
     "backward": ("backward", GREEN),
@@ -321,29 +359,56 @@ TIMELINE = {  # what a step's intervals are called: how the name begins, color
 
 
 def draw_overlap_timeline(measured):
-    """Chapter 12: one step; each rank's streams, one above the other."""
-    columns = map(measured.text, ("rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
+    """Chapter 12: a step with overlap, and one without; each rank's streams, one above the other."""
+    columns = map(measured.text, ("overlap", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
-    lanes = sorted({(int(rank), stream) for rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
+    lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     # A gap between the ranks: lane i of the drawing stands at places[i].
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
-    figure, (panel,) = new_figure(1, width=9.6, height=1.35 + 0.36 * max(places.values()))
-    length = max(row[4] for row in rows)
-    for rank, stream, name, begin, end in rows:
-        color = next(color for start, color in TIMELINE.values() if name.startswith(start))
-        place = places[int(rank), stream]
-        panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
-        if name.startswith("bucket") and end - begin > 0.02 * length:
-            number = name.removeprefix("bucket ").split(",")[0]
-            panel.annotate(number, ((begin + end) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
-    panel.set_yticks(list(places.values()), [f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}" for rank, stream in lanes])
-    panel.set_ylim(max(places.values()) + 0.6, -0.6)
-    panel.set_xlim(0, length)
-    panel.grid(axis="y", visible=False)
-    panel.tick_params(axis="y", length=0)
-    panel.set(title="One step: buckets travel while backward runs", xlabel="milliseconds")
-    panel.legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()], list(TIMELINE),
-                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / (0.4 + 0.36 * max(places.values()))), ncol=len(TIMELINE))
+    titles = {"on": "One step: buckets travel while backward runs", "off": "A step without overlap: they travel when it has ended"}
+    steps = [overlap for overlap in titles if any(row[0] == overlap for row in rows)]
+    height = 0.75 + 0.3 * max(places.values())
+    figure, panels = plt.subplots(len(steps), 1, figsize=(9.6, 0.5 + height * len(steps)), squeeze=False, sharex=True)
+    length = max(row[5] for row in rows)
+    for overlap, panel in zip(steps, panels[:, 0]):
+        for of, rank, stream, name, begin, end in rows:
+            if of != overlap:
+                continue
+            color = next(color for start, color in TIMELINE.values() if name.startswith(start))
+            place = places[int(rank), stream]
+            panel.barh(place, end - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
+            if name.startswith("bucket") and end - begin > 0.02 * length:
+                number = name.removeprefix("bucket ").split(",")[0]
+                panel.annotate(number, ((begin + end) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
+        panel.set_yticks(list(places.values()), [f"rank {rank} {'computes' if stream == 'compute' else 'communicates'}" for rank, stream in lanes])
+        panel.set_ylim(max(places.values()) + 0.6, -0.6)
+        panel.set_xlim(0, length)
+        panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.set(title=titles[overlap])
+    panels[-1, 0].set(xlabel="milliseconds")
+    panels[-1, 0].legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in TIMELINE.values()], list(TIMELINE),
+                         loc="upper center", bbox_to_anchor=(0.5, -0.5 / height), ncol=len(TIMELINE))
+    return figure
+
+
+def draw_overlap_hooks(measured):
+    """Chapter 12: what each bucket hook sends, and how far from the average it is."""
+    figure, (sent, error) = new_figure(2, width=5.2, height=3.2)
+    names = measured.text("hook")
+    colors = [BLUE if not name.startswith("power") else RED if "no feedback" in name else ORANGE for name in names]
+    sent.set_xscale("log")
+    bars(sent, names, [value / 1024 for value in measured.numbers("bytes")], colors, lambda value: f"{value:,.0f}" if value >= 100 else f"{value:.3g}")
+    sent.set_xlim(1, 20 * max(measured.numbers("bytes")) / 1024)
+    sent.set(title="What a rank sends in a step", xlabel="KiB (logarithmic; less is better)")
+    steps, sums = ([100 * value for value in measured.numbers(column)] for column in ("step_error", "sum_error"))
+    for values, color, shift, label in ((steps, GREY, -0.19, "of the last step"), (sums, BLUE, 0.19, "of the sum of all steps")):
+        error.barh([place + shift for place in range(len(names))], values, height=0.35, color=color, label=label)
+    error.set_yticks(range(len(names)), [""] * len(names))
+    error.set_ylim(len(names) - 0.4, -0.6)
+    error.grid(axis="y", visible=False)
+    error.set(title="Error of the gradient", xlabel="% of the average's length")
+    error.legend(loc="upper right")
     return figure
 
 
@@ -551,9 +616,11 @@ DRAWINGS = {
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
     "async": draw_async,
+    "buckets": draw_buckets,
     "overlap": draw_network,
     "sync_batch_norm": draw_sync_batch_norm,
     "overlap_timeline": draw_overlap_timeline,
+    "overlap_hooks": draw_overlap_hooks,
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
     "bench_train": draw_bench_train,
@@ -583,7 +650,7 @@ def main():
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    wanted = (options.only, f"{options.only}_timeline") if options.only else None
+    wanted = (options.only, f"{options.only}_timeline", f"{options.only}_hooks") if options.only else None
     sources = [path for path in sorted(options.source.glob("*.csv")) if wanted is None or path.stem in wanted]
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")

@@ -13,8 +13,8 @@
 namespace ddp {
 
 Course train(Device& device, Module& model, Loader& loader,
-             const std::function<void()>& average_gradients) {
-    Sgd optimizer(model.parameters(), 0.05);
+             const std::function<void()>& average_gradients, double learning_rate) {
+    Sgd optimizer(model.parameters(), learning_rate);
     Tape tape(device);
     std::vector<Tensor> losses;
     const Stopwatch watch;

@@ -20,7 +20,7 @@ struct Course {
 // One pass over what loader.start_epoch was given, by SGD with momentum. `average_gradients` is
 // called after each backward: it makes them the mean of all ranks', or does nothing.
 Course train(Device& device, Module& model, Loader& loader,
-             const std::function<void()>& average_gradients);
+             const std::function<void()>& average_gradients, double learning_rate = 0.05);
 
 // Number by number. All ranks call it together, each with as many. Throws std::runtime_error if
 // another rank has not as many as this one.

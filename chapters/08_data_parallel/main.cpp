@@ -4,17 +4,18 @@
 #include <iostream>
 
 #include "03_network/dataset.hpp"
-#include "03_network/models.hpp"
+#include "03_network/loader.hpp"
 #include "04_ranks/world.hpp"
-#include "08_data_parallel/course.hpp"
-#include "08_data_parallel/naive_ddp.hpp"
-#include "common/report/csv.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
+#include "08_data_parallel/averages.hpp"
+#include "08_data_parallel/comparison.hpp"
+#include "08_data_parallel/first_step.hpp"
+#include "08_data_parallel/replica.hpp"
 
 namespace {
 
 using namespace ddp;
+
+constexpr std::size_t small_memory = 1 << 20;
 
 struct DataParallelOptions {
     int steps = 200;
@@ -35,58 +36,27 @@ std::vector<int> samples_of_all(const LabelledImages& images, const DataParallel
     return order;
 }
 
-struct Comparison {
-    Course alone, together, whole;
-};
-
-Comparison compare(Rank& rank, const LabelledImages& images, const std::vector<int>& order,
-                   const DataParallelOptions& mine, std::uint64_t seed) {
+// What a chapter says with small numbers: a step by hand, and averages of metrics.
+void show_small(Rank& rank, const std::string& kind) {
     rank.select_device();
-    auto& device = make_kept<Device>(rank, rank_memory);
-    const auto communicator = make_communicator(mine.communicator, rank, 32 << 20);
-    const auto learn = [&](int batch, const std::vector<int>& which, bool averages) {
-        Random random(seed + static_cast<std::uint64_t>(rank.rank()));  // all differ
-        const auto model = make_mlp(device, random);
-        auto& loader = make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
-        loader.start_epoch(which);
-        NaiveDdp ddp(*communicator, device, *model);
-        return train(device, *model, loader, [&] {
-            if (averages)
-                ddp.average_gradients();
-        });
-    };
-    const int ranks = rank.world_size();
-    const std::vector<int> own = shard(order, rank.rank(), ranks);
-    return {learn(mine.batch, own, false), learn(mine.batch, own, true),
-            learn(mine.batch * ranks, order, false)};
+    auto& device = make_kept<Device>(rank, small_memory);
+    const auto communicator = make_communicator(kind, rank, small_memory);
+    show_first_step(*communicator, device);
+    show_averages(*communicator, device.stream());
 }
 
-void report(Rank& rank, const Comparison& courses, int batch, const std::filesystem::path& path) {
-    const auto alone = rank.all_gather(text_of_hash(courses.alone.hash));
-    const auto together = rank.all_gather(text_of_hash(courses.together.hash));
-    const std::vector<double> means = mean_of_ranks(rank, courses.together.losses);
-    if (rank.rank() != 0)
-        return;
-    Table table("The same network after " + std::to_string(means.size()) + " steps",
-                {"rank", "alone", "gradients averaged"});
-    for (std::size_t r = 0; r < together.size(); r++)
-        table.row({std::to_string(r), alone[r], together[r]});
-    table.note(
-        "A hash of all parameters. All began with rank 0's; each learned from its own part.");
-    std::cout << table << "\n";
-    CsvWriter csv(path, {"step", "alone", "averaged", "one_rank"});
-    for (std::size_t i = 0; i < means.size(); i++)
-        csv.row({i + 1, courses.alone.losses[i], means[i], courses.whole.losses[i]});
-    const int ranks = rank.world_size();
-    std::cout << "The mean loss of " << ranks << " ranks with " << batch
-              << " samples each, and the loss of one rank with " << batch * ranks << ", differ by\n"
-              << largest_difference(means, courses.whole.losses, 20)
-              << " at most in the first 20 steps, and then by "
-              << largest_difference(means, courses.whole.losses, means.size())
-              << ": roundings grow.\nA step of " << ranks
-              << " ranks: " << format_seconds(courses.alone.step_s) << " alone, "
-              << format_seconds(courses.together.step_s)
-              << " with gradients averaged one by one.\n";
+// Shown on purpose: rank 0 calls a collective that the others do not; and then all call it.
+void show_rank_0_only(World& world) {
+    try {
+        world.run([](Rank& rank) { validate_on_rank_0(rank, false); });
+        throw std::logic_error("a collective that rank 0 called alone went through");
+    } catch (const RunFailed& failure) {
+        if (world.has_rank_0())
+            std::cout << "A collective inside `if (rank == 0)`:\n    " << failure.what() << "\n";
+    }
+    world.run([](Rank& rank) { validate_on_rank_0(rank, true); });
+    if (world.has_rank_0())
+        std::cout << "All ranks call it, and rank 0 prints: it goes through.\n";
 }
 
 int run(int argc, char** argv) {
@@ -103,13 +73,20 @@ int run(int argc, char** argv) {
         return *status;
     World world(common);
     if (common.quick)
-        mine.steps = std::min(mine.steps, 20);
+        mine.steps = std::min(mine.steps, 12);
     LabelledImages images;
     world.prepare([&] { images = load_data(common).train; });
     const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
+    world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
     world.run([&](Rank& rank) {
-        report(rank, compare(rank, images, order, mine, common.seed), mine.batch, common.csv);
+        rank.select_device();
+        const Comparison courses =
+            compare_courses(rank, images, order, {mine.batch, mine.communicator, common.seed});
+        show_comparison(rank, courses, mine.batch, common.csv);
+        show_one_process(rank, images, courses.sum, mine.batch, common.quick ? 3 : 20, common.seed);
     });
+    if (world.world_size() > 1)
+        show_rank_0_only(world);
     return 0;
 }
 

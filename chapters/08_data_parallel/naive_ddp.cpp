@@ -16,7 +16,7 @@ NaiveDdp::NaiveDdp(Communicator& communicator, Device& device, Module& model)
     transferred_ = communicator.allocate<float>(largest);
 }
 
-void NaiveDdp::average_gradients() {
+void NaiveDdp::reduce_gradients(ReduceOp op) {
     Stream& stream = device_.stream();
     for (const auto& parameter : parameters_) {
         const Tensor& gradient = parameter->gradient();
@@ -26,8 +26,8 @@ void NaiveDdp::average_gradients() {
                 cudaMemcpyAsync(to, from, gradient.bytes(), cudaMemcpyDeviceToDevice, stream));
         };
         copy(transferred, gradient.data());
-        communicator_.all_reduce(transferred, transferred, gradient.size(), ReduceOp::average,
-                                 stream, parameter->name);
+        communicator_.all_reduce(transferred, transferred, gradient.size(), op, stream,
+                                 parameter->name);
         copy(gradient.data(), transferred);
     }
 }

@@ -13,7 +13,9 @@ class NaiveDdp {
     // After backward: each gradient becomes the mean of all ranks', one all-reduce after the other,
     // in the device's stream. Enqueues only. Throws std::logic_error for a parameter that has no
     // gradient on this rank: the others would wait for it.
-    void average_gradients();
+    void average_gradients() { reduce_gradients(ReduceOp::average); }
+    // The same with another operation: a sum is N times as long a step.
+    void reduce_gradients(ReduceOp op);
 
   private:
     Communicator& communicator_;

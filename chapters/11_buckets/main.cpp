@@ -1,15 +1,13 @@
 // Chapter 11: why 25 MB? Which gradients travel together, in the first iteration and in all later
-// ones.
+// ones; how long that takes with buckets of all sizes; and which bits it gives.
+#include <algorithm>
 #include <iostream>
 
-#include "03_network/cross_entropy.hpp"
-#include "03_network/initialisers.hpp"
 #include "03_network/models.hpp"
+#include "04_ranks/world.hpp"
 #include "11_buckets/flat_buffers.hpp"
-#include "common/report/csv.hpp"
-#include "common/report/main.hpp"
-#include "common/report/options.hpp"
-#include "common/report/table.hpp"
+#include "11_buckets/plan_report.hpp"
+#include "11_buckets/sweep.hpp"
 #include "common/report/units.hpp"
 
 namespace {
@@ -20,84 +18,63 @@ struct BucketsOptions {
     double cap = 0;  // MiB; 0: not given
 };
 
-struct Network {
-    std::string name;
-    std::unique_ptr<Sequential> model;
-    Tensor images;  // a batch of two, all 0: plans do not depend on what is in it
-};
-
-std::vector<Network> make_networks(Device& device, std::uint64_t seed) {
-    Random random(seed);
-    std::vector<Network> networks;
-    for (const char* name : {"mlp", "cnn"})
-        networks.push_back(
-            {name, make_model(name, device, random), constant(device, {2, 1, 28, 28}, 0.0f)});
-    const std::vector<int> widths(9, 512);
-    networks.push_back({"eight layers of 512", make_mlp(device, random, widths),
-                        constant(device, {2, 512}, 0.0f)});
-    return networks;
+// Of an MLP, those of the last layer first.
+GradientSizes gradients_of(Device& device, const std::vector<int>& widths) {
+    Random random(1);
+    GradientSizes sizes = gradient_sizes(make_mlp(device, random, widths)->parameters());
+    std::ranges::reverse(sizes);
+    return sizes;
 }
 
-// One backward pass; the gradients in the order in which they are ready.
-std::vector<std::size_t> ready_order(Device& device, const Network& network,
-                                     const FlatBuffers& buffers) {
-    Tape tape(device);
-    const Variable logits = network.model->forward(tape.constant(network.images));
-    std::vector<std::size_t> order;
-    tape.backward(cross_entropy(logits, Labels(device, {2}, std::vector<int>{0, 1})),
-                  [&](Parameter& ready) { order.push_back(buffers.index_of(ready)); });
-    return order;
-}
-
-void show_plan(const BucketPlan& plan, const std::string& network, const std::string& iteration,
-               Table& table, CsvWriter& csv) {
-    for (std::size_t i = 0; i < plan.buckets.size(); i++) {
-        const BucketPlan::Bucket& bucket = plan.buckets[i];
-        const std::string& first = plan.gradients[bucket.gradients.front()].name;
-        const std::string& last = plan.gradients[bucket.gradients.back()].name;
-        table.row({iteration, std::to_string(i), std::to_string(bucket.gradients.size()), first,
-                   last, format_bytes(static_cast<double>(bucket.bytes))});
-        csv.row({network, iteration, i, bucket.gradients.size(), first, last, bucket.bytes});
+// How large should a bucket be, and does it matter for the bits?
+void show_sizes(World& world, const CommonOptions& common) {
+    if (world.world_size() == 1 || world.job().has_several_hosts()) {
+        if (world.has_rank_0())
+            std::cout << "To send buckets, two or more ranks of one host are needed: try "
+                         "--ranks 4.\n";
+        return;
     }
-}
-
-void show_network(Device& device, const Network& network, std::optional<std::size_t> cap,
-                  CsvWriter& csv) {
-    const Parameters parameters = learned_parameters(network.model->parameters());
-    const GradientSizes sizes = gradient_sizes(parameters);
-    const BucketPlan first = first_plan(sizes, cap);
-    const auto memory = std::make_shared<Buffer<float>>(first.memory_bytes() / sizeof(float));
-    FlatBuffers buffers(device, parameters, first, {memory, memory->data()}, memory->size());
-    Table table(network.name, {"iteration", "bucket", "gradients", "from", "to", "bytes"});
-    show_plan(first, network.name, "1", table, csv);
-    buffers.arrange(rebuilt_plan(sizes, cap, ready_order(device, network, buffers)));
-    show_plan(buffers.plan(), network.name, "2", table, csv);
-    std::cout << table << "\n";
+    const std::vector<LinkSpeed> links =
+        common.link ? std::vector{*common.link}
+                    : std::vector<LinkSpeed>{{400e6, 2e-3}, {100e6, 500e-6}};
+    std::vector<std::size_t> caps{0, 64 << 10, 256 << 10, 1 << 20, 4 << 20, unlimited_bucket};
+    if (common.quick)
+        caps = {0, 1 << 20, unlimited_bucket};
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        Device device;
+        const std::vector<SweptModel> models{
+            {"mlp", gradients_of(device, {784, 1024, 1024, 10})},
+            {"64 layers of 128", gradients_of(device, std::vector<int>(65, 128))}};
+        show_sweep(rank, models, links, caps, common.quick ? 1 : 3, common.csv);
+        show_bits(rank, models[0], caps);
+    });
 }
 
 int run(int argc, char** argv) {
     BucketsOptions mine;
-    Options options("buckets", "Why 25 MB? Which gradients travel together.");
+    Options options("buckets",
+                    "Why 25 MB? Which gradients travel together, and how long it takes.");
     options.add_double("--cap", mine.cap, {0.001, 4096},
                        "MiB at which a bucket is closed (1 for the first, 25 for the others)");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
-                   "nothing is sent here yet");
+    options.refuse({"--data", "--trace"}, "nothing is read or traced here");
     options.example("--cap 1", "small buckets: the first can be sent early");
+    options.example("--ranks 8 --link 1GB/s,200us", "over a link of your own");
     const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
     std::optional<std::size_t> cap;
     if (mine.cap > 0)
         cap = static_cast<std::size_t>(mine.cap * (1 << 20));
-
-    Device device;
-    CsvWriter csv(common.csv,
-                  {"network", "iteration", "bucket", "gradients", "first", "last", "bytes"});
-    for (const Network& network : make_networks(device, common.seed))
-        show_network(device, network, cap, csv);
+    if (world.has_rank_0())
+        show_plans(cap, common.seed);
+    show_sizes(world, common);
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_main([&] { return run(argc, argv); });
+    return ddp::run_world_main([&] { return run(argc, argv); });
 }

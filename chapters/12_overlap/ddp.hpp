@@ -115,6 +115,9 @@ class DistributedDataParallel {
     // For all buckets from now on.
     void set_bucket_hook(BucketHook hook) { hook_ = std::move(hook); }
     void set_points(DdpPoints points) { points_ = std::move(points); }
+    // As DdpOptions::overlap, from the next step on; the same on all ranks.
+    void set_overlap(bool overlap) { options_.overlap = overlap; }
+    bool overlaps() const { return options_.overlap; }
     // Where each reduction is written down; nullptr for nowhere.
     void set_lane(Lane* lane) { lane_ = lane; }
 
@@ -135,7 +138,7 @@ class DistributedDataParallel {
     Communicator& communicator_;
     Device& device_;
     Module& model_;
-    const DdpOptions options_;
+    DdpOptions options_;
     FlatBuffers gradients_;
     PoolBuffer<float> buffers_;  // of the model, on their way
     Stream communication_;

@@ -7,11 +7,11 @@
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "04_ranks/world.hpp"
+#include "12_overlap/epoch_report.hpp"
 #include "12_overlap/memory_report.hpp"
+#include "12_overlap/more.hpp"
 #include "12_overlap/timeline_report.hpp"
 #include "12_overlap/training.hpp"
-#include "common/report/bench.hpp"
-#include "common/report/csv.hpp"
 #include "common/report/units.hpp"
 
 namespace {
@@ -26,18 +26,11 @@ struct OverlapOptions {
     int cap = 1;
     bool no_overlap = false;
     bool detect_anomaly = false;
-    std::string communicator = "own";
+    std::string communicator = "own", hook = "average";
 };
 
 constexpr int kTestBatch = 500;
 constexpr int kWatchedStep = 20;  // the buckets are as they stay, and everything is warm
-
-void report_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Totals& tested,
-                  double seconds) {
-    std::cout << "epoch " << epoch << "  loss " << format_fixed(trained.loss(), 4)
-              << "  train accuracy " << format_fixed(trained.accuracy(), 3) << "  test accuracy "
-              << format_fixed(tested.accuracy(), 3) << "  " << format_seconds(seconds) << std::endl;
-}
 
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
            const CommonOptions& common, Trace& trace) {
@@ -49,43 +42,37 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
                                    std::min(kTestBatch, static_cast<int>(data.test.count())));
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));  // rank 0's will count
     const auto model = make_model(mine.model, device, random);
-    const auto communicator = make_communicator(mine.communicator, rank, ddp_pool_bytes(*model));
+    const auto communicator = make_communicator(mine.communicator, rank,
+                                                ddp_pool_bytes(*model) + hook_pool_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model,
                                 {.bucket_cap_bytes = static_cast<std::size_t>(mine.cap) << 20,
                                  .overlap = !mine.no_overlap,
                                  .search_not_finite = mine.detect_anomaly});
+    ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
-    trainer.watch(std::min(kWatchedStep, steps - 1));
+    trainer.watch(std::min(kWatchedStep, std::max(0, steps - 2)));
     const bool prints = rank.rank() == 0;
-    CsvWriter csv(prints ? common.csv : "",
-                  {"epoch", "step", "loss", "train_accuracy", "test_accuracy", "time_s"});
-    Metrics::Totals tested;
-    const Stopwatch watch;
+    EpochReport report(prints, common.csv);
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         // Long steps first, to get near; short ones at the end, to settle.
         optimizer.set_learning_rate(mine.learning_rate * (mine.epochs - epoch + 1) / mine.epochs);
         train.start_epoch(
             shard(shuffled(train.samples(), common.seed, epoch), rank.rank(), rank.world_size()));
         const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
-        tested = trainer.test(test);
+        const Metrics::Totals tested = trainer.test(test);
         require_equal_replicas(rank, model->parameters());
-        csv.row({epoch, trainer.steps(), trained.loss(), trained.accuracy(), tested.accuracy(),
-                 watch.seconds()});
-        if (prints)
-            report_epoch(epoch, trained, tested, watch.seconds());
+        report.add(epoch, trainer.steps(), trained, tested);
     }
     if (!prints)
         return;
-    std::cout << "\n";
-    show_timeline(trainer.timeline());
-    write_timeline(common.csv, trainer.timeline());
-    add_to_trace(trace, trainer.timeline());
+    const TwoSteps watched{trainer.timeline(), trainer.timeline_without_overlap()};
+    show_timeline(watched);
+    write_timeline(common.csv, watched);
+    add_to_trace(trace, watched.usual);
     show_memory(device, model->parameters(), ddp.gradients().plan());
-    std::cout << "The parameters of all " << rank.world_size() << " ranks are equal to the bit: "
-              << "hash " << text_of_hash(hash_of(model->parameters())) << "\n"
-              << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";
+    report.finish(rank, model->parameters());
 }
 
 int run(int argc, char** argv) {
@@ -101,6 +88,7 @@ int run(int argc, char** argv) {
     options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
     options.add_flag("--detect-anomaly", mine.detect_anomaly,
                      "name rank and parameter of a gradient that is infinite or no number");
+    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
     options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
                        "who carries the gradients");
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
@@ -123,6 +111,7 @@ int run(int argc, char** argv) {
     Trace trace(world.has_rank_0() ? common.trace : "");
     world.run([&](Rank& rank) { train(rank, data, mine, common, trace); });
     trace.write();
+    show_more(world, data.train, common);
     return 0;
 }
 

@@ -7,11 +7,16 @@
 
 namespace ddp {
 
-// How much of the communication ran beside computation, for each rank.
-void show_timeline(const std::vector<Interval>& intervals);
+// A step with overlap (unless it was switched off), and one without. The latter may be empty.
+struct TwoSteps {
+    std::vector<Interval> usual, without_overlap;
+};
 
-// As a table rank,stream,name,begin_ms,end_ms, beside the run's own: out/overlap.csv gives
-// out/overlap_timeline.csv. With an empty path none.
-void write_timeline(const std::filesystem::path& csv, const std::vector<Interval>& intervals);
+// How long they were, and how much of the communication ran beside computation, for each rank.
+void show_timeline(const TwoSteps& steps);
+
+// As a table overlap,rank,stream,name,begin_ms,end_ms, beside the run's own: out/overlap.csv gives
+// out/overlap_timeline.csv. Each step begins at 0. With an empty path none.
+void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps);
 
 }  // namespace ddp

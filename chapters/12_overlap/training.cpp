@@ -34,7 +34,7 @@ void DdpTrainer::step(const Batch& batch) {
     tape_.clear();
 }
 
-void DdpTrainer::watched_step(const Batch& batch) {
+std::vector<Interval> DdpTrainer::watched_step(const Batch& batch) {
     Lane compute("compute", device_.stream()),
         communication("communication", ddp_.communication_stream());
     compute_ = &compute;
@@ -48,7 +48,7 @@ void DdpTrainer::watched_step(const Batch& batch) {
     std::vector<Interval> mine = compute.read(rank_.rank());
     for (Interval& interval : communication.read(rank_.rank()))
         mine.push_back(std::move(interval));
-    timeline_ = gather(rank_, mine);
+    return gather(rank_, mine);
 }
 
 Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
@@ -65,10 +65,16 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
     const int steps_before = steps_;
     while (const std::optional<Batch> batch = loader.next()) {
         rank_.check();
-        if (steps_ == watched_)
-            watched_step(*batch);
-        else
+        if (steps_ == watched_) {
+            timeline_ = watched_step(*batch);
+        } else if (steps_ == watched_ + 1) {
+            const bool overlaps = ddp_.overlaps();
+            ddp_.set_overlap(false);
+            without_overlap_ = watched_step(*batch);
+            ddp_.set_overlap(overlaps);
+        } else {
             step(*batch);
+        }
         steps_++;
         if (progress)
             progress->advance();

@@ -23,16 +23,18 @@ class DdpTrainer {
     // The totals of all ranks, each of which tests a part of the loader's samples.
     Metrics::Totals test(Loader& loader);
 
-    // Step `step` of all epochs, from 0, will be written down; see timeline().
+    // Step `step` of all epochs, from 0, will be written down, and the one behind it, in which
+    // buckets are sent when backward has ended.
     void watch(int step) { watched_ = step; }
-    // What all ranks did in that step, on every rank.
+    // What all ranks did in these, on every rank. Empty for a step that did not come.
     const std::vector<Interval>& timeline() const { return timeline_; }
+    const std::vector<Interval>& timeline_without_overlap() const { return without_overlap_; }
     // Of all epochs.
     int steps() const { return steps_; }
 
   private:
     void step(const Batch& batch);
-    void watched_step(const Batch& batch);
+    std::vector<Interval> watched_step(const Batch& batch);
     void require_finite(const Metrics::Totals& mine, int steps_before);
 
     Rank& rank_;
@@ -44,8 +46,8 @@ class DdpTrainer {
     Tape tape_;
     Lane* compute_ = nullptr;  // while a step is watched
     int steps_ = 0;
-    int watched_ = -1;
-    std::vector<Interval> timeline_;
+    int watched_ = -2;
+    std::vector<Interval> timeline_, without_overlap_;
 };
 
 }  // namespace ddp

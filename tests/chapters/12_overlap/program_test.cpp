@@ -73,9 +73,12 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     const ChildResult result = run_command(Words{program, "--csv", csv, "--trace", trace} + words);
     CAPTURE(result.output);
     REQUIRE(result.exit_code == 0);
-    for (const char* part : {"epoch 1  loss ", "epoch 3  loss ", "One step", "of that hidden",
-                             "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
-                             "The parameters of all 4 ranks are equal to the bit"})
+    for (const char* part :
+         {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without", "of that hidden",
+          "Memory of a rank", "gradients, in 2 buckets  7.11 MiB",
+          "The parameters of all 4 ranks are equal to the bit", "float16, divided after",
+          "Bucket hooks: 60 steps", "forward and backward      3            3 ",
+          "all ranks must do the same, in the same order", "is right to the last digits"})
         REQUIRE(count(result.output, part) == 1);
     REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);
     const Csv curve = read_csv(csv);
@@ -83,13 +86,17 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     REQUIRE(curve.number(2, "step") == 3 * 12);
     REQUIRE(curve.number(2, "loss") < 0.5 * curve.number(0, "loss"));
     REQUIRE(curve.number(2, "test_accuracy") == 1);
+    REQUIRE(read_csv(folder / "run_hooks.csv").rows.size() == 6);
     const Csv timeline = read_csv(folder / "run_timeline.csv");
     std::map<std::string, int> lanes;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
-        lanes[timeline.text(i, "rank") + timeline.text(i, "stream")]++;
-    REQUIRE(lanes.size() == 8);
-    REQUIRE(lanes["0compute"] == 7 + 6 + 2);
-    REQUIRE(lanes["3communication"] == 2);
+        lanes[timeline.text(i, "overlap") + timeline.text(i, "rank") +
+              timeline.text(i, "stream")]++;
+    REQUIRE(lanes.size() == 16);
+    for (const std::string overlap : {"on", "off"}) {
+        REQUIRE(lanes[overlap + "0compute"] == 7 + 6 + 2);
+        REQUIRE(lanes[overlap + "3communication"] == 2);
+    }
     REQUIRE(contents(trace).find("backward to linear1.weight") != std::string::npos);
 }
 
@@ -123,8 +130,9 @@ TEST_CASE("overlap: for each number of ranks one hash, whoever starts them and w
 TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     const Pictures data(120, 20);
     const Words words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "2"};
-    for (const Words& more : {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
-                              Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
+    for (const Words& more :
+         {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
+          Words{"--hook", "bfloat16"}, Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
         const ChildResult result = run_command(Words{program} + words + more);
         CAPTURE(result.output);
         REQUIRE(result.exit_code == 0);

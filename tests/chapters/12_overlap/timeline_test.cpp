@@ -110,21 +110,30 @@ TEST_CASE("timeline: the report says what was hidden, and the files begin at 0")
         {1, "compute", waiting_for_gradients, 100.011, 100.019},
         {1, "communication", "bucket 0, 1 MiB", 100.011, 100.019},
     };
-    const std::string text = printed([&] { show_timeline(intervals); });
+    const std::vector<Interval> without{
+        {0, "compute", "backward to x", 200.0, 200.030},
+        {0, "compute", waiting_for_gradients, 200.030, 200.038},
+        {0, "communication", "bucket 0, 1 MiB", 200.030, 200.038},
+    };
+    const std::string text = printed([&] { show_timeline({intervals, without}); });
     CAPTURE(text);
     const auto line = [&](const std::string& part) { return has(text, part); };
-    REQUIRE(line("   0    30.0 ms        8.00 ms          75.0 %"));
-    REQUIRE(line("   1    10.0 ms        8.00 ms           0.0 %"));
+    REQUIRE(line("as asked     0   32.0 ms    30.0 ms        8.00 ms          75.0 %"));
+    REQUIRE(line("as asked     1   18.0 ms    10.0 ms        8.00 ms           0.0 %"));
+    REQUIRE(line("none         0   38.0 ms    30.0 ms        8.00 ms           0.0 %"));
     const TemporaryFolder folder;
-    write_timeline(folder / "run.csv", intervals);
+    write_timeline(folder / "run.csv", {intervals, without});
     const Csv csv = read_csv(folder / "run_timeline.csv");
-    REQUIRE(csv.rows.size() == 7);
+    REQUIRE(csv.rows.size() == 10);
     REQUIRE(csv.number(0, "begin_ms") == 0);
     REQUIRE(csv.number(3, "begin_ms") == Approx(20));
     REQUIRE(csv.number(3, "end_ms") == Approx(28));
     REQUIRE(csv.text(3, "stream") == "communication");
     REQUIRE(csv.text(3, "name") == "bucket 0, 1 MiB");
-    write_timeline("", intervals);
+    REQUIRE(csv.text(6, "overlap") == "on");
+    REQUIRE(csv.text(7, "overlap") == "off");
+    REQUIRE(csv.number(7, "begin_ms") == 0);
+    write_timeline("", {intervals, {}});
     Trace trace(folder / "trace.json");
     add_to_trace(trace, intervals);
     trace.write();
