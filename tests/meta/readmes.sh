@@ -132,6 +132,16 @@ while read -r file _ verb what rest; do
     esac || complain "$file: there is no \`./book $verb $what $rest\`"
 done <<<"$all_commands"
 
+# As lines "FILE:](TARGET)": every link that is not code.
+links() {
+    readmes | xargs awk '
+        FNR == 1 { is_code = 0 }
+        /^```/ { is_code = !is_code }
+        !is_code {
+            for (text = $0; match(text, /\]\([^)]*\)/); text = substr(text, RSTART + RLENGTH))
+                print FILENAME ":" substr(text, RSTART, RLENGTH)
+        }'
+}
 links=0
 while IFS=: read -r file link; do
     link=${link#](}
@@ -139,6 +149,6 @@ while IFS=: read -r file link; do
     [[ -n $link && $link != http*:* ]] || continue
     links=$((links + 1))
     [[ -e ${file%/*}/$link || -e $link && $file != */* ]] || complain "$file: the link to $link leads nowhere"
-done < <(readmes | xargs grep -HoE '\]\([^)]*\)')
+done < <(links)
 ((links > 50)) || complain "only $links links were found"
 finish
