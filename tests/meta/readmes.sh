@@ -120,19 +120,21 @@ expect_sentence 2 "There is no chapter 02." bash "$book/chapters/make_readmes.sh
 # And the READMEs of this book.
 bash chapters/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
 
-all_commands=$(commands)
-(($(wc -l <<<"$all_commands") > 50)) || complain "these are not the commands of the READMEs: $all_commands"
+# wrong_commands: as lines, those that ./book does not know.
 help=$(./book help)
 knows() { grep -q "^$1:.* $2\b" <<<"$help"; }  # chapters 07, benches all_reduce
-while read -r file _ verb what rest; do
-    case $verb in
-        run | diff | plot | check | reset) [[ ${what:-12} != [0-9]* ]] || knows chapters "${what:-12}" ;;
-        bench) knows benches "$what" ;;
-        *) grep -q "^  ./book $verb\b" <<<"$help" ;;
-    esac || complain "$file: there is no \`./book $verb $what $rest\`"
-done <<<"$all_commands"
-
+wrong_commands() {
+    local file verb what rest
+    while read -r file _ verb what rest; do
+        case $verb in
+            run | diff | plot | check | reset) [[ ${what:-12} != [0-9]* ]] || knows chapters "${what:-12}" ;;
+            bench) knows benches "$what" ;;
+            *) grep -q "^  ./book $verb\b" <<<"$help" ;;
+        esac || echo "$file: there is no \`./book $verb $what $rest\`"
+    done < <(commands)
+}
 # As lines "FILE:](TARGET)": every link that is not code.
+# shellcheck disable=SC2016  # these dollars are awk's
 links() {
     readmes | xargs awk '
         FNR == 1 { is_code = 0 }
@@ -142,13 +144,23 @@ links() {
                 print FILENAME ":" substr(text, RSTART, RLENGTH)
         }'
 }
-links=0
-while IFS=: read -r file link; do
-    link=${link#](}
-    link=${link%%[)#]*}
-    [[ -n $link && $link != http*:* ]] || continue
-    links=$((links + 1))
-    [[ -e ${file%/*}/$link || -e $link && $file != */* ]] || complain "$file: the link to $link leads nowhere"
-done < <(links)
-((links > 50)) || complain "only $links links were found"
+wrong_links() {
+    local file link
+    while IFS=: read -r file link; do
+        link=${link#](}
+        link=${link%%[)#]*}
+        [[ -z $link || $link == http*:* || -e $(dirname "$file")/$link ]] || echo "$file: the link to $link leads nowhere"
+    done < <(links)
+}
+(($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
+(($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
+wrong=$(wrong_commands && wrong_links)
+[[ -z $wrong ]] || complain "$wrong"
+# Both can fail.
+printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
+    '```cpp' '[this](int i)' '```' '$ ./book bench nothing' >"$readme"
+cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
+wrong=$(wrong_commands && wrong_links)
+[[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
+    complain "of wrong commands and links these are found: $wrong"
 finish
