@@ -157,6 +157,7 @@ wrong_links() {
 wrong=$(wrong_commands && wrong_links)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
+# shellcheck disable=SC2016  # these backticks are text
 printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
     '```cpp' '[this](int i)' '```' '$ ./book bench nothing' >"$readme"
 cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
