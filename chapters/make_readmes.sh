@@ -35,8 +35,10 @@ part() {
     first=$1 last=$2 style=$3 awk '
         function indentation(text) { return match(text, /[^ ]/) - 1 }
         function ends_statement(text) {
+            gsub(/"([^"\\]|\\.)*"|\x27([^\x27\\]|\\.)\x27/, "", text)
             sub(/ *\/\/.*/, "", text)
-            return text ~ /^}/ ? text !~ /{$/ : text ~ /[;}]$/
+            depth += gsub(/[({]/, "&", text) - gsub(/[)}]/, "&", text)
+            return depth <= 0 && text ~ /[;}]$/
         }
         { line[NR] = $0 }
         index($0, ENVIRON["first"]) { places++; if (places == 1) begin = NR }
@@ -52,8 +54,8 @@ part() {
                 print substr(line[i], indent + 1)
                 if (ENVIRON["last"] != "") {
                     if (i > begin && index(line[i], ENVIRON["last"])) exit 0
-                } else if (ENVIRON["style"] == "code" && indentation(line[i]) == indent) {
-                    if (ends_statement(substr(line[i], indent + 1))) exit 0
+                } else if (ENVIRON["style"] == "code" && ends_statement(line[i])) {
+                    exit 0
                 }
             }
             if (ENVIRON["style"] != "code" && ENVIRON["last"] == "") exit 0

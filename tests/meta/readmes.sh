@@ -48,6 +48,12 @@ class Second {
     int twin, end;
 };
 int twin();
+int loop() {
+    for (;;)
+        a;
+    call(a, "(",
+         b);  // {
+}
 END
 cat >"$book/say" <<'END'
 echo "it is $1"
@@ -67,7 +73,9 @@ shows() {
 }
 shows $'// 01_x/x.cu\ntemplate <typename T>\nvoid first(int a,\n           int b) {\n    if (a) {\n        b;\n    } else {\n        a;\n    }\n}' \
     'excerpt: 01_x/x.cu: template <'
-shows $'// 01_x/x.cu\n} else {\n    a;\n}' 'excerpt: 01_x/x.cu: } else'
+shows $'// 01_x/x.cu\nif (a) {\n    b;\n} else {\n    a;\n}' 'excerpt: 01_x/x.cu: if (a) {'
+shows $'// 01_x/x.cu\ncall(a, "(",\n     b);  // {' 'excerpt: 01_x/x.cu: call('
+shows $'// 01_x/x.cu\nfor (;;)\n    a;' 'excerpt: 01_x/x.cu: for ('
 shows $'// 01_x/x.cu\nint member() const;' 'excerpt: 01_x/x.cu: member'
 shows $'// 01_x/x.cu\nint member() const;\nint twin, end;' 'excerpt: 01_x/x.cu: member ... twin'
 shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host)\nand -------' 'output: sh say 2 7'
