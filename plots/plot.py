@@ -9,6 +9,7 @@ Which drawing a file gets is decided by its name, in DRAWINGS.
 """
 import argparse
 import csv
+import math
 import os
 import pathlib
 import sys
@@ -45,11 +46,16 @@ class Measured:
     """One CSV file: columns by name, numbers where they are numbers."""
 
     def __init__(self, path):
+        self.path = path
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
         if not rows:
             raise ValueError(f"{path} has no measurements in it: the run that wrote it was stopped early")
         self.columns = {name: [row[name] for row in rows] for name in rows[0]}
+
+    def beside(self, what):
+        """What the same run has written to another file."""
+        return Measured(self.path.with_name(f"{self.path.stem}_{what}{self.path.suffix}"))
 
     def text(self, name):
         return self.columns[name]
@@ -63,10 +69,44 @@ def new_figure(panels, width=4.6, height=3.4):
     return figure, list(axes[0])
 
 
+def loss_surface(panel, loss, w1_range, b_range):
+    """Lines of equal loss(w1, b)."""
+    count = 160
+    w1s, bs = ([low + (high - low) * i / (count - 1) for i in range(count)] for low, high in (w1_range, b_range))
+    losses = [[loss(w1, b) for w1 in w1s] for b in bs]
+    low, high = min(map(min, losses)), max(map(max, losses))
+    levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
+    lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2", linewidths=0.8, zorder=1)
+    panel.clabel(lines, lines.levels[::2], fmt="%.2g", fontsize=7)
+    panel.set(xlim=w1_range, ylim=b_range, xlabel="w1", ylabel="b")
+    panel.grid(visible=False)
+
+
+def loss_with_best_w2(houses):
+    """The mean squared error at w1 and b, with the w2 that is best there. It is a parabola: six means say all."""
+    x1, x2, y = (houses.numbers(name) for name in ("bedrooms", "bathrooms", "price"))
+    mean = lambda *columns: sum(map(math.prod, zip(*columns))) / len(y)  # noqa: E731
+    squares = mean(x1, x1), 1, mean(y, y), mean(x1), -mean(x1, y), -mean(y)
+    shares = mean(x2, x1), mean(x2), -mean(x2, y)  # how x2 goes with each of the others
+    best = mean(x2, x2)
+
+    def loss(w1, b):
+        whole = squares[0] * w1**2 + squares[1] * b**2 + squares[2] + 2 * (squares[3] * w1 * b + squares[4] * w1 + squares[5] * b)
+        return whole - (shares[0] * w1 + shares[1] * b + shares[2]) ** 2 / best
+
+    return loss
+
+
 def draw_sgd(measured):
-    """Chapter 01: the loss falls, and the parameters approach the law behind the prices."""
-    figure, (loss, parameters) = new_figure(2)
+    """Chapter 01: the path over the loss surface, the loss, and the parameters, which approach the law."""
+    figure, (surface, loss, parameters) = new_figure(3, width=4.4, height=3.8)
     epochs = measured.numbers("epoch")
+    path = [0, *measured.numbers("w1")], [0, *measured.numbers("b")]
+    loss_surface(surface, loss_with_best_w2(measured.beside("houses")), (-0.3, 1.15 * max(3, *path[0])), (min(-5, *path[1]) - 0.6, max(path[1]) + 0.6))
+    surface.plot(*path, color=BLUE, marker="o", markersize=3, markevery=[i for i in range(len(path[0])) if i < 2 or i % 50 == 0], linewidth=1.1, label="a mark every 50 epochs")
+    surface.plot(3, -5, color=RED, marker="*", markersize=11, linestyle="none", label="the law")
+    surface.set(title="The way down", ylabel="b  (lines: of equal loss, at the best w2)")
+    surface.legend(loc="lower left", frameon=True, framealpha=0.9, edgecolor="none")
     loss.plot(epochs, measured.numbers("loss"), color=BLUE)
     loss.set(title="The loss falls", xlabel="epoch", ylabel="mean squared error", yscale="log")
     law = {"w1": (3, BLUE), "w2": (1, ORANGE), "b": (-5, GREEN)}
@@ -82,18 +122,9 @@ def draw_sgd(measured):
 TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 02 learn from
 
 
-def loss_surface(panel, from_w1, to_w1, from_b, to_b):
-    """Lines of equal loss of the two houses, in the plane w2 = 2 b, which no path leaves."""
-    count = 160
-    w1s = [from_w1 + (to_w1 - from_w1) * i / (count - 1) for i in range(count)]
-    bs = [from_b + (to_b - from_b) * i / (count - 1) for i in range(count)]
-    losses = [[sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2 for w1 in w1s] for b in bs]
-    low, high = min(map(min, losses)), max(map(max, losses))
-    levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
-    lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2", linewidths=0.8, zorder=1)
-    panel.clabel(lines, lines.levels[::2], fmt="%.2g", fontsize=7)
-    panel.set(xlim=(from_w1, to_w1), ylim=(from_b, to_b), xlabel="w1", ylabel="b  (w2 is twice as much)")
-    panel.grid(visible=False)
+def loss_of_two_houses(w1, b):
+    """In the plane w2 = 2 b, which no path of chapter 02 leaves."""
+    return sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2
 
 
 def draw_gradient_accumulation(measured):
@@ -103,10 +134,12 @@ def draw_gradient_accumulation(measured):
     ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o", 3), (ORANGE, "s", 5), (GREEN, "^", 4))))
     paths = {way: [row[1:] for row in rows if row[0] == way] for way in ways}
     figure, (whole, bend, loss) = new_figure(3, width=4.4, height=3.8)
-    loss_surface(whole, -0.08, 1.15 * max(columns[2]), -0.06, 1.3 * max(columns[3]))
+    loss_surface(whole, loss_of_two_houses, (-0.08, 1.15 * max(columns[2])), (-0.06, 1.3 * max(columns[3])))
     # Where the paths have come down into the valley, and turn along it.
     w1, b = max(((row[1], row[2]) for path in paths.values() for row in path), key=lambda point: point[1])
-    loss_surface(bend, 0.94 * w1, 1.04 * w1, 0.93 * b, 1.02 * b)
+    loss_surface(bend, loss_of_two_houses, (0.94 * w1, 1.04 * w1), (0.93 * b, 1.02 * b))
+    for panel in (whole, bend):
+        panel.set_ylabel("b  (w2 is twice as much)")
     whole.add_patch(plt.Rectangle((0.94 * w1, 0.93 * b), 0.1 * w1, 0.09 * b, fill=False, edgecolor=GREY, linewidth=0.8, zorder=3))
     for way, (color, marker, size) in ways.items():
         houses, w1s, bs, losses = zip(*paths[way])
@@ -171,9 +204,50 @@ def size_axis(panel, sizes):
     """Bytes, in powers of two, with their units."""
     panel.set_xscale("log", base=2)
     ticks = sorted(set(sizes))
-    names = [f"{size // 2**20} MiB" if size >= 2**20 else f"{size // 2**10} KiB" for size in map(int, ticks)]
+    names = [f"{size >> 20} MiB" if size >= 2**20 else f"{size >> 10} KiB" if size >= 2**10 else f"{size} B" for size in map(int, ticks)]
     panel.set_xticks(ticks, names, rotation=30, ha="right")
     panel.minorticks_off()
+
+
+def draw_ranks(measured):
+    """Chapter 04: what a message costs, measured and as alpha + bytes beta."""
+    figure, (seconds, bandwidth) = new_figure(2)
+    sizes = measured.numbers("bytes")
+    for panel, name, factor in ((seconds, "seconds", 1e6), (bandwidth, "bytes_per_second", 1e-9)):
+        panel.plot(sizes, [factor * value for value in measured.numbers(name)], color=BLUE, marker="o", label="measured")
+        panel.set(xscale="log", yscale="log")
+        size_axis(panel, sizes[::2])
+    model = measured.numbers("model_seconds")
+    seconds.plot(sizes, [1e6 * value for value in model], color=ORANGE, linestyle="--", label="alpha + bytes beta")
+    bandwidth.plot(sizes, [1e-9 * size / value for size, value in zip(sizes, model)], color=ORANGE, linestyle="--", label="alpha + bytes beta")
+    seconds.set(title="A message takes", ylabel="microseconds")
+    bandwidth.set(title="The bandwidth that comes of it", ylabel="GB/s")
+    seconds.legend(loc="upper left")
+    return figure
+
+
+def draw_ranks_timeline(measured):
+    """Chapter 04: a network split over two ranks; who computes when."""
+    rows = list(zip(measured.text("way"), measured.numbers("rank"), measured.text("name"), measured.numbers("begin_ms"), measured.numbers("end_ms")))
+    lanes = list(dict.fromkeys(sorted(((way, rank) for way, rank, *_ in rows), key=lambda lane: lane[1])))
+    ways = list(dict.fromkeys(row[0] for row in rows))
+    lanes.sort(key=lambda lane: (ways.index(lane[0]), lane[1]))
+    places = {lane: i + 0.7 * ways.index(lane[0]) for i, lane in enumerate(lanes)}
+    figure, (panel,) = new_figure(1, width=9.6, height=1.2 + 0.4 * max(places.values()))
+    length = max(row[4] for row in rows)
+    for way, rank, name, begin, end in rows:
+        kind, number = name.split()
+        panel.barh(places[way, rank], end - begin, left=begin, height=0.84, edgecolor="white", linewidth=0.7, color=TIMELINE[kind][1])
+        if end - begin > 0.02 * length:
+            panel.annotate(number, ((begin + end) / 2, places[way, rank]), ha="center", va="center_baseline", color="white", fontsize=8)
+    panel.set_yticks(list(places.values()), [f"{way}: rank {rank:.0f}" if rank == 0 else f"rank {rank:.0f}" for way, rank in lanes])
+    panel.set_ylim(max(places.values()) + 0.6, -0.6)
+    panel.set_xlim(0, length)
+    panel.grid(axis="y", visible=False)
+    panel.tick_params(axis="y", length=0)
+    panel.set(title="A network split over two ranks: one step, and its micro-batches", xlabel="milliseconds")
+    panel.legend([plt.Rectangle((0, 0), 1, 1, color=TIMELINE[kind][1]) for kind in ("forward", "backward")], ["forward", "backward"], loc="lower right")
+    return figure
 
 
 def draw_broadcast(measured):
@@ -611,6 +685,8 @@ DRAWINGS = {
     "sgd": draw_sgd,
     "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
+    "ranks": draw_ranks,
+    "ranks_timeline": draw_ranks_timeline,
     "broadcast": draw_broadcast,
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
@@ -659,7 +735,7 @@ def main():
             continue
         try:
             picture = draw(source, options.target or options.source)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, OSError) as error:
             sys.exit(f"{source} cannot be drawn: {error}")
         print(f"drawn: {os.path.relpath(picture)} (and .png)")
 

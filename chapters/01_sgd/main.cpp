@@ -1,7 +1,9 @@
-// Chapter 01: how does one device learn? First two steps with every number, then the whole descent.
+// Chapter 01: how does one device learn? A descent by hand, two steps with every number, and the
+// descent through the tape.
 #include <cmath>
 #include <iostream>
 
+#include "01_sgd/by_hand_report.hpp"
 #include "01_sgd/graph.hpp"
 #include "01_sgd/house_model.hpp"
 #include "common/report/csv.hpp"
@@ -98,11 +100,13 @@ int run(int argc, char** argv) {
 
     Device device;
     const HouseData data(device, houses);
+    show_by_hand(device, houses, data, epochs, mine.learning_rate);
     HouseModel model(device);
     PlainSgd optimizer(model.parameters(), mine.learning_rate);
     show_step(model, optimizer, data, 0);
     show_step(model, optimizer, data, 1);
 
+    write_houses(common.csv, houses);
     CsvWriter path(common.csv, {"epoch", "step", "w1", "w2", "b", "loss"});
     const double loss = descend(model, optimizer, data, epochs, path);
     Table table(

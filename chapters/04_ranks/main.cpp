@@ -1,9 +1,11 @@
-// Chapter 04: who am I, and who are the others? Then two ranks talk, and two wait for each other.
+// Chapter 04: who am I, and who are the others? Two ranks talk, two wait for each other, two share
+// a network.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
 
 #include "04_ranks/point_to_point.hpp"
+#include "04_ranks/stage_report.hpp"
 #include "04_ranks/world.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -111,8 +113,9 @@ int run(int argc, char** argv) {
     } catch (const RunFailed& failure) {  // shown on purpose
         if (world.has_rank_0())
             std::cout << "Two ranks send to each other, and neither receives:\n    "
-                      << failure.what() << "\n";
+                      << failure.what() << "\n\n";
     }
+    world.run([&](Rank& rank) { show_model_parallelism(rank, common, common.quick ? 3 : 15); });
     return 0;
 }
 

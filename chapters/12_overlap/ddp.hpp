@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "04_ranks/timeline.hpp"
 #include "07_all_reduce/communicator.hpp"
 #include "08_data_parallel/replica.hpp"
 #include "11_buckets/flat_buffers.hpp"
-#include "12_overlap/timeline.hpp"
 
 namespace ddp {
 

@@ -3,9 +3,12 @@
 #include <filesystem>
 #include <vector>
 
-#include "12_overlap/timeline.hpp"
+#include "04_ranks/timeline.hpp"
 
 namespace ddp {
+
+// What a stream of computation does while there is nothing to compute with.
+inline constexpr const char* waiting_for_gradients = "waiting for gradients";
 
 // A step with overlap (unless it was switched off), and one without. The latter may be empty.
 struct TwoSteps {

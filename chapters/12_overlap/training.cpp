@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
+#include "12_overlap/timeline_report.hpp"
 #include "common/report/progress.hpp"
 
 namespace ddp {

@@ -3,6 +3,7 @@
 
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
+#include "12_overlap/timeline_report.hpp"
 #include "tests/chapters/12_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

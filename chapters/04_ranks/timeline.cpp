@@ -1,4 +1,4 @@
-#include "12_overlap/timeline.hpp"
+#include "04_ranks/timeline.hpp"
 
 #include <algorithm>
 #include <chrono>

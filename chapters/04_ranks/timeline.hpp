@@ -19,9 +19,6 @@ struct Interval {
     double end_s = 0;
 };
 
-// What a stream of computation does while there is nothing to compute with.
-inline constexpr const char* waiting_for_gradients = "waiting for gradients";
-
 // One stream's marks.
 class Lane {
   public:

@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# Fills the blocks of the READMEs that show code or what a run prints, so that none of them is pasted:
+#     bash chapters/make_readmes.sh [--check] [--only excerpt|output|slow] [--built FOLDER] [NN...]
+# A comment says what the fenced block below it shows (make_readmes.sh makes a block that is not there yet):
+#     <!-- excerpt: 07_all_reduce/ring.cu: void ring( -->       from the one line that has these words to the end of
+#                                                               the function, class or statement which it begins
+#     <!-- excerpt: 01_sgd/main.cpp: first words ... last -->   from one line to another
+#     <!-- output: ./book run 05 --quick -->                    all that the command prints, the same in every run
+#     <!-- output: ./book run 05: Title of a table -->          of that, from the one line that has these words to the
+#                                                               next empty one (or, with ..., to the line with the last)
+#     <!-- measured: ./book run 05: Title of a table -->        the same with times: its numbers differ from run to run
+# With `slow` before output or measured the command takes more than a second or two. A file is named as #include
+# names it. A measured block in which nothing but numbers is different stays as it is, since the text around it quotes
+# them: to measure again, empty it. --check writes nothing, and says which blocks are stale. --only takes the blocks
+# of one kind (slow or not). --built runs the programs in FOLDER/bin, where ./book would build them first.
+set -uo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+fence=$(printf '`%.0s' 1 2 3)
+directive='^<!-- (slow )?(excerpt|output|measured): (.+) -->$'
+check='' only='' built='' problems=0
+
+say() { printf '%s\n' "$*" >&2; }
+bad_input() { say "$*" && exit 2; }
+complain() {  # ... of the block at $place
+    say "$place: $*"
+    problems=$((problems + 1))
+}
+
+# part FIRST LAST STYLE: the lines of stdin from the one that has the words FIRST, less its indentation. They end with
+# the next line that has the words LAST; without LAST where the statement ends (STYLE is code) or before an empty line.
+part() {
+    first=$1 last=$2 style=$3 awk '
+        function indentation(text) { return match(text, /[^ ]/) - 1 }
+        function ends_statement(text) {
+            gsub(/"([^"\\]|\\.)*"|\x27([^\x27\\]|\\.)\x27/, "", text)
+            sub(/ *\/\/.*/, "", text)
+            depth += gsub(/[({]/, "&", text) - gsub(/[)}]/, "&", text)
+            return depth <= 0 && text ~ /[;}]$/
+        }
+        { line[NR] = $0 }
+        index($0, ENVIRON["first"]) { places++; if (places == 1) begin = NR }
+        END {
+            if (places != 1) {
+                printf "%d lines have the words \"%s\"; it must be one\n", places, ENVIRON["first"]
+                exit 1
+            }
+            indent = indentation(line[begin])
+            for (i = begin; i <= NR; i++) {
+                if (ENVIRON["style"] != "code" && ENVIRON["last"] == "" && line[i] == "") exit 0
+                if (ENVIRON["style"] == "code" && line[i] != "" && indentation(line[i]) < indent) break
+                print substr(line[i], indent + 1)
+                if (ENVIRON["last"] != "") {
+                    if (i > begin && index(line[i], ENVIRON["last"])) exit 0
+                } else if (ENVIRON["style"] == "code" && ends_statement(line[i])) {
+                    exit 0
+                }
+            }
+            if (ENVIRON["style"] != "code" && ENVIRON["last"] == "") exit 0
+            printf "nothing ends what begins with \"%s\"\n", ENVIRON["first"]
+            exit 1
+        }' >"$scratch/part" && cat "$scratch/part" && return
+    say "$place: $(tail -n 1 "$scratch/part")."
+    return 1
+}
+# The words behind the colon are FIRST, or FIRST ... LAST.
+first_words() { echo "${1%% ... *}"; }
+last_words() { [[ $1 != *' ... '* ]] || echo "${1#* ... }"; }
+
+excerpt() {  # FILE: WORDS
+    local file=${1%%: *} words=${1#*: } path
+    for path in "$file" "chapters/$file" ''; do [[ ! -f $path ]] || break; done
+    if [[ -z $path || $words == "$1" ]]; then
+        say "$place: an excerpt names a file that is there, a colon, and words of it: $1."
+        return 1
+    fi
+    echo "$(comment_in "$path") $file"
+    part "$(first_words "$words")" "$(last_words "$words")" code <"$path"
+}
+language_of() {
+    case $1 in *.cu | *.cuh | *.cpp | *.hpp | *.h) echo cpp ;; *.py) echo python ;; *) echo bash ;; esac
+}
+comment_in() { [[ $(language_of "$1") == cpp ]] && echo // || echo '#'; }
+
+output() {  # COMMAND[: WORDS]
+    local command=${1%%: *} words=${1#*: } saved
+    saved=$scratch/output.$(cksum <<<"$command" | tr -d ' ')  # one run serves all blocks that show some of it
+    [[ -e $saved ]] || run "$command" >"$saved" || rm "$saved"
+    [[ -e $saved ]] || return
+    echo "\$ $command"
+    if [[ $words == "$1" ]]; then
+        cat "$saved"
+    else
+        part "$(first_words "$words")" "$(last_words "$words")" output <"$saved"
+    fi
+}
+run() {  # COMMAND, as a reader who has no terminal
+    local status=0
+    timeout 300 bash -c "$(command_for "$1")" </dev/null 2>"$scratch/errors" | nameless || status=$?
+    ((status == 0)) || say "$place: \`$1\` fails with exit code $status:"$'\n'"$(tail -n 5 "$scratch/errors")"
+    return "$status"
+}
+command_for() {  # what a reader types or, where it is built, the program that ./book runs
+    local words chapter=12
+    read -ra words <<<"$1"
+    if [[ -z $built || ${words[0]} != ./book ]]; then
+        echo "$1"
+    elif [[ ${words[1]} == bench ]]; then
+        echo "$built/bin/bench_${words[2]} ${words[*]:3}"
+    else
+        if [[ ${words[2]:-} == [0-9]* ]]; then chapter=${words[2]} && unset 'words[2]'; fi
+        chapter=$(cd chapters && compgen -G "${chapter}_*")
+        echo "$built/bin/${chapter#*_} ${words[*]:2}"
+    fi
+}
+nameless() {  # nobody needs to know what this machine is called; columns stay columns
+    name=$(uname -n) awk '
+        {
+            rest = $0
+            text = ""
+            while ((at = index(rest, ENVIRON["name"] "  ")) > 0) {
+                text = text substr(rest, 1, at - 1) "host"
+                rest = substr(rest, at + length(ENVIRON["name"]))
+                for (i = length(ENVIRON["name"]); i < 4; i++) sub(/^ /, "", rest)
+                for (i = 4; i < length(ENVIRON["name"]); i++) rest = " " rest
+            }
+            print text rest
+        }'
+}
+# What differs from run to run made alike: numbers and their units, hashes, and what is as wide as they are.
+alike() {
+    sed -E 's/\b[0-9a-f]{16}\b/0/g
+            s/-?[0-9]+([.,][0-9]+)*(e[-+]?[0-9]+)?( ?([kKMGT]i?)?B(\/s)?\b| ?[mnu]?s\b)?/0/g
+            s/(─|█|▉|▊|▋|▌|▍|▎|▏)+/─/g; s/ +/ /g; s/ +$//' <<<"$1"
+}
+
+# filled README: prints it with its blocks as they should be.
+filled() {
+    local lines i=0 end slow kind what old new shown
+    mapfile -t lines <"$1"
+    while ((i < ${#lines[@]})); do
+        place=$1:$((i + 1))
+        printf '%s\n' "${lines[i]}"
+        [[ ${lines[i++]} =~ $directive ]] || continue
+        slow=${BASH_REMATCH[1]} kind=${BASH_REMATCH[2]} what=${BASH_REMATCH[3]} end=$i
+        if [[ ${lines[i]:-} == "$fence"* ]]; then
+            until ((++end >= ${#lines[@]})) || [[ ${lines[end]} == "$fence" ]]; do :; done
+            end=$((end + 1))
+        fi
+        is_wanted "$slow" "$kind" || continue
+        new=$("${kind/measured/output}" "$what") || { problems=$((problems + 1)) && continue; }
+        ((end == i)) && old='' || old=$(printf '%s\n' "${lines[@]:i+1:end-i-2}")
+        [[ $kind != measured || $(alike "$old") != "$(alike "$new")" ]] || continue
+        if [[ $check && $old != "$new" ]]; then
+            complain "this is not what it shows any more; run \`bash chapters/make_readmes.sh\`:"
+            diff <(echo "$old") <(echo "$new") | head -n 10 >&2
+        fi
+        shown=text
+        [[ $kind != excerpt ]] || shown=$(language_of "${what%%: *}")
+        printf '%s\n' "$fence$shown" "$new" "$fence"
+        i=$end
+    done
+}
+is_wanted() {  # SLOW KIND
+    case $only in
+        '') true ;;
+        excerpt) [[ $2 == excerpt ]] ;;
+        output) [[ $2 != excerpt && -z $1 ]] ;;
+        slow) [[ $2 != excerpt && -n $1 ]] ;;
+    esac
+}
+
+readmes=()
+while (($#)); do
+    case $1 in
+        --check) check=yes ;;
+        --only) only=${2-} && shift ;;
+        --built)
+            [[ -d ${2-} ]] || bad_input "--built takes a folder that has been built."
+            built=$(cd "$2" && pwd) && shift
+            ;;
+        [0-9][0-9])
+            compgen -G "chapters/$1_*/README.md" >/dev/null || bad_input "There is no chapter $1."
+            readmes+=("chapters/$1"_*/README.md)
+            ;;
+        *) bad_input "make_readmes.sh takes --check, --only KIND, --built FOLDER and chapters like 07, not '$1'." ;;
+    esac
+    shift
+done
+[[ $only =~ ^(excerpt|output|slow)?$ ]] || bad_input "--only takes excerpt, output or slow."
+if ((${#readmes[@]} == 0)); then
+    mapfile -t readmes < <(find README.md chapters common exercises -name README.md 2>/dev/null | sort)
+fi
+for readme in "${readmes[@]}"; do
+    filled "$readme" >"$scratch/readme"
+    [[ $check ]] || cmp -s "$scratch/readme" "$readme" || cat "$scratch/readme" >"$readme"
+done
+((problems == 0))

@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# What the READMEs show is so: the code, the output of commands, the commands themselves, the links.
+#     readmes.sh                         all of it but output, and make_readmes.sh itself on stale little READMEs
+#     readmes.sh output|slow BUILD       output and options by the programs in BUILD/bin; slow: of long runs
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+cd "$root" || exit 1
+readmes() { find README.md CONTRIBUTING.md chapters common exercises plots -name '*.md' | sort; }
+# As lines "FILE ./book run 07 --ranks 5": every call in a code span, or in a line of its own.
+# shellcheck disable=SC2016  # these dollars and backticks are text
+commands() {
+    readmes | xargs grep -HoE '`\./book [^`]*`|^    \./book .*|^\$ \./book .*' |
+        sed -E 's/^([^:]*):[ `$]*(\.\/book)/\1 \2/; s/`$//; s/ +#.*//; s/ +$//'
+}
+
+if (($# == 2)); then
+    bash chapters/make_readmes.sh --check --only "$1" --built "$2" || complain "what READMEs show is not what runs print"
+    [[ $1 == output ]] || finish
+    while read -r file _ verb chapter options; do
+        [[ $verb == run && $chapter == [0-9]* ]] || continue
+        program=$(cd chapters && echo "${chapter}"_*)
+        help=$("$2/bin/${program#*_}" --help)
+        for option in $options; do
+            [[ $option != --?* || " --cpu --gpu " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
+                complain "$file: chapter $chapter has no option $option"
+        done
+    done < <(commands)
+    finish
+fi
+
+# What make_readmes.sh makes of a small book.
+book=$scratch/book
+mkdir -p "$book/chapters/01_x"
+cp chapters/make_readmes.sh "$book/chapters"
+cat >"$book/chapters/01_x/x.cu" <<'END'
+// Two functions.
+template <typename T>
+void first(int a,
+           int b) {
+    if (a) {
+        b;
+    } else {
+        a;
+    }
+}
+class Second {
+    int member() const;
+    int twin, end;
+};
+int twin();
+int loop() {
+    for (;;)
+        a;
+    call(a, "(",
+         b);  // {
+}
+END
+cat >"$book/say" <<'END'
+echo "it is $1"
+echo
+echo "in $2 ms ($(uname -n)  ) 5 kB/s"
+echo "and $(printf '%*s' "$2" '' | tr ' ' -)"
+exit "${3-0}"
+END
+readme=$book/chapters/01_x/README.md
+make() { expect "$1" "$2" bash "$book/chapters/make_readmes.sh" "${@:3}"; }
+# shows WANTED COMMENT: what stands below the comment when the block is made.
+shows() {
+    printf '%s\n' before "<!-- $2 -->" behind >"$readme"
+    make 0 ""
+    [[ $(grep -v '^<!--\|^```' "$readme") == $'before\n'"$1"$'\nbehind' ]] || complain "$2 shows: $(cat "$readme")"
+    make 0 "" --check 01
+}
+shows $'// 01_x/x.cu\ntemplate <typename T>\nvoid first(int a,\n           int b) {\n    if (a) {\n        b;\n    } else {\n        a;\n    }\n}' \
+    'excerpt: 01_x/x.cu: template <'
+shows $'// 01_x/x.cu\nif (a) {\n    b;\n} else {\n    a;\n}' 'excerpt: 01_x/x.cu: if (a) {'
+shows $'// 01_x/x.cu\ncall(a, "(",\n     b);  // {' 'excerpt: 01_x/x.cu: call('
+shows $'// 01_x/x.cu\nfor (;;)\n    a;' 'excerpt: 01_x/x.cu: for ('
+shows $'// 01_x/x.cu\nint member() const;' 'excerpt: 01_x/x.cu: member'
+shows $'// 01_x/x.cu\nint member() const;\nint twin, end;' 'excerpt: 01_x/x.cu: member ... twin'
+shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s\nand -------' 'output: sh say 2 7'
+shows $'$ sh say 2 7\nin 7 ms (host) 5 kB/s\nand -------' 'output: sh say 2 7: in 7'
+shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s' 'slow measured: sh say 2 7: it is ... ms'
+
+# refuses WORDS COMMENT: it says so, and leaves the README as it was.
+refuses() {
+    printf '%s\n' "<!-- $2 -->" '```text' old '```' >"$readme"
+    cp "$readme" "$scratch/before"
+    make 1 "chapters/01_x/README.md:1: $1"
+    make 1 "chapters/01_x/README.md:1: $1" --check
+    cmp -s "$readme" "$scratch/before" || complain "$2 has changed its README: $(cat "$readme")"
+}
+refuses '2 lines have the words "twin"; it must be one.' 'excerpt: 01_x/x.cu: twin'
+refuses '0 lines have the words "third"; it must be one.' 'excerpt: 01_x/x.cu: third'
+refuses 'nothing ends what begins with "b;".' 'excerpt: 01_x/x.cu: b; ... member('
+refuses 'an excerpt names a file that is there' 'excerpt: 01_x/y.cu: void first('
+refuses "\`sh say 2 7 5\` fails with exit code 5:" 'output: sh say 2 7 5'
+refuses '0 lines have the words "it was"; it must be one.' 'output: sh say 2 7: it was'
+
+# stale COMMENT OLD NEW: a block in which OLD stands for NEW is found, and mended.
+stale() {
+    printf '%s\n' "<!-- $1 -->" >"$readme"
+    make 0 ""
+    cp "$readme" "$scratch/right"
+    sed -i "s/$3/$2/" "$readme"
+    ! cmp -s "$readme" "$scratch/right" || complain "there is no '$3' in $(cat "$readme")"
+    make 1 "chapters/01_x/README.md:1: this is not what it shows any more" --check
+    make 0 ""
+    cmp -s "$readme" "$scratch/right" || complain "$1 is mended to: $(cat "$readme")"
+}
+stale 'excerpt: 01_x/x.cu: void first(' 'a;' 'b;'
+stale 'output: sh say 2 7' 'in 8 ms' 'in 7 ms'
+stale 'measured: sh say 2 7' 'it was' 'it is'
+printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (host) 1.5e+2 MB/s' 'and -----' '```' >"$readme"
+make 1 "" --check  # a rule of ASCII is text
+sed -i 's/^and.*/and -------/' "$readme"
+cp "$readme" "$scratch/before"
+make 0 "" --check
+make 0 ""
+cmp -s "$readme" "$scratch/before" || complain "a measured block was measured again: $(cat "$readme")"
+printf '<!-- %s -->\n' 'excerpt: 01_x/x.cu: third' 'output: sh say 2 7 5' 'slow output: sh say 2 7 6' >"$readme"
+for kind in excerpt output slow; do
+    make 1 "README.md:" --check --only "$kind"
+    [[ $(grep -c '^chapters' <<<"$output") == 1 ]] || complain "--only $kind looks at other kinds: $output"
+done
+expect_sentence 2 "There is no chapter 02." bash "$book/chapters/make_readmes.sh" 02
+
+# And the READMEs of this book.
+bash chapters/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
+
+# wrong_commands: as lines, those that ./book does not know.
+help=$(./book help)
+knows() { grep -q "^$1:.* $2\b" <<<"$help"; }  # chapters 07, benches all_reduce
+wrong_commands() {
+    local file verb what rest
+    while read -r file _ verb what rest; do
+        case $verb in
+            run | diff | plot | check | reset) [[ ${what:-12} != [0-9]* ]] || knows chapters "${what:-12}" ;;
+            bench) knows benches "$what" ;;
+            *) grep -q "^  ./book $verb\b" <<<"$help" ;;
+        esac || echo "$file: there is no \`./book $verb $what $rest\`"
+    done < <(commands)
+}
+# As lines "FILE:](TARGET)": every link that is not code.
+# shellcheck disable=SC2016  # these dollars are awk's
+links() {
+    readmes | xargs awk '
+        FNR == 1 { is_code = 0 }
+        /^```/ { is_code = !is_code }
+        !is_code {
+            for (text = $0; match(text, /\]\([^)]*\)/); text = substr(text, RSTART + RLENGTH))
+                print FILENAME ":" substr(text, RSTART, RLENGTH)
+        }'
+}
+wrong_links() {
+    local file link
+    while IFS=: read -r file link; do
+        link=${link#](}
+        link=${link%%[)#]*}
+        [[ -z $link || $link == http*:* || -e $(dirname "$file")/$link ]] || echo "$file: the link to $link leads nowhere"
+    done < <(links)
+}
+(($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
+(($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
+wrong=$(wrong_commands && wrong_links)
+[[ -z $wrong ]] || complain "$wrong"
+# Both can fail.
+# shellcheck disable=SC2016  # these backticks are text
+printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
+    '```cpp' '[this](int i)' '```' '$ ./book bench nothing' >"$readme"
+cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
+wrong=$(wrong_commands && wrong_links)
+[[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
+    complain "of wrong commands and links these are found: $wrong"
+finish
