@@ -65,11 +65,15 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
     const int steps_before = steps_;
     while (const std::optional<Batch> batch = loader.next()) {
         rank_.check();
+        if (points_.before_step)
+            points_.before_step(*batch);
         if (steps_ == watched_)
             watched_step(*batch);
         else
             step(*batch);
         steps_++;
+        if (points_.after_step)
+            points_.after_step(steps_);
         if (progress)
             progress->advance();
         if (steps_ % steps_between_checks == 0)
