@@ -56,8 +56,7 @@ std::vector<int> Checkpoints::steps() const {
 }
 
 void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
-    header.metadata[checksum_key] = checksum_of(header, data);
-    const std::string text = encode_safetensors(header);
+    const std::string text = seal(std::move(header), data);
     save_atomically(folder_, file_name(step), {bytes_of(text), data});
     std::vector<int> others = steps();
     // A training that goes on from an older one has its own future: what was newer is not kept.
@@ -79,6 +78,11 @@ std::optional<Checkpoint> Checkpoints::newest(std::vector<std::string>& complain
             complaints.push_back(error.what());
         }
     return std::nullopt;
+}
+
+std::string seal(SafetensorsHeader header, Bytes data) {
+    header.metadata[checksum_key] = checksum_of(header, data);
+    return encode_safetensors(header);
 }
 
 Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std::string& name) {

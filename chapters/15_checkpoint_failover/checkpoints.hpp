@@ -37,6 +37,9 @@ class Checkpoints {
     const int keep_;
 };
 
+// What stands before `data` in a checkpoint's file: the header, with the checksum of both in it.
+std::string seal(SafetensorsHeader header, Bytes data);
+
 // A checkpoint's file. Throws DataError as decode_safetensors, and if its checksum is another.
 Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std::string& name);
 

@@ -8,6 +8,7 @@
 #include "15_checkpoint_failover/mirror.hpp"
 #include "15_checkpoint_failover/resumable_training.hpp"
 #include "15_checkpoint_failover/story.hpp"
+#include "15_checkpoint_failover/torn_files.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -52,7 +53,8 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
     settings.ranks = common.ranks.value_or(common.processes.value_or(4));
     settings.hosts = parse_hosts(mine.hosts);
     settings.supervisor.max_restarts = mine.max_restarts;
-    settings.supervisor.silence_s = std::max(15.0, 3 * timeout_s);
+    settings.supervisor.silence_s = 2 * timeout_s;  // the ranks themselves know more of why
+    settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
     const TrainingPlan& plan = mine.plan;
     settings.arguments = {"--train",
                           "--epochs=" + std::to_string(plan.epochs),
@@ -71,6 +73,7 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
 }
 
 int show(const JobSettings& settings, const CommonOptions& common) {
+    show_torn_files(settings.ranks);
     const std::vector<Story> stories = tell_three_stories(settings, common.quick);
     show_recoveries(stories);
     Table table("Three trainings",
@@ -109,11 +112,14 @@ int run(int argc, char** argv) {
     options.example("--train --folder run1", "once more after Ctrl-C: it goes on");
     options.example("--supervise --folder run1", "kill -9 what you like");
     const CommonOptions common = options.parse(argc, argv);
+    if (common.quick)
+        mine.plan.every = std::min(mine.plan.every, 10);
     const StartedBy starter = find_starter(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);
     if (!mine.supervise && mine.hosts.empty())
-        return show(settings_of(mine, common, std::min(common.timeout_s, 4.0)), common);
+        return show(settings_of(mine, common, common.quick ? 10 : std::min(common.timeout_s, 4.0)),
+                    common);
     if (mine.folder.empty())
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
     const Story story = supervise(settings_of(mine, common, common.timeout_s), mine.folder);

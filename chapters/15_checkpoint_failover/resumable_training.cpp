@@ -197,7 +197,13 @@ class ResumableTraining {
 void train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan) {
     tell_supervisor({rank.rank(), "met", 0, rank.host() + " " + std::to_string(getpid())});
     rank.select_device();
-    ResumableTraining(rank, data, plan).run();
+    try {
+        ResumableTraining(rank, data, plan).run();
+    } catch (const std::exception& error) {
+        // At once: the job itself may wait for a rank that has stopped before it ends.
+        tell_supervisor({rank.rank(), "failed", 0, error.what()});
+        throw;
+    }
 }
 
 }  // namespace ddp

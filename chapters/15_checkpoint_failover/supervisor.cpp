@@ -20,6 +20,11 @@ double clock_s() {
 
 }  // namespace
 
+bool Attempt::has(const std::string& what) const {
+    return std::ranges::any_of(reports,
+                               [&](const TimedReport& each) { return each.report.what == what; });
+}
+
 double Attempt::time_of(const std::string& what) const {
     double time_s = 0;
     std::set<int> ranks;
@@ -77,19 +82,15 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
         heard_s_ = now_s();
         hear(line, job, attempt);
     };
-    while (!job.status() && now_s() - heard_s_ < options_.silence_s) {
+    while (!job.status() && !is_to_be_ended(attempt, now_s())) {
         job.attend(on_line);
         if (watch_)
             watch_(job, attempt, now_s());
     }
-    if (!job.status())
-        attempt.cause = "the job has told nothing for " + format_seconds(options_.silence_s) +
-                        ": something in it has stopped";
-    const double ended_s = now_s();
+    if (attempt.noticed_s == 0)
+        attempt.noticed_s = now_s();
     job.end(job.status() ? 0.0 : options_.patience_s, on_line);
     attempt.end_s = now_s();
-    if (attempt.noticed_s == 0)
-        attempt.noticed_s = ended_s;
     attempt.status = *job.status();
     if (attempt.status != 0 && attempt.cause.empty())
         attempt.cause = "the job has ended with exit status " + std::to_string(attempt.status) +
@@ -99,8 +100,26 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     return attempt;
 }
 
+// A job that has failed ends by itself, or it is helped to. One that is silent has failed, too.
+bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
+    if (attempt.noticed_s > 0)
+        return now_s - attempt.noticed_s > options_.patience_s;
+    const double limit_s = attempt.has("step") ? options_.silence_s : options_.start_s;
+    if (now_s - heard_s_ < limit_s)
+        return false;
+    attempt.cause =
+        "the job has told nothing for " + format_seconds(limit_s) + ": something in it has stopped";
+    return true;
+}
+
 void Supervisor::hear(const std::string& line, SupervisedJob& job, Attempt& attempt) {
     const double now_s = heard_s_;
+    const auto complain = [&](const std::string& cause) {
+        if (attempt.noticed_s > 0)  // the first one counts
+            return;
+        attempt.cause = cause;
+        attempt.noticed_s = now_s;
+    };
     if (const std::optional<Report> report = Report::from(line)) {
         attempt.reports.push_back({now_s, *report});
         if (std::string host; report->what == "met") {
@@ -109,13 +128,13 @@ void Supervisor::hear(const std::string& line, SupervisedJob& job, Attempt& atte
             if (host == host_)
                 job.adopt(process);
         }
+        if (report->what == "failed")
+            complain(report->value);
         return;
     }
     for (const std::string sign : {"error: ", "launcher: "})
-        if (const std::size_t at = line.find(sign); at == 0 && attempt.cause.empty()) {
-            attempt.cause = line.substr(sign.size());
-            attempt.noticed_s = now_s;
-        }
+        if (line.starts_with(sign))
+            complain(line.substr(sign.size()));
     if (line.starts_with("note: "))
         attempt.reports.push_back({now_s, {0, "note", 0, line.substr(6)}});
 }

@@ -14,8 +14,9 @@ namespace ddp {
 
 struct SupervisorOptions {
     int max_restarts = 3;
-    double silence_s = 15;  // a job that tells nothing for so long has stopped
-    double patience_s = 2;  // for those that are told to end
+    double start_s = 30;    // a job that tells nothing for so long after its start has stopped,
+    double silence_s = 60;  // and one that had begun to train, after so long
+    double patience_s = 2;  // for a job that has failed to end by itself
 };
 
 // A report, and when it came: seconds since the supervisor began.
@@ -34,6 +35,8 @@ struct Attempt {
     std::string cause;  // the first complaint; "" if it has done its work
     std::vector<TimedReport> reports;
 
+    // Whether any rank has told this.
+    bool has(const std::string& what) const;
     // When the first report of this kind came, from the last rank to send one; 0 if none has.
     double time_of(const std::string& what) const;
     int last_step() const;  // that was reported
@@ -56,6 +59,7 @@ class Supervisor {
 
   private:
     Attempt attempt(std::vector<std::string> command);
+    bool is_to_be_ended(Attempt& attempt, double now_s) const;
     void hear(const std::string& line, SupervisedJob& job, Attempt& attempt);
 
     const SupervisorOptions options_;
