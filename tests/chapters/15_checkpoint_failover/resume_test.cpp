@@ -3,6 +3,7 @@
 #include "15_checkpoint_failover/resume.hpp"
 
 #include <cstring>
+#include <iostream>
 
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
@@ -13,6 +14,7 @@
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
@@ -219,6 +221,55 @@ TEST_CASE("resume: a checkpoint of another training or another model is refused"
     float expected;
     std::memset(&expected, 0x3f, sizeof expected);
     REQUIRE(layer.weight->value.to_host() == std::vector<float>(15, expected));
+}
+
+TEST_CASE("checkpoint: PyTorch opens it and gives the same outputs, and we open PyTorch's") {
+    const TemporaryFolder whole;
+    train(2, plan_in(whole.path()));
+    DiskFolder folder(whole.path());
+    const std::string checkpoint = Checkpoints::file_name(Checkpoints(folder, 1).steps().at(0));
+
+    Device device;
+    Random random(99);
+    const auto model = make_mlp(device, random, {784, 256, 256, 10});
+    std::vector<NamedTensor> tensors;
+    for (const auto& parameter : model->parameters())
+        tensors.push_back({parameter->name, parameter->value});
+    const std::uint64_t before = hash_of(model->parameters());
+    load_tensors(decode_safetensors(folder.read(checkpoint), checkpoint), tensors, checkpoint);
+    const std::uint64_t trained = hash_of(model->parameters());
+    REQUIRE(trained != before);
+
+    constexpr int count = 7;
+    std::vector<float> values(count * 784 + count * 10);
+    for (std::size_t i = 0; i < count * 784; i++)
+        values[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
+    Tape tape(device);
+    const Tensor images(device, {count, 1, 28, 28},
+                        std::vector<float>(values.begin(), values.begin() + count * 784));
+    const std::vector<float> logits = model->forward(tape.constant(images)).value().to_host();
+    std::copy(logits.begin(), logits.end(), values.begin() + count * 784);
+    SafetensorsHeader header;
+    header.add("images", {count, 1, 28, 28});
+    header.add("logits", {count, 10});
+    const std::string text = encode_safetensors(header);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+    save_atomically(folder, "example",
+                    {Bytes(text.begin(), text.end()), {bytes, values.size() * sizeof(float)}});
+
+    const auto path = [&](const std::string& name) { return (whole.path() / name).string(); };
+    const ChildResult python = run_command(
+        {"/usr/bin/python3", OPEN_IN_PYTORCH, path(checkpoint), path("example"), path("answer")});
+    if (python.exit_code == 77) {
+        std::cout << "SKIPPED: " << python.output << std::flush;
+        return;
+    }
+    CAPTURE(python.output);
+    REQUIRE(python.exit_code == 0);
+    for (const NamedTensor& tensor : tensors)
+        Tensor(tensor.value).copy_from(std::vector<float>(tensor.value.size(), 0));
+    load_tensors(decode_safetensors(folder.read("answer"), "answer"), tensors, "answer");
+    REQUIRE(hash_of(model->parameters()) == trained);
 }
 
 TEST_CASE("mirror: the right pictures, and coins that do not depend on the number of ranks") {
