@@ -55,20 +55,7 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
     settings.supervisor.max_restarts = mine.max_restarts;
     settings.supervisor.silence_s = 2 * timeout_s;  // the ranks themselves know more of why
     settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
-    const TrainingPlan& plan = mine.plan;
-    settings.arguments = {"--train",
-                          "--epochs=" + std::to_string(plan.epochs),
-                          "--batch=" + std::to_string(plan.batch),
-                          "--learning-rate=" + format_fixed(plan.learning_rate, 9),
-                          "--optimizer=" + plan.optimizer,
-                          "--every=" + std::to_string(plan.every),
-                          "--keep=" + std::to_string(plan.keep),
-                          "--seed=" + std::to_string(common.seed),
-                          "--timeout=" + format_fixed(timeout_s, 3)};
-    if (common.quick)
-        settings.arguments.push_back("--quick");
-    if (!common.data.empty())
-        settings.arguments.push_back("--data=" + common.data.string());
+    settings.arguments = job_arguments(mine.plan, common, timeout_s);
     return settings;
 }
 

@@ -69,7 +69,8 @@ class ResumableTraining {
                                 {"epochs", std::to_string(plan.epochs)},
                                 {"number of pictures", std::to_string(train_.samples())}};
         if (writes_checkpoints(rank, storage_.folder))
-            storage_.saver.emplace(device_, tensors_of(*model_, *optimizer_), storage_.checkpoints,
+            storage_.saver.emplace(*communicator_, device_, tensors_of(*model_, *optimizer_),
+                                   storage_.checkpoints,
                                    [r = rank.rank()](const std::string& what, int step) {
                                        tell_supervisor({r, what, step, ""});
                                    });
@@ -79,6 +80,11 @@ class ResumableTraining {
         }});
         trainer_.set_points({.before_step = [this](const Batch& batch) { prepare(batch); },
                              .after_step = [this](int steps) { count(steps); }});
+    }
+
+    ~ResumableTraining() {
+        if (storage_.saver)
+            storage_.saver->end();
     }
 
     void run() {

@@ -4,8 +4,10 @@
 
 namespace ddp {
 
-Saver::Saver(Device& device, TrainingTensors tensors, Checkpoints& checkpoints, OnEvent on_event)
-    : device_(device),
+Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
+             Checkpoints& checkpoints, OnEvent on_event)
+    : communicator_(communicator),
+      device_(device),
       tensors_(std::move(tensors)),
       checkpoints_(checkpoints),
       on_event_(std::move(on_event)) {
@@ -17,6 +19,12 @@ Saver::Saver(Device& device, TrainingTensors tensors, Checkpoints& checkpoints, 
 }
 
 Saver::~Saver() {
+    end();
+}
+
+void Saver::end() {
+    if (!writer_.joinable())
+        return;
     {
         const std::lock_guard lock(mutex_);
         ends_ = true;
@@ -59,6 +67,16 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
                                       value.bytes(), cudaMemcpyDeviceToHost, stream));
 }
 
+// Where a rank is lost, the all-reduces that wait for it give up, and the optimizer behind them
+// steps with gradients that are none. The copy of that must not become a checkpoint: the
+// communicator knows, and throws.
+void Saver::write(Job& job) {
+    communicator_.synchronize(copies_);
+    on_event_("saving", job.step);
+    checkpoints_.save(job.step, std::move(job.header), host_.span());
+    on_event_("saved", job.step);
+}
+
 void Saver::write_jobs() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -68,10 +86,7 @@ void Saver::write_jobs() {
         lock.unlock();
         std::exception_ptr error;
         try {
-            copied_.synchronize();
-            on_event_("saving", job_->step);
-            checkpoints_.save(job_->step, std::move(job_->header), host_.span());
-            on_event_("saved", job_->step);
+            write(*job_);
         } catch (...) {
             error = std::current_exception();
         }

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "01_sgd/device.hpp"
+#include "07_all_reduce/communicator.hpp"
 #include "15_checkpoint_failover/checkpoints.hpp"
 #include "15_checkpoint_failover/training_state.hpp"
 
@@ -23,7 +24,8 @@ class Saver {
     // `on_event` is called by the writer with "saving" and "saved" and the step. Everything passed
     // must live longer; the tensors are those of the rank's model and optimizer.
     using OnEvent = std::function<void(const std::string& what, int step)>;
-    Saver(Device& device, TrainingTensors tensors, Checkpoints& checkpoints, OnEvent on_event);
+    Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
+          Checkpoints& checkpoints, OnEvent on_event);
     ~Saver();
     Saver(const Saver&) = delete;
     Saver& operator=(const Saver&) = delete;
@@ -36,6 +38,8 @@ class Saver {
     void let_change() { device_.stream().wait(copied_); }
     // Until the last one is on the disk. Throws what went wrong with it.
     void finish();
+    // The writer ends, with what it has begun; before the communicator does.
+    void end();
 
     double seconds_waited() const { return seconds_waited_; }
 
@@ -47,7 +51,9 @@ class Saver {
 
     void copy(const std::vector<NamedTensor>& tensors, std::size_t first, Stream& stream);
     void write_jobs();
+    void write(Job& job);
 
+    Communicator& communicator_;
     Device& device_;
     const TrainingTensors tensors_;
     Checkpoints& checkpoints_;

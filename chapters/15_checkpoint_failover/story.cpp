@@ -48,6 +48,24 @@ void tell_of(const std::vector<Attempt>& lives) {
 
 }  // namespace
 
+std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
+                                       double timeout_s) {
+    std::vector<std::string> arguments{"--train",
+                                       "--epochs=" + std::to_string(plan.epochs),
+                                       "--batch=" + std::to_string(plan.batch),
+                                       "--learning-rate=" + format_fixed(plan.learning_rate, 9),
+                                       "--optimizer=" + plan.optimizer,
+                                       "--every=" + std::to_string(plan.every),
+                                       "--keep=" + std::to_string(plan.keep),
+                                       "--seed=" + std::to_string(common.seed),
+                                       "--timeout=" + format_fixed(timeout_s, 3)};
+    if (common.quick)
+        arguments.push_back("--quick");
+    if (!common.data.empty())
+        arguments.push_back("--data=" + common.data.string());
+    return arguments;
+}
+
 Story tell_story(const std::string& name, const JobSettings& settings, const std::string& folder,
                  const std::vector<Fault>& planned, const std::function<int(int)>& ranks_of) {
     Faults faults(planned);

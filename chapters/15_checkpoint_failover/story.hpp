@@ -4,6 +4,7 @@
 
 #include "15_checkpoint_failover/failover_report.hpp"
 #include "15_checkpoint_failover/launch_job.hpp"
+#include "15_checkpoint_failover/resumable_training.hpp"
 
 namespace ddp {
 
@@ -14,6 +15,10 @@ struct JobSettings {
     std::vector<std::string> arguments;  // of the job, but for its folder
     SupervisorOptions supervisor;
 };
+
+// The training of `plan`, as options of this program.
+std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
+                                       double timeout_s);
 
 // A training with these faults, whose checkpoints are in `folder`. `ranks_of` says how many ranks
 // life number i has. Throws as Supervisor::run, and std::runtime_error if the job has failed of

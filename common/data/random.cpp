@@ -43,8 +43,8 @@ void Random::set_state(const std::string& state) {
     std::mt19937 engine;
     // GNU's library adds how many of the numbers have been used, and does not check it.
     const std::size_t last = state.find_last_of(' ');
-    const bool ends_well = last != std::string::npos && state.size() - last <= 4 &&
-                           std::atoi(state.c_str() + last) <= int{std::mt19937::state_size};
+    const int used = last == std::string::npos ? -1 : std::atoi(state.c_str() + last);
+    const bool ends_well = used >= 0 && used <= int{std::mt19937::state_size};
     if (!ends_well || !(text >> engine) || !text.eof())
         throw std::invalid_argument("this text is not the state of a random generator");
     engine_ = engine;

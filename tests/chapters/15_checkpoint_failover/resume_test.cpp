@@ -10,6 +10,7 @@
 #include "08_data_parallel/replica.hpp"
 #include "15_checkpoint_failover/mirror.hpp"
 #include "15_checkpoint_failover/resumable_training.hpp"
+#include "15_checkpoint_failover/saver.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/common/data/files.hpp"
@@ -181,6 +182,41 @@ TEST_CASE("resume: with fewer ranks and with more, every sample of the epoch com
         const int rest = (35 - 16) / a_step, epochs = 3 * (35 / a_step);
         REQUIRE(state.step == 2 + rest + epochs);
         REQUIRE(state.samples == 16 + a_step * (rest + epochs));
+    }
+}
+
+TEST_CASE("saver: what follows from a failed all-reduce is no checkpoint") {
+    for (const bool fails : {false, true}) {
+        const TemporaryFolder temporary;
+        DiskFolder folder(temporary.path());
+        Checkpoints checkpoints(folder, 3);
+        World world(thread_options(2));
+        const std::string failure = failure_of(world, [&](Rank& rank) {
+            auto& device = make_kept<Device>(rank, test_memory);
+            const auto communicator = make_communicator("own", rank, 1 << 20);
+            PoolBuffer<float> gradients = communicator->allocate<float>(1000);
+            auto& saver = make_kept<std::optional<Saver>>(rank);
+            Random random(1);
+            auto& layer = make_kept<Linear>(rank, "linear1", device, 5, 3, random);
+            auto& optimizer = make_kept<PlainSgd>(rank, layer.parameters(), 0.1);
+            if (rank.rank() == 0)
+                saver.emplace(*communicator, device, tensors_of(layer, optimizer), checkpoints,
+                              [](const std::string&, int) {});
+            rank.barrier();
+            if (fails && rank.rank() == 1)
+                throw std::runtime_error("broken on purpose");
+            communicator->all_reduce(gradients.data(), gradients.data(), gradients.size(),
+                                     ReduceOp::average, device.stream());
+            if (saver) {
+                TrainingState state;
+                state.step = 7;
+                saver->save(state);
+                saver->end();
+            }
+            rank.barrier();
+        });
+        REQUIRE(failure == (fails ? "rank 1: broken on purpose" : ""));
+        REQUIRE(checkpoints.steps() == (fails ? std::vector<int>() : std::vector<int>{7}));
     }
 }
 
