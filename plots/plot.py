@@ -363,8 +363,8 @@ def draw_checkpoint_failover(measured):
 
 
 def smoothed(points, width=4):
-    """What was done twice counts as it was done last; and the mean of some neighbours."""
-    points = sorted(dict(points).items())
+    """The mean of some neighbours."""
+    points = sorted(points)
     groups = [points[max(0, i - width) : i + width + 1] for i in range(len(points))]
     return [(x, sum(y for _, y in group) / len(group)) for (x, _), group in zip(points, groups)]
 

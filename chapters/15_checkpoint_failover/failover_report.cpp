@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <sstream>
 
 #include "common/report/table.hpp"
@@ -32,6 +33,13 @@ int step_of(const Attempt& attempt, const std::string& what) {
         if (each.report.what == what)
             return static_cast<int>(each.report.step);
     return 0;
+}
+
+std::int64_t samples_at_start(const Attempt& attempt) {
+    for (const TimedReport& each : attempt.reports)
+        if (each.report.what == "resumed")
+            return std::stoll(each.report.value);
+    return std::numeric_limits<std::int64_t>::max();  // it has changed nothing
 }
 
 // When the job was at this step again; its end, if it was not.
@@ -66,7 +74,10 @@ class StoryWriter {
             if (fails)
                 csv_.row({story.name, story.faults[i].text(), story.faults[i].rank, last_s, last_s,
                           0, 0.0});
-            write_reports(story, attempt);
+            const bool is_last = i + 1 == story.attempts.size();
+            write_reports(story, attempt,
+                          is_last ? std::numeric_limits<std::int64_t>::max()
+                                  : samples_at_start(story.attempts[i + 1]));
         }
     }
 
@@ -77,7 +88,8 @@ class StoryWriter {
             csv_.row({story.name, what, rank, begin_s, end_s, 0, 0.0});
     }
 
-    void write_reports(const Story& story, const Attempt& attempt) {
+    // Losses up to `samples`: what came behind the next life's checkpoint has not been.
+    void write_reports(const Story& story, const Attempt& attempt, std::int64_t most_samples) {
         double saving_s = 0;
         for (const auto& [time_s, report] : attempt.reports) {
             if (report.what == "saving")
@@ -89,6 +101,8 @@ class StoryWriter {
             std::int64_t samples = 0;
             double loss = 0;
             std::istringstream(report.value) >> samples >> loss;
+            if (samples > most_samples)
+                continue;
             csv_.row({story.name, "loss", report.rank, time_s, time_s, samples, loss});
         }
     }

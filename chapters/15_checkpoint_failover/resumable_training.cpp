@@ -125,7 +125,7 @@ class ResumableTraining {
                 *number = state_.optimizer_numbers.at(name);
             trainer_.set_steps(state_.step);
         }
-        say("resumed");
+        say("resumed", std::to_string(state_.samples));
         if (resumed && prints())
             std::cout << "goes on behind step " << state_.step << ", from rank "
                       << resumed->from_rank << "'s checkpoint" << std::endl;

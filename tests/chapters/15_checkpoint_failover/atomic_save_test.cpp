@@ -25,8 +25,8 @@ std::string fault_of(const Save& save) {
             } catch (const Crash&) {
                 is_done = false;
             }
-            std::set<Contents> all = folder.after_power_failure();
-            all.insert(folder.after_kill());
+            std::vector<Contents> all = folder.after_power_failure();
+            all.push_back(folder.after_kill());
             for (const Contents& left : all) {
                 const auto found = left.find("file");
                 const bool is_old =

@@ -7,7 +7,12 @@ CrashingFolder::CrashingFolder(const Contents& contents, int calls) : calls_(cal
         now_[name] = files_.size();
         files_.push_back({bytes, bytes});
     }
-    since_sync_ = {now_};
+    synced_ = now_;
+}
+
+void CrashingFolder::change(const Change& change) {
+    change(now_);
+    since_sync_.push_back(change);
 }
 
 Contents CrashingFolder::after_kill() const {
@@ -17,29 +22,33 @@ Contents CrashingFolder::after_kill() const {
     return left;
 }
 
-std::set<Contents> CrashingFolder::after_power_failure() const {
-    std::set<Contents> all;
-    for (const Names& names : since_sync_) {
-        std::set<Contents> some{{}};
+std::vector<Contents> CrashingFolder::after_power_failure() const {
+    std::vector<Contents> all;
+    for (std::size_t subset = 0; subset < std::size_t{1} << since_sync_.size(); subset++) {
+        Names names = synced_;
+        for (std::size_t i = 0; i < since_sync_.size(); i++)
+            if (subset >> i & 1)
+                since_sync_[i](names);
+        std::vector<Contents> some(1);
         for (const auto& [name, number] : names) {
             const File& file = files_[number];
-            std::set<std::vector<std::uint8_t>> versions{file.synced};
+            std::vector<std::vector<std::uint8_t>> versions{file.synced};
             if (file.written != file.synced) {
-                versions.insert(file.written);
+                versions.push_back(file.written);
                 for (const std::size_t size : {std::size_t{0}, file.written.size() / 2})
-                    versions.insert({file.written.begin(),
-                                     file.written.begin() + static_cast<std::ptrdiff_t>(size)});
+                    versions.push_back({file.written.begin(),
+                                        file.written.begin() + static_cast<std::ptrdiff_t>(size)});
             }
-            std::set<Contents> with;
+            std::vector<Contents> with;
             for (const Contents& before : some)
                 for (const auto& version : versions) {
                     Contents contents = before;
                     contents[name] = version;
-                    with.insert(contents);
+                    with.push_back(contents);
                 }
             some = with;
         }
-        all.insert(some.begin(), some.end());
+        all.insert(all.end(), some.begin(), some.end());
     }
     return all;
 }
@@ -47,9 +56,9 @@ std::set<Contents> CrashingFolder::after_power_failure() const {
 void CrashingFolder::write(const std::string& name, std::initializer_list<Bytes> parts) {
     const bool goes_down = crashes();
     if (!now_.contains(name)) {
-        now_[name] = files_.size();
+        const std::size_t number = files_.size();
         files_.emplace_back();
-        since_sync_.push_back(now_);
+        change([=](Names& names) { names[name] = number; });
     }
     File& file = files_[now_[name]];
     file.written.clear();
@@ -71,22 +80,24 @@ void CrashingFolder::sync(const std::string& name) {
 void CrashingFolder::rename(const std::string& from, const std::string& to) {
     if (crashes())
         throw Crash();
-    now_[to] = now_.at(from);
-    now_.erase(from);
-    since_sync_.push_back(now_);
+    const std::size_t number = now_.at(from);
+    change([=](Names& names) {
+        names.erase(from);
+        names[to] = number;
+    });
 }
 
 void CrashingFolder::sync_names() {
     if (crashes())
         throw Crash();
-    since_sync_ = {now_};
+    synced_ = now_;
+    since_sync_.clear();
 }
 
 void CrashingFolder::remove(const std::string& name) {
     if (crashes())
         throw Crash();
-    now_.erase(name);
-    since_sync_.push_back(now_);
+    change([=](Names& names) { names.erase(name); });
 }
 
 std::vector<std::string> CrashingFolder::names() const {

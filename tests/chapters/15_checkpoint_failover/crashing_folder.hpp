@@ -1,7 +1,7 @@
 #pragma once
 // A folder in memory that loses what a disk may lose.
+#include <functional>
 #include <map>
-#include <set>
 #include <stdexcept>
 
 #include "15_checkpoint_failover/atomic_save.hpp"
@@ -26,7 +26,7 @@ class CrashingFolder final : public Folder {
     Contents after_kill() const;
     // What a failure of the power may leave behind: for every file any part of what was not synced,
     // and any of the changes of names that were not synced.
-    std::set<Contents> after_power_failure() const;
+    std::vector<Contents> after_power_failure() const;
 
     void write(const std::string& name, std::initializer_list<Bytes> parts) override;
     void sync(const std::string& name) override;
@@ -44,11 +44,14 @@ class CrashingFolder final : public Folder {
     // True if this call goes down.
     bool crashes() { return calls_-- == 0; }
 
+    using Names = std::map<std::string, std::size_t>;  // numbers of files
+    using Change = std::function<void(Names&)>;
+    void change(const Change& change);
+
     int calls_;
     std::vector<File> files_;
-    using Names = std::map<std::string, std::size_t>;  // numbers of files
-    Names now_;
-    std::vector<Names> since_sync_;  // all states of the names that may be on the disk
+    Names now_, synced_;
+    std::vector<Change> since_sync_;
 };
 
 }  // namespace ddp::test
