@@ -4,6 +4,7 @@
 #include <iostream>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -152,6 +153,18 @@ void show_recoveries(const std::vector<Story>& stories) {
                        std::to_string(each.ranks) + " from " + std::to_string(each.from_step)});
     table.note("goes on: with so many ranks, from the checkpoint of that step");
     std::cout << table << std::endl;
+}
+
+void show_endings(const std::vector<Story>& stories) {
+    Table table("How the trainings have ended",
+                {"training", "lives", "test accuracy", "hash of the parameters"});
+    for (const Story& story : stories)
+        table.row({story.name, std::to_string(story.attempts.size()),
+                   format_fixed(story.final_accuracy(), 3), story.final_hash()});
+    std::cout << table;
+    if (stories.at(1).final_hash() != stories.at(0).final_hash())
+        throw std::runtime_error("the killed training has other parameters than the undisturbed");
+    std::cout << "The killed training has the parameters of the undisturbed one, to the bit.\n";
 }
 
 void write_stories(const std::string& path, const std::vector<Story>& stories) {

@@ -35,6 +35,10 @@ struct Story {
 
 void show_recoveries(const std::vector<Story>& stories);
 
+// How they have ended. Throws std::runtime_error if the second, whose ranks came back each time,
+// has other parameters than the first, to which nothing has happened.
+void show_endings(const std::vector<Story>& stories);
+
 // One line for each interval of each rank's lane, for each fault, and for each loss.
 void write_stories(const std::string& path, const std::vector<Story>& stories);
 

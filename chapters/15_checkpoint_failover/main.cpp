@@ -9,7 +9,7 @@
 #include "15_checkpoint_failover/resumable_training.hpp"
 #include "15_checkpoint_failover/story.hpp"
 #include "15_checkpoint_failover/torn_files.hpp"
-#include "common/report/table.hpp"
+#include "common/gpu/gpu.hpp"
 #include "common/report/units.hpp"
 
 namespace {
@@ -47,9 +47,11 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
 JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common,
                         double timeout_s) {
     JobSettings settings;
+    // Processes can be killed one by one, but cannot share a GPU.
+    const bool are_processes = common.processes || (!common.ranks && kernels_run_on_cpu);
     settings.launcher = mine.mpirun || !mine.hosts.empty() ? Launcher::mpirun
-                        : common.ranks                     ? Launcher::threads
-                                                           : Launcher::processes;
+                        : are_processes                    ? Launcher::processes
+                                                           : Launcher::threads;
     settings.ranks = common.ranks.value_or(common.processes.value_or(4));
     settings.hosts = parse_hosts(mine.hosts);
     settings.supervisor.max_restarts = mine.max_restarts;
@@ -63,17 +65,9 @@ int show(const JobSettings& settings, const CommonOptions& common) {
     show_torn_files(settings.ranks);
     const std::vector<Story> stories = tell_three_stories(settings, common.quick);
     show_recoveries(stories);
-    Table table("Three trainings",
-                {"training", "lives", "test accuracy", "hash of the parameters"});
-    for (const Story& story : stories)
-        table.row({story.name, std::to_string(story.attempts.size()),
-                   format_fixed(story.final_accuracy(), 3), story.final_hash()});
-    std::cout << table;
     if (!common.csv.empty())
         write_stories(common.csv, stories);
-    if (stories[1].final_hash() != stories[0].final_hash())
-        throw std::runtime_error("the killed training has other parameters than the undisturbed");
-    std::cout << "The killed training has the parameters of the undisturbed one, to the bit.\n";
+    show_endings(stories);
     return 0;
 }
 
