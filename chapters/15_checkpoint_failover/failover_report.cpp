@@ -122,6 +122,11 @@ double Story::final_accuracy() const {
     return accuracy.empty() ? 0 : std::stod(accuracy);
 }
 
+double Story::waited_s() const {
+    const std::string seconds = last_value(attempts, "waited");
+    return seconds.empty() ? 0 : std::stod(seconds);
+}
+
 std::vector<Recovery> Story::recoveries() const {
     std::vector<Recovery> all;
     for (std::size_t i = 0; i < faults.size() && i + 1 < attempts.size(); i++) {
@@ -157,10 +162,12 @@ void show_recoveries(const std::vector<Story>& stories) {
 
 void show_endings(const std::vector<Story>& stories) {
     Table table("How the trainings have ended",
-                {"training", "lives", "test accuracy", "hash of the parameters"});
+                {"training", "lives", "waited to save", "test accuracy", "hash of the parameters"});
     for (const Story& story : stories)
         table.row({story.name, std::to_string(story.attempts.size()),
-                   format_fixed(story.final_accuracy(), 3), story.final_hash()});
+                   format_seconds(story.waited_s()), format_fixed(story.final_accuracy(), 3),
+                   story.final_hash()});
+    table.note("waited to save: the last life's training, for the checkpoint before");
     std::cout << table;
     if (stories.at(1).final_hash() != stories.at(0).final_hash())
         throw std::runtime_error("the killed training has other parameters than the undisturbed");

@@ -30,6 +30,7 @@ struct Story {
 
     std::string final_hash() const;
     double final_accuracy() const;
+    double waited_s() const;  // of its last life: the training for its checkpoints
     std::vector<Recovery> recoveries() const;
 };
 

@@ -93,8 +93,10 @@ class ResumableTraining {
             epoch();
         trainer_.set_points({});
         save();
-        if (storage_.saver)
+        if (storage_.saver) {
             storage_.saver->finish();
+            say("waited", std::to_string(storage_.saver->seconds_waited()));
+        }
         require_equal_replicas(rank_, model_->parameters());
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
         say("done", hash);

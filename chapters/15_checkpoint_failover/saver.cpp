@@ -34,16 +34,16 @@ void Saver::end() {
 }
 
 void Saver::finish() {
-    const Stopwatch watch;
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !job_; });  // the writer ends, or throws
-    seconds_waited_ += watch.seconds();
     if (error_)
         std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void Saver::save(const TrainingState& state) {
+    const Stopwatch watch;
     finish();
+    seconds_waited_ += watch.seconds();
     // The next forward changes the buffers at once: they are copied before it, in its own stream.
     // Until the next step of the optimizer nothing changes the rest, which is much more.
     copy(tensors_.buffers, tensors_.fixed_in_forward.size(), device_.stream());

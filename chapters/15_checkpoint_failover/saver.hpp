@@ -41,6 +41,7 @@ class Saver {
     // The writer ends, with what it has begun; before the communicator does.
     void end();
 
+    // In save, for the one before.
     double seconds_waited() const { return seconds_waited_; }
 
   private:

@@ -77,16 +77,24 @@ supervised killed "$scratch/killed" "$scratch/killed/checkpoint-*" \
 expect '^life 2: 4 ranks on host0 host1 host2 host3$'
 [[ ${output##*hash} == "$(sed -n 's/.*hash//p' "$scratch/calm.said")" ]] || complain "another hash after a dead host"
 
-# A host is cut off, and healed after a while. It has checkpoints of its own, as every other host.
-supervised cut "$scratch/cut-%h" "$scratch/cut-host1/checkpoint-*" \
-    'ip -n switch link set host3 down'
+# A host is cut off. It is healed soon, and joins when another host dies. Each host has checkpoints of its own.
+export ONE_HOST=$scratch/cut-host0
+# shellcheck disable=SC2016  # for the other shell
+supervised cut "$scratch/cut-%h" "$scratch/cut-host1/checkpoint-*" '
+    ip -n switch link set host3 down
+    until grep -q "^life 2" "$SAID"; do sleep 0.05; done
+    ip -n switch link set host3 up
+    touch "$SAID.healed"
+    until [[ -n $(find "$ONE_HOST" -name "checkpoint-*.safetensors" -newer "$SAID.healed") ]]; do sleep 0.05; done
+    for p in $(ip netns pids host1); do kill -9 $p; done'
 expect '^life 1 ended behind step [0-9]+: '
 expect '^life 2: 3 ranks on host0 host1 host2$'
+expect '^life 3: 4 ranks on host0 host1 host2 host3$'
 for host in host0 host1 host2 host3; do
     compgen -G "$scratch/cut-$host/checkpoint-*.safetensors" >/dev/null || complain "no checkpoint of $host"
 done
 
-# The host that was away joins, and the one with the first ranks has lost its disk: the others give it theirs.
+# The host with rank 0 has lost its disk: the others give it what they have.
 rm -rf "$scratch/cut-host0"
 supervised again "$scratch/cut-%h" '' ''
 expect '^life 1: 4 ranks on host0 host1 host2 host3$'

@@ -96,7 +96,7 @@ void clear(const SafetensorsHeader& header, Bytes& data, const std::string& suff
 
 TEST_CASE("resume: from every step, the last checkpoint is the same to the bit") {
     for (const auto& [ranks, optimizer] :
-         {std::pair{4, "sgd"}, std::pair{4, "adam"}, std::pair{3, "sgd"}, std::pair{1, "adam"}}) {
+         {std::pair{4, "sgd"}, std::pair{4, "adam"}, std::pair{3, "sgd"}}) {
         const TemporaryFolder whole;
         train(ranks, plan_in(whole.path(), optimizer));
         DiskFolder folder(whole.path());
