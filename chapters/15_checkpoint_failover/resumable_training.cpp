@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <stdexcept>
 
 #include "03_network/adam.hpp"
 #include "03_network/models.hpp"
@@ -117,6 +118,10 @@ class ResumableTraining {
         const std::optional<Resumed> resumed =
             resume(*communicator_, device_, storage_.checkpoints, tensors_of(*model_, *optimizer_),
                    state_.configuration, complaints);
+        if (!resumed && !complaints.empty())  // to begin anew in silence would be worse
+            throw std::runtime_error("no checkpoint in '" + storage_.folder.path() +
+                                     "' is whole: " + complaints.front() +
+                                     " Remove them to begin anew.");
         for (const std::string& complaint : complaints)
             std::cerr << "note: " << complaint << " The one before it is used." << std::endl;
         if (resumed) {

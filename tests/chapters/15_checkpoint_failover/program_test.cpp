@@ -152,6 +152,14 @@ TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one befor
                                      "one before it is used.") == 1);
     REQUIRE(count(second.output, "goes on behind step " + std::to_string(steps.at(1))) == 1);
     REQUIRE(hash_in(second.output) == hash_in(first.output));
+    // If all are damaged, nobody begins anew in silence.
+    for (const int step : Checkpoints(disk, 9).steps())
+        disk.write(Checkpoints::file_name(step), {bytes});
+    const ChildResult third = run_command(train);
+    CAPTURE(third.output);
+    REQUIRE(third.exit_code == 1);
+    REQUIRE(count(third.output,
+                  "no checkpoint in '" + path + "' is whole: '" + newest + "' is damaged") == 1);
 }
 
 TEST_CASE("checkpoint_failover: bad input in one sentence") {
