@@ -1,6 +1,8 @@
 #pragma once
 // Stochastic gradient descent: parameter -= learning_rate * gradient.
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "01_sgd/tape.hpp"
@@ -8,6 +10,13 @@
 namespace ddp {
 
 using Parameters = std::vector<std::shared_ptr<Parameter>>;
+
+// What an optimizer remembers from one step to the next, by names that begin with the parameter's:
+// the optimizer's own tensors and numbers. Whoever writes into them changes what it remembers.
+struct OptimizerState {
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    std::vector<std::pair<std::string, int*>> numbers;
+};
 
 // What every optimizer does: step() changes the parameters by their gradients, zero_gradients()
 // makes the gradients absent. A parameter without a gradient is left alone.
@@ -21,6 +30,8 @@ class Optimizer {
 
     virtual void step() = 0;
     void zero_gradients();
+    // The same names in the same order each time; the optimizer must live longer.
+    virtual OptimizerState state() { return {}; }
     // From the next step on. Throws as the constructor does.
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }

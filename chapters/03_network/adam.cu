@@ -40,6 +40,17 @@ Adam::Adam(Parameters parameters, double learning_rate, double weight_decay)
     }
 }
 
+OptimizerState Adam::state() {
+    OptimizerState state;
+    for (std::size_t i = 0; i < parameters_.size(); i++) {
+        const std::string& name = parameters_[i]->name;
+        state.tensors.emplace_back(name + ".exp_avg", states_[i].mean);
+        state.tensors.emplace_back(name + ".exp_avg_sq", states_[i].square);
+        state.numbers.emplace_back(name + ".step", &states_[i].steps);
+    }
+    return state;
+}
+
 void Adam::step() {
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const Parameter& parameter = *parameters_[i];

@@ -11,6 +11,7 @@ class Adam : public Optimizer {
     // Throws std::invalid_argument as Sgd does.
     Adam(Parameters parameters, double learning_rate = 1e-3, double weight_decay = 0.0);
     void step() override;
+    OptimizerState state() override;  // each parameter's exp_avg, exp_avg_sq and step
 
     static constexpr double beta1 = 0.9;    // how much of the mean stays
     static constexpr double beta2 = 0.999;  // the same for the mean square

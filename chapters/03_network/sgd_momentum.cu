@@ -35,6 +35,13 @@ Sgd::Sgd(Parameters parameters, double learning_rate, double momentum, double we
         velocities_.push_back(constant(parameter->value.device(), parameter->value.shape(), 0.0f));
 }
 
+OptimizerState Sgd::state() {
+    OptimizerState state;
+    for (std::size_t i = 0; i < parameters_.size(); i++)
+        state.tensors.emplace_back(parameters_[i]->name + ".momentum_buffer", velocities_[i]);
+    return state;
+}
+
 void Sgd::step() {
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const Parameter& parameter = *parameters_[i];

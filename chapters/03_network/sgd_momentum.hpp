@@ -13,6 +13,7 @@ class Sgd : public Optimizer {
     Sgd(Parameters parameters, double learning_rate, double momentum = 0.9,
         double weight_decay = 0.0);
     void step() override;
+    OptimizerState state() override;  // each parameter's momentum_buffer
 
   private:
     double momentum_, weight_decay_;

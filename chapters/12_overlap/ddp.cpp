@@ -79,6 +79,19 @@ void DistributedDataParallel::rebuild_buckets() {
     is_rebuilt_ = true;
 }
 
+DdpState DistributedDataParallel::state() const {
+    if (is_rebuilt_)
+        return {encode_plan(gradients_.plan()), {}};
+    return {"", ready_order_};
+}
+
+void DistributedDataParallel::set_state(const DdpState& state) {
+    is_rebuilt_ = !state.plan.empty();
+    ready_order_ = state.ready_order;
+    if (is_rebuilt_)
+        gradients_.arrange(decode_plan(state.plan, gradients_.plan().gradients));
+}
+
 void DistributedDataParallel::prepare(const Parameters& unreached) {
     const BucketPlan& plan = gradients_.plan();
     pending_.clear();

@@ -58,6 +58,16 @@ struct DdpPoints {
     std::function<void()> before_finalize = {};
 };
 
+// What the buckets of the coming steps depend on: a training that goes on elsewhere needs it, since
+// a sum's last bits depend on where in a bucket it stands. The same on all ranks.
+struct DdpState {
+    std::string plan;  // encode_plan's, once the buckets were made anew
+    std::vector<std::size_t>
+        ready_order;  // until then: of the first reduced step, if there was one
+
+    bool operator==(const DdpState&) const = default;
+};
+
 // What make_communicator must be given for a DistributedDataParallel of this model.
 std::size_t ddp_pool_bytes(const Module& model);
 
@@ -111,6 +121,11 @@ class DistributedDataParallel {
         const bool before_;
     };
     [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
+
+    // Between two steps. set_state is for a class that has made no step; throws as decode_plan for
+    // another model's. Rank 0's counts: give it to all.
+    DdpState state() const;
+    void set_state(const DdpState& state);
 
     // For all buckets from now on.
     void set_bucket_hook(BucketHook hook) { hook_ = std::move(hook); }

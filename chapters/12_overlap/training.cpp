@@ -66,6 +66,8 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
     const int steps_before = steps_;
     while (const std::optional<Batch> batch = loader.next()) {
         rank_.check();
+        if (points_.before_step)
+            points_.before_step(*batch);
         if (steps_ == watched_) {
             timeline_ = watched_step(*batch);
         } else if (steps_ == watched_ + 1) {
@@ -77,6 +79,8 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
             step(*batch);
         }
         steps_++;
+        if (points_.after_step)
+            points_.after_step(steps_);
         if (progress)
             progress->advance();
         if (steps_ % steps_between_checks == 0)

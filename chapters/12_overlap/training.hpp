@@ -1,12 +1,22 @@
 #pragma once
 // The loop that all ranks run: an epoch of training, each rank on its part, and the test.
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "03_network/loader.hpp"
 #include "03_network/sequential.hpp"
 #include "12_overlap/ddp.hpp"
 
 namespace ddp {
+
+// Where later chapters come in. Both are called by the rank's own thread, in every step of every
+// rank.
+struct TrainerPoints {
+    std::function<void(const Batch& batch)> before_step = {};
+    // All of it has been enqueued; `steps` have been made, of all epochs.
+    std::function<void(int steps)> after_step = {};
+};
 
 class DdpTrainer {
   public:
@@ -31,6 +41,11 @@ class DdpTrainer {
     const std::vector<Interval>& timeline_without_overlap() const { return without_overlap_; }
     // Of all epochs.
     int steps() const { return steps_; }
+    // A training that goes on where another one was.
+    void set_steps(int steps) { steps_ = steps; }
+    void set_points(TrainerPoints points) { points_ = std::move(points); }
+    // What this rank has added up in the running epoch.
+    const Metrics& metrics() const { return metrics_; }
 
   private:
     void step(const Batch& batch);
@@ -44,6 +59,7 @@ class DdpTrainer {
     Optimizer& optimizer_;
     Metrics& metrics_;
     Tape tape_;
+    TrainerPoints points_;
     Lane* compute_ = nullptr;  // while a step is watched
     int steps_ = 0;
     int watched_ = -2;

@@ -1,5 +1,9 @@
 #include "common/data/random.hpp"
 
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+
 namespace ddp {
 namespace {
 
@@ -26,6 +30,24 @@ float Random::normal() {
     for (int i = 0; i < 12; i++)
         sum += static_cast<std::int64_t>(engine_());
     return static_cast<float>(sum - 6 * (std::int64_t{1} << 32)) * 0x1p-32f;
+}
+
+std::string Random::state() const {
+    std::ostringstream text;
+    text << engine_;
+    return text.str();
+}
+
+void Random::set_state(const std::string& state) {
+    std::istringstream text(state);
+    std::mt19937 engine;
+    // GNU's library adds how many of the numbers have been used, and does not check it.
+    const std::size_t last = state.find_last_of(' ');
+    const int used = last == std::string::npos ? -1 : std::atoi(state.c_str() + last);
+    const bool ends_well = used >= 0 && used <= int{std::mt19937::state_size};
+    if (!ends_well || !(text >> engine) || !text.eof())
+        throw std::invalid_argument("this text is not the state of a random generator");
+    engine_ = engine;
 }
 
 }  // namespace ddp

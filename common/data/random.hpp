@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
 
 namespace ddp {
 
@@ -24,6 +25,11 @@ class Random {
     // Mean 0, standard deviation 1: the sum of twelve uniform numbers minus their mean. Near enough
     // to a normal distribution for noise; never beyond -6 and 6.
     float normal();
+
+    // All that the next numbers depend on, as text: another generator that is given it goes on as
+    // this one. set_state throws std::invalid_argument for what is no such text.
+    std::string state() const;
+    void set_state(const std::string& state);
 
   private:
     std::mt19937 engine_;

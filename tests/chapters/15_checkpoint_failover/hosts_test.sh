@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# The supervised training on four hosts that are namespaces of this machine: a host that dies, a link that is cut
+# and healed, folders that are shared and that are not.
+#     hosts_test.sh PROGRAM
+# Exits with 77 where such hosts cannot be made.
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+hosts=$here/../../support/hosts.sh
+program=$1
+command -v mpirun >/dev/null || {
+    echo "no mpirun here"
+    exit 77
+}
+"$hosts" 1 true || exit $?
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+complain() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+
+# images NAME COUNT: a small data set in the files of Fashion-MNIST; nobody asks what is on the pictures.
+images() {
+    local count
+    count=$(printf '\\x%02x' $(($2 >> 8)) $(($2 & 255)))
+    {
+        printf '\0\0\x08\x03\0\0%b\0\0\0\x1c\0\0\0\x1c' "$count"
+        yes 'a picture of nothing' | head -c $((784 * $2))
+    } >"$data/$1-images-idx3-ubyte"
+    {
+        printf '\0\0\x08\x01\0\0%b' "$count"
+        yes $'\x01\x02\x03\x04\x05\x06\x07' | head -c "$2" | tr '\n' '\0'
+    } >"$data/$1-labels-idx1-ubyte"
+}
+data=$scratch/data
+mkdir "$data"
+images train 1000
+images t10k 100
+
+# supervised NAME FOLDER WHEN FAULT: the training under its supervisor on host0; when it has said WHEN, FAULT (words of
+# a shell that is on host0) is done to it. Its output is $output.
+supervised() {
+    local name=$1 folder=$2
+    export WHEN=$3 FAULT=$4 SAID=$scratch/$name.said
+    # shellcheck disable=SC2016  # for the other shell
+    timeout 120 "$hosts" 4 bash -c '
+        "$@" >"$SAID" 2>&1 &
+        supervisor=$!
+        while kill -0 "$supervisor" 2>/dev/null; do
+            if [[ -n $FAULT ]] && ls $WHEN >/dev/null 2>&1; then
+                eval "$FAULT"
+                FAULT=
+            fi
+            sleep 0.05
+        done
+        wait "$supervisor"' bash "$program" --hosts host0,host1,host2,host3 --folder "$folder" \
+        --max-restarts 3 --data "$data" --epochs 5 --batch 8 --every 10 --timeout 3 --learning-rate 0.02 ||
+        complain "$name ended with $?"
+    output=$(cat "$scratch/$name.said")
+    [[ $output == *"done in "* ]] || complain "$name is not done: $output"
+}
+expect() {
+    grep -qE -- "$1" <<<"$output" || complain "'$1' was not said, but: $output"
+}
+
+supervised calm "$scratch/calm-folder" '' ''
+expect '^life 1: 4 ranks on host0 host1 host2 host3$'
+expect 'done in 1 life: '
+
+# Everything that runs on a host dies; the host itself comes back at once.
+# shellcheck disable=SC2016  # for the other shell
+supervised killed "$scratch/killed" "$scratch/killed/checkpoint-*" \
+    'for p in $(ip netns pids host2); do kill -9 $p; done'
+expect '^life 2: 4 ranks on host0 host1 host2 host3$'
+[[ ${output##*hash} == "$(sed -n 's/.*hash//p' "$scratch/calm.said")" ]] || complain "another hash after a dead host"
+
+# A host is cut off. It is healed soon, and joins when another host dies. Each host has checkpoints of its own.
+export ONE_HOST=$scratch/cut-host0
+# shellcheck disable=SC2016  # for the other shell
+supervised cut "$scratch/cut-%h" "$scratch/cut-host1/checkpoint-*" '
+    ip -n switch link set host3 down
+    until grep -q "^life 2" "$SAID"; do sleep 0.05; done
+    ip -n switch link set host3 up
+    touch "$SAID.healed"
+    until [[ -n $(find "$ONE_HOST" -name "checkpoint-*.safetensors" -newer "$SAID.healed") ]]; do sleep 0.05; done
+    for p in $(ip netns pids host1); do kill -9 $p; done'
+expect '^life 1 ended behind step [0-9]+: '
+expect '^life 2: 3 ranks on host0 host1 host2$'
+expect '^life 3: 4 ranks on host0 host1 host2 host3$'
+for host in host0 host1 host2 host3; do
+    compgen -G "$scratch/cut-$host/checkpoint-*.safetensors" >/dev/null || complain "no checkpoint of $host"
+done
+
+# The host with rank 0 has lost its disk: the others give it what they have.
+rm -rf "$scratch/cut-host0"
+supervised again "$scratch/cut-%h" '' ''
+expect '^life 1: 4 ranks on host0 host1 host2 host3$'
+[[ -e $scratch/cut-host0 ]] || complain "host0 has no folder again"
+
+echo "$failures failed"
+((failures == 0))
