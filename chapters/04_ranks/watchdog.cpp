@@ -39,7 +39,7 @@ Watchdog::Watchdog(std::function<std::vector<int>()> descriptors, std::function<
 
 Watchdog::~Watchdog() {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(ended_.number(), &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = ::write(ended_.number(), &one, sizeof one);
     thread_.join();
 }
 

@@ -20,7 +20,6 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kDeviceBytes = 8 << 20;
 constexpr double kLearningRate = 0.05;
 
 std::string text_of(NoSyncAround around) {
@@ -58,7 +57,7 @@ void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncA
 
 Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
                             const Accumulation& accumulation, std::uint64_t seed) {
-    auto& device = make_kept<Device>(rank, kDeviceBytes);
+    auto& device = make_kept<Device>(rank, std::size_t{8} << 20);
     auto& loader =
         make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, accumulation.batch);
     Random random(seed);

@@ -64,7 +64,6 @@ std::size_t hook_pool_bytes(const Module& model) {
 namespace {
 
 constexpr int kBatch = 32;
-constexpr std::size_t kDeviceBytes = 32 << 20;
 
 // Beside a hook: what the average would have been, and how far apart both are.
 class Watched {
@@ -130,7 +129,7 @@ std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
 HookCourse learn_with_hook(Rank& rank, const LabelledImages& images, const std::string& name,
                            int steps, std::uint64_t seed) {
     constexpr int counted = 10;
-    auto& device = make_kept<Device>(rank, kDeviceBytes);
+    auto& device = make_kept<Device>(rank, std::size_t{32} << 20);
     auto& loader = make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, kBatch,
                                      LastBatch::drop);
     Random random(seed);

@@ -77,7 +77,7 @@ __global__ void add_error(std::size_t n, float* gradient, float* error) {
     }
 }
 
-__global__ void subtract(std::size_t n, const float* sent, float* error) {
+__global__ void subtract_sent(std::size_t n, const float* sent, float* error) {
     for (std::size_t i : grid_range(n))
         error[i] -= sent[i];
 }
@@ -245,7 +245,7 @@ void PowerSgd::compress(const Part& part, const std::string& name) {
     if (!part.matrices.empty())
         project(part, name);
     if (options_.feeds_errors_back)
-        with_errors(subtract);
+        with_errors(subtract_sent);
 }
 
 // One step of the power iteration by which eigenvectors are found: P = M Q, Q = M^T P, where M is

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "03_network/cross_entropy.hpp"
+#include "12_overlap/timeline_report.hpp"
 
 namespace ddp {
 namespace {

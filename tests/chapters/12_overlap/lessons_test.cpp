@@ -32,7 +32,7 @@ Accumulated learn(int ranks, NoSyncAround around, const Accumulation& accumulati
     return result;
 }
 
-double difference(const std::vector<float>& a, const std::vector<float>& b) {
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
     double largest = a.size() == b.size() ? 0 : 1e9;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); i++)
         largest = std::max<double>(largest, std::abs(a[i] - b[i]));
@@ -52,8 +52,8 @@ TEST_CASE("accumulation: no_sync around both sends once a group, and learns the 
         REQUIRE(both.all_reduces == 3);  // one bucket
         REQUIRE(backward.all_reduces == 13);
         REQUIRE(never.all_reduces == 13);
-        REQUIRE(difference(both.parameters, backward.parameters) < 1e-6);
-        REQUIRE(difference(both.parameters, never.parameters) < 1e-6);
+        REQUIRE(largest_difference(both.parameters, backward.parameters) < 1e-6);
+        REQUIRE(largest_difference(both.parameters, never.parameters) < 1e-6);
     }
 }
 
@@ -65,14 +65,14 @@ TEST_CASE("accumulation: a group of micro-batches is one batch, and so is one th
         learn(3, NoSyncAround::forward_and_backward, {.micro_batches = 2, .group = 1, .batch = 12});
     const Accumulated first =
         learn(3, NoSyncAround::forward_and_backward, {.micro_batches = 8, .group = 4, .batch = 3});
-    REQUIRE(difference(first.parameters, full.parameters) < 1e-6);
+    REQUIRE(largest_difference(first.parameters, full.parameters) < 1e-6);
     // The last group has two: their mean is a step as long as the others'.
     const Accumulated as_two =
         learn(3, NoSyncAround::forward_and_backward, {.micro_batches = 5, .group = 2, .batch = 6});
     REQUIRE(pieces.steps == 3);
     REQUIRE(as_two.steps == 3);
-    REQUIRE(difference(pieces.parameters, as_two.parameters) < 1e-6);
-    REQUIRE(difference(pieces.parameters, first.parameters) > 1e-4);
+    REQUIRE(largest_difference(pieces.parameters, as_two.parameters) < 1e-6);
+    REQUIRE(largest_difference(pieces.parameters, first.parameters) > 1e-4);
 }
 
 TEST_CASE("order: ready order mixes gradients, names tell of it, and an agreed order is right") {

@@ -31,7 +31,7 @@ void save(Checkpoints& checkpoints, int step) {
     checkpoints.save(step, header_of(step), data_of(step));
 }
 
-TrainingState example() {
+TrainingState example_state() {
     TrainingState state;
     state.step = 120;
     state.samples = 61'440;
@@ -136,7 +136,7 @@ TEST_CASE("checkpoints: a whole one is there wherever saving goes down") {
 }
 
 TEST_CASE("training_state: what is written down is read, and nothing is guessed") {
-    const TrainingState state = example();
+    const TrainingState state = example_state();
     const auto metadata = to_metadata(state);
     REQUIRE(to_state(metadata, "file") == state);
     for (const char* key :
@@ -157,14 +157,14 @@ TEST_CASE("training_state: what is written down is read, and nothing is guessed"
 TEST_CASE("training_state: another training's checkpoint is refused") {
     std::string error;
     try {
-        require_same_configuration(example(), {{"batch", "64"}, {"seed", "2"}});
+        require_same_configuration(example_state(), {{"batch", "64"}, {"seed", "2"}});
     } catch (const OptionError& thrown) {
         error = thrown.what();
     }
     REQUIRE(error ==
             "The checkpoint is of a training whose seed was 1, and now it is 2: go on with the "
             "same options, or give --folder another folder.");
-    require_same_configuration(example(), example().configuration);
+    require_same_configuration(example_state(), example_state().configuration);
 }
 
 TEST_CASE("rest_of_epoch: with another number of ranks every sample still comes once") {

@@ -53,7 +53,7 @@ std::vector<Contents> CrashingFolder::after_power_failure() const {
     return all;
 }
 
-void CrashingFolder::write(const std::string& name, std::initializer_list<Bytes> parts) {
+void CrashingFolder::write(const std::string& name, std::initializer_list<ddp::Bytes> parts) {
     const bool goes_down = crashes();
     if (!now_.contains(name)) {
         const std::size_t number = files_.size();
@@ -62,7 +62,7 @@ void CrashingFolder::write(const std::string& name, std::initializer_list<Bytes>
     }
     File& file = files_[now_[name]];
     file.written.clear();
-    for (const Bytes part : parts)
+    for (const ddp::Bytes part : parts)
         file.written.insert(file.written.end(), part.begin(), part.end());
     if (goes_down) {
         file.written.resize(file.written.size() / 2);

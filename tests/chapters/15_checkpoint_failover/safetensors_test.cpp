@@ -26,7 +26,7 @@ std::string tensor(const std::string& shape, const std::string& offsets,
     return "{\"dtype\":\"" + type + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
-SafetensorsHeader example() {
+SafetensorsHeader example_header() {
     SafetensorsHeader header;
     header.add("linear1.weight", {3, 5});
     header.add("scalar", {});
@@ -52,7 +52,7 @@ TEST_CASE("safetensors: the bytes of a small file, as the format describes them"
 }
 
 TEST_CASE("safetensors: what was written is read, to the bit") {
-    const SafetensorsHeader header = example();
+    const SafetensorsHeader header = example_header();
     const std::string text = encode_safetensors(header);
     const Bytes data = counting(header.data_bytes());
     const Safetensors file = decode_safetensors(joined({text.begin(), text.end()}, data), "f");
@@ -130,7 +130,7 @@ TEST_CASE("safetensors: everything else is refused in a sentence that names it")
 
 // Whatever is done to a file, it is refused or it is one whose tensors all lie within it.
 TEST_CASE("safetensors: damaged files never do harm") {
-    const SafetensorsHeader header = example();
+    const SafetensorsHeader header = example_header();
     const std::string text = encode_safetensors(header);
     const Bytes good = joined({text.begin(), text.end()}, counting(header.data_bytes()));
     std::mt19937 random(15);
