@@ -205,6 +205,36 @@ def draw_broadcast(measured):
     return figure
 
 
+REDUCTIONS = {"atomics": RED, "interleaved": ORANGE, "sequential": GREEN, "warps": "#2aa3a3", "lanes": BLUE, "limit": GREY}
+
+
+def draw_reduce(measured):
+    """Chapter 06: how fast five kernels read, beside a loop that only reads."""
+    figure, (panel,) = new_figure(1, width=7.6, height=3)
+    versions = measured.text("version")
+    panel.set_xscale("log")
+    speeds = measured.numbers("gbs")
+    bars(panel, versions, speeds, [REDUCTIONS[version] for version in versions], lambda speed: f"{speed:.3g} GB/s" if speed >= 1 else f"{1e3 * speed:.3g} MB/s")
+    panel.axvline(speeds[versions.index("limit")], color=GREY, linestyle=":", linewidth=1.2)
+    panel.set_xlim(0.5 * min(speeds), 5 * max(speeds))
+    panel.set(title="Five ways to one sum, and the memory's limit", xlabel="bytes read, GB/s (logarithmic; more is better)")
+    return figure
+
+
+def draw_reduce_orders(measured):
+    """Chapter 06: how far from the exact sum each order of additions ends."""
+    figure, (panel,) = new_figure(1, width=7.6, height=3.6)
+    orders = measured.text("order")
+    colors = [REDUCTIONS[order.removeprefix("kernel, ")] if order.startswith("kernel") else GREY for order in orders]
+    errors = measured.numbers("last_places")
+    panel.set_xscale("symlog", linthresh=1)
+    bars(panel, orders, [abs(error) for error in errors], colors, lambda error: f"{error:.1f}")
+    panel.set_xlim(0, 3 * max(2, *map(abs, errors)))
+    panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+    panel.set(title="The same million floats, added in nine orders", xlabel="units of the last place away from the exact sum (logarithmic beyond 1; less is better)")
+    return figure
+
+
 def draw_all_reduce(measured):
     """Chapter 07: all-reduces over a link, as predicted, and in memory, beside its limit."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
@@ -492,6 +522,8 @@ DRAWINGS = {
     "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
     "broadcast": draw_broadcast,
+    "reduce": draw_reduce,
+    "reduce_orders": draw_reduce_orders,
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
@@ -526,8 +558,10 @@ def main():
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    wanted = (options.only, f"{options.only}_timeline") if options.only else None
-    sources = [path for path in sorted(options.source.glob("*.csv")) if wanted is None or path.stem in wanted]
+    def is_wanted(name):  # a program's second file is called as its first, and more
+        return not options.only or name == options.only or name.startswith(f"{options.only}_")
+
+    sources = [path for path in sorted(options.source.glob("*.csv")) if is_wanted(path.stem)]
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
     for source in sources:

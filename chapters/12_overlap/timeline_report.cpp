@@ -50,9 +50,7 @@ void show_timeline(const std::vector<Interval>& intervals) {
 void write_timeline(const std::filesystem::path& csv, const std::vector<Interval>& intervals) {
     if (csv.empty())
         return;
-    const std::filesystem::path path =
-        csv.parent_path() / (csv.stem().string() + "_timeline" + csv.extension().string());
-    CsvWriter file(path, {"rank", "stream", "name", "begin_ms", "end_ms"});
+    CsvWriter file(beside(csv, "timeline"), {"rank", "stream", "name", "begin_ms", "end_ms"});
     const double zero = first_begin(intervals);
     for (const Interval& interval : intervals)
         file.row({interval.rank, interval.lane, interval.what, (interval.begin_s - zero) * 1e3,
