@@ -139,6 +139,38 @@ def draw_network(measured):
     return figure
 
 
+PROFILE = {  # how a part's name begins: what it is, color
+    "loading": ("loading", "#8a8f98"),
+    "forward": ("forward", BLUE),
+    "backward": ("backward", GREEN),
+    "optimizer": ("optimizer", ORANGE),
+    "metrics": ("metrics", "#c3c7cd"),
+}
+
+
+def draw_network_profile(measured):
+    """Chapter 03: one step, its parts one behind the other."""
+    figure, (panel,) = new_figure(1, width=9.6, height=2.3)
+    parts, milliseconds = measured.text("part"), [1e3 * seconds for seconds in measured.numbers("seconds")]
+    total, begin = sum(milliseconds), 0.0
+    for part, length in zip(parts, milliseconds):
+        kind = part.split()[0]
+        panel.barh(0, length, left=begin, height=0.8, color=PROFILE[kind][1], edgecolor="white", linewidth=0.8)
+        name = part.removeprefix(kind).removeprefix(" to").strip()
+        if length > 0.012 * total * max(2.5, len(name)):
+            panel.annotate(f"{name}\n{100 * length / total:.0f} %".strip(), (begin + length / 2, 0), ha="center", va="center", color="white", fontsize=8.5)
+        begin += length
+    for name, color in PROFILE.values():
+        share = sum(length for part, length in zip(parts, milliseconds) if part.split()[0] == name) / total
+        panel.barh(0, 0, color=color, label=f"{name} {100 * share:.1f} %")
+    panel.set(title="Where a step's time goes", xlabel="milliseconds")
+    panel.set_xlim(0, total)
+    panel.set_yticks([])
+    panel.grid(visible=False)
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5), ncol=len(PROFILE))
+    return figure
+
+
 def bars(panel, labels, values, colors, text):
     """Horizontal bars, the first on top, each with its value in words."""
     places = range(len(labels))
@@ -521,6 +553,7 @@ DRAWINGS = {
     "sgd": draw_sgd,
     "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
+    "network_profile": draw_network_profile,
     "broadcast": draw_broadcast,
     "reduce": draw_reduce,
     "reduce_orders": draw_reduce_orders,
