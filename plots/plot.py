@@ -268,12 +268,27 @@ def draw_reduce_orders(measured):
 
 
 def draw_all_reduce(measured):
-    """Chapter 07: all-reduces over a link, as predicted, and in memory, beside its limit."""
+    """Chapter 07: all-reduces over a link, as predicted; where one beats the other; and in memory, beside its limit."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     link_runs = [row for row in rows if row["part"] == "link"]
     runs = [row for row in rows if row["part"] == "machine"]
-    figure, panels = new_figure(2 if runs else 1, width=5.4)
+    duels = [row for row in rows if row["part"] == "cross-over"]
+    figure, panels = new_figure(3 if runs else 2, width=5.2)
+    for way, color in (("reduce+broadcast", ORANGE), ("ring", BLUE)):
+        mine = [row for row in duels if row["way"] == way]
+        sizes = [int(row["bytes"]) / 1024 for row in mine]
+        panels[1].plot(sizes, [float(row["seconds"]) * 1e3 for row in mine], color=color, marker="o", markersize=4, label=way)
+        panels[1].plot(sizes, [float(row["expected_seconds"]) * 1e3 for row in mine], color=color, linestyle=":", linewidth=1.2)
+    panels[1].plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
+    panels[1].set(title="Fewer messages, or fewer bytes?", xlabel="KiB, over a simulated link", ylabel="milliseconds (less is better)")
+    panels[1].set(xscale="log", yscale="log")
+    for axis in (panels[1].xaxis, panels[1].yaxis):
+        axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    panels[1].xaxis.set_major_locator(matplotlib.ticker.LogLocator(base=2, subs=(1.0,), numticks=12))
+    panels[1].yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    panels[1].legend(loc="upper left")
     predicted_and_measured(
         panels[0],
         [row["way"] for row in link_runs],
@@ -293,11 +308,11 @@ def draw_all_reduce(measured):
         mine = [row for row in runs if row["way"] == way]
         line = {"limit": ":", "own": "--"}.get(way, "-")
         style = {"color": colors.get(way, GREY), "linestyle": line, "marker": "o" if way in colors else None, "markersize": 4}
-        panels[1].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
-    panels[1].set_yscale("log")
-    size_axis(panels[1], [int(row["bytes"]) for row in runs])
-    panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    panels[1].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
+        panels[2].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
+    panels[2].set_yscale("log")
+    size_axis(panels[2], [int(row["bytes"]) for row in runs])
+    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    panels[2].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
     return figure
 
 
