@@ -150,7 +150,7 @@ PROFILE = {  # how a part's name begins: what it is, color
 
 def draw_network_profile(measured):
     """Chapter 03: one step, its parts one behind the other."""
-    figure, (panel,) = new_figure(1, width=9.6, height=2.3)
+    figure, (panel,) = new_figure(1, width=9.6, height=1.9)
     parts, milliseconds = measured.text("part"), [1e3 * seconds for seconds in measured.numbers("seconds")]
     total, begin = sum(milliseconds), 0.0
     for part, length in zip(parts, milliseconds):
@@ -167,7 +167,7 @@ def draw_network_profile(measured):
     panel.set_xlim(0, total)
     panel.set_yticks([])
     panel.grid(visible=False)
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.5), ncol=len(PROFILE))
+    panel.legend(loc="lower right", bbox_to_anchor=(1.01, 0.97), ncol=len(PROFILE), handlelength=1, handletextpad=0.5, columnspacing=1.2)
     return figure
 
 

@@ -37,6 +37,14 @@ std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Para
     return std::make_unique<Sgd>(all, given != 0 ? given : usual);
 }
 
+// Numbers that are learned.
+std::int64_t count_of(const Parameters& all) {
+    std::int64_t count = 0;
+    for (const auto& parameter : all)
+        count += static_cast<std::int64_t>(parameter->value.size());
+    return count;
+}
+
 int run(int argc, char** argv) {
     NetworkOptions mine;
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
@@ -86,6 +94,8 @@ int run(int argc, char** argv) {
                   << "  test accuracy " << format_fixed(tested.accuracy(), 3) << "  "
                   << format_seconds(watch.seconds()) << std::endl;
     }
+    std::cout << "The " << mine.model << " has " << format_count(count_of(model->parameters()))
+              << " parameters.\n";
     show_times(times, device, beside(common.csv, "profile"));
     test.start_epoch(in_order(test.samples()));
     show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()));

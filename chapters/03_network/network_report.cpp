@@ -23,6 +23,29 @@ std::string most_confused_in_words(const Confusion& confusion) {
            format_count(confusion.samples(a) + confusion.samples(b)) + " pictures.";
 }
 
+// Seconds of all steps, of the parts that `counts`.
+template <class Counts>
+double seconds_of(const StepTimes& times, Counts counts) {
+    double seconds = 0;
+    for (const StepTimes::Part& part : times.parts())
+        seconds += counts(part.name) ? part.seconds : 0;
+    return seconds;
+}
+
+std::string shares_in_words(const StepTimes& times) {
+    const auto begins = [](const char* with) {
+        return [=](const std::string& name) { return name.starts_with(with); };
+    };
+    const double forward = seconds_of(times, begins("forward "));
+    const double backward = seconds_of(times, begins("backward "));
+    const double products = seconds_of(times, [](const std::string& name) {
+        return name.find(" linear") != std::string::npos || name.find(" conv") != std::string::npos;
+    });
+    return "Backward takes " + format_fixed(backward / forward, 1) +
+           " times as long as forward; parts with products of matrices, linear and conv, take " +
+           format_percent(products / times.total()) + " of the step.";
+}
+
 }  // namespace
 
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv) {
@@ -36,6 +59,7 @@ void show_times(const StepTimes& times, const Device& device, const std::filesys
     }
     table.row({"a step", format_seconds(total / times.steps()), format_percent(1)});
     table.note("Means of " + format_count(times.steps()) + " steps, on the device's clock.");
+    table.note(shares_in_words(times));
     table.note("Memory: " + format_bytes(device.memory().peak_bytes) + " at most, allocated in " +
                format_count(device.memory().allocations) + " pieces.");
     std::cout << table << "\n";

@@ -86,11 +86,13 @@ TEST_CASE("network: both models learn, and say where the time went") {
         INFO(result.output);
         REQUIRE(result.exit_code == 0);
         REQUIRE(contains(result.output, "test accuracy 1.000\n"));
-        for (const char* part : {"loading", "forward linear", "backward to linear", "optimizer",
-                                 "Memory: ", "epoch 3  loss ", "T-shirt/top (0)",
-                                 "No picture was taken for one of another class.",
-                                 "a copy of 16 MiB from pinned memory", "gathered ahead"})
+        for (const char* part :
+             {"loading", "forward linear", "backward to linear", "optimizer", "Memory: ",
+              "epoch 3  loss ", "T-shirt/top (0)", "No picture was taken for one of another class.",
+              "times as long as forward", "a copy of 16 MiB from pinned memory", "gathered ahead"})
             REQUIRE(contains(result.output, part));
+        REQUIRE(contains(result.output, model == "mlp" ? "The mlp has 1,863,690 parameters.\n"
+                                                       : "The cnn has 50,378 parameters.\n"));
         const Csv curve = read_csv(csv);
         REQUIRE(curve.rows.size() == 3);
         REQUIRE(curve.number(2, "epoch") == 3);
