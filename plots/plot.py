@@ -172,6 +172,38 @@ def draw_network(measured):
     return figure
 
 
+PROFILE = {  # how a part's name begins: what it is, color
+    "loading": ("loading", "#8a8f98"),
+    "forward": ("forward", BLUE),
+    "backward": ("backward", GREEN),
+    "optimizer": ("optimizer", ORANGE),
+    "metrics": ("metrics", "#c3c7cd"),
+}
+
+
+def draw_network_profile(measured):
+    """Chapter 03: one step, its parts one behind the other."""
+    figure, (panel,) = new_figure(1, width=9.6, height=1.9)
+    parts, milliseconds = measured.text("part"), [1e3 * seconds for seconds in measured.numbers("seconds")]
+    total, begin = sum(milliseconds), 0.0
+    for part, length in zip(parts, milliseconds):
+        kind = part.split()[0]
+        panel.barh(0, length, left=begin, height=0.8, color=PROFILE[kind][1], edgecolor="white", linewidth=0.8)
+        name = part.removeprefix(kind).removeprefix(" to").strip()
+        if length > 0.012 * total * max(2.5, len(name)):
+            panel.annotate(f"{name}\n{100 * length / total:.0f} %".strip(), (begin + length / 2, 0), ha="center", va="center", color="white", fontsize=8.5)
+        begin += length
+    for name, color in PROFILE.values():
+        share = sum(length for part, length in zip(parts, milliseconds) if part.split()[0] == name) / total
+        panel.barh(0, 0, color=color, label=f"{name} {100 * share:.1f} %")
+    panel.set(title="Where a step's time goes", xlabel="milliseconds")
+    panel.set_xlim(0, total)
+    panel.set_yticks([])
+    panel.grid(visible=False)
+    panel.legend(loc="lower right", bbox_to_anchor=(1.01, 0.97), ncol=len(PROFILE), handlelength=1, handletextpad=0.5, columnspacing=1.2)
+    return figure
+
+
 def bars(panel, labels, values, colors, text):
     """Horizontal bars, the first on top, each with its value in words."""
     places = range(len(labels))
@@ -279,13 +311,58 @@ def draw_broadcast(measured):
     return figure
 
 
+REDUCTIONS = {"atomics": RED, "interleaved": ORANGE, "sequential": GREEN, "warps": "#2aa3a3", "lanes": BLUE, "limit": GREY}
+
+
+def draw_reduce(measured):
+    """Chapter 06: how fast five kernels read, beside a loop that only reads."""
+    figure, (panel,) = new_figure(1, width=7.6, height=3)
+    versions = measured.text("version")
+    panel.set_xscale("log")
+    speeds = measured.numbers("gbs")
+    bars(panel, versions, speeds, [REDUCTIONS[version] for version in versions], lambda speed: f"{speed:.3g} GB/s" if speed >= 1 else f"{1e3 * speed:.3g} MB/s")
+    panel.axvline(speeds[versions.index("limit")], color=GREY, linestyle=":", linewidth=1.2)
+    panel.set_xlim(0.5 * min(speeds), 5 * max(speeds))
+    panel.set(title="Five ways to one sum, and the memory's limit", xlabel="bytes read, GB/s (logarithmic; more is better)")
+    return figure
+
+
+def draw_reduce_orders(measured):
+    """Chapter 06: how far from the exact sum each order of additions ends."""
+    figure, (panel,) = new_figure(1, width=7.6, height=3.6)
+    orders = measured.text("order")
+    colors = [REDUCTIONS[order.removeprefix("kernel, ")] if order.startswith("kernel") else GREY for order in orders]
+    errors = measured.numbers("last_places")
+    panel.set_xscale("symlog", linthresh=1)
+    bars(panel, orders, [abs(error) for error in errors], colors, lambda error: f"{error:.1f}")
+    panel.set_xlim(0, 3 * max(2, *map(abs, errors)))
+    panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
+    panel.set(title="The same million floats, added in nine orders", xlabel="units of the last place away from the exact sum (logarithmic beyond 1; less is better)")
+    return figure
+
+
 def draw_all_reduce(measured):
-    """Chapter 07: all-reduces over a link, as predicted, and in memory, beside its limit."""
+    """Chapter 07: all-reduces over a link, as predicted; where one beats the other; and in memory, beside its limit."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     link_runs = [row for row in rows if row["part"] == "link"]
     runs = [row for row in rows if row["part"] == "machine"]
-    figure, panels = new_figure(2 if runs else 1, width=5.4)
+    duels = [row for row in rows if row["part"] == "cross-over"]
+    figure, panels = new_figure(3 if runs else 2, width=5.2)
+    for way, color in (("reduce+broadcast", ORANGE), ("ring", BLUE)):
+        mine = [row for row in duels if row["way"] == way]
+        sizes = [int(row["bytes"]) / 1024 for row in mine]
+        panels[1].plot(sizes, [float(row["seconds"]) * 1e3 for row in mine], color=color, marker="o", markersize=4, label=way)
+        panels[1].plot(sizes, [float(row["expected_seconds"]) * 1e3 for row in mine], color=color, linestyle=":", linewidth=1.2)
+    panels[1].plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
+    panels[1].set(title="Fewer messages, or fewer bytes?", xlabel="KiB, over a simulated link", ylabel="milliseconds (less is better)")
+    panels[1].set(xscale="log", yscale="log")
+    for axis in (panels[1].xaxis, panels[1].yaxis):
+        axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    panels[1].xaxis.set_major_locator(matplotlib.ticker.LogLocator(base=2, subs=(1.0,), numticks=12))
+    panels[1].yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    panels[1].legend(loc="upper left")
     predicted_and_measured(
         panels[0],
         [row["way"] for row in link_runs],
@@ -305,11 +382,11 @@ def draw_all_reduce(measured):
         mine = [row for row in runs if row["way"] == way]
         line = {"limit": ":", "own": "--"}.get(way, "-")
         style = {"color": colors.get(way, GREY), "linestyle": line, "marker": "o" if way in colors else None, "markersize": 4}
-        panels[1].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
-    panels[1].set_yscale("log")
-    size_axis(panels[1], [int(row["bytes"]) for row in runs])
-    panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    panels[1].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
+        panels[2].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
+    panels[2].set_yscale("log")
+    size_axis(panels[2], [int(row["bytes"]) for row in runs])
+    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    panels[2].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
     return figure
 
 
@@ -743,9 +820,12 @@ DRAWINGS = {
     "sgd": draw_sgd,
     "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
+    "network_profile": draw_network_profile,
     "ranks": draw_ranks,
     "ranks_timeline": draw_ranks_timeline,
     "broadcast": draw_broadcast,
+    "reduce": draw_reduce,
+    "reduce_orders": draw_reduce_orders,
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
@@ -785,8 +865,10 @@ def main():
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
-    wanted = (options.only, f"{options.only}_timeline", f"{options.only}_hooks") if options.only else None
-    sources = [path for path in sorted(options.source.glob("*.csv")) if wanted is None or path.stem in wanted]
+    def is_wanted(name):  # a program's second file is called as its first, and more
+        return not options.only or name == options.only or name.startswith(f"{options.only}_")
+
+    sources = [path for path in sorted(options.source.glob("*.csv")) if is_wanted(path.stem)]
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
     for source in sources:

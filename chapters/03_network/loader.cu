@@ -48,12 +48,13 @@ std::vector<int> shuffled(int count, std::uint64_t seed, int epoch) {
 }
 
 Loader::Loader(Device& device, const LabelledImages& images, Normalisation normalisation, int batch,
-               LastBatch last_batch)
+               LastBatch last_batch, Prefetch prefetch)
     : device_(device),
       images_(images),
       normalisation_(normalisation),
       batch_(checked_batch(batch, images)),
-      last_batch_(last_batch) {
+      last_batch_(last_batch),
+      prefetch_(prefetch) {
     const std::size_t bytes = static_cast<std::size_t>(batch) * (images.image_size() + 1);
     for (Slot& slot : slots_) {
         slot.host = PinnedBuffer<std::uint8_t>(bytes);
@@ -77,11 +78,11 @@ void Loader::start_epoch(std::vector<int> order) {
                                     " in a data set of " + std::to_string(samples()));
     order_ = std::move(order);
     next_ = 0;
-    if (batches() > 0)
-        prefetch(0);
+    if (batches() > 0 && prefetch_ == Prefetch::on)
+        fetch(0);
 }
 
-void Loader::prefetch(int batch) {
+void Loader::fetch(int batch) {
     Slot& slot = slot_of(batch);
     slot.copied.synchronize();  // the host may write over what was copied, two batches ago
     const auto samples = static_cast<std::size_t>(samples_in(batch));
@@ -101,6 +102,10 @@ void Loader::prefetch(int batch) {
 std::optional<Batch> Loader::next() {
     if (next_ == batches())
         return std::nullopt;
+    if (prefetch_ == Prefetch::off) {
+        device_.stream().synchronize();
+        fetch(next_);
+    }
     Slot& slot = slot_of(next_);
     const int samples = samples_in(next_);
     Batch batch{
@@ -114,8 +119,8 @@ std::optional<Batch> Loader::next() {
            slot.device.data() + batch.images.size(), batch.labels.data());
     slot.consumed.record(device_.stream());
     next_++;
-    if (next_ < batches())
-        prefetch(next_);
+    if (next_ < batches() && prefetch_ == Prefetch::on)
+        fetch(next_);
     return batch;
 }
 

@@ -26,6 +26,10 @@ struct Batch {
 // What to do with the samples at the end that do not fill a batch.
 enum class LastBatch { keep, drop };
 
+// When the host gathers a batch: while the device computes with the one before, or, to see what
+// that is worth, when the device has done all work.
+enum class Prefetch { on, off };
+
 // 0 .. count-1, in an order that depends on seed and epoch only, or as they are.
 std::vector<int> shuffled(int count, std::uint64_t seed, int epoch);
 std::vector<int> in_order(int count);
@@ -35,7 +39,7 @@ class Loader {
     // `images` must live longer. Throws std::invalid_argument if the batch is not between 1 and the
     // number of samples.
     Loader(Device& device, const LabelledImages& images, Normalisation normalisation, int batch,
-           LastBatch last_batch = LastBatch::keep);
+           LastBatch last_batch = LastBatch::keep, Prefetch prefetch = Prefetch::on);
 
     int samples() const { return static_cast<int>(images_.count()); }
     int batch_size() const { return batch_; }
@@ -60,13 +64,14 @@ class Loader {
 
     Slot& slot_of(int batch) { return slots_[static_cast<std::size_t>(batch) % slots_.size()]; }
     int samples_in(int batch) const;
-    void prefetch(int batch);
+    void fetch(int batch);
 
     Device& device_;
     const LabelledImages& images_;
     const Normalisation normalisation_;
     const int batch_;
     const LastBatch last_batch_;
+    const Prefetch prefetch_;
     std::vector<int> order_;
     int next_ = 0;  // batch of the epoch
     Stream copies_;

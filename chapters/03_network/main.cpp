@@ -1,18 +1,17 @@
 // Chapter 03: a network worth distributing. Trains an MLP or a CNN on Fashion-MNIST, and shows
-// where the time of a step goes.
+// where the time of a step goes, what it mistakes for what, and what the loader gains.
 #include <algorithm>
 #include <iostream>
 
 #include "03_network/adam.hpp"
 #include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
+#include "03_network/network_report.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "03_network/training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
-#include "common/report/table.hpp"
 #include "common/report/trace.hpp"
 #include "common/report/units.hpp"
 
@@ -38,17 +37,12 @@ std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Para
     return std::make_unique<Sgd>(all, given != 0 ? given : usual);
 }
 
-void show_times(const StepTimes& times, const Device& device) {
-    const double total = times.total();
-    Table table("Where a step's time goes", {"part", "time", "share"});
-    for (const StepTimes::Part& part : times.parts())
-        table.row({part.name, format_seconds(part.seconds / times.steps()),
-                   format_percent(part.seconds / total)});
-    table.row({"a step", format_seconds(total / times.steps()), format_percent(1)});
-    table.note("Means of " + format_count(times.steps()) + " steps, on the device's clock.");
-    table.note("Memory: " + format_bytes(device.memory().peak_bytes) + " at most, allocated in " +
-               format_count(device.memory().allocations) + " pieces.");
-    std::cout << table;
+// Numbers that are learned.
+std::int64_t count_of(const Parameters& all) {
+    std::int64_t count = 0;
+    for (const auto& parameter : all)
+        count += static_cast<std::int64_t>(parameter->value.size());
+    return count;
 }
 
 int run(int argc, char** argv) {
@@ -100,7 +94,13 @@ int run(int argc, char** argv) {
                   << "  test accuracy " << format_fixed(tested.accuracy(), 3) << "  "
                   << format_seconds(watch.seconds()) << std::endl;
     }
-    show_times(times, device);
+    std::cout << "The " << mine.model << " has " << format_count(count_of(model->parameters()))
+              << " parameters.\n";
+    show_times(times, device, beside(common.csv, "profile"));
+    test.start_epoch(in_order(test.samples()));
+    show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()));
+    show_loader(measure_loader(device, data.train, mine.model, mine.batch, common.quick ? 3 : 10,
+                               common.quick ? 2 : 5));
     std::cout << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";
     trace.write();
     return 0;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "04_ranks/world.hpp"
+#include "05_broadcast/story_report.hpp"
 #include "05_broadcast/ways.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -14,35 +15,6 @@
 namespace {
 
 using namespace ddp;
-
-// Seven friends want a file of 5 MB, and the line carries 1 MB/s. The run is faster than the story.
-void tell_story(Rank& rank, CsvWriter& file) {
-    constexpr double faster = 100, bytes_per_second = 1e6;
-    constexpr std::size_t bytes = 5'000'000;
-    rank.select_device();
-    Peers peers(rank, 2 * bytes, {}, LinkSpeed{faster * bytes_per_second, 0});
-    const int ranks = rank.world_size();
-    Table table("A file of 5 MB for " + std::to_string(ranks - 1) +
-                    (ranks == 2 ? " friend" : " friends") + ", at 1 MB/s",
-                {"way", "predicted", "measured", "difference", "seconds until each has it"});
-    for (const BroadcastWay& way : broadcast_ways()) {
-        LinkRun run = broadcast_over_link(peers, way, bytes);
-        std::sort(run.arrived.begin(), run.arrived.end());
-        std::string each;
-        for (std::size_t i = 1; i < run.arrived.size(); i++)
-            each += format_fixed(run.arrived[i] * faster, 1) + " ";
-        const double predicted = way.predicted_seconds({0, 1 / bytes_per_second}, ranks, bytes);
-        const double measured = run.seconds * faster;
-        table.row({way.in_words, format_seconds(predicted), format_seconds(measured),
-                   format_percent(measured / predicted - 1), each});
-        if (rank.rank() == 0)
-            file.row({"story", way.name, ranks, bytes, measured, predicted});
-    }
-    table.note("The link is simulated, and runs " + format_fixed(faster, 0) +
-               " times as fast as the story tells.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
 
 // The last of the sizes: over a link, one that takes no longer than a blink.
 std::size_t largest_message(const CommonOptions& common) {

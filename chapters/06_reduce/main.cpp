@@ -5,9 +5,9 @@
 
 #include "04_ranks/world.hpp"
 #include "06_reduce/across_ranks.hpp"
+#include "06_reduce/order_report.hpp"
 #include "06_reduce/reduce_times.hpp"
-#include "06_reduce/sum_orders.hpp"
-#include "common/data/random.hpp"
+#include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -51,40 +51,6 @@ void show_times(const ReduceOptions& mine, const CommonOptions& common) {
     std::cout << "\n";
 }
 
-float sum_on_device(const BlockReduce& how, const std::vector<float>& values) {
-    Stream stream;
-    Buffer<float> device(values), scratch(scratch_elements(how, values.size())), sum(1);
-    block_reduce<ReduceOp::sum>(how, values.size(), device.data(), sum.data(), scratch.data(),
-                                stream);
-    stream.synchronize();
-    return sum.to_host()[0];
-}
-
-void show_orders(std::uint64_t seed) {
-    std::vector<float> values(1'000'003);
-    Random random(seed);
-    for (float& value : values)
-        value = random.uniform(0, 1);
-    const double exact = sum_in_double(values);
-    Table table("The same " + format_count(static_cast<std::int64_t>(values.size())) +
-                    " floats in several orders",
-                {"order", "sum", "units of the last place"});
-    const auto add = [&](const std::string& order, float sum) {
-        table.row({order, format_fixed(sum, 5), format_fixed(error_in_last_places(sum, exact), 1)});
-    };
-    add("forward", sum_forward(values));
-    add("backward", sum_backward(values));
-    add("pairs of neighbours", sum_of_neighbours(values));
-    add("tree of halves", sum_of_halves(values));
-    for (const ReduceVersion version : reduce_versions)
-        add("kernel, " + name_of(version), sum_on_device({version, kBlock}, values));
-    table.row({"exact, in double", format_fixed(exact, 5), "0.0"});
-    table.note(
-        "Atomics add in the order in which threads come, on a GPU another in every run. All "
-        "other orders are fixed: the same bits in every run.");
-    std::cout << table;
-}
-
 int run(int argc, char** argv) {
     ReduceOptions mine;
     Options options("reduce", "How are gradients summed on one rank? And across ranks?");
@@ -102,7 +68,7 @@ int run(int argc, char** argv) {
         return 0;
     show_tree(8);
     show_times(mine, common);
-    show_orders(common.seed);
+    show_orders(common.seed, kBlock, beside(common.csv, "orders"));
     std::cout << "\n" << *across;
     return 0;
 }

@@ -7,6 +7,8 @@
 #include "04_ranks/world.hpp"
 #include "07_all_reduce/chunk_report.hpp"
 #include "07_all_reduce/communicator.hpp"
+#include "07_all_reduce/cross_over_report.hpp"
+#include "07_all_reduce/link_report.hpp"
 #include "07_all_reduce/machine_report.hpp"
 #include "07_all_reduce/times.hpp"
 #include "common/report/csv.hpp"
@@ -17,48 +19,17 @@ namespace {
 
 using namespace ddp;
 
-// What goes through the ports: predicted, and measured over a link.
-void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
-    const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 100e-6});
-    const std::size_t bytes = std::size_t{common.quick ? 1u : 4u} << 20, count = bytes / 4;
-    const int ranks = rank.world_size();
-    Peers peers(rank, 4 * bytes, {}, link);
-    AllReduceData data(peers, count);
-    Table table("An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
-                    std::to_string(ranks) + " ranks, whose ports carry " +
-                    format_bandwidth(link.bytes_per_second),
-                {"way", "bytes in a row", "of the data", "predicted", "measured", "difference"});
-    for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
-        if (count > way.most)
-            continue;
-        const double in_a_row = way.predicted_seconds({0, 1}, ranks, bytes);
-        const double predicted =
-            way.predicted_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
-        const double measured = seconds_of_one(peers, way, data, count);
-        table.row({way.name, format_bytes(in_a_row),
-                   format_fixed(in_a_row / static_cast<double>(bytes), 2),
-                   format_seconds(predicted), format_seconds(measured),
-                   format_percent(measured / predicted - 1)});
-        if (rank.rank() == 0)
-            file.row({"link", way.name, ranks, bytes, measured, predicted,
-                      bus_bandwidth(ranks, bytes, measured)});
-    }
-    table.note(
-        "The link is simulated. Bytes in a row: that pass the busiest port one after the other.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
-
 // What the ways take on this machine, beside what its memory allows.
-void show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+std::vector<Sample> show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     std::vector<std::size_t> sizes;
     for (std::size_t bytes = 4 << 10; bytes <= (common.quick ? 1u : 16u) << 20; bytes *= 4)
         sizes.push_back(bytes);
-    const auto samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
+    std::vector<Sample> samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
         report_machine(rank.world_size(),
                        rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
                        samples, file);
+    return samples;
 }
 
 // Rounded sums depend on their order, so some ways differ from others; no rank differs from
@@ -113,8 +84,11 @@ int run(int argc, char** argv) {
                 show_chunks(rank);
             show_link(rank, common, file);
         }
+        std::vector<Sample> samples;
         if (!common.link)
-            show_machine(rank, common, file);
+            samples = show_machine(rank, common, file);
+        if (!rank.job().has_several_hosts())
+            show_cross_overs(rank, common, samples, file);
         show_bits(rank);
     });
     return 0;

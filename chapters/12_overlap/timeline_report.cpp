@@ -63,9 +63,8 @@ void show_timeline(const TwoSteps& steps) {
 void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps) {
     if (csv.empty())
         return;
-    const std::filesystem::path path =
-        csv.parent_path() / (csv.stem().string() + "_timeline" + csv.extension().string());
-    CsvWriter file(path, {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
+    CsvWriter file(beside(csv, "timeline"),
+                   {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
     const auto add = [&](const char* overlap, const std::vector<Interval>& intervals) {
         const double zero = first_begin(intervals);
         for (const Interval& interval : intervals)

@@ -129,6 +129,12 @@ CsvCell::CsvCell(double value) {
     text.assign(digits, end);
 }
 
+std::filesystem::path beside(const std::filesystem::path& csv, const std::string& what) {
+    return csv.empty()
+               ? csv
+               : csv.parent_path() / (csv.stem().string() + "_" + what + csv.extension().string());
+}
+
 CsvWriter::CsvWriter(std::filesystem::path path, std::vector<std::string> header)
     : path_(std::move(path)), header_(std::move(header)) {
     check_header(header_);

@@ -21,6 +21,10 @@ struct CsvCell {
     std::string text;
 };
 
+// The path of a second file of the same run: "out/reduce.csv" and "orders" make
+// "out/reduce_orders.csv"; an empty path stays empty.
+std::filesystem::path beside(const std::filesystem::path& csv, const std::string& what);
+
 class CsvWriter {
   public:
     // Replaces the file and writes the header line. With an empty path (no --csv was given) rows

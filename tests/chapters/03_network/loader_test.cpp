@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "03_network/confusion.hpp"
+#include "03_network/flatten.hpp"
+#include "03_network/linear.hpp"
 #include "03_network/metrics.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
@@ -169,6 +172,47 @@ TEST_CASE("metrics: sums over batches of different size, and the first bad step"
     REQUIRE(totals.first_bad_step == -1);
     REQUIRE(totals.correct == 0);
     REQUIRE(totals.loss() == 1.0);
+}
+
+TEST_CASE("loader: without prefetch the same batches come, each gathered when it is asked for") {
+    Device device;
+    LabelledImages images = numbered_images(11);
+    for (const Prefetch prefetch : {Prefetch::on, Prefetch::off}) {
+        images.labels[9] = 9;
+        Loader loader(device, images, {}, 4, LastBatch::keep, prefetch);
+        loader.start_epoch({3, 1, 10, 0, 7, 7, 2, 9, 4, 8});
+        REQUIRE(loader.next()->labels.to_host() == std::vector<int>{3, 1, 0, 0});
+        images.labels[9] = 5;  // the second batch is on its way, or not begun
+        REQUIRE(loader.next()->labels.to_host() ==
+                std::vector<int>{7, 7, 2, prefetch == Prefetch::on ? 9 : 5});
+        REQUIRE(loader.next()->labels.to_host() == std::vector<int>{4, 8});
+        REQUIRE_FALSE(loader.next());
+    }
+}
+
+TEST_CASE("confusion: each picture counts once, by its class and by what it was taken for") {
+    constexpr int classes = 3;
+    Device device;
+    // The only pixel is the class that will be named: what is named for 0, 1, 2 is known.
+    const LabelledImages images{1, 1, 1, {0, 0, 1, 2, 2, 2, 1, 0, 0}, {0, 0, 0, 0, 1, 1, 1, 2, 2}};
+    Random random(1);
+    Sequential model("named");
+    model.add<Flatten>("flatten");
+    Linear& linear = model.add<Linear>("linear", device, 1, classes, random);
+    // At x = 0, 1, 2 the largest of -x, 0.5 x - 0.25, x - 1 is that of its number.
+    linear.parameters()[0]->value.copy_from(std::vector<float>{-1.0f, 0.5f, 1.0f});
+    linear.parameters()[1]->value.copy_from(std::vector<float>{0.0f, -0.25f, -1.0f});
+    Loader loader(device, images, {0.0f, 1 / 255.0f}, 4);  // pixels as they are
+    loader.start_epoch(in_order(loader.samples()));
+    const Confusion confusion = confusion_of(device, model, loader, classes);
+    REQUIRE(confusion.counts == std::vector<int>{2, 1, 1, 0, 1, 2, 2, 0, 0});
+    REQUIRE(confusion.count(1, 2) == 2);
+    REQUIRE(confusion.samples(0) == 4);
+    REQUIRE(confusion.samples(2) == 2);
+    const auto [a, b, mistakes] = confusion.most_confused();  // 0 for 2, and 2 for 0
+    REQUIRE(a == 0);
+    REQUIRE(b == 2);
+    REQUIRE(mistakes == 3);
 }
 
 }  // namespace ddp::test

@@ -1,5 +1,9 @@
 // The chapter's program on a small data set of our own: what it prints and writes, that a seed
 // decides every bit, and how it refuses what makes no sense.
+#include <iterator>
+#include <sstream>
+
+#include "common/data/fashion_mnist.hpp"
 #include "common/report/csv.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
@@ -10,7 +14,7 @@ namespace {
 
 struct Program {
     ChildResult run(std::vector<std::string> arguments) const {
-        arguments.insert(arguments.begin(), {NETWORK_PROGRAM, "--data", data.folder()});
+        arguments.insert(arguments.begin(), {NETWORK_PROGRAM, "--quick", "--data", data.folder()});
         return run_command(arguments);
     }
     // What it says when it fails; empty if it does not, or not in one line.
@@ -28,7 +32,49 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
+// Every part of a step takes some time, and together they are the step.
+void require_whole_steps(const Csv& profile) {
+    REQUIRE(profile.text(0, "part") == "loading");
+    double share = 0, seconds = 0;
+    for (std::size_t i = 0; i < profile.rows.size(); i++) {
+        share += profile.number(i, "share");
+        seconds += profile.number(i, "seconds");
+    }
+    REQUIRE(share == Approx(1));
+    REQUIRE(profile.number(0, "seconds") == Approx(profile.number(0, "share") * seconds));
+}
+
+// The line of the table that begins with `name`, its cells.
+std::vector<std::string> cells_after(const std::string& output, const std::string& name) {
+    const std::size_t begin = output.find("\n" + name);
+    REQUIRE(begin != std::string::npos);
+    std::istringstream line(output.substr(begin + name.size() + 1,
+                                          output.find('\n', begin + 1) - begin - name.size() - 1));
+    return {std::istream_iterator<std::string>(line), {}};
+}
+
 }  // namespace
+
+TEST_CASE("network: a network that has hardly learned mistakes classes, and says which most") {
+    const Program program;
+    const ChildResult result =
+        program.run({"--epochs", "1", "--batch", "100", "--learning-rate", "1e-6"});
+    INFO(result.output);
+    REQUIRE(result.exit_code == 0);
+    int pictures = 0, right = 0;
+    for (std::size_t actual = 0; actual < fashion_mnist_classes.size(); actual++) {
+        const auto cells = cells_after(result.output, std::string(fashion_mnist_classes[actual]) +
+                                                          " (" + std::to_string(actual) + ")");
+        REQUIRE(cells.size() == 10 + 2);  // and how many are right, in percent
+        for (std::size_t taken_for = 0; taken_for < 10; taken_for++)
+            pictures += std::stoi(cells[taken_for]);
+        right += std::stoi(cells[actual]);
+    }
+    REQUIRE(pictures == 30);
+    const std::size_t accuracy = result.output.rfind("test accuracy ");
+    REQUIRE(std::stod(result.output.substr(accuracy + 14)) == Approx(right / 30.0).margin(6e-4));
+    REQUIRE(contains(result.output, "Most often confused: "));
+}
 
 TEST_CASE("network: both models learn, and say where the time went") {
     const Program program;
@@ -40,9 +86,13 @@ TEST_CASE("network: both models learn, and say where the time went") {
         INFO(result.output);
         REQUIRE(result.exit_code == 0);
         REQUIRE(contains(result.output, "test accuracy 1.000\n"));
-        for (const char* part : {"loading", "forward linear", "backward to linear", "optimizer",
-                                 "Memory: ", "epoch 3  loss "})
+        for (const char* part :
+             {"loading", "forward linear", "backward to linear", "optimizer", "Memory: ",
+              "epoch 3  loss ", "T-shirt/top (0)", "No picture was taken for one of another class.",
+              "times as long as forward", "a copy of 16 MiB from pinned memory", "gathered ahead"})
             REQUIRE(contains(result.output, part));
+        REQUIRE(contains(result.output, model == "mlp" ? "The mlp has 1,863,690 parameters.\n"
+                                                       : "The cnn has 50,378 parameters.\n"));
         const Csv curve = read_csv(csv);
         REQUIRE(curve.rows.size() == 3);
         REQUIRE(curve.number(2, "epoch") == 3);
@@ -50,6 +100,7 @@ TEST_CASE("network: both models learn, and say where the time went") {
         REQUIRE(curve.number(2, "loss") < curve.number(0, "loss"));
         REQUIRE(curve.number(2, "test_accuracy") == 1);
         REQUIRE(contains(contents(trace), "epoch 2"));
+        require_whole_steps(read_csv(program.data / "curve_profile.csv"));
     }
 }
 

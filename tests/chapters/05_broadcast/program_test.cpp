@@ -1,6 +1,7 @@
 // The chapter's program: the story and the machine, by threads and by processes.
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "common/report/csv.hpp"
 #include "tests/common/report/temporary_folder.hpp"
@@ -21,6 +22,19 @@ int far_off(const Csv& csv, const std::string& part) {
         far += csv.text(i, "part") == part &&
                std::abs(csv.number(i, "seconds") / csv.number(i, "predicted_seconds") - 1) > 0.25;
     return far;
+}
+
+// When each had it, from the story's row of that way.
+std::vector<double> arrivals(const std::string& output, const std::string& way) {
+    const std::size_t begin = output.find("\n" + way);
+    std::istringstream row(output.substr(begin, output.find('\n', begin + 1) - begin));
+    std::string word;
+    while (word != "%")
+        row >> word;
+    std::vector<double> seconds;
+    for (double each; row >> each;)
+        seconds.push_back(each);
+    return seconds;
 }
 
 struct Run {
@@ -61,6 +75,14 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
         REQUIRE(csv.number(i, "predicted_seconds") == Approx(predicted[i]).epsilon(0.01));
     }
     REQUIRE(far_off(csv, "story") == 0);
+    // One by one: 5 seconds more for each friend. All at once: a seventh of the link for each.
+    const std::string share = output.substr(output.find("it brings ") + 10);
+    REQUIRE(share.find(" kB/s to each.") < 6);
+    REQUIRE(std::stod(share) * 1e3 == Approx(5e6 / csv.number(1, "seconds")).epsilon(0.01));
+    const std::vector<double> sums = arrivals(output, "one by one");
+    REQUIRE(sums.size() == 7);
+    for (std::size_t friends = 1; friends <= sums.size(); friends++)
+        REQUIRE(sums[friends - 1] == Approx(5.0 * static_cast<double>(friends)).epsilon(0.1));
     REQUIRE(csv.number(4, "ranks") == 4);
     REQUIRE(csv.number(23, "bytes") == 1 << 20);
 }

@@ -1,4 +1,6 @@
 // The chapter's program: its tables are read back.
+#include <cmath>
+
 #include "common/report/csv.hpp"
 #include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
@@ -34,6 +36,19 @@ TEST_CASE("reduce: the tree, the versions beside the limit, the orders beside th
             Approx(4e-3 * 640'000 / times.number(4, "median_us")).epsilon(1e-9));
     REQUIRE(times.text(5, "version") == "limit");
     REQUIRE(times.number(5, "share_of_limit") == 1);
+    const Csv orders = read_csv(folder / "times_orders.csv");
+    REQUIRE(orders.rows.size() == 9);
+    REQUIRE(orders.text(0, "order") == "forward");
+    REQUIRE(orders.text(8, "order") == "kernel, lanes");
+    const auto error = [&](std::size_t row) { return std::abs(orders.number(row, "last_places")); };
+    // Half a million has its last place at 1 / 32.
+    REQUIRE(orders.number(0, "last_places") - orders.number(2, "last_places") ==
+            Approx(32 * (orders.number(0, "sum") - orders.number(2, "sum"))));
+    REQUIRE(error(0) > 20);  // a million roundings
+    for (const std::size_t tree : {2, 3, 5, 6, 7, 8}) {
+        CAPTURE(orders.text(tree, "order"));
+        REQUIRE(error(tree) < 3);
+    }
 }
 
 TEST_CASE("reduce: across processes, too, and rank 0 alone prints") {

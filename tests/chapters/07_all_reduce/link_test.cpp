@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "07_all_reduce/cross_over.hpp"
 #include "07_all_reduce/times.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -83,6 +84,32 @@ TEST_CASE("predictions by hand") {
     REQUIRE(ring_seconds({0, 1}, 8, 8000) == 2 * 8000 * 7 / 8);
     REQUIRE(bus_bandwidth(8, 8000, 2) == 7000);
     REQUIRE(std::isnan(bus_bandwidth(1, 8000, 2)));
+}
+
+TEST_CASE("cross-overs by hand: where the formulas say the same") {
+    const CostModel message{1e-3, 1e-8};  // 1 ms, 100 MB/s
+    // 4 ranks: alpha + 3 K beta = 2 alpha + 1.5 K beta, so K = alpha / (1.5 beta).
+    REQUIRE(predicted_cross_over(one_shot_seconds, direct_seconds, message, 4) ==
+            Approx(1e5 / 1.5).margin(1));
+    // 8 ranks: 14 (alpha + K / 8 beta) = 2 alpha + 1.75 K beta never: the same bytes, more
+    // messages.
+    REQUIRE(std::isinf(predicted_cross_over(direct_seconds, ring_seconds, message, 8)));
+    REQUIRE(predicted_cross_over(ring_seconds, direct_seconds, message, 8) == 0);
+    // 2 ranks: the ring's two messages are half as long as the tree's two.
+    REQUIRE(predicted_cross_over(reduce_broadcast_seconds, ring_seconds, message, 2) == 0);
+    REQUIRE(std::isinf(predicted_cross_over(one_shot_seconds, direct_seconds, message, 2)));
+}
+
+TEST_CASE("cross-overs that were measured: between two sizes, or beyond them") {
+    // Behind by a factor of 4, then ahead by 2: two thirds of the way from 1000 to 8000.
+    const std::vector<Duel> once{{1000, 1, 4}, {8000, 4, 2}, {64'000, 9, 3}};
+    REQUIRE(measured_cross_over(once) == Approx(1000 * std::pow(8, 2.0 / 3)));
+    // Ahead by chance at first: what counts is from where it stays ahead.
+    const std::vector<Duel> twice{{500, 3, 2}, {1000, 1, 2}, {4000, 4, 2}};
+    REQUIRE(measured_cross_over(twice) == Approx(2000));
+    const std::vector<Duel> always{{500, 3, 2}, {1000, 2, 2}}, never{{500, 3, 2}, {1000, 2, 3}};
+    REQUIRE(measured_cross_over(always) == 0);
+    REQUIRE(std::isinf(measured_cross_over(never)));
 }
 
 }  // namespace ddp::test

@@ -1,8 +1,10 @@
 // The chapter's program: what it says, and what it writes down.
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
@@ -30,7 +32,38 @@ void require_numbers(const Csv& file, int ranks) {
                 Approx(2 * (n - 1) / n * bytes / seconds));
         if (file.text(i, "part") == "link")  // which no machine makes faster
             REQUIRE(seconds > 0.98 * file.number(i, "expected_seconds"));
+        if (file.text(i, "part") == "cross-over") {  // 1 ms, 100 MB/s
+            const double steps =
+                file.text(i, "way") == "ring" ? 2 * (n - 1) : 2 * std::ceil(std::log2(n));
+            const double message = file.text(i, "way") == "ring" ? bytes / n : bytes;
+            REQUIRE(seconds > 0.98 * steps * (1e-3 + message / 100e6));
+        }
     }
+}
+
+// What was fitted over the link is what the link has, or a little worse; and the two predictions.
+void require_cross_overs(const std::string& output, int ranks) {
+    const std::size_t begin = output.find("\nthe link  ");
+    REQUIRE(begin != std::string::npos);
+    std::istringstream line(output.substr(begin + 10, output.find('\n', begin + 1) - begin - 10));
+    double alpha = 0, bandwidth = 0;
+    std::string ms, mbs;
+    line >> alpha >> ms >> bandwidth >> mbs;
+    REQUIRE(ms == "ms");
+    REQUIRE(alpha >= 1);
+    REQUIRE(alpha < 10);
+    REQUIRE(mbs == "MB/s");
+    REQUIRE(bandwidth <= 101);
+    REQUIRE(bandwidth > 10);
+    // Two and three ranks have trees with as many messages as the ring has.
+    const auto predicted = [&](const std::string& who) {
+        std::istringstream words(output.substr(output.find(who) + who.size()));
+        std::string first;
+        words >> first;
+        return first;
+    };
+    REQUIRE((predicted("ring beats reduce+broadcast") == "always") == (ranks < 4));
+    REQUIRE((predicted("direct beats one-shot") == "never") == (ranks == 2));
 }
 
 // The first table, for three ranks: the sum of chunk r is at rank r first, and goes round from
@@ -68,6 +101,10 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
         const std::map<std::string, int> link{
             {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"direct", 1}};
         REQUIRE(rows_of(file, "link") == link);
+        // Six sizes around 100 MB/s * 1 ms.
+        REQUIRE(rows_of(file, "cross-over") ==
+                std::map<std::string, int>{{"reduce+broadcast", 6}, {"ring", 6}});
+        require_cross_overs(run.output, ranks);
         std::map<std::string, int> machine = rows_of(file, "machine");
         for (const char* way :
              {"limit", "own", "server", "reduce+broadcast", "host ring", "ring", "direct"}) {
@@ -87,6 +124,8 @@ TEST_CASE("with --link there is nothing but the link, and one rank has nothing t
     REQUIRE(link.exit_code == 0);
     REQUIRE(count(link.output, "on 3 ranks, whose ports carry 200 MB/s") == 1);
     REQUIRE(count(link.output, "of this machine") == 0);
+    REQUIRE(count(link.output, "ring beats reduce+broadcast") == 1);
+    REQUIRE(count(link.output, "direct beats one-shot") == 0);
     const ChildResult alone = run_command({ALL_REDUCE_PROGRAM, "--ranks", "1"});
     REQUIRE(alone.output == "A sum over ranks takes two or more of them: try --ranks 4.\n");
     REQUIRE(alone.exit_code == 0);

@@ -149,6 +149,13 @@ TEST_CASE("any cells at all come back as they were", "[report][csv][fuzz]") {
     }
 }
 
+TEST_CASE("a second file stands beside the first", "[report][csv]") {
+    REQUIRE(beside("out/reduce.csv", "orders") == "out/reduce_orders.csv");
+    REQUIRE(beside("reduce", "orders") == "reduce_orders");
+    REQUIRE(beside("a.b/c.d.csv", "e") == "a.b/c.d_e.csv");
+    REQUIRE(beside("", "orders").empty());
+}
+
 TEST_CASE("any bytes at all are read or refused, never crashed on", "[report][csv][fuzz]") {
     std::mt19937 random(11);
     const std::string letters = "a,\"\r\n";
