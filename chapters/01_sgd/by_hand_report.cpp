@@ -38,8 +38,7 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
 void write_houses(const std::filesystem::path& csv, const std::vector<House>& houses) {
     if (csv.empty())
         return;
-    CsvWriter file(csv.parent_path() / (csv.stem().string() + "_houses" + csv.extension().string()),
-                   {"bedrooms", "bathrooms", "price"});
+    CsvWriter file(beside(csv, "houses"), {"bedrooms", "bathrooms", "price"});
     for (const House& house : houses)
         file.row({house.bedrooms, house.bathrooms, house.price});
 }

@@ -134,9 +134,7 @@ void print(const std::vector<Step>& steps) {
 void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
     if (csv.empty())
         return;
-    CsvWriter file(
-        csv.parent_path() / (csv.stem().string() + "_timeline" + csv.extension().string()),
-        {"way", "rank", "name", "begin_ms", "end_ms"});
+    CsvWriter file(beside(csv, "timeline"), {"way", "rank", "name", "begin_ms", "end_ms"});
     for (std::size_t i = 0; i < steps.size(); i++)
         for (const Interval& each : steps[i].intervals)
             file.row({ways[i].name, each.rank, each.what, (each.begin_s - steps[i].begin_s()) * 1e3,

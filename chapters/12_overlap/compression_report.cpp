@@ -172,16 +172,6 @@ HookCourse learn_with_hook(Rank& rank, const LabelledImages& images, const std::
 
 // ---- What is printed
 
-namespace {
-
-std::filesystem::path beside(const std::filesystem::path& csv, const std::string& what) {
-    return csv.empty()
-               ? csv
-               : csv.parent_path() / (csv.stem().string() + what + csv.extension().string());
-}
-
-}  // namespace
-
 void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed,
                 const std::filesystem::path& csv) {
     std::vector<std::string> names = hook_names();
@@ -189,7 +179,7 @@ void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64
     const bool prints = rank.rank() == 0;
     Table table("Bucket hooks: " + std::to_string(steps) + " steps of a small network",
                 {"hook", "bytes a step", "error of a step", "of all steps' sum", "loss"});
-    CsvWriter file(prints ? beside(csv, "_hooks") : "",
+    CsvWriter file(prints ? beside(csv, "hooks") : "",
                    {"hook", "bytes", "step_error", "sum_error", "loss"});
     for (const std::string& name : names) {
         const HookCourse course = learn_with_hook(rank, images, name, steps, seed);

@@ -11,18 +11,12 @@ namespace {
 
 constexpr double wait_in_vain_s = 1;  // it would be --timeout
 
-std::filesystem::path timeline_path(const World& world, const std::filesystem::path& csv) {
-    if (csv.empty() || !world.has_rank_0())
-        return "";
-    return csv.parent_path() / (csv.stem().string() + "_timeline" + csv.extension().string());
-}
-
 }  // namespace
 
 Demonstration::Demonstration(World& world, const CommonOptions& common)
     : world_(world),
       seed_(common.seed),
-      timeline_(timeline_path(world, common.csv),
+      timeline_(world.has_rank_0() ? beside(common.csv, "timeline") : "",
                 {"part", "rank", "stream", "name", "begin_ms", "end_ms"}),
       traces_(static_cast<std::size_t>(world.world_size())) {}
 
