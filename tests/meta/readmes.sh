@@ -20,8 +20,8 @@ if (($# == 2)); then
         [[ $verb == run && $chapter == [0-9]* ]] || continue
         program=$(cd chapters && echo "${chapter}"_*)
         help=$("$2/bin/${program#*_}" --help)
-        for option in $options; do
-            [[ $option != --?* || " --cpu --gpu " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
+        for option in $options; do  # --cpu, --gpu and --algorithm are for ./book itself
+            [[ $option != --?* || " --cpu --gpu --algorithm " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
                 complain "$file: chapter $chapter has no option $option"
         done
     done < <(commands)
