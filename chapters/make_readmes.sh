@@ -10,8 +10,9 @@
 #                                                               next empty one (or, with ..., to the line with the last)
 #     <!-- measured: ./book run 05: Title of a table -->        the same with times: its numbers differ from run to run
 # With `slow` before output or measured the command takes more than a second or two. A file is named as #include
-# names it. A measured block in which nothing but numbers is different stays as it is, since the text around it quotes
-# them: to measure again, empty it. --check writes nothing, and says which blocks are stale. --only takes the blocks
+# names it. A measured block in which nothing but numbers and "names in quotes" (of two ranks that wait for each other,
+# either may be the first to say so) is different stays as it is, since the text around it quotes them: to measure
+# again, empty it. --check writes nothing, and says which blocks are stale. --only takes the blocks
 # of one kind (slow or not). --built runs the programs in FOLDER/bin, where ./book would build them first.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -129,9 +130,10 @@ nameless() {  # nobody needs to know what this machine is called; columns stay c
             print text rest
         }'
 }
-# What differs from run to run made alike: numbers and their units, hashes, and what is as wide as they are.
+# What differs from run to run made alike: numbers and their units, hashes, quoted names, and what is as wide as they are.
 alike() {
-    sed -E 's/\b[0-9a-f]{16}\b/0/g
+    sed -E 's/"[^"]*"/""/g
+            s/\b[0-9a-f]{16}\b/0/g
             s/-?[0-9]+([.,][0-9]+)*(e[-+]?[0-9]+)?( ?([kKMGT]i?)?B(\/s)?\b| ?[mnu]?s\b)?/0/g
             s/(─|█|▉|▊|▋|▌|▍|▎|▏)+/─/g; s/ +/ /g; s/ +$//' <<<"$1"
 }

@@ -731,7 +731,7 @@ def draw_bench_overlap(measured):
     steps.set_ylim(len(cases) - 0.4, -0.6)
     steps.set_xlim(0, 1.12 * max(columns[3]))
     steps.grid(axis="y", visible=False)
-    steps.legend(loc="upper center", bbox_to_anchor=(0.5, -0.95 / (0.6 + 0.62 * len(cases))), ncol=2)
+    steps.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / (0.6 + 0.62 * len(cases))), ncol=2)
     steps.set(title="A step, with overlap and without", xlabel="milliseconds (less is better)")
     shares = [100 * next(row[4] for row in rows if row[:3] == (*case, "on")) for case in cases]
     bars(hidden, [""] * len(cases), [max(share, 0) for share in shares], BLUE, lambda share: f"{share:.0f} %")

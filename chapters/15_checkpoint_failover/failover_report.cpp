@@ -147,7 +147,7 @@ std::vector<Recovery> Story::recoveries() const {
 
 void show_recoveries(const std::vector<Story>& stories) {
     Table table("From each fault until the training is again where it was",
-                {"fault", "at step", "noticed", "all ended", "started", "loaded", "redone", "total",
+                {"fault", "step", "noticed", "all ended", "started", "loaded", "redone", "total",
                  "goes on"});
     for (const Story& story : stories)
         for (const Recovery& each : story.recoveries())

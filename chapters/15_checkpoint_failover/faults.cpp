@@ -24,7 +24,7 @@ std::string Fault::text() const {
         case Kind::kill:
             return "kill -9 of " + who;
         case Kind::kill_while_saving:
-            return "kill -9 of " + who + " as it saves";
+            return "kill -9 of " + who + ", saving";
         default:
             return "SIGSTOP of " + who;
     }

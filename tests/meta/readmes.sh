@@ -20,8 +20,8 @@ if (($# == 2)); then
         [[ $verb == run && $chapter == [0-9]* ]] || continue
         program=$(cd chapters && echo "${chapter}"_*)
         help=$("$2/bin/${program#*_}" --help)
-        for option in $options; do
-            [[ $option != --?* || " --cpu --gpu " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
+        for option in $options; do  # --cpu, --gpu and --algorithm are for ./book itself
+            [[ $option != --?* || " --cpu --gpu --algorithm " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
                 complain "$file: chapter $chapter has no option $option"
         done
     done < <(commands)
@@ -60,6 +60,7 @@ echo "it is $1"
 echo
 echo "in $2 ms ($(uname -n)  ) 5 kB/s"
 echo "and $(printf '%*s' "$2" '' | tr ' ' -)"
+echo "rank $2 is in \"$1\""
 exit "${3-0}"
 END
 readme=$book/chapters/01_x/README.md
@@ -78,8 +79,8 @@ shows $'// 01_x/x.cu\ncall(a, "(",\n     b);  // {' 'excerpt: 01_x/x.cu: call('
 shows $'// 01_x/x.cu\nfor (;;)\n    a;' 'excerpt: 01_x/x.cu: for ('
 shows $'// 01_x/x.cu\nint member() const;' 'excerpt: 01_x/x.cu: member'
 shows $'// 01_x/x.cu\nint member() const;\nint twin, end;' 'excerpt: 01_x/x.cu: member ... twin'
-shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s\nand -------' 'output: sh say 2 7'
-shows $'$ sh say 2 7\nin 7 ms (host) 5 kB/s\nand -------' 'output: sh say 2 7: in 7'
+shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7'
+shows $'$ sh say 2 7\nin 7 ms (host) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7: in 7'
 shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s' 'slow measured: sh say 2 7: it is ... ms'
 
 # refuses WORDS COMMENT: it says so, and leaves the README as it was.
@@ -111,7 +112,9 @@ stale() {
 stale 'excerpt: 01_x/x.cu: void first(' 'a;' 'b;'
 stale 'output: sh say 2 7' 'in 8 ms' 'in 7 ms'
 stale 'measured: sh say 2 7' 'it was' 'it is'
-printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (host) 1.5e+2 MB/s' 'and -----' '```' >"$readme"
+stale 'measured: sh say 2 7' 'was in "2"' 'is in "2"'
+printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (host) 1.5e+2 MB/s' 'and -----' \
+    'rank 1 is in "b.weight"' '```' >"$readme"
 make 1 "" --check  # a rule of ASCII is text
 sed -i 's/^and.*/and -------/' "$readme"
 cp "$readme" "$scratch/before"
@@ -148,6 +151,7 @@ links() {
         FNR == 1 { is_code = 0 }
         /^```/ { is_code = !is_code }
         !is_code {
+            gsub(/`[^`]*`/, "")
             for (text = $0; match(text, /\]\([^)]*\)/); text = substr(text, RSTART + RLENGTH))
                 print FILENAME ":" substr(text, RSTART, RLENGTH)
         }'
@@ -167,7 +171,7 @@ wrong=$(wrong_commands && wrong_links)
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
 printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
-    '```cpp' '[this](int i)' '```' '$ ./book bench nothing' >"$readme"
+    '```cpp' '[this](int i)' '```' 'or `[that](int j)`' '$ ./book bench nothing' >"$readme"
 cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
 wrong=$(wrong_commands && wrong_links)
 [[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
