@@ -131,45 +131,49 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
 void show_one_process(Rank& rank, const LabelledImages& images, const Course& ranks, int batch,
                       int steps, std::uint64_t seed) {
     const int replicas = rank.world_size();
-    if (rank.rank() == 0) {
-        auto& device = make_kept<Device>(rank);
-        Random random(seed);
-        const auto model = make_mlp(device, random);
-        const auto make = [&](Device& other) { return make_mlp(other, random); };
-        DataParallel data_parallel(device, *model, replicas, make);
-        Sgd optimizer(model->parameters(), kLearningRate);
-        Loader loader(device, images, fashion_mnist_normalisation,
-                      std::min(batch * replicas, static_cast<int>(images.count())));
-        loader.start_epoch(in_order(loader.samples()));
-        std::vector<double> replicate, compute, gather, whole;
-        for (int step = 0; step <= steps; step++) {
-            std::optional<Batch> samples = loader.next();
-            if (!samples) {
-                loader.start_epoch(in_order(loader.samples()));
-                samples = loader.next();
-            }
-            const Stopwatch watch;
-            data_parallel.learn(*samples);
-            optimizer.step();
-            optimizer.zero_gradients();
-            device.stream().synchronize();
-            if (step == 0)
-                continue;  // the warm-up
-            whole.push_back(watch.seconds());
-            replicate.push_back(data_parallel.last_step().replicate);
-            compute.push_back(data_parallel.last_step().compute);
-            gather.push_back(data_parallel.last_step().gather);
-        }
-        Table table("A step of " + std::to_string(replicas) + " replicas with " +
-                        std::to_string(batch) + " samples each",
-                    {"way", "the step", "replicate", "compute", "gather"});
-        table.row({"one process for all", format_seconds(median(whole)),
-                   format_seconds(median(replicate)), format_seconds(median(compute)),
-                   format_seconds(median(gather))});
-        table.row({"a rank for each", format_seconds(ranks.step_s), "", "", ""});
-        std::cout << table << "\n";
+    if (rank.rank() != 0) {  // looks on, and waits for one step at a time: it may not wait for long
+        for (int step = 0; step <= steps; step++)
+            rank.barrier();
+        return;
     }
-    rank.barrier();
+    auto& device = make_kept<Device>(rank);
+    Random random(seed);
+    const auto model = make_mlp(device, random);
+    const auto make = [&](Device& other) { return make_mlp(other, random); };
+    DataParallel data_parallel(device, *model, replicas, make);
+    Sgd optimizer(model->parameters(), kLearningRate);
+    Loader loader(device, images, fashion_mnist_normalisation,
+                  std::min(batch * replicas, static_cast<int>(images.count())));
+    loader.start_epoch(in_order(loader.samples()));
+    std::vector<double> replicate, compute, gather, whole;
+    for (int step = 0; step <= steps; step++) {
+        std::optional<Batch> samples = loader.next();
+        if (!samples) {
+            loader.start_epoch(in_order(loader.samples()));
+            samples = loader.next();
+        }
+        const Stopwatch watch;
+        data_parallel.learn(*samples);
+        optimizer.step();
+        optimizer.zero_gradients();
+        device.stream().synchronize();
+        const double taken = watch.seconds();
+        rank.barrier();
+        if (step == 0)
+            continue;  // the warm-up
+        whole.push_back(taken);
+        replicate.push_back(data_parallel.last_step().replicate);
+        compute.push_back(data_parallel.last_step().compute);
+        gather.push_back(data_parallel.last_step().gather);
+    }
+    Table table("A step of " + std::to_string(replicas) + " replicas with " +
+                    std::to_string(batch) + " samples each",
+                {"way", "the step", "replicate", "compute", "gather"});
+    table.row({"one process for all", format_seconds(median(whole)),
+               format_seconds(median(replicate)), format_seconds(median(compute)),
+               format_seconds(median(gather))});
+    table.row({"a rank for each", format_seconds(ranks.step_s), "", "", ""});
+    std::cout << table << "\n";
 }
 
 }  // namespace ddp
