@@ -3,13 +3,14 @@
 
 task_seconds=60    # that a task may take; a kernel may take:
 kernel_seconds=10
+orders=(forward reversed random:7)  # in which it is run
 
 # run_task PROGRAM TASK: $verdict becomes passed, missing (nobody has begun it) or wrong, and $words
 # what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the
 # threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others.
 run_task() {
     local order
-    for order in forward reversed random:7; do
+    for order in "${orders[@]}"; do
         run_in_order "$1" "$2" "$order"
         [[ $verdict == passed ]] || break
     done

@@ -14,8 +14,8 @@ give_up() {
     exit 1
 }
 case "$*" in
-    "") rehearsal=false folder=$root/build/cuda ;;
-    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal ;;
+    "") rehearsal=false folder=$root/build/cuda targets=(all answers) ;;
+    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) ;;
     *) give_up "gpu_machine.sh takes nothing or --build-only." ;;
 esac
 command -v nvcc >/dev/null || give_up "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH."
@@ -37,7 +37,7 @@ fi
 
 configure_and_build() {
     (cd "$root" && cmake --preset cuda -B "$folder" "${options[@]}") &&
-        cmake --build "$folder" --parallel "$cores"
+        cmake --build "$folder" --parallel "$cores" --target "${targets[@]}"
 }
 # The compiler looks into /usr/include all the same; what it took from a package that does not belong to
 # the compiler itself would be missing on the other machine.

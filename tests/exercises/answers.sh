@@ -26,12 +26,17 @@ for task in "${tasks[@]}"; do
 done
 expect 2 "There is no task 'nothing'" "$(program solution)" nothing
 
-# first_mistake PROGRAM: the words of the first task that is not solved.
+# first_mistake PROGRAM: the words of the first task that is not solved; nearly all are told in the first order.
 first_mistake() {
-    for task in "${tasks[@]}"; do
-        run_task "$1" "$task"
-        [[ $verdict == passed ]] || return 0
+    local all=("${orders[@]}")
+    for orders in "${all[0]}" "${all[*]}"; do
+        read -ra orders <<<"$orders"
+        for task in "${tasks[@]}"; do
+            run_task "$1" "$task"
+            [[ $verdict == passed ]] || break 2
+        done
     done
+    orders=("${all[@]}")
 }
 for mutant in "$@"; do
     mistake=$(basename "${mutant%.*}")
