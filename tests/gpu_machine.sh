@@ -2,7 +2,7 @@
 # Builds, tests and measures the book on a machine with nvcc, CMake and a GPU that has no network and none
 # of the packages: their headers come along in carry/ (filled by tests/carry_headers.sh elsewhere).
 #     tests/gpu_machine.sh                 a CSV and a log for each bench under $OUT, or out/ if it is not set
-#     tests/gpu_machine.sh --build-only    the same build, not optimised and without a GPU, packages out of sight
+#     tests/gpu_machine.sh --build-only    the target all of it, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${OUT:-$root/out}
@@ -14,7 +14,7 @@ give_up() {
     exit 1
 }
 case "$*" in
-    "") rehearsal=false folder=$root/build/cuda targets=(all answers) ;;
+    "") rehearsal=false folder=$root/build/cuda targets=(all rest) ;;
     --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) ;;
     *) give_up "gpu_machine.sh takes nothing or --build-only." ;;
 esac
