@@ -122,7 +122,7 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
         return error;
     // As on a GPU: freeing waits for the work that may still use the memory.
     for (const auto& stream : all_streams())
-        stream->wait(stream->last_ticket());
+        stream->synchronize(stream->last_ticket());
     if (const cudaError_t status = device_status())
         return status;
     return release(pointer, kind, call, where);
@@ -218,7 +218,7 @@ cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes,
     if (const cudaError_t error =
             enqueue_copy(&copy, "cudaMemcpy", destination, source, bytes, kind, nullptr, where))
         return error;
-    copy.stream->wait(copy.ticket);
+    copy.stream->synchronize(copy.ticket);
     host_has_synchronised();
     return device_status();
 }
@@ -233,7 +233,7 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t b
         return error;
     // As CUDA does: host memory that is not pinned cannot be copied behind the host's back.
     if (!find_allocation(destination) || !find_allocation(source)) {
-        copy.stream->wait(copy.ticket);
+        copy.stream->synchronize(copy.ticket);
         return device_status();
     }
     if (settings().strict) {

@@ -11,6 +11,7 @@
 
 #include "block.hpp"
 #include "memory.hpp"
+#include "protection.hpp"
 
 #if CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
@@ -41,6 +42,9 @@ void pass_on(int signal) {
 void on_bad_touch(int signal, siginfo_t* info, void* context) {
     const bool is_write = was_write(context);
     void* address = info->si_addr;
+    if (signal == SIGSEGV && host_guard() == HostGuard::page_protection && device_code_runs() &&
+        open_device_pages(address))
+        return;
     if (kernel_thread.in_kernel) {
         if (reopen_page(address))
             return;  // a kernel may use pinned memory whenever its stream's order allows it
@@ -67,9 +71,16 @@ void on_interrupt(int, siginfo_t*, void*) {
 }
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction* previous) {
+    const auto is_installed = [&](struct sigaction& action) {
+        sigaction(signal, nullptr, &action);
+        return action.sa_sigaction == handler;
+    };
     struct sigaction action {};
-    sigaction(signal, nullptr, &action);
-    if (action.sa_sigaction == handler)
+    if (is_installed(action))
+        return;
+    static std::mutex one_at_a_time;  // host threads may come here together
+    std::lock_guard lock(one_at_a_time);
+    if (is_installed(action))
         return;
     if (previous != nullptr)
         *previous = action;
@@ -87,8 +98,6 @@ int interrupt_signal() {
 }
 
 void install_fault_handlers() {
-    static std::mutex one_at_a_time;  // host threads call this with every call of strict mode
-    std::lock_guard lock(one_at_a_time);
     install(SIGSEGV, on_bad_touch, &previous_handlers[0]);
     install(SIGBUS, on_bad_touch, &previous_handlers[1]);
     install(interrupt_signal(), on_interrupt, nullptr);

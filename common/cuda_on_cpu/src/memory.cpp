@@ -30,6 +30,8 @@ namespace {
 constexpr std::size_t kAlignment = 256;         // of cudaMalloc
 constexpr std::size_t kRedZone = 256;           // checked bytes before an allocation
 constexpr std::size_t kRememberedFrees = 4096;  // freed ranges that stay closed and named
+constexpr std::size_t kWindow = 1 << 20;        // bytes that a touch opens
+constexpr std::size_t kWindows = 1024;          // open at a time
 constexpr unsigned char kRedZoneByte = 0xc5;
 constexpr int kPoison = 0xff;  // NaN in every floating-point format, -1 in every integer
 
@@ -42,11 +44,20 @@ struct PendingCopy {
     Where where;
 };
 
+struct Pages {
+    std::byte* begin;
+    std::size_t bytes;
+};
+
 struct Memory {
     std::mutex mutex;
-    std::map<const std::byte*, Allocation> allocations;  // by first open page, freed ones too
+    std::map<const std::byte*, Allocation> allocations;  // by first page, freed ones too
     std::deque<const std::byte*> freed;                  // oldest first
     std::vector<PendingCopy> pending;
+    // Windows of device memory, opened since the host last synchronised. An array: a signal handler
+    // fills it, and must not allocate.
+    std::array<Pages, kWindows> opened;
+    std::size_t opened_count = 0;
     std::size_t live_device_bytes = 0;
     int file = -1;
     long file_bytes = 0;
@@ -86,17 +97,16 @@ std::string name_of(const Allocation& allocation) {
            " at " + text_of(allocation.allocated) + " gave";
 }
 
-// Reserves room for `page_bytes` and a closed page on either side; returns the first byte between
-// them.
-std::byte* reserve(std::size_t page_bytes) {
-    void* address = mmap(nullptr, page_bytes + 2 * page_size(), PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return address == MAP_FAILED ? nullptr : static_cast<std::byte*>(address) + page_size();
-}
-
-bool map_file(std::byte* address, std::size_t bytes, int file, long offset) {
-    return mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset) !=
-           MAP_FAILED;
+// Maps a part of `file` between two closed pages; nullptr if there is no room.
+std::byte* map_between_guards(int file, long offset, std::size_t bytes, int protection) {
+    void* room = mmap(nullptr, bytes + 2 * page_size(), PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return nullptr;
+    std::byte* pages = static_cast<std::byte*>(room) + page_size();
+    return mmap(pages, bytes, protection, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED
+               ? nullptr
+               : pages;
 }
 
 // Takes `bytes` more of the process's memfd. Offsets are never reused; freed ranges become holes.
@@ -110,6 +120,11 @@ long extend_file(Memory& all, std::size_t bytes) {
     return offset;
 }
 
+// The address at which the runtime itself finds `a.begin`, closed to others or not.
+std::byte* runtime_begin(const Allocation& a) {
+    return a.alias == nullptr ? a.begin : a.alias + (a.begin - a.pages);
+}
+
 struct RedZones {
     std::byte* front;
     std::size_t front_bytes;
@@ -119,8 +134,8 @@ struct RedZones {
 RedZones red_zones(const Allocation& a) {
     const auto before = static_cast<std::size_t>(a.begin - a.pages);
     const std::size_t front = std::min(before, kRedZone);
-    std::byte* end = a.begin + a.bytes;
-    return {a.begin - front, front, end, static_cast<std::size_t>(a.pages + a.page_bytes - end)};
+    std::byte* begin = runtime_begin(a);
+    return {begin - front, front, begin + a.bytes, a.page_bytes - before - a.bytes};
 }
 
 Allocation* find_locked(Memory& all, const void* address) {
@@ -134,20 +149,18 @@ Allocation* find_locked(Memory& all, const void* address) {
     return near ? &allocation : nullptr;
 }
 
-// Maps the pages of a new allocation; false if the system has no room.
-bool map_allocation(Memory& all, Allocation& a) {
-    a.pages = reserve(a.page_bytes);
-    a.file_offset = extend_file(all, a.page_bytes);
-    if (a.pages == nullptr || a.file_offset < 0 ||
-        !map_file(a.pages, a.page_bytes, all.file, a.file_offset))
-        return false;
-    if (a.kind == MemoryKind::pinned && settings().strict) {
-        std::byte* pages = reserve(a.page_bytes);
-        if (pages == nullptr || !map_file(pages, a.page_bytes, all.file, a.file_offset))
+// Maps the pages of a new allocation from its place in `file`; false if the system has no room.
+bool map_pages(Allocation& a, int file) {
+    const bool is_guarded =
+        a.kind != MemoryKind::pinned && host_guard() == HostGuard::page_protection;
+    const int open = PROT_READ | PROT_WRITE;
+    a.pages = map_between_guards(file, a.file_offset, a.page_bytes, is_guarded ? PROT_NONE : open);
+    if (is_guarded || (a.kind == MemoryKind::pinned && settings().strict)) {
+        a.alias = map_between_guards(file, a.file_offset, a.page_bytes, open);
+        if (a.alias == nullptr)
             return false;
-        a.alias = pages;
     }
-    return true;
+    return a.pages != nullptr;
 }
 
 void fill_fresh(const Allocation& a) {
@@ -155,7 +168,13 @@ void fill_fresh(const Allocation& a) {
     std::memset(zones.front, kRedZoneByte, zones.front_bytes);
     std::memset(zones.back, kRedZoneByte, zones.back_bytes);
     if (settings().strict)
-        std::memset(a.begin, kPoison, a.bytes);
+        std::memset(runtime_begin(a), kPoison, a.bytes);
+}
+
+void close_windows(Memory& all) {
+    for (std::size_t i = 0; i < all.opened_count; i++)
+        mprotect(all.opened[i].begin, all.opened[i].bytes, PROT_NONE);
+    all.opened_count = 0;
 }
 
 void close_pages(Memory& all, Allocation& a) {
@@ -179,6 +198,7 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
     std::erase_if(all.pending, [&](const PendingCopy& copy) {
         return copy.begin >= a.begin && copy.begin < a.begin + a.bytes;
     });
+    close_windows(all);
     if (a.kind == MemoryKind::device)
         all.live_device_bytes -= a.bytes;
     close_pages(all, a);
@@ -189,10 +209,7 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
         forget_oldest_free(all);
 }
 
-// Under DeviceAccess, so that page protection, which follows the last access, closes the new pages
-// too.
 void add(Memory& all, const Allocation& a) {
-    DeviceAccess access;
     std::lock_guard lock(all.mutex);
     all.allocations[a.pages] = a;
 }
@@ -209,7 +226,8 @@ std::string damage_of(const Allocation& a) {
     if (back != zones.back + zones.back_bytes)
         text = "wrote " + std::to_string(back - zones.back) + " bytes past the end of ";
     else if (front != zones.front + zones.front_bytes)
-        text = "wrote " + std::to_string(a.begin - front) + " bytes before the start of ";
+        text = "wrote " + std::to_string(zones.front + zones.front_bytes - front) +
+               " bytes before the start of ";
     if (text.empty())
         return text;
     std::memset(zones.front, kRedZoneByte, zones.front_bytes);
@@ -237,7 +255,8 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
         const bool fits =
             bytes <= total_device_bytes() - std::min(total_device_bytes(), all.live_device_bytes);
         a.page_bytes = fits ? round_up(round_up(bytes, kAlignment), page_size()) : 0;
-        if (!fits || !map_allocation(all, a))
+        a.file_offset = fits ? extend_file(all, a.page_bytes) : -1;
+        if (a.file_offset < 0 || !map_pages(a, all.file))
             return call_failed(cudaErrorMemoryAllocation,
                                std::string(call) + " at " + text_of(where) + " asked for " +
                                    std::to_string(bytes) + " bytes; " +
@@ -311,14 +330,6 @@ std::size_t total_device_bytes() {
     return bytes;
 }
 
-void set_all_device_pages(bool open) {
-    std::lock_guard lock(memory().mutex);
-    for (const auto& [pages, allocation] : memory().allocations)
-        if (!allocation.is_freed && allocation.kind != MemoryKind::pinned)
-            mprotect(allocation.pages, allocation.page_bytes,
-                     open ? PROT_READ | PROT_WRITE : PROT_NONE);
-}
-
 // ---- Naming addresses
 
 std::optional<Allocation> find_allocation(const void* address) {
@@ -335,7 +346,7 @@ namespace {
 // end.
 std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
     std::unique_lock lock(mutex, std::defer_lock);
-    for (int attempt = 0; attempt < 1000 && !lock.try_lock(); attempt++)
+    for (int attempt = 0; attempt < 100'000 && !lock.try_lock(); attempt++)
         usleep(100);
     return lock;
 }
@@ -366,6 +377,29 @@ std::string describe_address(const void* address) {
         position = "byte " + std::to_string(byte - a->begin) + " of ";
     return position + name_of(*a) +
            (a->is_freed ? ", which was freed at " + text_of(a->freed) : "");
+}
+
+bool open_device_pages(const void* address) {
+    Memory& all = memory();
+    const auto lock = lock_patiently(all.mutex);
+    const auto* byte = static_cast<const std::byte*>(address);
+    const Allocation* a = lock.owns_lock() ? find_locked(all, address) : nullptr;
+    if (a == nullptr || a->is_freed || a->kind == MemoryKind::pinned || byte < a->pages ||
+        byte >= a->pages + a->page_bytes)
+        return false;
+    const auto before = static_cast<std::size_t>(byte - a->pages) / kWindow * kWindow;
+    const Pages window{a->pages + before, std::min(kWindow, a->page_bytes - before)};
+    if (all.opened_count == kWindows)
+        close_windows(all);  // who still needs one opens it again
+    all.opened[all.opened_count++] = window;
+    return mprotect(window.begin, window.bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+void close_device_pages() {
+    Memory& all = memory();
+    std::lock_guard lock(all.mutex);
+    if (!device_code_runs())  // it would open them again
+        close_windows(all);
 }
 
 std::string find_damaged_red_zone() {
@@ -463,7 +497,7 @@ bool reopen_page(const void* address) {
 
 void* runtime_address(void* pointer) {
     const std::optional<Allocation> a = find_allocation(pointer);
-    if (!a || a->alias == nullptr)
+    if (!a || a->kind != MemoryKind::pinned || a->alias == nullptr)
         return pointer;
     return a->alias + (static_cast<std::byte*>(pointer) - a->pages);
 }
@@ -554,9 +588,8 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
     a.allocated = where;
     a.bytes = content.bytes;
     a.page_bytes = content.page_bytes;
-    a.pages = reserve(a.page_bytes);
-    const bool mapped = a.pages != nullptr && map_file(a.pages, a.page_bytes, file,
-                                                       static_cast<long>(content.file_offset));
+    a.file_offset = static_cast<long>(content.file_offset);
+    const bool mapped = map_pages(a, file);
     close(file);
     if (!mapped)
         return call_failed(cudaErrorMemoryAllocation,

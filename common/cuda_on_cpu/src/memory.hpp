@@ -28,10 +28,10 @@ struct Allocation {
     Where allocated;
     bool is_freed = false;
     Where freed;
-    std::byte* pages = nullptr;  // the open pages, a closed one on either side
+    std::byte* pages = nullptr;  // the pages it has, a closed one on either side
     std::size_t page_bytes = 0;
     long file_offset = 0;  // of `pages` in the process's memfd (device and strict pinned memory)
-    std::byte* alias = nullptr;  // strict pinned memory: the same bytes at an address never closed
+    std::byte* alias = nullptr;  // the same bytes at an address never closed, where `pages` may be
 };
 
 cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
@@ -52,6 +52,12 @@ bool is_near_allocation(const void* address);
 // freed, or is host memory that CUDA never saw. For signal handlers too: gives up rather than wait
 // for a lock.
 std::string describe_address(const void* address);
+
+// Where pages are what keeps the host off (protection.hpp). For the fault handler: opens those of
+// live device memory around `address`; false if there are none.
+bool open_device_pages(const void* address);
+// Closes what was opened, unless device code runs. Called where the host has waited for it.
+void close_device_pages();
 
 // The red zones of all live device allocations. A damaged one is named once: text, or empty.
 std::string find_damaged_red_zone();

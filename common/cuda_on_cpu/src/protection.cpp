@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <mutex>
+#include <atomic>
 
 #include "cuda_on_cpu/settings.hpp"
 
@@ -16,14 +16,8 @@ int device_key() {
     return key;
 }
 
-struct OpenPages {
-    std::mutex mutex;
-    int users = 0;
-};
-OpenPages& open_pages() {
-    static auto* instance = new OpenPages;
-    return *instance;
-}
+// How many threads run device code, in this and every other stream.
+std::atomic<int> device_threads{0};
 
 }  // namespace
 
@@ -36,29 +30,26 @@ HostGuard host_guard() {
 }
 
 DeviceAccess::DeviceAccess() {
+    device_threads++;
     if (device_key() >= 0) {
         rights_before_ = pkey_get(device_key());
         pkey_set(device_key(), 0);
-        return;
     }
-    std::lock_guard lock(open_pages().mutex);
-    if (open_pages().users++ == 0 && host_guard() == HostGuard::page_protection)
-        set_all_device_pages(true);
 }
 
 DeviceAccess::~DeviceAccess() {
-    if (device_key() >= 0) {
+    if (device_key() >= 0)
         pkey_set(device_key(), static_cast<unsigned int>(rights_before_));
-        return;
-    }
-    std::lock_guard lock(open_pages().mutex);
-    if (--open_pages().users == 0 && host_guard() == HostGuard::page_protection)
-        set_all_device_pages(false);
+    device_threads--;
 }
 
 void DeviceAccess::restore_after_signal() {
     if (device_key() >= 0)
         pkey_set(device_key(), 0);
+}
+
+bool device_code_runs() {
+    return device_threads > 0;
 }
 
 void tag_device_pages(std::byte* begin, std::size_t bytes) {

@@ -1,7 +1,10 @@
 #pragma once
 // Who may touch device memory: threads that run device code. Memory protection keys give each
-// thread its own rights (35 ns a change); where the processor has none, strict mode closes the
-// pages themselves while no device code runs, which costs system calls and sees less.
+// thread its own rights (35 ns a change). Where the processor has none, strict mode keeps the pages
+// themselves closed: the first touch while device code runs opens a window of them (faults.cpp,
+// memory.cpp), and the host's next synchronisation closes what was opened. It sees less: while any
+// thread runs device code, and from a launch to the next synchronisation, the host may touch what
+// kernels touch.
 #include <cstddef>
 
 namespace cuda_on_cpu {
@@ -9,8 +12,7 @@ namespace cuda_on_cpu {
 enum class HostGuard { protection_keys, page_protection, none };
 HostGuard host_guard();
 
-// While one lives, this thread may touch device memory. Made before the registry of allocations is
-// locked (memory.cpp), never after.
+// While one lives, this thread may touch device memory.
 class DeviceAccess {
   public:
     DeviceAccess();
@@ -25,10 +27,10 @@ class DeviceAccess {
     int rights_before_ = 0;
 };
 
+// Whether any thread does.
+bool device_code_runs();
+
 // Puts freshly mapped device pages under the protection key, where there is one.
 void tag_device_pages(std::byte* begin, std::size_t bytes);
-
-// For page_protection: opens or closes all pages of live device memory (memory.cpp knows them).
-void set_all_device_pages(bool open);
 
 }  // namespace cuda_on_cpu

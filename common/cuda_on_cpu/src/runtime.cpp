@@ -17,6 +17,7 @@
 #include "cuda_on_cpu/settings.hpp"
 #include "faults.hpp"
 #include "memory.hpp"
+#include "protection.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -51,7 +52,7 @@ thread_local bool host_function_thread = false;
 // (A program that has failed has said why; what it could not free would only hide that.)
 void at_exit(int status, void*) {
     for (const auto& stream : all_streams())
-        stream->wait(stream->last_ticket());
+        stream->synchronize(stream->last_ticket());
     const bool unnoticed = print_unread_diagnoses();
     const std::string leaks = status != 0 || device_is_lost() ? "" : leak_report();
     std::fputs(leaks.c_str(), stderr);
@@ -147,7 +148,7 @@ cudaError_t enter_call(const char* call) {
     runtime();
     if (const cudaError_t error = check_caller(call))
         return error;
-    if (settings().strict)
+    if (settings().strict || host_guard() == HostGuard::page_protection)
         install_fault_handlers();
     return device_status();
 }
@@ -316,7 +317,7 @@ cudaError_t cudaDeviceSynchronize() {
         return status;
     for (const auto& stream : all_streams())
         if (stream->device == current_device)
-            stream->wait(stream->last_ticket());
+            stream->synchronize(stream->last_ticket());
     host_has_synchronised();
     return device_status();
 }
@@ -325,7 +326,7 @@ cudaError_t cudaDeviceReset(Where where) {
     if (const cudaError_t error = check_caller("cudaDeviceReset"))
         return error;
     for (const auto& stream : all_streams())
-        stream->wait(stream->last_ticket());
+        stream->synchronize(stream->last_ticket());
     host_has_synchronised();
     release_everything(where);
     forget_device_failure();
@@ -409,7 +410,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    stream->wait(stream->last_ticket());
+    stream->synchronize(stream->last_ticket());
     std::lock_guard lock(runtime().mutex);
     runtime().streams.erase(handle);
     delete handle;
@@ -423,7 +424,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     order_with_default_stream(*stream);
-    stream->wait(stream->last_ticket());
+    stream->synchronize(stream->last_ticket());
     host_has_synchronised();
     return device_status();
 }
@@ -539,7 +540,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     if (!event)
         return cudaErrorInvalidResourceHandle;
     if (event->last)
-        event->last->stream->wait(event->last->ticket);
+        event->last->stream->synchronize(event->last->ticket);
     host_has_synchronised();
     return device_status();
 }

@@ -177,6 +177,11 @@ void Stream::wait(Ticket ticket) {
         sleep_until_done(ticket, lock);
 }
 
+void Stream::synchronize(Ticket ticket) {
+    wait(ticket);
+    close_device_pages();
+}
+
 void Stream::run_kernel(const PreparedKernel& kernel) {
     KernelRun run(kernel, settings());
     {

@@ -53,6 +53,8 @@ class Stream {
     Ticket last_ticket() const { return enqueued_.load(); }
     // Until the command is done.
     void wait(Ticket ticket);
+    // The same for the host, which finds device memory closed to it.
+    void synchronize(Ticket ticket);
 
     void run_kernel(const PreparedKernel& kernel);
     // Fails the device if this stream's kernel has run for too long, and interrupts it.

@@ -434,6 +434,14 @@ TEST_CASE("child host writes device memory", "[.child]") {
     data.data()[1] = 4;
 }
 
+TEST_CASE("child host reads what a kernel wrote", "[.child]") {
+    Stream stream;
+    Buffer<int> data(3);
+    launch(stream, {1, 1}, write_at, data.data(), 1);
+    stream.synchronize();
+    std::cout << data.data()[1] << std::endl;
+}
+
 TEST_CASE("child host function reads device memory", "[.child]") {
     Stream stream;
     Buffer<int> data(3);
@@ -458,6 +466,9 @@ TEST_CASE("the host touches device memory") {
     const ChildResult writes = run_child("child host writes device memory");
     require_parts(writes.output, {"host code wrote byte 4 of the 12 bytes", only});
     REQUIRE(writes.signal == SIGSEGV);
+    const ChildResult result = run_child("child host reads what a kernel wrote");
+    require_parts(result.output, {"host code read byte 4 of the 12 bytes", only});
+    REQUIRE(result.signal == SIGSEGV);
     const ChildResult function = run_child("child host function reads device memory");
     require_parts(function.output, {"host code read byte 0 of the 12 bytes", only});
     REQUIRE(function.signal == SIGSEGV);
