@@ -396,6 +396,8 @@ bool open_device_pages(const void* address) {
 }
 
 void close_device_pages() {
+    if (host_guard() != HostGuard::page_protection)
+        return;
     Memory& all = memory();
     std::lock_guard lock(all.mutex);
     if (!device_code_runs())  // it would open them again
