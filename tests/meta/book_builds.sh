@@ -10,7 +10,10 @@ little_book "$here"
 cd "$here" || exit 1
 if command -v git >/dev/null; then
     git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
+    printf '// line %s\n' 1 2 3 4 >>chapters/01_line/main.cpp
     expect 0 '+    std::printf("this is 02_slope' ./book diff 2
+    [[ $output == *"- ... 4 lines of 01_line"* && $output != *"line 3"* ]] || complain "what is gone is not counted: $output"
+    git checkout -q chapters
 else
     echo "SKIPPED: no git here to show a diff and to see that ./book leaves no trace in the tree"
     git() { :; }
