@@ -11,7 +11,8 @@ namespace ddp {
 
 // Enqueues on `stream` that every rank's data[i], i = 0, ..., count - 1, becomes that of rank
 // `root`. Every rank calls it with its own array of `count` elements, which lies in its pool; any
-// `count`, 0 too; any number of ranks. The host does not wait.
+// `count`, 0 too; any number of ranks. The host does not wait. What comes behind the call on a
+// rank's stream may overwrite that rank's `data`.
 //
 // Task root_0: `root` is 0.
 // Task any_root: it is any rank.

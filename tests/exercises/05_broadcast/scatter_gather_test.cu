@@ -77,6 +77,17 @@ void check_on(int ranks, int root, const std::string& hint) {
     });
 }
 
+// Every rank overwrites its array as soon as its call is done.
+void check_who_leaves(int ranks, int root) {
+    check_overwriting(
+        ranks,
+        [root](Peers& peers, float* data, std::size_t count, Stream& stream) {
+            scatter_gather_broadcast(peers, data, count, root, stream);
+        },
+        [root](int rank, std::size_t i) { return rank == root ? of_root(i) : before(rank); },
+        of_root);
+}
+
 void check_root_0() {
     check_on(1, 0, "A single rank has nothing to do.");
     check_on(
@@ -87,6 +98,8 @@ void check_root_0() {
         check_on(ranks, 0,
                  "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
                  "of them a rank takes what its left neighbour has got in the step before.");
+    for (const int ranks : {2, 4})
+        check_who_leaves(ranks, 0);
 }
 
 void check_any_root() {
@@ -94,6 +107,7 @@ void check_any_root() {
         check_on(3, root, "The root is not rank 0 here.");
     for (const int root : {1, 3, 4})
         check_on(5, root, "The root is not rank 0 here.");
+    check_who_leaves(5, 3);
 }
 
 void check_cost() {

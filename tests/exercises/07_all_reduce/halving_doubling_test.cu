@@ -66,6 +66,16 @@ void check_on(int ranks, const std::string& hint) {
     });
 }
 
+// Every rank overwrites its array as soon as its call is done.
+void check_who_leaves(int ranks) {
+    check_overwriting(ranks, halving_doubling_all_reduce, share_of_place, [ranks](std::size_t i) {
+        float sum = 0;
+        for (int rank = 0; rank < ranks; rank++)
+            sum += share_of_place(rank, i);
+        return sum;
+    });
+}
+
 void check_powers_of_two() {
     check_on(1, "A single rank has nothing to do.");
     check_on(2, "Two ranks meet once to sum and once to copy.");
@@ -74,6 +84,8 @@ void check_powers_of_two() {
         "as long.";
     check_on(4, more);
     check_on(8, more);
+    for (const int ranks : {4, 8})
+        check_who_leaves(ranks);
 }
 
 void check_any_ranks() {
@@ -81,6 +93,8 @@ void check_any_ranks() {
         check_on(ranks,
                  "The largest power of two below the number of ranks can work in pairs; the others "
                  "must bring their data first, and get the sum at the end.");
+    for (const int ranks : {3, 6})
+        check_who_leaves(ranks);
 }
 
 void check_cost() {

@@ -122,6 +122,56 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
                                "array: where does each part begin and end?";
 }
 
+// ---- Who may leave when
+
+namespace {
+// What is wrong with what this rank had before it overwrote its array.
+std::string wrong_before(Peers& peers, const OnFloats& collective, const std::vector<float>& mine,
+                         const std::function<float(std::size_t i)>& right) {
+    constexpr int junk_byte = 0x7f;  // four of them are a float that swallows any other
+    const std::size_t count = mine.size();
+    PoolBuffer<float> data = peers.allocate<float>(count), kept = peers.allocate<float>(count);
+    data.copy_from(mine);
+    peers.rank().barrier();
+    Stream stream;
+    collective(peers, data.data(), count, stream);
+    DDP_CHECK(cudaMemcpyAsync(kept.data(), data.data(), count * sizeof(float),
+                              cudaMemcpyDeviceToDevice, stream));
+    DDP_CHECK(cudaMemsetAsync(data.data(), junk_byte, count * sizeof(float), stream));
+    peers.synchronize(stream);
+    const std::vector<float> host = kept.to_host();
+    peers.rank().barrier();
+    std::size_t first = 0;
+    const std::string wrong = wrong_elements(count, peers.rank().rank(), first,
+                                             [&](std::size_t i) { return host[i] == right(i); });
+    if (wrong.empty())
+        return "";
+    return ranks_and_elements(peers.rank().world_size(), count) + ": " + wrong +
+           (host[first] > 3e38f ? "is what another rank has written into its own array behind the "
+                                  "call: it has left before this one had read its data."
+                                : "is " + std::to_string(host[first]) + ", and right is " +
+                                      std::to_string(right(first)) + ".");
+}
+}  // namespace
+
+void check_overwriting(int ranks, const OnFloats& collective,
+                       const std::function<float(int rank, std::size_t i)>& brings,
+                       const std::function<float(std::size_t i)>& right) {
+    const auto check = [&](std::size_t count, int repeats, std::optional<LinkSpeed> link) {
+        const auto work = [&](Rank& rank) {
+            Peers peers(rank, 1 << 20);
+            std::vector<float> mine(count);
+            for (std::size_t i = 0; i < count; i++)
+                mine[i] = brings(rank.rank(), i);
+            for (int i = 0; i < repeats; i++)
+                throw_first_wrong(rank, wrong_before(peers, collective, mine, right));
+        };
+        on_ranks(ranks, work, link);
+    };
+    check(1000, 1, LinkSpeed{1e9, 20e-3});  // who waits for the link reads late
+    check(100'000, 20, std::nullopt);       // and so does who waits for a core
+}
+
 // ---- Predicted beside measured
 
 static double seconds_of(const OnFloats& collective, Peers& peers, float* data, std::size_t count) {
