@@ -174,6 +174,10 @@ is_wanted() {  # SLOW KIND
     esac
 }
 
+# As ./book does: other kernels of OpenBLAS have other last bits.
+eval "$(sed -n '/^suit_blas() {/,/^}/p' book)"
+suit_blas
+
 readmes=()
 while (($#)); do
     case $1 in

@@ -13,8 +13,7 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
                   int epochs, double learning_rate) {
     const auto rate = static_cast<float>(learning_rate);
     const auto steps = static_cast<std::int64_t>(epochs) * data.count;
-    Table table("The same " + format_count(steps) + " steps by hand",
-                {"", "w1", "w2", "b", "time"});
+    Table table(format_count(steps) + " steps by hand", {"", "w1", "w2", "b", "time"});
     const auto row = [&](const std::string& way, auto descend) {
         const Stopwatch watch;
         const Law law = descend();

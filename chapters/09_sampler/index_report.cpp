@@ -51,7 +51,7 @@ void show_integers(Rank& rank, std::uint64_t seed) {
 }
 
 void show_remainders(int ranks) {
-    const int samples = 2 * ranks + 2;
+    const int samples = 2 * ranks + (ranks > 2 ? 2 : 1);
     Table table(
         std::to_string(samples) + " samples do not divide by " + std::to_string(ranks) + " ranks",
         {"rank", "padded", "drop_last", "unpadded"});

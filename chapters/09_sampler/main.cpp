@@ -23,7 +23,7 @@ void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch
     const int ranks = rank.world_size();
     Table table(
         "An epoch of " + format_count(samples) + " pictures on " + std::to_string(ranks) + " ranks",
-        {"way", "steps", "time", "seen", "of these twice", "missed", "test accuracy"});
+        {"way", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
     CsvWriter csv(rank.rank() == 0 ? common.csv : "",
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
     for (Division division : divisions) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <iostream>
+#include <latch>
 #include <thread>
 
 #include "15_checkpoint_failover/checkpoint_folder.hpp"
@@ -41,16 +42,21 @@ Reads read_while_written(Folder& folder, int writers, bool atomically) {
     const std::string name = "one_file";
     save_atomically(folder, name, {version_of(0)});
     std::atomic<bool> enough{false};
+    std::latch have_begun(writers);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < writers; rank++)
         threads.emplace_back([&, rank] {
             const std::vector<std::uint8_t> bytes = version_of(rank);
-            for (int i = 0; i < times || !enough; i++)
+            for (int i = 0; i < times || !enough; i++) {
                 if (atomically)
                     save_atomically(folder, name, {bytes});
                 else
                     folder.write(name, {bytes});
+                if (i == 0)
+                    have_begun.count_down();
+            }
         });
+    have_begun.wait();
     Reads reads;
     for (; reads.all < reads_at_least; reads.all++)
         reads.torn += is_torn(folder, name);

@@ -17,7 +17,7 @@ House house_behind_step(const HouseParameters& before, const HouseParameters& af
                         double learning_rate);
 
 // Task largest_rate. With which learning rate does descent on this one house, step after step,
-// stop to converge? With anything less the error goes to 0, with anything more it grows.
+// cease to converge? With anything less the error goes to 0, with anything more it grows.
 double largest_learning_rate(const House& house);
 
 }  // namespace ddp

@@ -31,6 +31,7 @@ fi
 # What make_readmes.sh makes of a small book.
 book=$scratch/book
 mkdir -p "$book/chapters/01_x"
+cp book "$book"
 cp chapters/make_readmes.sh "$book/chapters"
 cat >"$book/chapters/01_x/x.cu" <<'END'
 // Two functions.

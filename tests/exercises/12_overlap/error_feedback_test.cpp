@@ -111,7 +111,7 @@ void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right
 void check_mean() {
     check_mean_of({{{0, 2}, {6, 3}}}, {6, 0, 3}, "There is one rank only.");
     check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4}}}, {4, 0, 3, 0},
-                  "Both have sent the same places.");
+                  "Both have sent the same places: the mean is half of the sum.");
     check_mean_of({{{0, 2}, {6, 4}}, {{1, 2}, {8, 2}}, {{}, {}}, {{2, 3}, {2, 12}}}, {1.5, 2, 2, 3},
                   "A mean over four ranks is divided by four, whoever has sent: a rank that has "
                   "not sent an element brings a 0 now, and the element itself later.");
@@ -178,6 +178,8 @@ void check_break_even() {
     compare_with_link(2, 20'000,
                       "Two ranks: each gets one list of k pairs, of 8 bytes each, and a latency is "
                       "saved.");
+    compare_with_link(2, 8'000,
+                      "In a short bucket latencies count: how many has each of the two ways?");
     compare_with_link(4, 20'000,
                       "In an all-gather a rank receives a list from each of the others, one after "
                       "the other.");

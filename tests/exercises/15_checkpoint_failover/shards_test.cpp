@@ -90,9 +90,12 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
                 if (found == each)
                     return;
             throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
-                        "; it should find all of the old ones or all of the new ones.\nAt the "
-                        "moment at which the new ones begin to count, all of them must be on the "
-                        "disk; and until then the old ones must stay.");
+                        (allowed.size() == 1
+                             ? "; it should find " + text_of(allowed[0]) +
+                                   ", as before.\nSomething that load_shards needs was removed."
+                             : "; it should find all of the old ones or all of the new ones.\nAt "
+                               "the moment at which the new ones begin to count, all of them must "
+                               "be on the disk; and until then the old ones must stay."));
         };
         check(folder.after_kill(), "a kill");
         for (const Contents& left : folder.after_power_failure())
