@@ -103,7 +103,7 @@ def draw_sgd(measured):
     epochs = measured.numbers("epoch")
     path = [0, *measured.numbers("w1")], [0, *measured.numbers("b")]
     loss_surface(surface, loss_with_best_w2(measured.beside("houses")), (-0.3, 1.15 * max(3, *path[0])), (min(-5, *path[1]) - 0.6, max(path[1]) + 0.6))
-    surface.plot(*path, color=BLUE, marker="o", markersize=3, markevery=[i for i in range(len(path[0])) if i < 2 or i % 50 == 0], linewidth=1.1, label="marks: the begin, epoch 1, every 50 epochs")
+    surface.plot(*path, color=BLUE, marker="o", markersize=3, markevery=[i for i in range(len(path[0])) if i < 2 or i % 50 == 0], linewidth=1.1, label="epochs 0, 1, 50, 100 ...")
     surface.plot(3, -5, color=RED, marker="*", markersize=11, linestyle="none", label="the law")
     surface.set(title="The way down", ylabel="b  (lines: of equal loss, at the best w2)")
     surface.legend(loc="lower left", frameon=True, framealpha=0.9, edgecolor="none")

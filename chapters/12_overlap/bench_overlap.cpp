@@ -138,7 +138,7 @@ class Report {
                   times.communication_s * 1e3, hidden});
         table_.row({std::to_string(ranks), link, overlap, format_seconds(times.step_s),
                     format_seconds(times.backward_s), format_seconds(times.communication_s),
-                    overlap == "on" ? format_percent(hidden) : "-"});
+                    overlap == "on" ? format_percent(std::max(0.0, hidden)) : "-"});
     }
 
     CsvWriter csv_;
