@@ -307,7 +307,7 @@ def draw_broadcast(measured):
     size_axis(machine, [int(row["bytes"]) for row in runs])
     machine.plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
     machine.legend(loc="upper left")
-    machine.set(title=f"A broadcast among {runs[0]['ranks']} ranks", ylabel="microseconds (less is better)")
+    machine.set(title=f"A broadcast among {runs[0]['ranks']} ranks", xlabel="size of the array", ylabel="microseconds (less is better)")
     return figure
 
 
@@ -362,7 +362,7 @@ def draw_all_reduce(measured):
         axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
     panels[1].xaxis.set_major_locator(matplotlib.ticker.LogLocator(base=2, subs=(1.0,), numticks=12))
     panels[1].yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
-    panels[1].legend(loc="upper left")
+    panels[1].legend(loc="lower right")
     predicted_and_measured(
         panels[0],
         [row["way"] for row in link_runs],
@@ -613,6 +613,9 @@ def draw_overlap_hooks(measured):
     steps, sums = ([100 * value for value in measured.numbers(column)] for column in ("step_error", "sum_error"))
     for values, color, shift, label in ((steps, GREY, -0.19, "of the last step"), (sums, BLUE, 0.19, "of the sum of all steps")):
         error.barh([place + shift for place in range(len(names))], values, height=0.35, color=color, label=label)
+        for place, value in enumerate(values):
+            error.annotate(f"{value:.3g}", (value, place + shift), xytext=(3, 0), textcoords="offset points", va="center", fontsize="x-small")
+    error.set_xlim(0, 1.15 * max(steps + sums))
     error.set_yticks(range(len(names)), [""] * len(names))
     error.set_ylim(len(names) - 0.4, -0.6)
     error.grid(axis="y", visible=False)
