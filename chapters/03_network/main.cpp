@@ -64,7 +64,6 @@ int run(int argc, char** argv) {
     if (common.quick)
         mine.epochs = std::min(mine.epochs, 3);
     const FashionMnist data = load_data(common);
-
     Trace trace(common.trace);
     const Track track = trace.track(0, "host");
     Device device;

@@ -122,9 +122,8 @@ class Report {
         table_.note(
             "Hidden: what overlap saves of a step, of the communication or of the backward that is "
             "left when the first bucket is ready, whichever is less. A simulated link (--link) is "
-            "as slow as backward; the book holds itself to 85 % on it. The share is the median of "
-            "the "
-            "rounds' shares, not the quotient of these medians.");
+            "as slow as backward; the book holds itself to 85 % on it. The share is the median "
+            "of the rounds' shares, not the quotient of these medians.");
         table_.note(
             "Without a link, ranks on a CPU hide little: the cores that are to add and copy are "
             "the same that compute backward. There is nothing behind which work could hide.");

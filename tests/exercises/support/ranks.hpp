@@ -47,10 +47,10 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
 // A collective that an exercise is about, on an array of floats in the pool.
 using OnFloats = std::function<void(Peers&, float* data, std::size_t count, Stream&)>;
 
-// Calls `collective` on an array of brings(rank, i), over a link whose messages come late, and
-// overwrites the array right behind it, as whoever reuses its memory does. Throws Wrong unless
-// every rank had right(i) before that: a rank that does not wait until its data was read spoils
-// others'.
+// Calls `collective` on an array of brings(rank, i), and overwrites the array right behind it, as
+// whoever reuses its memory does: once over a link whose messages come late, and often in memory.
+// Throws Wrong unless every rank had right(i) before that: a rank that does not wait until its data
+// was read spoils others'.
 void check_overwriting(int ranks, const OnFloats& collective,
                        const std::function<float(int rank, std::size_t i)>& brings,
                        const std::function<float(std::size_t i)>& right);
