@@ -6,10 +6,13 @@
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 #include <thread>
 
+#include "04_ranks/cores.hpp"
 #include "common/gpu/clock.hpp"
+#include "common/gpu/gpu.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 
@@ -168,6 +171,9 @@ Verdict World::take_part(int rank, const std::function<void(Rank&)>& work) {
     Inbox& inbox = attendance_->inbox(rank);
     inbox.begin();
     Rank self(rank, epoch_, job_, *attendance_, inbox);
+    std::optional<KeepsToCore> core;
+    if (kernels_run_on_cpu && !mpi_)  // mpirun and srun have ways of their own to place ranks
+        core.emplace(self.local_rank(), self.local_world_size());
     attendance_->say(rank, {Message::Kind::end, epoch_, 0, cause_of(work, self), {}});
     const Verdict verdict = inbox.wait_for_verdict(epoch_);
     self.end(verdict.is_last);

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <iostream>
 #include <span>
-#include <thread>
 
+#include "04_ranks/cores.hpp"
 #include "04_ranks/world.hpp"
 #include "05_broadcast/story_report.hpp"
 #include "05_broadcast/ways.hpp"
@@ -35,7 +35,7 @@ void add_notes(Table& table, const CostModel& message, int ranks, std::size_t by
     table.note("Slices of a chain of " + format_bytes(static_cast<double>(bytes)) + ": " +
                std::to_string(default_slices(bytes)) + "; best by these numbers: " +
                std::to_string(best_slices(message, ranks, bytes, 1'000'000)) + ".");
-    const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+    const int cores = usable_cores();
     if (kernels_run_on_cpu && !common.link && cores < ranks)
         table.note(std::to_string(ranks) + " ranks share " + std::to_string(cores) +
                    " cores: they wait for their turns, and copy one after the other.");

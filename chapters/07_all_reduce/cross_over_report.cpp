@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <thread>
 
+#include "04_ranks/cores.hpp"
 #include "05_broadcast/ways.hpp"
 #include "07_all_reduce/cross_over.hpp"
 #include "07_all_reduce/times.hpp"
@@ -119,8 +119,7 @@ void show_cross_overs(Rank& rank, const CommonOptions& common, const std::vector
     add_link(table, rank, common, file);
     if (!common.link) {
         add_memory(table, rank, common.quick ? 10 : 60, samples);
-        if (const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-            kernels_run_on_cpu && cores < rank.world_size())
+        if (const int cores = usable_cores(); kernels_run_on_cpu && cores < rank.world_size())
             table.note("In memory " + std::to_string(rank.world_size()) + " ranks share " +
                        std::to_string(cores) +
                        " cores, and wait for their turns: the model knows nothing of that.");

@@ -70,7 +70,9 @@ void BlockThreads::work(Member& member) {
         }
         lock.lock();
         member.busy = false;
+        lock.unlock();
         member.changed.notify_all();
+        lock.lock();
     }
 }
 
@@ -91,10 +93,12 @@ void BlockThreads::run(KernelRun& run, std::uint64_t blocks, BlockExecutor& exec
     std::vector<Member*> members;
     for (std::uint64_t block = 1; block < blocks; block++) {
         Member* member = borrow();
-        std::lock_guard lock(member->mutex);
-        member->run = &run;
-        member->block = block;
-        member->busy = true;
+        {
+            std::lock_guard lock(member->mutex);
+            member->run = &run;
+            member->block = block;
+            member->busy = true;
+        }
         member->changed.notify_all();
         members.push_back(member);
     }
@@ -134,8 +138,12 @@ void Stream::work() {
         command->~Command();
         done_.store(done + 1);
         if (done_.load() >= awaited_.load()) {
-            std::lock_guard lock(mutex_);
-            awaited_.store(kNobodyWaits);  // whoever still has to wait says so again
+            {
+                std::lock_guard lock(mutex_);
+                awaited_.store(kNobodyWaits);  // whoever still has to wait says so again
+            }
+            // Without the lock, here and elsewhere: whoever wakes may have the core at once, and
+            // must not find the lock taken by the thread that it has just pushed aside.
             progress_.notify_all();
         }
     }

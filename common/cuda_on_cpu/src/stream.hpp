@@ -44,7 +44,9 @@ class Stream {
         Slot& slot = slots_[ticket % kSlots];
         slot.command = construct(static_cast<void*>(slot.memory));
         enqueued_.store(ticket);
-        if (worker_sleeps_)
+        const bool worker_sleeps = worker_sleeps_;
+        lock.unlock();
+        if (worker_sleeps)
             work_.notify_one();
         return ticket;
     }

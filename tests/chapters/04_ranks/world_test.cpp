@@ -1,13 +1,19 @@
 // Ranks as threads of this process.
 #include "04_ranks/world.hpp"
 
+#include <sched.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <numeric>
 #include <set>
 #include <thread>
 
+#include "04_ranks/cores.hpp"
+#include "common/gpu/gpu.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -67,6 +73,56 @@ TEST_CASE("each rank knows who it is") {
         REQUIRE(seen == std::vector<int>(static_cast<std::size_t>(ranks), 2));
         REQUIRE(wrong == 0);
     }
+}
+
+// The cores on which the calling thread may run.
+std::vector<int> cores_of_this_thread() {
+    cpu_set_t mask;
+    REQUIRE(sched_getaffinity(0, sizeof mask, &mask) == 0);
+    std::vector<int> cores;
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &mask))
+            cores.push_back(core);
+    return cores;
+}
+
+// Of each rank, and of a thread that it starts.
+std::vector<std::array<std::vector<int>, 2>> cores_of_ranks(int ranks) {
+    std::vector<std::array<std::vector<int>, 2>> cores(static_cast<std::size_t>(ranks));
+    World world(threads(ranks));
+    world.run([&](Rank& rank) {
+        auto& mine = cores[static_cast<std::size_t>(rank.rank())];
+        mine[0] = cores_of_this_thread();
+        std::thread([&] { mine[1] = cores_of_this_thread(); }).join();
+    });
+    return cores;
+}
+
+TEST_CASE("ranks that fill the cores keep to one each, and all others to none") {
+    const std::vector<int> all = cores_of_this_thread();
+    const auto cores = static_cast<int>(all.size());
+    REQUIRE(usable_cores() == cores);
+    if (cores < 2 || 2 * cores + 1 > most_ranks || !kernels_run_on_cpu) {
+        std::cout << "SKIPPED: a core for each rank (needs a CPU build and a few cores)"
+                  << std::endl;
+        return;
+    }
+    for (const int ranks : {cores, 2 * cores})
+        for (int rank = 0; const auto& of_rank : cores_of_ranks(ranks)) {
+            const std::vector<int> one{all[static_cast<std::size_t>(rank++ % cores)]};
+            CHECK(of_rank[0] == one);
+            CHECK(of_rank[1] == one);
+        }
+    for (const int ranks : {1, cores + 1, 2 * cores + 1})
+        for (const auto& of_rank : cores_of_ranks(ranks))
+            CHECK(of_rank[0] == all);
+    CHECK(cores_of_this_thread() == all);  // rank 0 was this thread
+    World world(threads(cores));
+    CHECK(failure_of(world, [](Rank& rank) {
+              if (rank.rank() == 0)
+                  throw std::runtime_error("on purpose");
+          }) == "rank 0: on purpose");
+    CHECK(cores_of_this_thread() == all);
 }
 
 TEST_CASE("exchanges at world sizes 1 to 9") {
