@@ -13,13 +13,17 @@ namespace ddp {
 // More ranks than this cannot share memory.
 inline constexpr int most_peers = 64;
 
+// Where a rank has the data of an operation: bytes from the beginning of its pool.
+struct DataPlace {
+    std::uint64_t offset = 0;
+    std::uint64_t result = 0;  // where the result goes
+};
+
 // What a rank does with its peers, written down before any data moves: whoever waits for it can
 // say what it is doing instead.
-struct OperationRecord {
+struct OperationRecord : DataPlace {
     std::uint64_t sequence = 0;  // of the rank's operations, from 1
     std::uint64_t count = 0;     // elements
-    std::uint64_t offset = 0;    // of the data in the rank's pool, in bytes
-    std::uint64_t result = 0;    // ... and of where the result goes
     std::int64_t peer = -1;      // the other rank, of an operation that has one; or the root
     char operation[24] = "";
     char type[16] = "";
@@ -45,6 +49,13 @@ struct Channel {
     unsigned int blocks = 0;      // of the receiving kernel, that have taken their share
 };
 
+// What a rank tells each other one of an operation of all ranks that it has begun: what they need
+// to know, in one cache line. All the rest is in its record, should they disagree.
+struct alignas(64) Begun : DataPlace {
+    std::uint64_t number = 0;  // of such operations, from 1; written last
+    std::uint64_t call = 0;    // Collective::call
+};
+
 // A number that one rank writes and another one polls, alone in its cache line.
 struct alignas(64) Flag {
     std::uint64_t value = 0;
@@ -56,9 +67,9 @@ inline constexpr int most_blocks = 16;
 
 // For operations of all ranks, as later chapters add them. [r] is written by rank r.
 struct Together {
-    // What this rank has begun last, and before that: number k is in [k % 2].
-    OperationRecord records[2];
-    Flag begun[most_peers];                     // the number of what rank r has begun last
+    // What has been begun last, and before that: number k is in [k % 2].
+    OperationRecord records[2];                 // by this rank
+    Begun begun[most_peers][2];                 // by rank r
     Flag ready[most_peers][most_blocks];        // how far rank r has come with what we are to read
     Flag taken[most_peers][most_blocks];        // how far rank r has read what we offer
     std::uint64_t arrival_ns[most_peers] = {};  // --link: when what is ready has arrived
@@ -110,12 +121,12 @@ struct PeersView {
     ControlBlock* control[most_peers] = {};  // by rank; null for those of other hosts
 
     __device__ ControlBlock& own() const { return *control[rank]; }
-    // Where rank `r`'s pool has the data of `record`.
-    __device__ std::byte* data_of(int r, const OperationRecord& record) const {
-        return reinterpret_cast<std::byte*>(control[r]) + record.offset;
+    // What is at that place of rank `r`'s pool.
+    __device__ std::byte* data_of(int r, const DataPlace& place) const {
+        return reinterpret_cast<std::byte*>(control[r]) + place.offset;
     }
-    __device__ std::byte* result_of(int r, const OperationRecord& record) const {
-        return reinterpret_cast<std::byte*>(control[r]) + record.result;
+    __device__ std::byte* result_of(int r, const DataPlace& place) const {
+        return reinterpret_cast<std::byte*>(control[r]) + place.result;
     }
 };
 
@@ -124,6 +135,7 @@ struct Collective {
     PeersView view;
     OperationRecord record;    // this rank's
     std::uint64_t number = 0;  // of such operations, from 1: the same on every rank
+    std::uint64_t call = 0;    // a fingerprint of what must be the same on every rank
 };
 
 }  // namespace ddp

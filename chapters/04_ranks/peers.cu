@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cuda/atomic>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 
 #include "04_ranks/copy.cuh"
@@ -99,6 +100,22 @@ std::string text_of(const OperationRecord& record) {
     if (record.name[0] != 0)
         text += " (\"" + std::string(record.name) + "\")";
     return text;
+}
+
+// Of all that ranks must call alike. (FNV-1a, 64 bits: that two different calls have the same one
+// will not happen by chance.)
+std::uint64_t fingerprint_of(const OperationRecord& record) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](const auto& field) {
+        for (const std::byte byte : std::as_bytes(std::span(&field, 1)))
+            hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+    };
+    add(record.count);
+    add(record.peer);
+    add(record.operation);
+    add(record.type);
+    add(record.name);
+    return hash;
 }
 
 bool is_send(const OperationRecord& record) {
@@ -316,6 +333,7 @@ Collective Peers::next_collective(const CollectiveCall& call, Stream& stream) {
     collective.record.result = offset_of(call.output, call.output_bytes, call.operation);
     collective.record.count = call.count;
     collective.record.peer = call.root;
+    collective.call = fingerprint_of(collective.record);
     // They use the same flags: one after the other, on whatever streams.
     if (collective_stream_ != nullptr && collective_stream_ != stream)
         stream.wait(last_.at(collective_stream_));

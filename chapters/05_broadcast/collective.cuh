@@ -28,9 +28,18 @@ __device__ inline OperationRecord& record_of(const Collective& collective, int r
     return collective.view.control[r]->together.records[collective.number % 2];
 }
 
+// What rank `r` has told this one of its operation number `number`.
+__device__ inline Begun& begun_of(const Collective& collective, int r, std::uint64_t number) {
+    return collective.view.own().together.begun[r][number % 2];
+}
+// Where rank `r` has the data of this collective, once they have met.
+__device__ inline const DataPlace& place_of(const Collective& collective, int r) {
+    return begun_of(collective, r, collective.number);
+}
+
 // One thread. Waits until rank `peer` has begun its operation number `number`, or a later one.
 __device__ inline bool wait_for_begun(Collective& collective, int peer, std::uint64_t number) {
-    std::uint64_t& begun = collective.view.own().together.begun[peer].value;
+    std::uint64_t& begun = begun_of(collective, peer, number).number;
     return wait_until(collective.view, collective.record, peer,
                       [&] { return load_acquire(begun) >= number; });
 }
@@ -45,6 +54,15 @@ __device__ inline bool wait_for_last_but_one(Collective& collective) {
     return true;
 }
 
+// One thread. Writes down what this rank has begun, in another one's memory or its own.
+__device__ inline void tell_begun(const Collective& collective, Together& there) {
+    Begun& begun = there.begun[collective.view.rank][collective.number % 2];
+    begun.offset = collective.record.offset;
+    begun.result = collective.record.result;
+    begun.call = collective.call;
+    store_release(begun.number, collective.number);
+}
+
 // One thread of each block. Tells every rank of this host what this rank has begun. False if the
 // run fails.
 __device__ inline bool begin_collective(Collective& collective) {
@@ -57,13 +75,8 @@ __device__ inline bool begin_collective(Collective& collective) {
     copy_record(record_of(collective, view.rank), collective.record);
     for (int r = 0; r < view.world_size; r++)
         if (view.control[r] != nullptr)
-            store_release(view.control[r]->together.begun[view.rank].value, collective.number);
+            tell_begun(collective, view.control[r]->together);
     return true;
-}
-
-__device__ inline bool is_same_call(const OperationRecord& a, const OperationRecord& b) {
-    return a.count == b.count && a.peer == b.peer && is_same_text(a.operation, b.operation) &&
-           is_same_text(a.type, b.type) && is_same_text(a.name, b.name);
 }
 
 // One thread. Waits until ready(), which is up to rank `peer`. If time is up, a rank that has not
@@ -74,22 +87,22 @@ __device__ bool wait_together(Collective& collective, int peer, Ready ready) {
     return wait_or_blame(view, collective.record, ready, [&] {
         for (int r = 0; r < view.world_size; r++)
             if (view.control[r] != nullptr && r != view.rank &&
-                load_acquire(view.own().together.begun[r].value) < collective.number)
+                load_acquire(begun_of(collective, r, collective.number).number) < collective.number)
                 return r;
         return peer;
     });
 }
 
 // One thread. Waits until rank `peer` has begun its next operation, and compares: false if it is
-// another one than ours, which is then reported, or if the run fails.
+// another one than ours, which is then reported, or if the run fails. The fingerprint has come with
+// the news; the record would have to be fetched from the peer's memory.
 __device__ inline bool meet(Collective& collective, int peer) {
     if (!wait_for_begun(collective, peer, collective.number))
         return false;
-    OperationRecord& theirs = record_of(collective, peer);
-    if (is_same_call(collective.record, theirs))
+    if (begun_of(collective, peer, collective.number).call == collective.call)
         return true;
-    report_problem(collective.view, Problem::mismatch, collective.record, peer, theirs,
-                   Progress::under_way);
+    report_problem(collective.view, Problem::mismatch, collective.record, peer,
+                   record_of(collective, peer), Progress::under_way);
     return false;
 }
 

@@ -112,7 +112,7 @@ __device__ inline void spend_time_on_link(const Collective& collective, int from
 }
 
 // All threads of a block. Waits until rank `from` offers `step`, and calls work(theirs) with the
-// place in that rank's pool which its record names; work reads `bytes` of it. False if the wait has
+// place in that rank's pool which it has named; work reads `bytes` of it. False if the wait has
 // ended in vain.
 template <class Work>
 __device__ bool take(Collective& collective, int from, int step, std::size_t bytes,
@@ -124,7 +124,7 @@ __device__ bool take(Collective& collective, int from, int step, std::size_t byt
     __syncthreads();
     if (!is_ready)
         return false;
-    work(view.data_of(from, record_of(collective, from)));
+    work(view.data_of(from, place_of(collective, from)));
     __syncthreads();
     if (threadIdx.x == 0 && is_over_link(collective))
         spend_time_on_link(collective, from, bytes, now_ns);

@@ -80,7 +80,7 @@ __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& 
             const std::byte* place =
                 branch.is_leaf[i]
                     ? input + share.begin
-                    : slot_of(view.result_of(child, record_of(collective, child)), step, skip);
+                    : slot_of(view.result_of(child, place_of(collective, child)), step, skip);
             const auto* theirs = reinterpret_cast<const T*>(place);
             if (child < view.rank)
                 combine_by_block(op, to, theirs, mine, count, ranks);

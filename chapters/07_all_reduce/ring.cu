@@ -106,7 +106,7 @@ __global__ void ring_kernel(Collective collective, ReduceOp op, std::size_t coun
     if (!may_go_on)
         return;
     const OperationRecord& record = collective.record;
-    const OperationRecord& theirs = record_of(collective, ring.left);
+    const DataPlace& theirs = place_of(collective, ring.left);
     const auto* own_input = reinterpret_cast<const T*>(view.data_of(view.rank, record));
     auto* output = reinterpret_cast<T*>(view.result_of(view.rank, record));
     const auto* left_input = reinterpret_cast<const T*>(view.data_of(ring.left, theirs));

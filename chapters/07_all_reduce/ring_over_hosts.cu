@@ -12,6 +12,11 @@
 namespace ddp {
 namespace {
 
+__device__ bool is_same_call(const OperationRecord& a, const OperationRecord& b) {
+    return a.count == b.count && a.peer == b.peer && is_same_text(a.operation, b.operation) &&
+           is_same_text(a.type, b.type) && is_same_text(a.name, b.name);
+}
+
 // Slices of a round: while some are on their way, as many are worked on.
 constexpr std::size_t slices_of_round = fifo_slots / 2;
 

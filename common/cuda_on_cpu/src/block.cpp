@@ -548,7 +548,7 @@ void BlockExecutor::back_off() {
         const Clock::time_point before = Clock::now();
         sched_yield();
         if (Clock::now() - before > std::chrono::milliseconds(1))
-            core_is_taken_until_ = Clock::now() + std::chrono::seconds(1);
+            core_is_taken_until_ = Clock::now() + std::chrono::milliseconds(30);
     } else {
         // The longer it has waited, the less it matters to be a little late.
         const timespec pause{0, 20'000L << std::min(sleeps_in_a_row_++ / 16, 4)};
