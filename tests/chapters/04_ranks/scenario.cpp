@@ -42,8 +42,11 @@ void act(Rank& rank, const std::string& what, int who) {
             raise(SIGKILL);
         if (what == "stop")
             raise(SIGSTOP);
-        if (what == "term")
+        if (what == "term") {
             kill(getpid(), SIGTERM);
+            for (;; usleep(1000))
+                rank.check();  // another thread takes the signal, and fails the run
+        }
         if (what == "busy")
             sleep(60);  // it must be told to end, and then ended
         if (what == "exit")
