@@ -28,9 +28,7 @@ class Contest {
     }
 
     int ranks() const { return ranks_; }
-    std::string ranks_text() const {
-        return std::to_string(ranks_) + (ranks_ == 1 ? " rank" : " ranks");
-    }
+    std::string ranks_text() const { return format_count(ranks_, "rank"); }
     const std::vector<std::string>& algorithms() const { return algorithms_; }
     const std::vector<std::size_t>& sizes() const { return sizes_; }
 

@@ -15,8 +15,9 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     Peers peers(rank, 4 * bytes, {}, link);
     AllReduceData data(peers, count);
     Table table("An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
-                    std::to_string(ranks) + " ranks, whose ports carry " +
-                    format_bandwidth(link.bytes_per_second),
+                    format_count(ranks, "rank") + ", whose ports carry " +
+                    format_bandwidth(link.bytes_per_second) + " with a latency of " +
+                    format_seconds(link.latency_s),
                 {"way", "bytes in a row", "of the data", "predicted", "measured", "difference"});
     for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
         if (count > way.most)

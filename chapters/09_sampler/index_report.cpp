@@ -38,7 +38,7 @@ void show_integers(Rank& rank, std::uint64_t seed) {
     const auto sums = rank.all_gather(std::to_string(sum));
     if (rank.rank() != 0)
         return;
-    Table table("24 integers on " + std::to_string(parts.size()) + " ranks",
+    Table table("24 integers on " + format_count(static_cast<int>(parts.size()), "rank"),
                 {"rank", "its integers", "their sum", "busy for"});
     long all = 0;
     for (std::size_t r = 0; r < parts.size(); r++) {

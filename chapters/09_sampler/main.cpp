@@ -22,7 +22,7 @@ void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch
                     const CommonOptions& common) {
     const int ranks = rank.world_size();
     Table table(
-        "An epoch of " + format_count(samples) + " pictures on " + std::to_string(ranks) + " ranks",
+        "An epoch of " + format_count(samples) + " pictures on " + format_count(ranks, "rank"),
         {"way", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
     CsvWriter csv(rank.rank() == 0 ? common.csv : "",
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});

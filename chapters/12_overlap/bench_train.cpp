@@ -60,7 +60,7 @@ void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
     TimedTraining training(*communicator, device, *model, random, options);
     training.run(warm_up_steps);
     if (rank.rank() == 0)
-        std::cout << "# this book, " << rank.world_size() << " ranks" << std::endl;
+        std::cout << "# this book, " << format_count(rank.world_size(), "rank") << std::endl;
     while (const int steps = steps_of_next_round(rank)) {
         const StepParts parts = training.run(steps);
         if (rank.rank() == 0)
@@ -158,8 +158,7 @@ class Report {
     }
 
     void compare(const Entry& ours, const std::deque<Entry>& entries, int batch) {
-        const std::string ranks =
-            std::to_string(ours.ranks) + (ours.ranks == 1 ? " rank" : " ranks");
+        const std::string ranks = format_count(ours.ranks, "rank");
         // What the book holds itself to, on two cores.
         const bool is_held = ours.name == "mlp" && batch == 64 && kernels_run_on_cpu;
         for (const Entry& other : entries) {

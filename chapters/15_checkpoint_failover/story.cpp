@@ -133,7 +133,7 @@ Story supervise(const JobSettings& settings, const std::string& folder) {
         }
         if (ranks == 0)
             return std::vector<std::string>();
-        std::cout << "life " << before.size() + 1 << ": " << ranks << " ranks"
+        std::cout << "life " << before.size() + 1 << ": " << format_count(ranks, "rank")
                   << (alive.empty() ? "" : " on" + names) << std::endl;
         return command_of(settings, ranks, folder, alive);
     });

@@ -113,6 +113,10 @@ std::string format_count(std::int64_t count) {
     return text;
 }
 
+std::string format_count(std::int64_t count, const std::string& thing) {
+    return format_count(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
 std::optional<double> parse_seconds(std::string_view text) {
     return parse_in(text, time_units);
 }

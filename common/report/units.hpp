@@ -11,12 +11,13 @@ namespace ddp {
 
 // Three significant digits and the unit that suits them; "n/a" for a NaN, which is how a quantity
 // that does not exist (the bus bandwidth of one rank) is passed on.
-std::string format_bytes(double bytes);                 // 512 B, 64 KiB, 1.5 MiB
-std::string format_seconds(double seconds);             // 12.3 us, 1.00 ms, 35.0 s
-std::string format_bandwidth(double bytes_per_second);  // 4.56 GB/s
-std::string format_fixed(double value, int decimals);   // 0.883
-std::string format_percent(double fraction);            // 0.853 -> 85.3 %
-std::string format_count(std::int64_t count);           // 1,234,567
+std::string format_bytes(double bytes);                                  // 512 B, 64 KiB, 1.5 MiB
+std::string format_seconds(double seconds);                              // 12.3 us, 1.00 ms, 35.0 s
+std::string format_bandwidth(double bytes_per_second);                   // 4.56 GB/s
+std::string format_fixed(double value, int decimals);                    // 0.883
+std::string format_percent(double fraction);                             // 0.853 -> 85.3 %
+std::string format_count(std::int64_t count);                            // 1,234,567
+std::string format_count(std::int64_t count, const std::string& thing);  // 1 rank, 4 ranks
 
 // The other way round, strictly: a number, its unit (in the case shown), and nothing else. nullopt
 // for anything that is not one, is negative or is not finite.

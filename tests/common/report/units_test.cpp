@@ -51,6 +51,9 @@ TEST_CASE("plain numbers", "[report][units]") {
     CHECK(format_count(1000) == "1,000");
     CHECK(format_count(1234567) == "1,234,567");
     CHECK(format_count(-123456) == "-123,456");
+    CHECK(format_count(0, "rank") == "0 ranks");
+    CHECK(format_count(1, "rank") == "1 rank");
+    CHECK(format_count(1234, "rank") == "1,234 ranks");
     CHECK(format_count(std::numeric_limits<std::int64_t>::min()) == "-9,223,372,036,854,775,808");
 }
 
