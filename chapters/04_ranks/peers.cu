@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <cuda/atomic>
 #include <filesystem>
-#include <span>
 #include <stdexcept>
 
 #include "04_ranks/copy.cuh"
@@ -102,13 +102,16 @@ std::string text_of(const OperationRecord& record) {
     return text;
 }
 
-// Of all that ranks must call alike. (FNV-1a, 64 bits: that two different calls have the same one
-// will not happen by chance.)
+// Of all that ranks must call alike. (FNV-1a, by words of 64 bits: that two different calls have
+// the same one will not happen by chance.)
 std::uint64_t fingerprint_of(const OperationRecord& record) {
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto add = [&hash](const auto& field) {
-        for (const std::byte byte : std::as_bytes(std::span(&field, 1)))
-            hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3;
+        std::uint64_t words[sizeof field / sizeof(std::uint64_t)];
+        static_assert(sizeof words == sizeof field);
+        std::memcpy(words, &field, sizeof field);
+        for (const std::uint64_t word : words)
+            hash = (hash ^ word) * 0x100000001b3;
     };
     add(record.count);
     add(record.peer);

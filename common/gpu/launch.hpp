@@ -68,16 +68,13 @@ void launch_cooperative(cudaStream_t stream, const LaunchShape& shape,
                         void (*kernel)(Parameters...), Arguments&&... arguments) {
     static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                   "a launch needs one argument for each parameter of its kernel");
-    std::tuple<Parameters...> values(static_cast<Parameters>(arguments)...);
-    std::apply(
-        [&](auto&... value) {
-            void* pointers[] = {const_cast<void*>(static_cast<const void*>(&value))..., nullptr};
-            check(
-                cudaLaunchCooperativeKernel(kernel, shape.grid, shape.block, pointers,
-                                            shape.shared_bytes, stream DDP_CALLED_AT(shape.where)),
-                "cooperative kernel launch", shape.where);
-        },
-        values);
+    const auto launch_values = [&](const Parameters&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+        check(cudaLaunchCooperativeKernel(kernel, shape.grid, shape.block, pointers,
+                                          shape.shared_bytes, stream DDP_CALLED_AT(shape.where)),
+              "cooperative kernel launch", shape.where);
+    };
+    launch_values(static_cast<const Parameters&>(arguments)...);
 }
 
 #endif

@@ -18,7 +18,7 @@ struct RunKernel final : Command {
     }
     ~RunKernel() override {
         if (kernel->shape.cooperative)
-            stream.cooperative_kernel_ends(*kernel);
+            stream.cooperative_kernel_ends();
         kernel->~PreparedKernel();
         if (on_heap)
             ::operator delete (kernel, std::align_val_t{64});

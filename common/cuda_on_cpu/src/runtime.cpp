@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "cuda_on_cpu/settings.hpp"
@@ -25,7 +26,7 @@ namespace {
 struct Runtime {
     std::mutex mutex;
     std::set<cudaStream_t> streams;
-    std::set<cudaEvent_t> events;
+    std::unordered_set<cudaEvent_t> events;
     std::map<int, std::shared_ptr<Stream>> default_streams;
     std::set<std::pair<int, int>> peers;  // device, peer device
     const int devices = settings().devices;

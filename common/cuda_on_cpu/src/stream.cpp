@@ -238,9 +238,9 @@ void Stream::cooperative_kernel_begins(const PreparedKernel& kernel) {
     cooperative_.push_back(&kernel);
 }
 
-void Stream::cooperative_kernel_ends(const PreparedKernel& kernel) {
+void Stream::cooperative_kernel_ends() {
     std::lock_guard lock(run_mutex_);
-    std::erase(cooperative_, &kernel);
+    cooperative_.pop_front();
 }
 
 std::string Stream::unfinished_cooperative_kernel() {

@@ -4,12 +4,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "block.hpp"
 #include "cuda_on_cpu/runtime_api.hpp"
@@ -61,13 +61,14 @@ class Stream {
     void run_kernel(const PreparedKernel& kernel);
     // Fails the device if this stream's kernel has run for too long, and interrupts it.
     void check_time_limit();
-    // Between the two calls the kernel is enqueued or runs.
+    // Between the two calls the kernel is enqueued or runs; they end in the order in which they
+    // begin.
     void cooperative_kernel_begins(const PreparedKernel& kernel);
-    void cooperative_kernel_ends(const PreparedKernel& kernel);
+    void cooperative_kernel_ends();
     // The name of one that has not ended; empty if there is none.
     std::string unfinished_cooperative_kernel();
 
-    static constexpr std::size_t kSlotBytes = 320;
+    static constexpr std::size_t kSlotBytes = 1024;
     const int device;
     const bool blocking;  // waits for the default stream and the other way round
 
@@ -99,7 +100,7 @@ class Stream {
     std::mutex run_mutex_;
     KernelRun* run_ = nullptr;
     bool has_short_turns_ = false;  // the worker's: cooperative kernels wait for others
-    std::vector<const PreparedKernel*> cooperative_;  // oldest first
+    std::deque<const PreparedKernel*> cooperative_;  // oldest first
 
     BlockExecutor* executor_ = nullptr;  // the worker's, while it lives
     std::thread worker_;

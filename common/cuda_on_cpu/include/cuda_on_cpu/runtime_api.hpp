@@ -115,8 +115,8 @@ struct PreparedKernel {
 
 template <class... Parameters>
 struct KernelWithArguments final : PreparedKernel {
-    KernelWithArguments(void (*kernel)(Parameters...), std::tuple<Parameters...> arguments)
-        : kernel_(kernel), arguments_(std::move(arguments)) {}
+    KernelWithArguments(void (*kernel)(Parameters...), const std::tuple<Parameters...>& arguments)
+        : kernel_(kernel), arguments_(arguments) {}
     void call() const override { std::apply(kernel_, arguments_); }
 
   private:
@@ -136,7 +136,7 @@ cudaError_t allow_shared_bytes(const void* kernel, int bytes);
 // GPU takes, a pointer argument that is not device or pinned memory, a destroyed stream.
 template <class... Parameters>
 cudaError_t launch(cudaStream_t stream, LaunchShape shape, void (*kernel)(Parameters...),
-                   std::tuple<Parameters...> arguments, Where where) {
+                   const std::tuple<Parameters...>& arguments, Where where) {
     static_assert((std::is_trivially_copyable_v<Parameters> && ...),
                   "kernel parameters are copied to the device as bytes: they must be trivially "
                   "copyable values or device pointers");
@@ -153,7 +153,7 @@ cudaError_t launch(cudaStream_t stream, LaunchShape shape, void (*kernel)(Parame
             (collect(argument), ...);
         },
         arguments);
-    Kernel prepared(kernel, std::move(arguments));
+    Kernel prepared(kernel, arguments);
     prepared.function = reinterpret_cast<const void*>(kernel);
     prepared.shape = shape;
     prepared.where = where;
