@@ -39,6 +39,11 @@ void Optimizer::zero_gradients() {
         parameter->clear_gradient();
 }
 
+void Optimizer::step_and_zero_gradients() {
+    step();
+    zero_gradients();
+}
+
 void PlainSgd::step() {
     for (const auto& parameter : parameters_) {
         if (!parameter->has_gradient())

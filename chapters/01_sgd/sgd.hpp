@@ -30,6 +30,9 @@ class Optimizer {
 
     virtual void step() = 0;
     void zero_gradients();
+    // step() and then zero_gradients(). An optimizer may zero each gradient in the pass that reads
+    // it: backward then adds to zeros, which saves a BLAS the pass that clears its result.
+    virtual void step_and_zero_gradients();
     // The same names in the same order each time; the optimizer must live longer.
     virtual OptimizerState state() { return {}; }
     // From the next step on. Throws as the constructor does.

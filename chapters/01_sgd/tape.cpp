@@ -21,13 +21,19 @@ void Parameter::place_gradient(Tensor place) {
         throw std::invalid_argument("the gradient of '" + name + "' " + text_of(value.shape()) +
                                     " does not fit into a place of " + text_of(place.shape()));
     gradient_ = std::move(place);
+    clear_gradient();
+}
+
+void Parameter::clear_zeroed_gradient() {
     has_gradient_ = false;
+    memory_is_zero_ = true;
 }
 
 Tensor& Parameter::gradient_for_writing() {
     if (gradient_.is_empty())
         gradient_ = Tensor(value.device(), value.shape());
     has_gradient_ = true;
+    memory_is_zero_ = false;
     return gradient_;
 }
 
@@ -88,7 +94,7 @@ GradientTarget Tape::InputGradients::target(std::size_t input) {
     Node& node = tape_.nodes_[static_cast<std::size_t>(
         tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input))];
     if (node.parameter) {
-        const bool accumulate = node.parameter->has_gradient();
+        const bool accumulate = node.parameter->has_gradient() || node.parameter->memory_is_zero();
         node.gradient = node.parameter->gradient_for_writing();
         return {node.gradient, accumulate};
     }

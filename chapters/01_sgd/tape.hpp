@@ -25,7 +25,11 @@ class Parameter {
     // Throws std::logic_error if it is absent.
     const Tensor& gradient() const;
     // "zero_grad": absent again. The memory stays for the next one.
-    void clear_gradient() { has_gradient_ = false; }
+    void clear_gradient() { has_gradient_ = memory_is_zero_ = false; }
+    // The same by somebody who has also enqueued zeros for the memory: the next backward adds to
+    // them. Whoever else writes there while the gradient is absent says clear_gradient().
+    void clear_zeroed_gradient();
+    bool memory_is_zero() const { return memory_is_zero_; }
     // From now on the gradient lives in `place`, a tensor of the value's size; a present one is not
     // moved.
     void place_gradient(Tensor place);
@@ -39,6 +43,7 @@ class Parameter {
   private:
     Tensor gradient_;
     bool has_gradient_ = false;
+    bool memory_is_zero_ = false;  // of an absent gradient
 };
 
 class Tape;
@@ -52,7 +57,8 @@ struct Variable {
 };
 
 // Where an operation writes the gradient of one of its inputs. If `accumulate` is false the memory
-// holds nothing yet: overwrite it. If it is true another operation was there before: add.
+// holds nothing yet: overwrite it. If it is true another operation was there before, or there are
+// zeros: add.
 struct GradientTarget {
     Tensor tensor;
     bool accumulate;

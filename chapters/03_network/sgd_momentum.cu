@@ -11,11 +11,13 @@ namespace {
 
 // One pass over the memory for the whole formula: it is memory that this waits for.
 __global__ void descend(std::size_t n, float learning_rate, float momentum, float weight_decay,
-                        const float* __restrict__ gradient, float* __restrict__ velocity,
+                        bool zeroes, float* __restrict__ gradient, float* __restrict__ velocity,
                         float* __restrict__ value) {
     for (std::size_t i : grid_range(n)) {
         velocity[i] = momentum * velocity[i] + (gradient[i] + weight_decay * value[i]);
         value[i] -= learning_rate * velocity[i];
+        if (zeroes)
+            gradient[i] = 0.0f;
     }
 }
 
@@ -43,15 +45,26 @@ OptimizerState Sgd::state() {
 }
 
 void Sgd::step() {
+    step(Gradients::stay);
+}
+
+void Sgd::step_and_zero_gradients() {
+    step(Gradients::become_zero);
+}
+
+void Sgd::step(Gradients gradients) {
+    const bool zeroes = gradients == Gradients::become_zero;
     for (std::size_t i = 0; i < parameters_.size(); i++) {
-        const Parameter& parameter = *parameters_[i];
+        Parameter& parameter = *parameters_[i];
         if (!parameter.has_gradient())
             continue;
         const Tensor& value = parameter.value;
         launch(value.device().stream(), grid_for(value.size()), descend, value.size(),
                static_cast<float>(learning_rate_), static_cast<float>(momentum_),
-               static_cast<float>(weight_decay_), parameter.gradient().data(),
+               static_cast<float>(weight_decay_), zeroes, parameter.gradient().data(),
                velocities_[i].data(), value.data());
+        if (zeroes)
+            parameter.clear_zeroed_gradient();
     }
 }
 

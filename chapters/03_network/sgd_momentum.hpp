@@ -13,9 +13,13 @@ class Sgd : public Optimizer {
     Sgd(Parameters parameters, double learning_rate, double momentum = 0.9,
         double weight_decay = 0.0);
     void step() override;
+    void step_and_zero_gradients() override;
     OptimizerState state() override;  // each parameter's momentum_buffer
 
   private:
+    enum class Gradients { stay, become_zero };
+    void step(Gradients gradients);
+
     double momentum_, weight_decay_;
     std::vector<Tensor> velocities_;  // one a parameter
 };

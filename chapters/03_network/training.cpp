@@ -78,10 +78,9 @@ void Trainer::step(const Batch& batch, Metrics& metrics) {
     tape_.backward(loss, [&](Parameter& parameter) {
         times_.mark("backward to " + parameter.name.substr(0, parameter.name.rfind('.')));
     });
-    optimizer_.step();
+    optimizer_.step_and_zero_gradients();
     times_.mark("optimizer");
     metrics.add(loss.value(), logits.value(), batch.labels);
-    optimizer_.zero_gradients();
     tape_.clear();
 }
 

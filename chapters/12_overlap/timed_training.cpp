@@ -90,8 +90,7 @@ void TimedTraining::step() {
         missing -= missing > 0 ? 1 : 0;
     });
     compute_.mark(kWaiting);
-    optimizer_.step();
-    optimizer_.zero_gradients();
+    optimizer_.step_and_zero_gradients();
     compute_.mark(kOptimizer);
     tape_.clear();
 }

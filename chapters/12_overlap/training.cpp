@@ -28,10 +28,9 @@ void DdpTrainer::step(const Batch& batch) {
     mark("forward loss");
     ddp_.backward(loss, [&](Parameter& parameter) { mark("backward to " + parameter.name); });
     mark(waiting_for_gradients);
-    optimizer_.step();
+    optimizer_.step_and_zero_gradients();
     mark("optimizer");
     metrics_.add(loss.value(), logits.value(), batch.labels);
-    optimizer_.zero_gradients();
     tape_.clear();
 }
 

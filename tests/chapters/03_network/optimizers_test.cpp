@@ -7,6 +7,7 @@
 #include "03_network/conv2d.hpp"
 #include "03_network/initialisers.hpp"
 #include "03_network/linear.hpp"
+#include "03_network/mean_squared_error.hpp"
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "tests/chapters/support/gradients.hpp"
@@ -68,6 +69,51 @@ TEST_CASE("optimizers: without a gradient neither value nor state moves") {
         state_moves([](Parameters all, const Golden&) { return std::make_unique<Sgd>(all, 0.1); }));
     REQUIRE_FALSE(state_moves(
         [](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.1); }));
+}
+
+// Three steps of a network of which only some steps use the second layer. Every value that the
+// parameters have had.
+template <class Step>
+std::vector<std::vector<float>> values_of_steps(const MakeOptimizer& make, Step step) {
+    Device device;
+    Random random(3);
+    Linear always("always", device, 5, 5, random), sometimes("sometimes", device, 5, 5, random);
+    Parameters all = always.parameters();
+    for (const auto& parameter : sometimes.parameters())
+        all.push_back(parameter);
+    const auto optimizer = make(all, Golden());
+    std::vector<std::vector<float>> values;
+    for (int i = 0; i < 6; i++) {
+        Tape tape(device);
+        Variable x =
+            always.forward(tape.constant(Tensor(device, {2, 5}, std::vector<float>(10, 0.5f + i))));
+        if (i % 3 != 1)
+            x = sometimes.forward(x);
+        for (int micro_batch = 0; micro_batch <= i % 2; micro_batch++)
+            tape.backward(mean_squared_error(x, Tensor(device, {2, 5}, std::vector<float>(10, 1))));
+        step(*optimizer);
+        for (const auto& parameter : all) {
+            values.push_back(parameter->value.to_host());
+            REQUIRE_FALSE(parameter->has_gradient());
+        }
+    }
+    return values;
+}
+
+TEST_CASE("optimizers: step and zero in one pass are the same bits as one after the other") {
+    const auto are_same = [](const MakeOptimizer& make) {
+        const auto two = values_of_steps(make, [](Optimizer& optimizer) {
+            optimizer.step();
+            optimizer.zero_gradients();
+        });
+        const auto one = values_of_steps(
+            make, [](Optimizer& optimizer) { optimizer.step_and_zero_gradients(); });
+        return one == two;
+    };
+    REQUIRE(are_same(
+        [](Parameters all, const Golden&) { return std::make_unique<Sgd>(all, 0.01, 0.9, 0.1); }));
+    REQUIRE(
+        are_same([](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.01); }));
 }
 
 TEST_CASE("optimizers: settings that make no sense are refused") {
