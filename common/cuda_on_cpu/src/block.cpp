@@ -551,7 +551,7 @@ void BlockExecutor::back_off() {
             core_is_taken_until_ = Clock::now() + std::chrono::milliseconds(30);
     } else {
         // The longer it has waited, the less it matters to be a little late.
-        const timespec pause{0, 20'000L << std::min(sleeps_in_a_row_++ / 16, 4)};
+        const timespec pause{0, 20'000L << std::min(sleeps_in_a_row_++ / 4, 4)};
         nanosleep(&pause, nullptr);
     }
 }
