@@ -535,16 +535,18 @@ void BlockExecutor::yield(unsigned int nanoseconds) {
     kernel_thread.in_kernel = true;
 }
 
-// The kernel waits for somebody else, who may need this core: spin briefly, then let others run.
-// One of them that computes keeps the core for milliseconds when it is given to it, but whoever
-// wakes from a sleep may have it back at once.
+// The kernel waits for somebody else, who may need this core: spin for a microsecond, which is
+// longer than news takes from another core, then let others run. One of them that computes keeps
+// the core for milliseconds when it is given to it, but whoever wakes from a sleep may have it back
+// at once.
 void BlockExecutor::back_off() {
     using Clock = std::chrono::steady_clock;
+    constexpr int spins = 12, yields = 128;
     const int rounds = yields_in_a_row_ / std::max(1, live_);
-    if (rounds < 64) {
+    if (rounds < spins) {
         pause_briefly();
         sleeps_in_a_row_ = 0;
-    } else if (rounds < 192 && Clock::now() > core_is_taken_until_) {
+    } else if (rounds < spins + yields && Clock::now() > core_is_taken_until_) {
         const Clock::time_point before = Clock::now();
         sched_yield();
         if (Clock::now() - before > std::chrono::milliseconds(1))
