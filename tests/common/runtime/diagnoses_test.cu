@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cuda/atomic>
 #include <initializer_list>
 #include <iostream>
@@ -296,6 +297,15 @@ struct Hidden {  // pointers inside a struct are not checked at the launch
 };
 __attribute__((no_sanitize("undefined"))) __global__ void read_hidden(Hidden from, int* to) {
     *to = *from.data;
+}
+
+TEST_CASE("allocations that fill 256 MiB each do not share a place in the first cache") {
+    constexpr std::size_t hashed_bytes = std::size_t{1} << 28, guards = 2 * 4096;
+    const Buffer<char> one(hashed_bytes - guards), two(hashed_bytes - guards);
+    const auto place = [](const Buffer<char>& buffer) {
+        return reinterpret_cast<std::uintptr_t>(buffer.data()) % hashed_bytes / 4096;
+    };
+    REQUIRE(place(one) != place(two));
 }
 
 TEST_CASE("a kernel writes beside its allocation") {
