@@ -1,8 +1,25 @@
 #include "04_ranks/inbox.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+
+#include "04_ranks/rendezvous.hpp"
 
 namespace ddp {
+
+void RunFailed::wait_until_told() const {
+    constexpr int seen_ms = 5000, unseen_ms = 1000;
+    const Descriptor process(teller_ > 0 ? static_cast<int>(syscall(SYS_pidfd_open, teller_, 0))
+                                         : -1);
+    if (teller_ > 0 && process.number() < 0 && errno == ESRCH)
+        return;
+    pollfd end{process.number(), POLLIN, 0};
+    poll(&end, 1, process.number() >= 0 ? seen_ms : unseen_ms);
+}
 
 void Inbox::put(const Message& message) {
     std::lock_guard lock(mutex_);

@@ -1,5 +1,7 @@
 #pragma once
 // What one rank hears, and what must know of it at once.
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -17,13 +19,19 @@ namespace ddp {
 // A run has failed. The text is the first cause, the same on every rank.
 class RunFailed : public std::runtime_error {
   public:
-    RunFailed(const std::string& cause, bool tell) : std::runtime_error(cause), tell_(tell) {}
+    // `teller` is the process that tells, if it is on this host.
+    RunFailed(const std::string& cause, bool tell, pid_t teller = 0)
+        : std::runtime_error(cause), tell_(tell), teller_(teller) {}
 
     // Whether this process is the one that tells the reader: the lowest rank that is left does.
     bool is_to_be_told_here() const { return tell_; }
+    // In a process that does not: until the one that does has ended, 5 s at most; 1 s where it
+    // cannot be seen.
+    void wait_until_told() const;
 
   private:
     bool tell_;
+    pid_t teller_;
 };
 
 // Something that goes on beside the rank's own thread (kernels that wait for a peer, a thread that

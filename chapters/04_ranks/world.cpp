@@ -143,7 +143,7 @@ void World::meet(const Descriptor* listener, const MeetingPlace& place) {
 
 void World::run(const std::function<void(Rank&)>& work) {
     if (!lost_.empty())
-        throw RunFailed("no further run is possible: " + lost_, has_rank_0());
+        throw failure("no further run is possible: " + lost_, 0);
     epoch_++;
     std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks_here_));
     std::vector<std::thread> threads;  // of the ranks but the first, which is this thread
@@ -157,7 +157,14 @@ void World::run(const std::function<void(Rank&)>& work) {
     if (verdict.is_last)
         lost_ = verdict.cause;
     if (!verdict.cause.empty())
-        throw RunFailed(verdict.cause, ranks_here_ > 1 || verdict.reporter == first_rank_);
+        throw failure(verdict.cause, verdict.reporter);
+}
+
+RunFailed World::failure(const std::string& cause, int reporter) const {
+    const Member& teller = job_.members[static_cast<std::size_t>(reporter)];
+    const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
+    return {cause, ranks_here_ > 1 || reporter == first_rank_,
+            teller.host == own.host ? teller.process : 0};
 }
 
 void World::prepare(const std::function<void()>& work) {
@@ -189,7 +196,7 @@ int run_world_main(const std::function<int()>& work) {
                 throw;
             // As soon as one process has failed, mpirun ends the others: let the one that tells the
             // reader be the first.
-            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            failure.wait_until_told();
             return 1;
         } catch (const OptionError&) {
             if (is_first_of_its_job())

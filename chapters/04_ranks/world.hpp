@@ -57,6 +57,8 @@ class World {
     void meet_by_mpi();
     void meet(const Descriptor* listener, const MeetingPlace& place);
     Verdict take_part(int rank, const std::function<void(Rank&)>& work);
+    // As all ranks hear it; `reporter` is the one that tells the reader.
+    RunFailed failure(const std::string& cause, int reporter) const;
 
     Job job_;
     int first_rank_ = 0;  // of this process: all in a job of threads, this one otherwise

@@ -138,6 +138,13 @@ void require_equal_replicas(Rank& rank, const Parameters& parameters) {
                                  others + " are not those of rank 0");
 }
 
+std::string text_of_equal_replicas(int world_size, const std::string& hash) {
+    if (world_size == 1)
+        return "The parameters of the only rank: hash " + hash;
+    return "The parameters of all " + std::to_string(world_size) +
+           " ranks are equal to the bit: hash " + hash;
+}
+
 Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
     const std::string bytes(reinterpret_cast<const char*>(&mine), sizeof mine);
     Metrics::Totals sum;

@@ -46,6 +46,9 @@ std::string text_of_hash(std::uint64_t hash);  // 16 digits
 // Throws std::runtime_error naming the ranks whose parameters differ from rank 0's in any bit. All
 // ranks call it together.
 void require_equal_replicas(Rank& rank, const Parameters& parameters);
+// What can be said after that, with the hash of them all: "The parameters of all 4 ranks are equal
+// to the bit: hash ..."
+std::string text_of_equal_replicas(int world_size, const std::string& hash);
 
 // The totals of all ranks: sums of sums and of counts. (The mean of the ranks' means is another
 // number where they have seen different numbers of samples.) All ranks call it together.

@@ -26,8 +26,7 @@ void EpochReport::add(int epoch, int steps, const Metrics::Totals& trained,
 
 void EpochReport::finish(const Rank& rank, const Parameters& parameters) const {
     if (prints_)
-        std::cout << "The parameters of all " << rank.world_size()
-                  << " ranks are equal to the bit: hash " << text_of_hash(hash_of(parameters))
+        std::cout << text_of_equal_replicas(rank.world_size(), text_of_hash(hash_of(parameters)))
                   << "\ntest accuracy " << format_fixed(test_accuracy_, 3) << "\n\n";
 }
 

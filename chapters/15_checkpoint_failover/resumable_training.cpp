@@ -102,8 +102,7 @@ class ResumableTraining {
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
         say("done", hash);
         if (prints())
-            std::cout << "The parameters of all " << rank_.world_size()
-                      << " ranks are equal to the bit: hash " << hash << std::endl;
+            std::cout << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
     }
 
   private:

@@ -2,6 +2,8 @@
 #include "04_ranks/world.hpp"
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -281,6 +283,19 @@ TEST_CASE("what is kept lives until every rank has ended the run") {
     });
     REQUIRE(least == 4);
     REQUIRE(alive == 0);
+}
+
+TEST_CASE("a process that does not tell of the failure waits for the one that does") {
+    const pid_t teller = fork();
+    if (teller == 0) {
+        usleep(200'000);
+        _exit(1);
+    }
+    RunFailed("broken", false, teller).wait_until_told();
+    REQUIRE(waitpid(teller, nullptr, WNOHANG) == teller);
+    const auto begin = std::chrono::steady_clock::now();
+    RunFailed("broken", false, teller).wait_until_told();  // it is gone
+    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500));
 }
 
 TEST_CASE("requests that make no sense") {

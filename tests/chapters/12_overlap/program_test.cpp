@@ -26,7 +26,7 @@ const std::string program = OVERLAP_PROGRAM;
 
 // Of the parameters at the end; empty unless it is printed once.
 std::string hash_in(const std::string& output) {
-    const std::regex line("equal to the bit: hash ([0-9a-f]{16})\n");
+    const std::regex line("hash ([0-9a-f]{16})\n");
     std::smatch match;
     return std::regex_search(output, match, line) && count(output, "hash ") == 1 ? match[1].str()
                                                                                  : "";
