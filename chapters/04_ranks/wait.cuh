@@ -83,6 +83,8 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
     constexpr unsigned int polls_between_looks = 64;  // at the host's memory, far from a GPU
     std::uint64_t begin_ns = 0;
     for (unsigned int polls = 1; !ready(); polls++) {
+        if (load_acquire(view.own().gave_up) != 0)  // an earlier kernel has looked
+            return false;
         if (polls % polls_between_looks == 0) {
             if (load_acquire(view.board->stop) != 0) {
                 store_release(view.own().gave_up, std::uint64_t{1});
