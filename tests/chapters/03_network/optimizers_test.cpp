@@ -71,8 +71,8 @@ TEST_CASE("optimizers: without a gradient neither value nor state moves") {
         [](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.1); }));
 }
 
-// Three steps of a network of which only some steps use the second layer. Every value that the
-// parameters have had.
+// Six steps, some of two micro-batches, of a network whose second layer not all of them use. Every
+// value that the parameters have had.
 template <class Step>
 std::vector<std::vector<float>> values_of_steps(const MakeOptimizer& make, Step step) {
     Device device;
