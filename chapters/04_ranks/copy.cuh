@@ -54,15 +54,26 @@ __device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::
     copy_share(to, from, bytes, threadIdx.x, blockDim.x);
 }
 
+// Blocks that the current device runs at the same time, whatever a block needs: one on each of its
+// multiprocessors.
+inline unsigned int blocks_at_once() {
+    int device = 0, multiprocessors = 0;
+    DDP_CHECK(cudaGetDevice(&device));
+    DDP_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned int>(multiprocessors);
+}
+
 // Blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run at the
-// same time on one. One thread on a CPU.
-inline LaunchShape shape_of_copy(std::size_t bytes) {
+// same time, should they share one. One thread on a CPU.
+inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
     if (kernels_run_on_cpu)
         return {dim3(1), dim3(1)};
     constexpr std::size_t threads = 512, bytes_per_thread = 64;
-    const std::size_t blocks =
-        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most_blocks);
-    return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads))};
+    auto blocks = static_cast<unsigned int>(
+        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most_blocks));
+    if (blocks > 1)
+        blocks = std::clamp(blocks_at_once() / static_cast<unsigned int>(ranks), 1u, blocks);
+    return {dim3(blocks), dim3(static_cast<unsigned int>(threads))};
 }
 
 }  // namespace ddp

@@ -34,7 +34,7 @@ struct Output {
 
 struct Process {
     pid_t id;
-    Descriptor pidfd;  // readable when the process has ended
+    Descriptor pidfd;  // readable when the process has ended; none before Linux 5.3
     std::array<Output, 2> outputs;
     std::optional<int> status;  // as waitpid gives it
 };
@@ -140,12 +140,12 @@ void attend(std::vector<Process>& processes) {
     poll(ready.data(), ready.size(), 50);
     const pollfd* next = ready.data();
     for (Process& process : processes) {
-        const bool has_ended = (next++)->revents != 0;
+        next++;  // wakes us
         for (Output& output : process.outputs)
             if ((next++)->revents != 0)
                 pass_on(output);
         int status = 0;
-        if (has_ended && waitpid(process.id, &status, 0) == process.id)
+        if (!process.status && waitpid(process.id, &status, WNOHANG) == process.id)
             process.status = status;
     }
 }

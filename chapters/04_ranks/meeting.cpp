@@ -176,8 +176,10 @@ void Meeting::settle() {
     Verdict verdict;
     verdict.cause = cause_;
     verdict.is_last = std::ranges::any_of(seats_, &Seat::lost);
+    const auto first_left = std::ranges::find(seats_, false, &Seat::lost);
+    // If all are given up, rank 0 still lives: this meeting is in its process.
     verdict.reporter =
-        static_cast<int>(std::ranges::find(seats_, false, &Seat::lost) - seats_.begin());
+        first_left == seats_.end() ? 0 : static_cast<int>(first_left - seats_.begin());
     const Message message = verdict.to_message(epoch_);
     epoch_++;
     cause_.clear();

@@ -8,9 +8,11 @@
 #include <cuda/atomic>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "04_ranks/copy.cuh"
 #include "04_ranks/wait.cuh"
+#include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -136,7 +138,8 @@ bool is_near(const Job& job, int rank, int peer) {
            members[static_cast<std::size_t>(peer)].host;
 }
 
-std::string explain_timeout(const Job& job, int rank, double timeout_s, const HostBoard& board) {
+std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has_link,
+                            const HostBoard& board) {
     const OperationRecord& theirs = board.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " + text_of(board.mine) +
                        "; " + job.name(board.peer);
@@ -150,6 +153,10 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, const Ho
     text += text_of(theirs);
     if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
         text += ": both send, and neither receives; one of them must receive first";
+    const bool are_both_ends = is_between_two(board.mine) && is_between_two(theirs) &&
+                               is_send(board.mine) != is_send(theirs) && theirs.peer == rank;
+    if (has_link && is_under_way && (are_both_ends || text_of(board.mine) == text_of(theirs)))
+        text += ": if the simulated link is so slow, give a longer --timeout";
     return text;
 }
 
@@ -286,7 +293,8 @@ std::string Peers::complaint() {
     HostBoard& board = (*board_)[0];
     switch (std::atomic_ref<Problem>(board.problem).load(std::memory_order_acquire)) {
         case Problem::timeout:
-            return explain_timeout(rank_.job(), rank_.rank(), timeout_s_, board);
+            return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
+                                   view_.link.bytes_per_ns > 0, board);
         case Problem::mismatch:
             return explain_mismatch(rank_.job(), board);
         default:
@@ -296,9 +304,22 @@ std::string Peers::complaint() {
 
 void Peers::synchronize(Stream& stream) {
     stream.synchronize();
+    wait_for_problem();
     rank_.check();
     if (const std::string text = complaint(); !text.empty())
         throw std::runtime_error(text);
+}
+
+// A kernel on another stream may be writing down why those of this one have ended. It takes a
+// moment, unless that kernel is no more.
+void Peers::wait_for_problem() {
+    const std::atomic_ref<Problem> problem((*board_)[0].problem);
+    const Stopwatch watch;
+    while (problem.load(std::memory_order_acquire) == Problem::being_written) {
+        if (watch.seconds() > 10)
+            throw std::runtime_error("a kernel was cut off while it wrote down what had failed");
+        std::this_thread::yield();
+    }
 }
 
 std::uint64_t Peers::offset_of(const void* data, std::size_t bytes,
@@ -376,9 +397,9 @@ void Peers::receive_bytes(void* data, std::size_t count, std::size_t element_byt
     OperationRecord record = next_record("receive", nullptr, count, element_bytes, type, name);
     record.peer = from;
     const std::size_t bytes = count * element_bytes;
-    launch_cooperative(stream, shape_of_copy(bytes), receive_kernel, view_, record,
-                       ++receives_[from], bytes == 0 ? nullptr : static_cast<std::byte*>(data),
-                       bytes);
+    launch_cooperative(stream, shape_of_copy(bytes, view_.world_size), receive_kernel, view_,
+                       record, ++receives_[from],
+                       bytes == 0 ? nullptr : static_cast<std::byte*>(data), bytes);
     enqueued(stream);
 }
 

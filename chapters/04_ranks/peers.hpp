@@ -128,6 +128,7 @@ class Peers : private Guarded {
     void stop() noexcept override;
     std::string complaint() override;
 
+    void wait_for_problem();
     void exchange_pools();
     std::uint64_t offset_of(const void* data, std::size_t bytes,
                             const std::string& operation) const;

@@ -57,15 +57,17 @@ __device__ inline Progress progress_of(ControlBlock& peer) {
 }
 
 // Leaves word for the host, which explains it; the first problem of a rank is the one that counts.
-// All kernels of the rank end their waits.
+// All kernels of the rank end their waits, but not before the host can see that there is a problem:
+// it may be awaiting one of the others.
 __device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
                                       int peer, OperationRecord& theirs, Progress their_progress) {
-    store_release(view.own().gave_up, std::uint64_t{1});
     HostBoard& board = *view.board;
     Problem expected = Problem::none;
     cuda::atomic_ref<Problem, cuda::thread_scope_system> state(board.problem);
-    if (!state.compare_exchange_strong(expected, Problem::being_written, cuda::memory_order_acquire,
-                                       cuda::memory_order_relaxed))
+    const bool is_first = state.compare_exchange_strong(
+        expected, Problem::being_written, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+    store_release(view.own().gave_up, std::uint64_t{1});
+    if (!is_first)
         return;
     board.peer = peer;
     copy_record(board.mine, mine);

@@ -81,7 +81,7 @@ World::World(const CommonOptions& options) {
 
 World::~World() {
     attendance_.reset();
-    if (mpi_ && lost_.empty())
+    if (mpi_ && !lost_)
         mpi_->finish();
 }
 
@@ -142,8 +142,8 @@ void World::meet(const Descriptor* listener, const MeetingPlace& place) {
 }
 
 void World::run(const std::function<void(Rank&)>& work) {
-    if (!lost_.empty())
-        throw failure("no further run is possible: " + lost_, 0);
+    if (lost_)
+        throw failure("no further run is possible: " + lost_->cause, lost_->reporter);
     epoch_++;
     std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks_here_));
     std::vector<std::thread> threads;  // of the ranks but the first, which is this thread
@@ -155,7 +155,7 @@ void World::run(const std::function<void(Rank&)>& work) {
         thread.join();
     const Verdict& verdict = verdicts[0];
     if (verdict.is_last)
-        lost_ = verdict.cause;
+        lost_ = verdict;
     if (!verdict.cause.empty())
         throw failure(verdict.cause, verdict.reporter);
 }

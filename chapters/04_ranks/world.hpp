@@ -15,6 +15,7 @@
 //     }
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "04_ranks/attendance.hpp"
@@ -64,7 +65,7 @@ class World {
     int first_rank_ = 0;  // of this process: all in a job of threads, this one otherwise
     int ranks_here_ = 1;
     std::uint64_t epoch_ = 0;
-    std::string lost_;  // the failure that no further run can follow
+    std::optional<Verdict> lost_;  // the failure that no further run can follow
     std::unique_ptr<MpiStart> mpi_;
     std::unique_ptr<Attendance> attendance_;
 };

@@ -32,25 +32,13 @@ __device__ inline Piece share_of_block(const Piece& piece) {
     return {piece.begin + share.begin, share.bytes};
 }
 
-// Blocks that the current device runs at the same time, whatever a block needs: one on each of its
-// multiprocessors.
-inline unsigned int blocks_at_once() {
-    int device = 0, multiprocessors = 0;
-    DDP_CHECK(cudaGetDevice(&device));
-    DDP_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<unsigned int>(multiprocessors);
-}
-
-// The same on every rank, if the devices are of one kind. All ranks may share one GPU, where the
-// blocks of all must run at the same time. Over the link one block makes each transfer.
+// The same on every rank, if the devices are of one kind. Over the link one block makes each
+// transfer.
 inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
     const PeersView& view = peers.view();
-    LaunchShape shape = shape_of_copy(bytes);
+    LaunchShape shape = shape_of_copy(bytes, view.world_size);
     if (view.link.bytes_per_ns > 0)
         shape.grid.x = 1;
-    if (shape.grid.x > 1)
-        shape.grid.x = std::clamp(blocks_at_once() / static_cast<unsigned int>(view.world_size), 1u,
-                                  shape.grid.x);
     return shape;
 }
 

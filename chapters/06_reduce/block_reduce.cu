@@ -89,7 +89,9 @@ void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* res
         case ReduceVersion::warps:
             return launch(stream, shape, reduce_by_warps<op, T>, n, values, results);
         case ReduceVersion::lanes:
-            return launch(stream, shape, reduce_by_lanes<op, T>, n, values, results);
+            if (how.block > 512)
+                return launch(stream, shape, reduce_by_lanes<op, T, 1024>, n, values, results);
+            return launch(stream, shape, reduce_by_lanes<op, T, 512>, n, values, results);
     }
 }
 

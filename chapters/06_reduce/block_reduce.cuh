@@ -154,8 +154,11 @@ __device__ T take_share(std::size_t n, const T* __restrict__ values) {
     return sums[0];
 }
 
-template <ReduceOp op, class T>
-__global__ void reduce_by_lanes(std::size_t n, const T* values, T* results) {
+// 32 sums take many registers, and in a block of 1024 threads each has 64 only: too few for sums of
+// type double, which are then slower. Smaller blocks are compiled for themselves.
+template <ReduceOp op, class T, unsigned int most_threads>
+__global__ void __launch_bounds__(most_threads)
+    reduce_by_lanes(std::size_t n, const T* values, T* results) {
     const T value = combine_block<op>(take_share<op>(n, values));
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;

@@ -113,11 +113,6 @@ std::shared_ptr<Contender> make_nccl_contender(Rank& rank, std::size_t most) try
 
 // ---- Measuring
 
-// As many at once as take a few milliseconds or more.
-int sums_of_batch(std::size_t bytes) {
-    return static_cast<int>(std::clamp<std::size_t>((16 << 20) / bytes, 2, 500));
-}
-
 class Comparison {
   public:
     Comparison(Rank& rank, std::size_t bytes, int rounds,
@@ -140,8 +135,11 @@ class Comparison {
         std::vector<Sample> samples(contenders_.size());
         std::vector<Measurement> variants;
         for (std::size_t i = 0; i < contenders_.size(); i++) {
-            samples[i] = {contenders_[i]->name(), bytes_, {}, {}, count_wrong(*contenders_[i])};
-            variants.push_back([&, i] { return run_batch(*contenders_[i], samples[i].sums); });
+            Contender& contender = *contenders_[i];
+            samples[i] = {contender.name(), bytes_, {}, {}, count_wrong(contender)};
+            variants.push_back([&, times = sums_of_batch(contender), i] {
+                return run_batch(contender, times, samples[i].sums);
+            });
         }
         const std::vector<std::vector<double>> seconds = interleave(variants, 1, rounds_);
         for (std::size_t i = 0; i < contenders_.size(); i++) {
@@ -152,9 +150,24 @@ class Comparison {
     }
 
   private:
+    // As many sums at once as take a few milliseconds or more, but no more than a batch has time
+    // for: where many ranks share few cores, one sum may take that long. Rank 0's clock is
+    // everyone's.
+    int sums_of_batch(Contender& contender) {
+        constexpr int trial = 4;
+        constexpr double most_seconds = 0.05;
+        const auto most = std::clamp<std::size_t>((16 << 20) / bytes_, 2, 500);
+        rank_.barrier();
+        contender.run(count_, 1);
+        const Stopwatch watch;
+        contender.run(count_, trial);
+        const double fitting = most_seconds / (watch.seconds() / trial);
+        const auto times = static_cast<int>(std::clamp(fitting, 2.0, static_cast<double>(most)));
+        return std::stoi(rank_.broadcast(std::to_string(times), 0));
+    }
+
     // The first sum, which is not timed, is where the ranks meet.
-    double run_batch(Contender& contender, std::vector<double>& of_each) {
-        const int times = sums_of_batch(bytes_);
+    double run_batch(Contender& contender, int times, std::vector<double>& of_each) {
         rank_.barrier();
         contender.run(count_, 1);
         const Stopwatch watch;

@@ -131,6 +131,7 @@ class NcclCommunicator final : public Communicator, private Guarded {
                  const Call& call);
     void wait_for_nccl(ncclResult_t result, const std::string& what);
     ncclResult_t state();
+    bool has_pending();
     void close() noexcept;
 
     void stop() noexcept override;
@@ -174,10 +175,19 @@ NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t pool_bytes)
 NcclCommunicator::~NcclCommunicator() {
     if (std::uncaught_exceptions() > exceptions_)
         stop();
-    for (Operation& operation : pending_)
-        cudaEventSynchronize(operation.end);
+    while (has_pending())
+        sched_yield();
     close();
     rank().remove(*this);
+}
+
+// Whether operations are still under way; those of a device that has failed are not.
+bool NcclCommunicator::has_pending() {
+    std::lock_guard lock(mutex_);
+    while (!pending_.empty() &&
+           forget_not_ready(cudaEventQuery(pending_.front().end)) != cudaErrorNotReady)
+        pending_.pop_front();
+    return !pending_.empty();
 }
 
 // NCCL wants all ranks to end together. If they do not come, this one ends alone.

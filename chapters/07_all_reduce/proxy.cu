@@ -144,7 +144,7 @@ bool Proxy::finish() {
 void Proxy::enqueue(ProxyJob job, Stream& stream) {
     const Pieces pieces = cut(job);
     const std::size_t parts = std::max(job.input_parts, job.output_parts);
-    const LaunchShape shape = shape_of_copy(parts * pieces.size(0));
+    const LaunchShape shape = shape_of_copy(parts * pieces.size(0), rank_.world_size());
     const Relay relay{board_->data(),
                       Slots{staging_->data()},
                       static_cast<const std::byte*>(job.input),

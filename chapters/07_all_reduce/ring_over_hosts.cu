@@ -180,9 +180,13 @@ class RingWalk {
     FifoEnd left_, right_;
 };
 
+// The compiler would give a thread more registers than a block of so many has.
+constexpr unsigned int most_threads = 512;
+
 template <class T>
-__global__ void ring_over_hosts(Collective collective, RingPlan plan, ReduceOp op, Fifo* from_left,
-                                Fifo* to_right) {
+__global__ void __launch_bounds__(most_threads)
+    ring_over_hosts(Collective collective, RingPlan plan, ReduceOp op, Fifo* from_left,
+                    Fifo* to_right) {
     RingWalk<T> walk(collective, plan, op, from_left, to_right);
     if (walk.go() && threadIdx.x == 0)
         end_operation(collective.view);
@@ -251,8 +255,8 @@ template <class T>
 void RingOverHosts::launch(const CollectiveCall& call, RingPlan plan, ReduceOp op, Stream& stream) {
     cut_into_slices(plan, sizeof(T));
     const Collective collective = peers_.next_collective(call, stream);
-    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)}, ring_over_hosts<T>,
-                       collective, plan, op, from_left_, to_right_);
+    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : most_threads)},
+                       ring_over_hosts<T>, collective, plan, op, from_left_, to_right_);
     peers_.enqueued(stream);
 }
 

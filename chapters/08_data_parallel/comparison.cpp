@@ -118,12 +118,16 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
     std::cout << losses << "\n";
     write_courses(csv, courses, means);
     const int ranks = rank.world_size();
-    std::cout << "The mean loss of " << ranks << " ranks with " << batch
+    const std::size_t first_steps = std::min<std::size_t>(20, means.size());
+    std::cout << "The mean loss of " << format_count(ranks, "rank") << " with " << batch
               << " samples each, and the loss of one rank with " << batch * ranks << ", differ by\n"
-              << largest_difference(means, courses.whole.losses, 20)
-              << " at most in the first 20 steps, and then by "
-              << largest_difference(means, courses.whole.losses, means.size())
-              << ": roundings grow.\n\n";
+              << largest_difference(means, courses.whole.losses, first_steps)
+              << " at most in the first " << first_steps << " steps";
+    if (means.size() > first_steps && ranks > 1)
+        std::cout << ", and then by "
+                  << largest_difference(means, courses.whole.losses, means.size())
+                  << ": roundings grow";
+    std::cout << ".\n\n";
 }
 
 // ---- One process

@@ -40,6 +40,16 @@ void copy(const Tensor& from, Tensor& to) {
                                   to.device().stream()));
 }
 
+// All of the buckets' memory.
+Tensor tensor_over(Device& device, const std::shared_ptr<float>& memory, std::size_t size) {
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    if (size > most)
+        throw std::invalid_argument("the buckets would hold " + std::to_string(size) +
+                                    " elements, and a tensor holds at most " +
+                                    std::to_string(most) + ": split the model");
+    return {device, {static_cast<int>(size)}, memory};
+}
+
 // What is in `parameter`'s gradient now; empty if it is absent.
 Tensor copy_of_gradient(Device& device, const Parameter& parameter) {
     if (!parameter.has_gradient())
@@ -72,7 +82,7 @@ FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                          const std::shared_ptr<float>& memory, std::size_t size)
     : device_(device),
       parameters_(std::move(parameters)),
-      memory_(device, {static_cast<int>(size)}, memory),
+      memory_(tensor_over(device, memory, size)),
       first_not_finite_(device, {1}) {
     if (memory_.bytes() < plan.memory_bytes())
         throw std::invalid_argument("the buckets need " + std::to_string(plan.memory_bytes()) +

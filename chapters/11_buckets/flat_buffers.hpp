@@ -22,8 +22,8 @@ class FlatBuffers {
     // Places the gradients of `parameters` (each listed once, none frozen) by `plan`, in `size`
     // elements of device memory, plan.memory_bytes() of it at least, from a multiple of
     // BucketPlan::alignment on. Whoever owns `memory`, the gradients share it from now on. Throws
-    // std::invalid_argument if the memory is too small, or if the plan is for other gradients.
-    // `device` must outlive the buffers.
+    // std::invalid_argument if the memory is too small or has 2^31 elements or more, or if the plan
+    // is for other gradients. `device` must outlive the buffers.
     FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                 const std::shared_ptr<float>& memory, std::size_t size);
 

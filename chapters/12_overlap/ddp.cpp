@@ -146,7 +146,7 @@ void DistributedDataParallel::mark_ready(std::size_t gradient) {
                                gradients_.plan().gradients[gradient].name +
                                "', of which it was said that it would not");
     is_ready_[gradient] = true;
-    if (!is_rebuilt_)
+    if (options_.rebuild_buckets && !is_rebuilt_)
         ready_order_.push_back(gradient);
     pending_[gradients_.plan().places[gradient].bucket]--;
     if (options_.overlap)

@@ -76,7 +76,7 @@ LinkSpeed parse_link(const std::string& text) {
     const std::optional<double> latency =
         comma == std::string::npos ? std::nullopt : parse_seconds(text.substr(comma + 1));
     if (!bandwidth || *bandwidth == 0 || !latency)
-        throw_wrong_value("--link", "BANDWIDTH,LATENCY such as 1MB/s,1ms or 10Gbit/s,50us", text);
+        throw_wrong_value("--link", "BANDWIDTH,LATENCY such as 100MB/s,1ms or 10Gbit/s,50us", text);
     return {*bandwidth, *latency};
 }
 
@@ -192,7 +192,7 @@ void Options::Parser::add_common_options() {
             common.timeout_s = parse_double("--timeout", {0, longest_timeout_s}, text);
             timeout_given = true;
         });
-    add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 1MB/s,1ms or 10Gbit/s,50us", "",
+    add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us", "",
          false},
         [this](const std::string& text) { common.link = parse_link(text); });
     add_path("--data", "DIR", common.data, "where the data sets are");

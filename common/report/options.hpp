@@ -11,7 +11,7 @@
 //     Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
 //     options.add_int("--steps", mine.steps, {1, 100000}, "training steps");
 //     options.add_choice("--algorithm", mine.algorithm, {"ring", "tree"}, "how gradients are
-//     summed"); options.example("--ranks 4 --link 1MB/s,1ms", "four ranks on a slow link"); const
+//     summed"); options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link"); const
 //     CommonOptions common = options.parse(argc, argv);
 #include <cstdint>
 #include <exception>

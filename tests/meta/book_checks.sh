@@ -27,8 +27,8 @@ answer() { sed "$1" solutions/01_line/slope.cpp >"$mine"; }
 expect_sentence 2 "check takes a chapter; these have exercises: 01." ./book check
 expect_sentence 2 "Chapter 02 has no exercises; these have: 01." ./book check 2
 expect_sentence 2 "There is no chapter '7'; there are: 01 line, 02 slope." ./book check 7
-expect_sentence 2 "check takes one chapter, --hint, --cpu and --gpu, but not '--hnt'." ./book check 1 --hnt
-expect_sentence 2 "check takes one chapter, --hint, --cpu and --gpu, but not '2'." ./book check 1 2
+expect_sentence 2 "check takes one chapter, --hint with or without one of its exercises, --cpu and --gpu, but not '--hnt'." ./book check 1 --hnt
+expect_sentence 2 "check takes one chapter, --hint with or without one of its exercises, --cpu and --gpu, but not '2'." ./book check 1 2
 expect_sentence 2 "progress takes no argument." ./book progress 1
 expect_sentence 2 "reset takes one chapter; these have exercises: 01." ./book reset
 expect_sentence 2 "There is nothing to reset: you have not begun chapter 01." ./book reset 01
@@ -44,7 +44,7 @@ expect 1 "This one is for you to edit: my/01_line/slope.cpp; what it is about is
          Task up is not implemented yet.
          Two for every step.
   later  down: how deep it falls
-  Stuck? ./book check 01 --hint" ]] || complain "a fresh stub is told like this: $output"
+  Stuck? ./book check 01 --hint slope" ]] || complain "a fresh stub is told like this: $output"
 expect 0 $'Hint 1 of 3 for up, in my/01_line/slope.cpp:\n\n  Begin with one step.' ./book check 1 --hint
 expect 0 "The second." ./book check --hint 01
 expect 0 "The third." ./book check 01 --hint
@@ -76,7 +76,7 @@ expect 0 "  All of it is solved." ./book check 1
 expect 0 "this is 01_line with 3 options, the last --quick" ./book run 1 --algorithm mine --quick
 [[ -x build/cpu/bin/line_mine ]] || complain "this was not the program with the answer"
 expect 0 "done       2 of 2   -" ./book progress
-expect 0 "All exercises of chapter 01 are solved: there is nothing to hint at." ./book check 1 --hint
+expect 0 "There is nothing to hint at, because this is solved: slope." ./book check 1 --hint
 git checkout -q exercises 2>/dev/null
 [[ -z $(git status --porcelain 2>/dev/null) ]] || complain "the tree is dirty: $(git status --porcelain)"
 answer 's/return 2 /return 4 /'
@@ -99,6 +99,17 @@ if command -v git >/dev/null; then
     expect_sentence 2 "This is a book for students: grading takes the solutions." ./book grade .
     expect 0 "Kernels: this CPU" cmake --preset cpu
 fi
+
+# A hint for the exercise that is named, though the first one is not solved.
+cd "$here" || exit 1
+echo "ddp_add_exercise(01_line tail)" >>exercises/CMakeLists.txt
+cp exercises/01_line/slope.cpp exercises/01_line/tail.cpp
+# shellcheck disable=SC2016  # the backquotes are Markdown's
+printf '%s\n' '# Exercise `tail`' '## Task `wag`: there and back' '<details><summary>Hint 1</summary>' 'Wag it.' '</details>' \
+    >>exercises/01_line/README.md
+expect 0 "Hint 1 of 3 for up, in my/01_line/slope.cpp:" ./book check 1 --hint
+expect 0 $'Hint 1 of 3 for wag, in my/01_line/tail.cpp:\n\n  Wag it.' ./book check 1 --hint tail
+expect_sentence 2 "check takes one chapter, --hint with or without one of its exercises, --cpu and --gpu, but not 'head'." ./book check 1 --hint head
 
 # What a program may do instead of an answer: a script plays it.
 # shellcheck source=exercises/run_task.sh

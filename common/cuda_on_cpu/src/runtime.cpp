@@ -26,6 +26,7 @@ namespace {
 struct Runtime {
     std::mutex mutex;
     std::set<cudaStream_t> streams;
+    std::vector<std::shared_ptr<Stream>> leaving;  // destroyed, and they had work left
     std::unordered_set<cudaEvent_t> events;
     std::map<int, std::shared_ptr<Stream>> default_streams;
     std::set<std::pair<int, int>> peers;  // device, peer device
@@ -63,14 +64,21 @@ void at_exit(int status, void*) {
     }
 }
 
-bool is_live(const void* stream) {
+// Those that were made, whether they were destroyed since or not. The caller has the lock.
+std::vector<std::shared_ptr<Stream>> made_streams() {
+    std::vector<std::shared_ptr<Stream>> result = runtime().leaving;
     for (cudaStream_t handle : runtime().streams)
-        if (handle->stream.get() == stream)
-            return true;
-    for (const auto& [device, default_stream] : runtime().default_streams)
-        if (default_stream.get() == stream)
-            return true;
-    return false;
+        result.push_back(handle->stream);
+    return result;
+}
+
+// Default streams, too.
+std::vector<std::shared_ptr<Stream>> known_streams() {
+    std::vector<std::shared_ptr<Stream>> result = made_streams();
+    for (const auto& [device, stream] : runtime().default_streams)
+        if (stream)
+            result.push_back(stream);
+    return result;
 }
 
 struct WaitForStream final : Command {
@@ -181,9 +189,9 @@ void order_with_default_stream(Stream& stream) {
         if (default_stream.get() != &stream)
             others.push_back(default_stream);
         else
-            for (cudaStream_t handle : runtime().streams)
-                if (handle->stream->blocking && handle->stream->device == stream.device)
-                    others.push_back(handle->stream);
+            for (const auto& made : made_streams())
+                if (made->blocking && made->device == stream.device)
+                    others.push_back(made);
     }
     for (const auto& other : others)
         if (other)
@@ -192,13 +200,7 @@ void order_with_default_stream(Stream& stream) {
 
 std::vector<std::shared_ptr<Stream>> all_streams() {
     std::lock_guard lock(runtime().mutex);
-    std::vector<std::shared_ptr<Stream>> result;
-    for (cudaStream_t handle : runtime().streams)
-        result.push_back(handle->stream);
-    for (const auto& [device, stream] : runtime().default_streams)
-        if (stream)
-            result.push_back(stream);
-    return result;
+    return known_streams();
 }
 
 void check_time_limits() {
@@ -220,7 +222,10 @@ void host_has_synchronised() {
         return;
     std::lock_guard lock(runtime().mutex);
     reopen_finished_copies([](const void* stream, unsigned long ticket) {
-        return !is_live(stream) || static_cast<const Stream*>(stream)->is_done(ticket);
+        for (const auto& known : known_streams())
+            if (known.get() == stream)
+                return known->is_done(ticket);
+        return true;
     });
 }
 
@@ -411,10 +416,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamDestroy");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    stream->synchronize(stream->last_ticket());
+    std::vector<std::shared_ptr<Stream>> done;  // their threads are joined without the lock
     std::lock_guard lock(runtime().mutex);
     runtime().streams.erase(handle);
+    runtime().leaving.push_back(stream);
     delete handle;
+    std::erase_if(runtime().leaving, [&](const auto& leaving) {
+        const bool is_done = leaving->is_done(leaving->last_ticket());
+        if (is_done)
+            done.push_back(leaving);
+        return is_done;
+    });
     return cudaSuccess;
 }
 

@@ -112,6 +112,31 @@ TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
     REQUIRE(nothing_is_left());
 }
 
+TEST_CASE("a rank that is killed while all others are busy for longer than the time-out is named") {
+    for (const char* who : {"0", "1"}) {
+        CAPTURE(who);
+        const ChildResult job =
+            start(launches(3)[0], {"--what", "kill, others busy", "--who", who, "--timeout", "1"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output), "error: rank " + std::string(who) +
+                                             " ended without saying why: was it killed?\n") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("after a rank was lost no run is possible, and the lowest rank that is left says so") {
+    for (const char* who : {"0", "1"}) {
+        CAPTURE(who);
+        const ChildResult job = start(launches(3)[0], {"--what", "kill", "--who", who, "--catch"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output), "error: no further run is possible: rank " +
+                                             std::string(who) + " ended without saying why") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
 TEST_CASE("a rank that ends by itself in the middle is named, too") {
     for (const Launch& launch : launches(3)) {
         CAPTURE(launch.name);

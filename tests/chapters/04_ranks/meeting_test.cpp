@@ -167,5 +167,14 @@ TEST_CASE("a process that does not end a failed run is given up") {
     REQUIRE(verdict.is_last);
 }
 
+TEST_CASE("if all are given up, it is rank 0 that tells: the meeting lives in its process") {
+    Ranks ranks(2, 0.05, true);
+    ranks.meeting.lose(1, "is gone");
+    ranks.wait_and_look(0.06);
+    const Verdict verdict = Verdict::from(ranks.heard[0]);
+    REQUIRE(verdict.cause == "R1 is gone");
+    REQUIRE(verdict.reporter == 0);
+}
+
 }  // namespace
 }  // namespace ddp::test

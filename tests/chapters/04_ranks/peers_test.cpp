@@ -135,6 +135,24 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
             "rank 2 has begun no operation");
 }
 
+TEST_CASE("a time-out that only a slow link is to blame for says so") {
+    World world(peers_options(2, 0.3));
+    const std::string cause = peers_failure(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 16, {}, LinkSpeed{1000, 0});  // 4 s for what follows
+        PoolBuffer<int> data = peers.allocate<int>(1000);
+        Stream stream;
+        if (rank.rank() == 0)
+            peers.send(data.data(), 1000, 1, stream);
+        else
+            peers.receive(data.data(), 1000, 0, stream);
+        peers.synchronize(stream);
+    });
+    REQUIRE(cause ==
+            "rank 0: waited 0.3 s in operation 1, send of 1000 int to rank 1; rank 1 is in "
+            "operation 1, receive of 1000 int from rank 0: if the simulated link is so slow, give "
+            "a longer --timeout");
+}
+
 TEST_CASE("a rank that throws releases kernels that wait") {
     World world(peers_options(3));
     const auto begin = std::chrono::steady_clock::now();
@@ -149,6 +167,22 @@ TEST_CASE("a rank that throws releases kernels that wait") {
     });
     REQUIRE(cause == "rank 1: broken on purpose");
     REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+}
+
+TEST_CASE(
+    "a rank that throws does not wait for its own kernels first, though their stream goes first") {
+    World world(peers_options(2, 0));  // without a time-out they would wait for ever
+    const std::string cause = peers_failure(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        PoolBuffer<int> data = peers.allocate<int>(7);
+        Stream stream;
+        if (rank.rank() == 0) {
+            peers.receive(data.data(), 7, 1, stream);
+            throw std::runtime_error("broken on purpose");
+        }
+        rank.barrier();
+    });
+    REQUIRE(cause == "rank 0: broken on purpose");
 }
 
 TEST_CASE("requests that make no sense") {

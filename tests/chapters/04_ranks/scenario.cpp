@@ -38,7 +38,7 @@ void act(Rank& rank, const std::string& what, int who) {
     if (rank.rank() == who) {
         if (what == "throw")
             throw std::runtime_error("broken on purpose");
-        if (what == "kill")
+        if (what.starts_with("kill"))
             raise(SIGKILL);
         if (what == "stop")
             raise(SIGSTOP);
@@ -58,6 +58,8 @@ void act(Rank& rank, const std::string& what, int who) {
         if (what == "other")
             rank.broadcast("", 0);
     }
+    if (what == "kill, others busy")
+        usleep(1'700'000);  // longer than a time-out of 1 s, and less than the launcher waits
     rank.barrier();
 }
 

@@ -204,6 +204,9 @@ TEST_CASE("flat buffers: too little memory and plans for others are refused") {
     };
     REQUIRE(with(plan, 48) == "(nothing)");
     REQUIRE(with(plan, 47) == "the buckets need 192 bytes of memory, not 188");
+    REQUIRE(with(plan, std::size_t{3} << 30) ==
+            "the buckets would hold 3221225472 elements, and a tensor holds at most 2147483647: "
+            "split the model");
     BucketPlan other = plan;
     other.gradients[0].elements = 4;
     REQUIRE(with(other, 48) ==

@@ -34,7 +34,7 @@ Parsed parse(std::vector<std::string> words) {
     options.add_text("--note", own.note, "printed under the table");
     options.add_flag("--plot", own.plot, "draw the curve");
     options.refuse({"--processes"}, "one process is the lesson; use --ranks");
-    options.example("--ranks 4 --link 1MB/s,1ms", "four ranks on a slow link");
+    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
     words.insert(words.begin(), "/some/where/buckets");
     std::vector<const char*> pointers;
     for (const std::string& word : words)
@@ -170,7 +170,7 @@ TEST_CASE("a link is a bandwidth and a latency", "[report][options]") {
         INFO(text);
         CHECK(refused({"--link", text}) ==
               std::string(
-                  "--link needs BANDWIDTH,LATENCY such as 1MB/s,1ms or 10Gbit/s,50us, not '") +
+                  "--link needs BANDWIDTH,LATENCY such as 100MB/s,1ms or 10Gbit/s,50us, not '") +
                   text + "'.");
     }
     CHECK(parse({"--link", "1MB/s,0s"}).common.link->latency_s == 0);
@@ -246,12 +246,12 @@ TEST_CASE("--help, letter by letter", "[report][options]") {
           "  --trace FILE              write a timeline to FILE, for ui.perfetto.dev\n"
           "  --timeout S               give up a wait after S seconds; 0: never (30, with --quick "
           "3)\n"
-          "  --link BANDWIDTH,LATENCY  simulate a link, such as 1MB/s,1ms or 10Gbit/s,50us\n"
+          "  --link BANDWIDTH,LATENCY  simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us\n"
           "  --data DIR                where the data sets are\n"
           "  --help                    print this page\n"
           "\n"
           "Examples:\n"
-          "  buckets --ranks 4 --link 1MB/s,1ms\n"
+          "  buckets --ranks 4 --link 100MB/s,1ms\n"
           "      four ranks on a slow link\n");
     CHECK(thrown<HelpRequested>([] { parse({"-h"}); }) == help);
     CHECK(thrown<HelpRequested>([] { parse({"--steps", "7", "--help"}); }) == help);

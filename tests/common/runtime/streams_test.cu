@@ -373,6 +373,40 @@ TEST_CASE("copying to memory that is not pinned is done when the call returns") 
     stream.synchronize();
 }
 
+TEST_CASE("destroying a stream waits for nothing, and whoever synchronises waits for its work") {
+    Gate gate;
+    cudaStream_t stream = nullptr;
+    DDP_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    gate.close(stream);
+    Event behind;
+    DDP_CHECK(cudaEventRecord(behind, stream));
+    DDP_CHECK(cudaStreamDestroy(stream));
+    REQUIRE(cudaEventQuery(behind) == cudaErrorNotReady);
+    cudaGetLastError();
+    gate.open();
+    DDP_CHECK(cudaDeviceSynchronize());
+    REQUIRE(cudaEventQuery(behind) == cudaSuccess);
+    REQUIRE(gate.was_passed());
+}
+
+TEST_CASE("the default stream waits for a blocking stream that was destroyed") {
+    Gate gate;
+    cudaStream_t stream = nullptr;
+    DDP_CHECK(cudaStreamCreate(&stream));
+    gate.close(stream);
+    DDP_CHECK(cudaStreamDestroy(stream));
+    Event behind;
+    DDP_CHECK(cudaEventRecord(behind, nullptr));
+    for (int look = 0; look < 100; look++) {  // time enough for one that does not wait
+        REQUIRE(cudaEventQuery(behind) == cudaErrorNotReady);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    cudaGetLastError();
+    gate.open();
+    DDP_CHECK(cudaStreamSynchronize(nullptr));
+    REQUIRE(gate.was_passed());
+}
+
 TEST_CASE("a destroyed stream finishes its work") {
     Buffer<std::uint64_t> value(std::vector<std::uint64_t>{0});
     Buffer<int> data(100'003);
