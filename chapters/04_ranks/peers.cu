@@ -23,11 +23,11 @@ namespace {
 // One thread: posts the record, and waits until the receiver has taken the data.
 __global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_t number) {
     const auto to = static_cast<int>(record.peer);
-    begin_operation(view, record);
     std::uint64_t& taken = view.own().taken[to];
     const auto has_taken = [&](std::uint64_t posts) { return load_acquire(taken) >= posts; };
     // The channel has room for one post; an earlier one may still be in it, from another stream.
-    if (!wait_until(view, record, to, [&] { return has_taken(number - 1); }))
+    if (!begin_operation(view, record) ||
+        !wait_until(view, record, to, [&] { return has_taken(number - 1); }))
         return;
     Channel& channel = view.control[to]->from[view.rank];
     channel.record = record;
@@ -70,11 +70,8 @@ __global__ void receive_kernel(PeersView view, OperationRecord record, std::uint
                                std::byte* to, std::size_t bytes) {
     __shared__ bool is_posted;
     const std::uint64_t begin_ns = device_clock_ns();
-    if (threadIdx.x == 0) {
-        if (blockIdx.x == 0)
-            begin_operation(view, record);
-        is_posted = wait_for_post(view, record, number);
-    }
+    if (threadIdx.x == 0)
+        is_posted = begin_operation(view, record) && wait_for_post(view, record, number);
     __syncthreads();
     if (!is_posted)
         return;

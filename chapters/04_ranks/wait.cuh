@@ -40,13 +40,18 @@ __device__ inline bool is_same_text(const char* a, const char* b) {
     return *a == *b;
 }
 
-// One thread of the grid writes down what the rank begins, and that it has ended it.
-__device__ inline void begin_operation(const PeersView& view, OperationRecord& record) {
+// One thread of each block; that of the first one writes down what the rank begins. False if the
+// run has failed: a peer may still be reading what this operation would write.
+__device__ inline bool begin_operation(const PeersView& view, OperationRecord& record) {
     if (load_acquire(view.own().gave_up) != 0)
-        return;
-    store_release(view.own().is_over, std::uint64_t{0});
-    copy_record(view.own().current, record);
+        return false;
+    if (blockIdx.x == 0) {
+        store_release(view.own().is_over, std::uint64_t{0});
+        copy_record(view.own().current, record);
+    }
+    return true;
 }
+// One thread of the grid.
 __device__ inline void end_operation(const PeersView& view) {
     if (load_acquire(view.own().gave_up) == 0)
         store_release(view.own().is_over, std::uint64_t{1});

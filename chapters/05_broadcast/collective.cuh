@@ -67,9 +67,10 @@ __device__ inline void tell_begun(const Collective& collective, Together& there)
 // run fails.
 __device__ inline bool begin_collective(Collective& collective) {
     const PeersView& view = collective.view;
+    if (!begin_operation(view, collective.record))
+        return false;
     if (blockIdx.x != 0)
         return true;
-    begin_operation(view, collective.record);
     if (!wait_for_last_but_one(collective))
         return false;
     copy_record(record_of(collective, view.rank), collective.record);

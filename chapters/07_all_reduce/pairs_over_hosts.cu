@@ -18,8 +18,7 @@ __global__ void send_over_hosts(Collective call, Fifo* fifo, std::byte* data, st
     FifoEnd to;
     if (threadIdx.x == 0) {
         to = end_to_fill(fifo, static_cast<int>(call.record.peer));
-        begin_operation(call.view, call.record);
-        has_begun = say_record(call, to);
+        has_begun = begin_operation(call.view, call.record) && say_record(call, to);
     }
     __syncthreads();
     for (std::size_t begin = 0; has_begun && begin < bytes; begin += slot_bytes) {
@@ -44,11 +43,12 @@ __global__ void receive_over_hosts(Collective call, Fifo* fifo, std::byte* data,
     FifoEnd from;
     if (threadIdx.x == 0) {
         from = end_to_empty(fifo, static_cast<int>(call.record.peer));
-        begin_operation(call.view, call.record);
         tell_wanted(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
-        has_begun = hear_record(call, from, [&](const OperationRecord& theirs) {
-            return theirs.count == call.record.count && is_same_text(theirs.type, call.record.type);
-        });
+        has_begun = begin_operation(call.view, call.record) &&
+                    hear_record(call, from, [&](const OperationRecord& theirs) {
+                        return theirs.count == call.record.count &&
+                               is_same_text(theirs.type, call.record.type);
+                    });
     }
     __syncthreads();
     for (std::size_t begin = 0; has_begun && begin < bytes; begin += slot_bytes) {

@@ -76,9 +76,9 @@ class RingWalk {
     __device__ bool begin() {
         __shared__ bool has_begun;
         if (threadIdx.x == 0) {
-            begin_operation(collective_.view, collective_.record);
             tell_wanted(left_, 1 + slices_to_come());
-            has_begun = say_record(collective_, right_) &&
+            has_begun = begin_operation(collective_.view, collective_.record) &&
+                        say_record(collective_, right_) &&
                         hear_record(collective_, left_, [this](const OperationRecord& theirs) {
                             return is_same_call(collective_.record, theirs);
                         });

@@ -11,7 +11,6 @@ namespace {
 // mailbox is full if its owner has posted more than we have taken.
 __global__ void find_mail(PeersView view, OperationRecord record, int workers, int first,
                           int* found) {
-    begin_operation(view, record);
     int full = 0;
     const auto is_one_full = [&] {
         for (int i = 0; i < workers && full == 0; i++) {
@@ -22,7 +21,8 @@ __global__ void find_mail(PeersView view, OperationRecord record, int workers, i
         }
         return full != 0;
     };
-    if (!wait_or_blame(view, record, is_one_full, [first] { return first; }))
+    if (!begin_operation(view, record) ||
+        !wait_or_blame(view, record, is_one_full, [first] { return first; }))
         return;
     *found = full;
     end_operation(view);

@@ -71,15 +71,22 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
 
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
     World world(peers_options(2, 0.3));
-    const std::string cause = peers_failure(world, [](Rank& rank) {
+    std::atomic<int> overwritten = 0;
+    const std::string cause = peers_failure(world, [&](Rank& rank) {
         Peers peers(rank, 1 << 16);
         Stream stream;
         PoolBuffer<float> data = peers.allocate<float>(100);
+        const std::vector<float> own(100, static_cast<float>(rank.rank()));
+        data.copy_from(own);
         peers.send(data.data(), 100, 1 - rank.rank(), stream, rank.rank() == 0 ? "here" : "there");
         peers.receive(data.data(), 100, 1 - rank.rank(), stream);
+        stream.synchronize();
+        overwritten += data.to_host() != own;
         peers.synchronize(stream);
     });
     CAPTURE(cause);
+    // Each finds what the other has posted, but the other may be reading what it would overwrite.
+    REQUIRE(overwritten == 0);
     REQUIRE(has(cause, "waited 0.3 s in operation 1, send of 100 float to rank "));
     REQUIRE(has(cause, "(\"here\")"));
     REQUIRE(has(cause, "(\"there\")"));
