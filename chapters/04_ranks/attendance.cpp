@@ -14,21 +14,41 @@ using namespace std::chrono_literals;
 // end by itself. mpirun loses its patience after a second or so.
 constexpr auto kLastWords = 500ms;
 
+// From SIGTERM until the others hear of it. mpirun ends all ranks when one was killed: that one is
+// the cause, and rank 0 must have noticed it first.
+constexpr auto kFirstWords = 100ms;
+
 constexpr auto kHeartbeat = 50ms;
 
 // A watchdog that looks every 50 ms and has not looked for so long was stopped, and all with it.
 constexpr auto kStopped = 1s;
 
+bool is_on_host_of(const Job& job, int rank, int other) {
+    return job.members[static_cast<std::size_t>(rank)].host ==
+           job.members[static_cast<std::size_t>(other)].host;
+}
+
+// Of a rank of this host.
+bool is_there(const Job& job, int rank) {
+    return kill(job.members[static_cast<std::size_t>(rank)].process, 0) == 0 || errno == EPERM;
+}
+
 // The lowest rank of this host that is still there, but for rank 0. (Who is on another host cannot
 // be seen from here, and is taken to be there.)
 int lowest_rank_left(const Job& job, int own_rank) {
-    const std::string& host = job.members[static_cast<std::size_t>(own_rank)].host;
-    for (int r = 1; r < own_rank; r++) {
-        const Member& member = job.members[static_cast<std::size_t>(r)];
-        if (member.host != host || kill(member.process, 0) == 0 || errno == EPERM)
+    for (int r = 1; r < own_rank; r++)
+        if (!is_on_host_of(job, r, own_rank) || is_there(job, r))
             return r;
-    }
     return own_rank;
+}
+
+// Until the ranks of this host above `own_rank` have ended, or `limit` is over.
+void wait_for_ranks_above(const Job& job, int own_rank, std::chrono::milliseconds limit) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + limit;
+    for (int r = own_rank + 1; r < job.world_size(); r++)
+        while (is_on_host_of(job, r, own_rank) && is_there(job, r) && Clock::now() < end)
+            std::this_thread::sleep_for(10ms);
 }
 
 }  // namespace
@@ -68,6 +88,9 @@ void Attendance::look_for_sigterm(int rank) {
         if (now - awake_since_ < kStopped)  // the others know, and one of them has told the reader
             sigterm_->obey();
         told_to_end_ = now;
+    }
+    if (told_to_end_ && !others_know_ && now - *told_to_end_ > kFirstWords) {
+        others_know_ = true;
         say(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});
     }
     if (told_to_end_ && now - *told_to_end_ > kLastWords) {
@@ -166,7 +189,7 @@ MeetingGuest::MeetingGuest(const Job& job, int rank, std::unique_ptr<Connection>
 
 MeetingGuest::~MeetingGuest() {
     if (inbox_.is_closed())  // the ranks above look whether this one is left, to tell the reader
-        std::this_thread::sleep_for(kLastWords / 2);
+        wait_for_ranks_above(job_, rank_, kLastWords);
     say(rank_, {Message::Kind::goodbye, 0, 0, "", {}});
     connection_->finish();
 }

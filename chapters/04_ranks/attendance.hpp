@@ -42,6 +42,7 @@ class Attendance : public Messenger {
   private:
     std::optional<Sigterm> sigterm_;  // of processes; threads have nobody to explain it to
     std::optional<Clock::time_point> told_to_end_;
+    bool others_know_ = false;  // that this process was told to end
     Clock::time_point heartbeat_;
     Clock::time_point last_look_ = Clock::now();
     Clock::time_point awake_since_;  // since this process was last stopped

@@ -162,7 +162,7 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
                                      const Deadline& deadline) {
     const Deadline first_answer(5);  // somebody else may listen here, who says nothing
     bool is_let_in = false;
-    while (!deadline.has_come()) {
+    do {  // at least once: an answer that says why is on its way
         pollfd ready{connection.descriptor(), POLLIN, 0};
         poll(&ready, 1, 50);
         const std::optional<Message> answer = connection.receive();
@@ -180,7 +180,7 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
             throw std::runtime_error("a job of another size meets there");
         number_within_hosts(members);
         return members;
-    }
+    } while (!deadline.has_come());
     throw std::runtime_error("not all ranks came");
 }
 

@@ -130,8 +130,10 @@ __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int pee
 // meanwhile.
 __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {
-        if (load_acquire(view.board->stop) != 0)
+        if (load_acquire(view.board->stop) != 0) {
+            store_release(view.own().gave_up, std::uint64_t{1});
             return false;
+        }
         const std::uint64_t left = time_ns - now;
         __nanosleep(left < 1'000'000 ? static_cast<unsigned int>(left) : 1'000'000u);
     }

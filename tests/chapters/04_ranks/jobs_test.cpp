@@ -75,7 +75,7 @@ TEST_CASE("processes send to each other's devices") {
 TEST_CASE("two sends against each other, in processes") {
     for (const Launch& launch : launches(3)) {
         CAPTURE(launch.name);
-        const ChildResult job = start(launch, {"--what", "sends", "--catch", "--timeout", "1"});
+        const ChildResult job = start(launch, {"--what", "sends", "--catch", "--timeout", "4"});
         CAPTURE(job.output);
         REQUIRE(count(job.output, "both send, and neither receives") == 1);
         REQUIRE(count(job.output, "world size 3") == 1);
@@ -176,7 +176,6 @@ TEST_CASE("late, absent, in another call: named, and the next run works") {
     for (const auto& [what, message] : cases)
         for (const Launch& launch : launches(3)) {
             CAPTURE(launch.name, what);
-            // A late rank comes back 3 s after it left; a time-out of 2 s lets it.
             const ChildResult job =
                 start(launch, {"--what", what, "--who", "1", "--catch", "--timeout", "2"});
             CAPTURE(job.output);

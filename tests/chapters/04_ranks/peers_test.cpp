@@ -70,10 +70,10 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
 }
 
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
-    World world(peers_options(2, 0.3));
+    World world(peers_options(2));
     std::atomic<int> overwritten = 0;
     const std::string cause = peers_failure(world, [&](Rank& rank) {
-        Peers peers(rank, 1 << 16);
+        Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
         PoolBuffer<float> data = peers.allocate<float>(100);
         const std::vector<float> own(100, static_cast<float>(rank.rank()));
@@ -87,7 +87,7 @@ TEST_CASE("two sends against each other are diagnosed, both operations are quote
     CAPTURE(cause);
     // Each finds what the other has posted, but the other may be reading what it would overwrite.
     REQUIRE(overwritten == 0);
-    REQUIRE(has(cause, "waited 0.3 s in operation 1, send of 100 float to rank "));
+    REQUIRE(has(cause, "waited 1.0 s in operation 1, send of 100 float to rank "));
     REQUIRE(has(cause, "(\"here\")"));
     REQUIRE(has(cause, "(\"there\")"));
     REQUIRE(has(cause, "both send, and neither receives; one of them must receive first"));
@@ -123,9 +123,9 @@ TEST_CASE("another count, or another type, is diagnosed at once") {
 }
 
 TEST_CASE("a peer that does not come is named with what it does instead") {
-    World world(peers_options(3, 0.3));
+    World world(peers_options(3));
     const std::string cause = peers_failure(world, [](Rank& rank) {
-        Peers peers(rank, 1 << 16);
+        Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
         PoolBuffer<int> data = peers.allocate<int>(7);
         if (rank.rank() == 0)
@@ -138,14 +138,14 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
             }
     });
     REQUIRE(cause ==
-            "rank 0: waited 0.3 s in operation 1, receive of 7 int from rank 2; "
+            "rank 0: waited 1.0 s in operation 1, receive of 7 int from rank 2; "
             "rank 2 has begun no operation");
 }
 
 TEST_CASE("a time-out that only a slow link is to blame for says so") {
-    World world(peers_options(2, 0.3));
+    World world(peers_options(2));
     const std::string cause = peers_failure(world, [](Rank& rank) {
-        Peers peers(rank, 1 << 16, {}, LinkSpeed{1000, 0});  // 4 s for what follows
+        Peers peers(rank, 1 << 16, 1.0, LinkSpeed{250, 0});  // 16 s for what follows
         PoolBuffer<int> data = peers.allocate<int>(1000);
         Stream stream;
         if (rank.rank() == 0)
@@ -155,7 +155,7 @@ TEST_CASE("a time-out that only a slow link is to blame for says so") {
         peers.synchronize(stream);
     });
     REQUIRE(cause ==
-            "rank 0: waited 0.3 s in operation 1, send of 1000 int to rank 1; rank 1 is in "
+            "rank 0: waited 1.0 s in operation 1, send of 1000 int to rank 1; rank 1 is in "
             "operation 1, receive of 1000 int from rank 0: if the simulated link is so slow, give "
             "a longer --timeout");
 }

@@ -87,8 +87,8 @@ TEST_CASE("who does not come is named") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     std::vector<Member> members = members_of(4, 0);
     const MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
-    auto rank_2 = std::async(std::launch::async, [&] { return join(place, 2, 4, 1); });
-    REQUIRE_THROWS_WITH(receive_ranks(listener, "job", members, 0.3),
+    auto rank_2 = std::async(std::launch::async, [&] { return join(place, 2, 4, 1.5); });
+    REQUIRE_THROWS_WITH(receive_ranks(listener, "job", members, 1),
                         "rank 0 waited for rank 1, rank 3 at port " + std::to_string(place.port) +
                             " in vain: were all processes of the job started?");
     REQUIRE(rank_2.get().starts_with("rank 2 could not meet the others at 127.0.0.1:"));

@@ -6,6 +6,7 @@
 
 #include "04_ranks/world.hpp"
 #include "tests/chapters/04_ranks/neighbours.hpp"
+#include "tests/chapters/support/worlds.hpp"
 
 namespace {
 
@@ -21,9 +22,9 @@ void show_neighbours(Rank& rank) {
         std::cout << "wrong:" << all << std::endl;
 }
 
-// Two ranks send to each other; the others wait for them.
+// Two ranks send to each other; the others wait for them, for longer: they know less of why.
 void send_both(Rank& rank) {
-    Peers peers(rank, 1 << 16);
+    Peers peers(rank, 1 << 16, rank.job().timeout_s / 2);
     Stream stream;
     PoolBuffer<float> data = peers.allocate<float>(100);
     if (rank.rank() < 2)
@@ -54,10 +55,12 @@ void act(Rank& rank, const std::string& what, int who) {
         if (what == "absent")
             return;
         if (what == "late")
-            sleep(3);
+            ddp::test::wait_for_failure(rank);
         if (what == "other")
             rank.broadcast("", 0);
     }
+    if (what == "stop" && rank.rank() != who)
+        usleep(300'000);  // it must have been silent for as long as we shall have waited
     if (what == "kill, others busy")
         usleep(1'700'000);  // longer than a time-out of 1 s, and less than the launcher waits
     rank.barrier();

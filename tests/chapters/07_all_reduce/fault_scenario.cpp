@@ -10,6 +10,7 @@
 
 #include "04_ranks/world.hpp"
 #include "07_all_reduce/communicator.hpp"
+#include "tests/chapters/support/worlds.hpp"
 
 namespace {
 
@@ -46,7 +47,7 @@ bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>
         raise(fault.what == "kill ahead" ? SIGKILL : SIGSTOP);
     }
     if (fault.what == "late")
-        sleep(3);  // past the time-out, and before the others give this rank up
+        ddp::test::wait_for_failure(communicator.rank());
     return fault.what != "absent";
 }
 
@@ -67,6 +68,8 @@ void act(Rank& rank, const Fault& fault) {
     const std::string what = is_who ? fault.what : "";
     if (!is_who && fault.what.ends_with("ahead"))
         run_ahead(*own, data, stream);
+    if (!is_who && fault.what == "stop")
+        usleep(300'000);  // it must have been silent for as long as we shall have waited
     if (what == "order")
         own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
     own->all_reduce(data.data(), data.data(), what == "count" ? n - 1 : n,

@@ -27,10 +27,12 @@ void pause() {
 // `before` is called in each step of each worker.
 using Before = std::function<void(Rank& rank, int step)>;
 
-void take_part(Rank& rank, const ServerOptions& options, const Before& before, Trial& trial) {
+// `timeout_s` is the kernels'; by default that of the job.
+void take_part(Rank& rank, const ServerOptions& options, const Before& before, Trial& trial,
+               std::optional<double> timeout_s = {}) {
     const OneParameter model;
     auto& device = make_kept<Device>(rank, std::size_t{1} << 20);
-    Peers peers(rank, 1 << 16);
+    Peers peers(rank, 1 << 16, timeout_s);
     Letters letters(peers, device, 1);
     auto& loss = make_kept<Tensor>(rank, device, Shape{1});
     letters.values.copy_from(std::vector<float>{rank.rank() == 0 ? model.begin : -1000});
@@ -214,7 +216,7 @@ TEST_CASE("server: a worker that throws ends the run, whatever the others do") {
 }
 
 TEST_CASE("server: workers that never answer are named when the time is up") {
-    World world(thread_options(3, 0.5));
+    World world(thread_options(3));
     Trial trial;
     trial.calls.resize(3);
     const std::string failure = failure_of(world, [&](Rank& rank) {
@@ -226,10 +228,10 @@ TEST_CASE("server: workers that never answer are named when the time is up") {
                     pause();
                 }
             },
-            trial);
+            trial, 1.0);
     });
     CAPTURE(failure);
-    REQUIRE(has(failure, "rank 0: waited 0.5 s in operation 3, wait for mail of 2 mailboxes"));
+    REQUIRE(has(failure, "rank 0: waited 1.0 s in operation 3, wait for mail of 2 mailboxes"));
     REQUIRE(has(failure, "; rank 1 has ended operation 1, receive of 2 float from rank 0"));
 }
 

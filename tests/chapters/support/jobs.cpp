@@ -70,7 +70,8 @@ bool nothing_is_left(const std::string& program) {
 std::set<std::string> shared_memory() {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-        if (!entry.path().filename().string().starts_with("vader_segment"))
+        if (const std::string name = entry.path().filename();
+            !name.starts_with("vader_segment") && !name.starts_with("open_mpi."))
             names.insert(entry.path());
     return names;
 }

@@ -1,5 +1,8 @@
 #include "tests/chapters/support/worlds.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace ddp::test {
 
 CommonOptions thread_options(int ranks, double timeout_s) {
@@ -15,6 +18,14 @@ std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
         return "";
     } catch (const RunFailed& failure) {
         return failure.what();
+    }
+}
+
+void wait_for_failure(Rank& rank) {
+    try {
+        for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+            rank.check();
+    } catch (const RunFailed&) {
     }
 }
 

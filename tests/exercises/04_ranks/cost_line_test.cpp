@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
@@ -38,31 +39,32 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
                     "; the times were made with " + text_of(true_line) + ".\n" + hint);
 }
 
-// From rank 0 to rank 1, over a link that is so slow that nothing else counts. The least of a few:
-// a machine with other work to do is slower than the link at times, never faster.
+// From rank 0 to rank 1, over a link that is so slow that nothing else counts.
 constexpr LinkSpeed link{5e6, 5e-3};
 
-std::vector<MessageTime> measured(const std::vector<std::size_t>& sizes) {
-    std::vector<MessageTime> times;
+// Measures each size of `least` again, and keeps the least of all that was measured: a machine with
+// other work to do is slower than the link at times, never faster.
+void measure(std::vector<MessageTime>& least) {
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
-        for (const std::size_t bytes : sizes) {
-            MessageTime least = ping_pong(peers, bytes, 1);
-            least.seconds = std::min(least.seconds, ping_pong(peers, bytes, 1).seconds);
-            if (rank.rank() == 0)
-                times.push_back(least);
-        }
+        for (MessageTime& time : least)
+            for (int i = 0; i < 2; i++) {
+                const double seconds = ping_pong(peers, time.bytes, 1).seconds;
+                if (rank.rank() == 0)
+                    time.seconds = std::min(time.seconds, seconds);
+            }
     };
     on_ranks(2, work, link);
-    return times;
 }
 
 constexpr int attempts = 8;
+constexpr double not_yet = std::numeric_limits<double>::infinity();
 
 void check_third_size() {
     std::string wrong;
+    std::vector<MessageTime> times{{4, not_yet}, {40'000, not_yet}, {15'000, not_yet}};
     for (int i = 0; i < attempts; i++) {
-        const std::vector<MessageTime> times = measured({4, 40'000, 15'000});
+        measure(times);
         const double predicted =
             nearest_line(std::span(times).first(2)).seconds(times.back().bytes);
         if (is_near(predicted, times.back().seconds, 0.1))
@@ -98,12 +100,13 @@ void check_bytes(double share, std::size_t right, const std::string& hint) {
 }
 
 void check_measured_share(double share) {
+    const std::size_t bytes = bytes_for_share({link.latency_s, 1 / link.bytes_per_second}, share);
+    std::vector<MessageTime> times{{std::min(bytes, std::size_t{100'000}), not_yet}};
     std::string wrong;
     for (int i = 0; i < attempts; i++) {
-        const CostModel message{link.latency_s, 1 / link.bytes_per_second};
-        const std::size_t bytes = bytes_for_share(message, share);
-        const double seconds = measured({std::min(bytes, std::size_t{100'000})})[0].seconds;
-        const double reached = static_cast<double>(bytes) / seconds / link.bytes_per_second;
+        measure(times);
+        const double reached =
+            static_cast<double>(bytes) / times[0].seconds / link.bytes_per_second;
         if (is_near(reached, share, 0.1))
             return;
         wrong = "A link of 5 MB/s with a latency of 5 ms: you say that messages of " +
