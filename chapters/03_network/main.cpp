@@ -23,18 +23,17 @@ struct NetworkOptions {
     std::string model = "mlp";
     int epochs = 5;
     int batch = 64;
-    double learning_rate = 0;  // not given: what suits model and optimizer
+    std::optional<double> learning_rate;  // not given: what suits model and optimizer
     std::string optimizer = "sgd";
 };
 
 constexpr int kTestBatch = 500;
 
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
-    const double given = mine.learning_rate;
     if (mine.optimizer == "adam")
-        return std::make_unique<Adam>(all, given != 0 ? given : 1e-3);
-    const double usual = mine.model == "cnn" ? 0.01 : 0.03;
-    return std::make_unique<Sgd>(all, given != 0 ? given : usual);
+        return std::make_unique<Adam>(all, mine.learning_rate.value_or(1e-3));
+    return std::make_unique<Sgd>(all,
+                                 mine.learning_rate.value_or(mine.model == "cnn" ? 0.01 : 0.03));
 }
 
 // Numbers that are learned.

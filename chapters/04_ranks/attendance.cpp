@@ -1,6 +1,8 @@
 #include "04_ranks/attendance.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <exception>
 #include <iostream>
 #include <thread>
 #include <utility>
@@ -14,41 +16,21 @@ using namespace std::chrono_literals;
 // end by itself. mpirun loses its patience after a second or so.
 constexpr auto kLastWords = 500ms;
 
-// From SIGTERM until the others hear of it. mpirun ends all ranks when one was killed: that one is
-// the cause, and rank 0 must have noticed it first.
-constexpr auto kFirstWords = 100ms;
-
 constexpr auto kHeartbeat = 50ms;
 
 // A watchdog that looks every 50 ms and has not looked for so long was stopped, and all with it.
 constexpr auto kStopped = 1s;
 
-bool is_on_host_of(const Job& job, int rank, int other) {
-    return job.members[static_cast<std::size_t>(rank)].host ==
-           job.members[static_cast<std::size_t>(other)].host;
-}
-
-// Of a rank of this host.
-bool is_there(const Job& job, int rank) {
-    return kill(job.members[static_cast<std::size_t>(rank)].process, 0) == 0 || errno == EPERM;
-}
-
 // The lowest rank of this host that is still there, but for rank 0. (Who is on another host cannot
 // be seen from here, and is taken to be there.)
 int lowest_rank_left(const Job& job, int own_rank) {
-    for (int r = 1; r < own_rank; r++)
-        if (!is_on_host_of(job, r, own_rank) || is_there(job, r))
+    const std::string& host = job.members[static_cast<std::size_t>(own_rank)].host;
+    for (int r = 1; r < own_rank; r++) {
+        const Member& member = job.members[static_cast<std::size_t>(r)];
+        if (member.host != host || kill(member.process, 0) == 0 || errno == EPERM)
             return r;
+    }
     return own_rank;
-}
-
-// Until the ranks of this host above `own_rank` have ended, or `limit` is over.
-void wait_for_ranks_above(const Job& job, int own_rank, std::chrono::milliseconds limit) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point end = Clock::now() + limit;
-    for (int r = own_rank + 1; r < job.world_size(); r++)
-        while (is_on_host_of(job, r, own_rank) && is_there(job, r) && Clock::now() < end)
-            std::this_thread::sleep_for(10ms);
 }
 
 }  // namespace
@@ -88,9 +70,6 @@ void Attendance::look_for_sigterm(int rank) {
         if (now - awake_since_ < kStopped)  // the others know, and one of them has told the reader
             sigterm_->obey();
         told_to_end_ = now;
-    }
-    if (told_to_end_ && !others_know_ && now - *told_to_end_ > kFirstWords) {
-        others_know_ = true;
         say(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});
     }
     if (told_to_end_ && now - *told_to_end_ > kLastWords) {
@@ -151,32 +130,42 @@ std::vector<int> MeetingHost::descriptors() const {
 
 void MeetingHost::look() {
     const bool heartbeat = is_heartbeat_due();
+    std::vector<Heard> all;
     for (int r = 0; r < job_.world_size(); r++) {
         if (connections_[static_cast<std::size_t>(r)]) {
-            listen_to(r, heartbeat);
+            all.push_back(listen_to(r, heartbeat));
         } else {
             meeting_.take(r, {});  // alive
             look_after(r);
         }
+    }
+    // Lost ranks first: mpirun tells the others of one that was killed to end, and they say so.
+    std::ranges::stable_partition(all, &Heard::is_lost);
+    for (const Heard& heard : all) {
+        for (const Message& message : heard.messages)
+            meeting_.take(heard.rank, message);
+        if (heard.is_lost)
+            meeting_.lose(heard.rank, "ended without saying why: was it killed?");
     }
     meeting_.look();
     look_for_sigterm(0);
 }
 
 // Hears what a process has said, and at times tells it that this one is alive.
-void MeetingHost::listen_to(int rank, bool heartbeat) {
+MeetingHost::Heard MeetingHost::listen_to(int rank, bool heartbeat) {
     const auto r = static_cast<std::size_t>(rank);
+    Heard heard{rank, {}};
     if (silenced_[r])
-        return;
+        return heard;
     try {
-        while (const std::optional<Message> message = connections_[r]->receive())
-            meeting_.take(rank, *message);
+        while (std::optional<Message> message = connections_[r]->receive())
+            heard.messages.push_back(std::move(*message));
         if (heartbeat)
             connections_[r]->send({});
     } catch (const std::exception&) {
-        silenced_[r] = true;
-        meeting_.lose(rank, "ended without saying why: was it killed?");
+        silenced_[r] = heard.is_lost = true;
     }
+    return heard;
 }
 
 // ---- MeetingGuest
@@ -188,8 +177,9 @@ MeetingGuest::MeetingGuest(const Job& job, int rank, std::unique_ptr<Connection>
       watchdog_([this] { return descriptors(); }, [this] { look(); }) {}
 
 MeetingGuest::~MeetingGuest() {
-    if (inbox_.is_closed())  // the ranks above look whether this one is left, to tell the reader
-        wait_for_ranks_above(job_, rank_, kLastWords);
+    // The ranks above look whether this one is left, to tell the reader.
+    if (inbox_.is_closed() && std::uncaught_exceptions() > 0)
+        std::this_thread::sleep_for(kLastWords / 2);
     say(rank_, {Message::Kind::goodbye, 0, 0, "", {}});
     connection_->finish();
 }

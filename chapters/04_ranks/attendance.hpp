@@ -42,7 +42,6 @@ class Attendance : public Messenger {
   private:
     std::optional<Sigterm> sigterm_;  // of processes; threads have nobody to explain it to
     std::optional<Clock::time_point> told_to_end_;
-    bool others_know_ = false;  // that this process was told to end
     Clock::time_point heartbeat_;
     Clock::time_point last_look_ = Clock::now();
     Clock::time_point awake_since_;  // since this process was last stopped
@@ -59,10 +58,16 @@ class MeetingHost final : public Attendance {
     Inbox& inbox(int rank) override { return inboxes_[static_cast<std::size_t>(rank)]; }
 
   private:
+    // What a process has said since the last look, and whether it then went without a word.
+    struct Heard {
+        int rank;
+        std::vector<Message> messages;
+        bool is_lost = false;
+    };
     void deliver(int rank, const Message& message);
     std::vector<int> descriptors() const;
     void look();
-    void listen_to(int rank, bool heartbeat);
+    Heard listen_to(int rank, bool heartbeat);
 
     std::vector<Inbox> inboxes_;
     Connections connections_;

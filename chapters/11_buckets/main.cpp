@@ -2,6 +2,7 @@
 // ones; how long that takes with buckets of all sizes; and which bits it gives.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "03_network/models.hpp"
 #include "04_ranks/world.hpp"
@@ -15,7 +16,7 @@ namespace {
 using namespace ddp;
 
 struct BucketsOptions {
-    double cap = 0;  // MiB; 0: not given
+    std::optional<double> cap;  // MiB
 };
 
 // Of an MLP, those of the last layer first.
@@ -65,8 +66,8 @@ int run(int argc, char** argv) {
         return *status;
     World world(common);
     std::optional<std::size_t> cap;
-    if (mine.cap > 0)
-        cap = static_cast<std::size_t>(mine.cap * (1 << 20));
+    if (mine.cap)
+        cap = static_cast<std::size_t>(*mine.cap * (1 << 20));
     if (world.has_rank_0())
         show_plans(cap, common.seed);
     show_sizes(world, common);

@@ -283,6 +283,13 @@ void Options::add_double(const std::string& name, double& field, Range<double> r
                  });
 }
 
+void Options::add_double(const std::string& name, std::optional<double>& field, Range<double> range,
+                         const std::string& help) {
+    parser_->add({name, "X", help, "", true}, [name, &field, range](const std::string& text) {
+        field = parse_double(name, range, text);
+    });
+}
+
 void Options::add_text(const std::string& name, std::string& field, const std::string& help) {
     parser_->add({name, "TEXT", help, field, true},
                  [&field](const std::string& text) { field = text; });

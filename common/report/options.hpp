@@ -82,6 +82,9 @@ class Options {
                   const std::string& help);
     void add_double(const std::string& name, double& field, Range<double> range,
                     const std::string& help);
+    // Without a value of its own: --help names none.
+    void add_double(const std::string& name, std::optional<double>& field, Range<double> range,
+                    const std::string& help);
     void add_text(const std::string& name, std::string& field, const std::string& help);
     void add_choice(const std::string& name, std::string& field,
                     const std::vector<std::string>& choices, const std::string& help);

@@ -14,6 +14,7 @@ namespace {
 struct OwnOptions {
     int steps = 100;
     double rate = 0.01;
+    std::optional<double> cap;
     std::string algorithm = "ring";
     std::string note = "none";
     bool plot = false;
@@ -30,6 +31,7 @@ Parsed parse(std::vector<std::string> words) {
     Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
     options.add_int("--steps", own.steps, {1, 5000}, "training steps");
     options.add_double("--rate", own.rate, {0, 1}, "learning rate");
+    options.add_double("--cap", own.cap, {0, 8}, "size of a bucket");
     options.add_choice("--algorithm", own.algorithm, {"ring", "tree"}, "how gradients are summed");
     options.add_text("--note", own.note, "printed under the table");
     options.add_flag("--plot", own.plot, "draw the curve");
@@ -77,34 +79,21 @@ TEST_CASE("without options everything is at its default", "[report][options]") {
     CHECK(parsed.common.data.empty());
     CHECK(parsed.own.steps == 100);
     CHECK(parsed.own.rate == 0.01);
+    CHECK_FALSE(parsed.own.cap);
     CHECK(parsed.own.algorithm == "ring");
     CHECK(parsed.own.note == "none");
     CHECK_FALSE(parsed.own.plot);
 }
 
 TEST_CASE("every option reaches its own field", "[report][options]") {
-    const Parsed parsed = parse({"--ranks",
-                                 "5",
-                                 "--seed=18446744073709551615",
-                                 "--quick",
-                                 "--csv",
-                                 "out/a b.csv",
-                                 "--trace",
-                                 "t.json",
-                                 "--timeout",
-                                 "0",
-                                 "--link",
-                                 "10Gbit/s,50us",
-                                 "--data",
-                                 "/data",
-                                 "--steps",
-                                 "7",
-                                 "--rate",
-                                 "2.5e-1",
-                                 "--algorithm",
-                                 "tree",
-                                 "--note",
-                                 "-1, as it is",
+    const Parsed parsed = parse({"--ranks", "5",      "--seed=18446744073709551615",
+                                 "--quick", "--csv",  "out/a b.csv",
+                                 "--trace", "t.json", "--timeout",
+                                 "0",       "--link", "10Gbit/s,50us",
+                                 "--data",  "/data",  "--steps",
+                                 "7",       "--cap",  "4",
+                                 "--rate",  "2.5e-1", "--algorithm",
+                                 "tree",    "--note", "-1, as it is",
                                  "--plot"});
     CHECK(parsed.common.ranks == 5);
     CHECK(parsed.common.seed == 18446744073709551615u);
@@ -118,6 +107,7 @@ TEST_CASE("every option reaches its own field", "[report][options]") {
     CHECK(parsed.common.data == "/data");
     CHECK(parsed.own.steps == 7);
     CHECK(parsed.own.rate == 0.25);
+    CHECK(parsed.own.cap == 4);
     CHECK(parsed.own.algorithm == "tree");
     CHECK(parsed.own.note == "-1, as it is");
     CHECK(parsed.own.plot);
@@ -234,6 +224,7 @@ TEST_CASE("--help, letter by letter", "[report][options]") {
           "Options of this chapter:\n"
           "  --steps N                 training steps (100)\n"
           "  --rate X                  learning rate (0.01)\n"
+          "  --cap X                   size of a bucket\n"
           "  --algorithm ring|tree     how gradients are summed (ring)\n"
           "  --note TEXT               printed under the table (none)\n"
           "  --plot                    draw the curve\n"
