@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 
 namespace ddp {
 namespace {
@@ -67,6 +68,8 @@ Sigterm::Sigterm() {
 }
 
 Sigterm::~Sigterm() {
+    if (std::uncaught_exceptions() > 0)
+        return;
     std::signal(SIGTERM, SIG_DFL);
     const sigset_t set = only_sigterm();
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);

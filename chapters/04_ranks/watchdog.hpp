@@ -26,7 +26,8 @@ class Watchdog {
 };
 
 // Takes the place of SIGTERM's sudden death, by which mpirun, Slurm and our launcher end a process:
-// there is time to say why.
+// there is time to say why. If it goes because of an exception, the signal stays blocked: what the
+// exception says has yet to be told.
 class Sigterm {
   public:
     Sigterm();

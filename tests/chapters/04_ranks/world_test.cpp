@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "04_ranks/cores.hpp"
+#include "04_ranks/watchdog.hpp"
 #include "common/gpu/gpu.hpp"
 #include "tests/support/catch.hpp"
 
@@ -301,7 +303,34 @@ TEST_CASE("a process that does not tell of the failure waits for the one that do
     REQUIRE(waitpid(teller, nullptr, WNOHANG) == teller);
     const auto begin = std::chrono::steady_clock::now();
     RunFailed("broken", false, teller).wait_until_told();  // it is gone
-    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500));
+    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900));
+}
+
+// How a process ends that is told to end right after its Sigterm went, normally or by an exception.
+int status_after_sigterm(bool throws) {
+    const pid_t child = fork();
+    if (child == 0) {
+        try {
+            const Sigterm sigterm;
+            if (throws)
+                throw 1;
+        } catch (int) {
+        }
+        kill(getpid(), SIGTERM);
+        _exit(7);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
+    const int failing = status_after_sigterm(true);
+    REQUIRE(WIFEXITED(failing));
+    REQUIRE(WEXITSTATUS(failing) == 7);
+    const int well = status_after_sigterm(false);
+    REQUIRE(WIFSIGNALED(well));
+    REQUIRE(WTERMSIG(well) == SIGTERM);
 }
 
 TEST_CASE("requests that make no sense") {
