@@ -2,13 +2,13 @@
 # Fills the blocks of the READMEs that show code or what a run prints, so that none of them is pasted:
 #     bash chapters/make_readmes.sh [--check] [--only excerpt|output|slow] [--built FOLDER] [NN...]
 # A comment says what the fenced block below it shows (make_readmes.sh makes a block that is not there yet):
-#     <!-- excerpt: 07_all_reduce/ring.cu: void ring( -->       from the one line that has these words to the end of
+#     <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->       from the one line that has these words to the end of
 #                                                               the function, class or statement which it begins
 #     <!-- excerpt: 01_sgd/main.cpp: first words ... last -->   from one line to another
-#     <!-- output: ./book run 05 --quick -->                    all that the command prints, the same in every run
-#     <!-- output: ./book run 05: Title of a table -->          of that, from the one line that has these words to the
+#     <!-- output: ./book run 07 --quick -->                    all that the command prints, the same in every run
+#     <!-- output: ./book run 07: Title of a table -->          of that, from the one line that has these words to the
 #                                                               next empty one (or, with ..., to the line with the last)
-#     <!-- measured: ./book run 05: Title of a table -->        the same with times: its numbers differ from run to run
+#     <!-- measured: ./book run 07: Title of a table -->        the same with times: its numbers differ from run to run
 # With `slow` before output or measured the command takes more than a second or two. A file is named as #include
 # names it. A measured block in which nothing but numbers and "names in quotes" (of two ranks that wait for each other,
 # either may be the first to say so) is different stays as it is, since the text around it quotes them: to measure
@@ -104,7 +104,7 @@ run() {  # COMMAND, as a reader who has no terminal
     return "$status"
 }
 command_for() {  # what a reader types or, where it is built, the program that ./book runs
-    local words chapter=12
+    local words chapter=14
     read -ra words <<<"$1"
     if [[ -z $built || ${words[0]} != ./book ]]; then
         echo "$1"
@@ -191,7 +191,7 @@ while (($#)); do
             compgen -G "chapters/$1_*/README.md" >/dev/null || bad_input "There is no chapter $1."
             readmes+=("chapters/$1"_*/README.md)
             ;;
-        *) bad_input "make_readmes.sh takes --check, --only KIND, --built FOLDER and chapters like 07, not '$1'." ;;
+        *) bad_input "make_readmes.sh takes --check, --only KIND, --built FOLDER and chapters like 09, not '$1'." ;;
     esac
     shift
 done

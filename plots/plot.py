@@ -119,16 +119,16 @@ def draw_sgd(measured):
     return figure
 
 
-TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 02 learn from
+TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 04 learn from
 
 
 def loss_of_two_houses(w1, b):
-    """In the plane w2 = 2 b, which no path of chapter 02 leaves."""
+    """In the plane w2 = 2 b, which no path of chapter 04 leaves."""
     return sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2
 
 
 def draw_gradient_accumulation(measured):
-    """Chapter 02: the descents with a step for each house, and with one step for both."""
+    """Chapter 04: the descents with a step for each house, and with one step for both."""
     columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "b", "loss"))
     rows = list(zip(*columns))
     ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o", 3), (ORANGE, "s", 5), (GREEN, "^", 4))))
@@ -157,7 +157,7 @@ def draw_gradient_accumulation(measured):
 
 
 def draw_network(measured):
-    """Chapters 03 and 12: what an epoch brings, on the training pictures and on those never seen."""
+    """Chapters 03 and 14: what an epoch brings, on the training pictures and on those never seen."""
     figure, (loss, accuracy) = new_figure(2)
     epochs = measured.numbers("epoch")
     loss.plot(epochs, measured.numbers("loss"), color=BLUE, marker="o")
@@ -241,8 +241,8 @@ def size_axis(panel, sizes):
     panel.minorticks_off()
 
 
-def draw_ranks(measured):
-    """Chapter 04: what a message costs, measured and as alpha + bytes beta."""
+def draw_messages(measured):
+    """Chapter 06: what a message costs, measured and as alpha + bytes beta."""
     figure, (seconds, bandwidth) = new_figure(2)
     sizes = measured.numbers("bytes")
     for panel, name, factor in ((seconds, "seconds", 1e6), (bandwidth, "bytes_per_second", 1e-9)):
@@ -258,8 +258,8 @@ def draw_ranks(measured):
     return figure
 
 
-def draw_ranks_timeline(measured):
-    """Chapter 04: a network split over two ranks; who computes when."""
+def draw_messages_timeline(measured):
+    """Chapter 06: a network split over two ranks; who computes when."""
     rows = list(zip(measured.text("way"), measured.numbers("rank"), measured.text("name"), measured.numbers("begin_ms"), measured.numbers("end_ms")))
     lanes = list(dict.fromkeys(sorted(((way, rank) for way, rank, *_ in rows), key=lambda lane: lane[1])))
     ways = list(dict.fromkeys(row[0] for row in rows))
@@ -283,7 +283,7 @@ def draw_ranks_timeline(measured):
 
 
 def draw_broadcast(measured):
-    """Chapter 05: the friends' story, and broadcasts on the machine."""
+    """Chapter 07: the friends' story, and broadcasts on the machine."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "predicted_seconds")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     figure, (story, machine) = new_figure(2, width=5)
@@ -314,8 +314,8 @@ def draw_broadcast(measured):
 REDUCTIONS = {"atomics": RED, "interleaved": ORANGE, "sequential": GREEN, "warps": "#2aa3a3", "lanes": BLUE, "limit": GREY}
 
 
-def draw_reduce(measured):
-    """Chapter 06: how fast five kernels read, beside a loop that only reads."""
+def draw_kernels(measured):
+    """Chapter 02: how fast five kernels read, beside a loop that only reads."""
     figure, (panel,) = new_figure(1, width=7.6, height=3)
     versions = measured.text("version")
     panel.set_xscale("log")
@@ -327,8 +327,8 @@ def draw_reduce(measured):
     return figure
 
 
-def draw_reduce_orders(measured):
-    """Chapter 06: how far from the exact sum each order of additions ends."""
+def draw_reduce(measured):
+    """Chapter 08: how far from the exact sum each order of additions ends."""
     figure, (panel,) = new_figure(1, width=7.6, height=3.6)
     orders = measured.text("order")
     colors = [REDUCTIONS[order.removeprefix("kernel, ")] if order.startswith("kernel") else GREY for order in orders]
@@ -342,7 +342,7 @@ def draw_reduce_orders(measured):
 
 
 def draw_all_reduce(measured):
-    """Chapter 07: all-reduces over a link, as predicted; where one beats the other; and in memory, beside its limit."""
+    """Chapter 09: all-reduces over a link, as predicted; where one beats the other; and in memory, beside its limit."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     link_runs = [row for row in rows if row["part"] == "link"]
@@ -391,7 +391,7 @@ def draw_all_reduce(measured):
 
 
 def draw_data_parallel(measured):
-    """Chapter 08: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
+    """Chapter 10: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
     figure, (loss, drift) = new_figure(2, width=5.4, height=3.8)
     steps = measured.numbers("step")
     loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
@@ -411,7 +411,7 @@ def draw_data_parallel(measured):
 
 
 def draw_sampler(measured):
-    """Chapter 09: an epoch with the sampler and with the wrong ones: its time, and what is seen of the data."""
+    """Chapter 11: an epoch with the sampler and with the wrong ones: its time, and what is seen of the data."""
     figure, (time, seen) = new_figure(2, width=5.2, height=2.6)
     labels = measured.text("division")
     bars(time, labels, measured.numbers("seconds"), [GREEN] + [RED] * (len(labels) - 1), lambda value: f"{value:.2f} s")
@@ -431,7 +431,7 @@ def draw_sampler(measured):
 
 
 def draw_sync_batch_norm(measured):
-    """Chapter 14: each rank learns from its own class; what the network then knows, in training and in the test."""
+    """Chapter 16: each rank learns from its own class; what the network then knows, in training and in the test."""
     figure, panels = new_figure(2)
     epochs = measured.numbers("epoch")
     for panel, column, title in zip(panels, ("batch_norm", "sync_batch_norm"), ("BatchNorm", "SyncBatchNorm")):
@@ -446,7 +446,7 @@ def draw_sync_batch_norm(measured):
 
 
 def draw_async(measured):
-    """Chapter 10: the loss of each way of training, by gradients and by time, with a slow worker and without."""
+    """Chapter 12: the loss of each way of training, by gradients and by time, with a slow worker and without."""
     figure, (steps, time) = new_figure(2, width=5.4, height=4.0)
     columns = ("way", "slow", "gradients", "seconds", "loss")
     rows = list(zip(*map(measured.text, columns)))
@@ -470,7 +470,7 @@ def draw_async(measured):
 
 
 def draw_buckets(measured):
-    """Chapter 11: buckets of all sizes, on two models and two links, predicted and measured."""
+    """Chapter 13: buckets of all sizes, on two models and two links, predicted and measured."""
     texts, numbers = ("model", "cap"), ("bandwidth", "latency_s", "seconds", "predicted_seconds", "backward_s")
     rows = [dict(zip(texts + numbers, row)) for row in zip(*map(measured.text, texts), *map(measured.numbers, numbers))]
     models = list(dict.fromkeys(row["model"] for row in rows))
@@ -524,7 +524,7 @@ def draw_lives(panel, rows, title):
 
 
 def draw_checkpoint_failover(measured):
-    """Chapter 15: what becomes of the ranks, and that the curve does not know of it."""
+    """Chapter 17: what becomes of the ranks, and that the curve does not know of it."""
     rows = [dict(zip(measured.columns, row)) for row in zip(*measured.columns.values())]
     titles = {"killed": "Killed and stopped: all ranks begin again", "fewer ranks": "A rank is lost for a while: the others go on"}
     stories = [story for story in dict.fromkeys(row["story"] for row in rows) if story in titles]
@@ -568,7 +568,7 @@ TIMELINE = {  # what a step's intervals are called: how the name begins, color
 
 
 def draw_overlap_timeline(measured):
-    """Chapter 12: a step with overlap, and one without; each rank's streams, one above the other."""
+    """Chapter 14: a step with overlap, and one without; each rank's streams, one above the other."""
     columns = map(measured.text, ("overlap", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
     lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
@@ -602,7 +602,7 @@ def draw_overlap_timeline(measured):
 
 
 def draw_overlap_hooks(measured):
-    """Chapter 12: what each bucket hook sends, and how far from the average it is."""
+    """Chapter 14: what each bucket hook sends, and how far from the average it is."""
     figure, (sent, error) = new_figure(2, width=5.2, height=3.2)
     names = measured.text("hook")
     colors = [BLUE if not name.startswith("power") else RED if "no feedback" in name else ORANGE for name in names]
@@ -625,7 +625,7 @@ def draw_overlap_hooks(measured):
 
 
 def draw_unused_parameters(measured):
-    """Chapter 13: what the cures cost in a step that needs none of them."""
+    """Chapter 15: what the cures cost in a step that needs none of them."""
     figure, (panel,) = new_figure(1, width=7.2, height=2.6)
     ways, steps, ratios = measured.text("way"), measured.numbers("step_ms"), measured.numbers("ratio")
     bars(panel, ways, steps, [GREY if way.startswith("plain") else BLUE for way in ways], lambda ms: f"{ms:.2f} ms")
@@ -636,7 +636,7 @@ def draw_unused_parameters(measured):
 
 
 def draw_unused_parameters_timeline(measured):
-    """Chapter 13: the step in which one rank leaves out a branch, and the same step with find_unused_parameters."""
+    """Chapter 15: the step in which one rank leaves out a branch, and the same step with find_unused_parameters."""
     columns = map(measured.text, ("part", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
     parts = [(part, title) for part, title in (("hangs", "One rank has no gradient for bucket 1: all others wait for it"),
@@ -824,11 +824,11 @@ DRAWINGS = {
     "gradient_accumulation": draw_gradient_accumulation,
     "network": draw_network,
     "network_profile": draw_network_profile,
-    "ranks": draw_ranks,
-    "ranks_timeline": draw_ranks_timeline,
+    "messages": draw_messages,
+    "messages_timeline": draw_messages_timeline,
     "broadcast": draw_broadcast,
+    "kernels": draw_kernels,
     "reduce": draw_reduce,
-    "reduce_orders": draw_reduce_orders,
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,

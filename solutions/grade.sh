@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # grade.sh BUILD_FOLDER CLASS CSV EXERCISE...: what `./book grade` does once the solutions are built. CLASS has a
-# folder for each student, in it 07_all_reduce/halving_doubling.cu, or the same in my/; an EXERCISE is named so, too.
+# folder for each student, in it 09_all_reduce/halving_doubling.cu, or the same in my/; an EXERCISE is named so, too.
 #
 # A student's file is compiled, linked with the instructor's tests and run, and none of this is trusted:
 # - Each step runs in a sandbox (bubblewrap): without network, with its own processes, with the system and what

@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
     options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "how often to see each of them");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
-                   "this chapter computes on one device; ranks begin in chapter 04");
+                   "this chapter computes on one device; ranks begin in chapter 05");
     options.example("--epochs 10", "the first, fast part of the descent");
     options.example("--learning-rate 0.05", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);

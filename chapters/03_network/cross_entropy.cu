@@ -36,7 +36,7 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
     }
 }
 
-// For one thread: a batch is small. Chapter 06 lets all threads of a GPU add.
+// For one thread: a batch is small. Chapter 02 lets all threads of a GPU add.
 __global__ void mean_of(int n, const float* values, float* mean) {
     float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)

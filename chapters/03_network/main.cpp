@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
     options.add_choice("--optimizer", mine.optimizer, {"sgd", "adam"},
                        "with momentum 0.9, or Adam");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
-                   "this chapter computes on one device; ranks begin in chapter 04");
+                   "this chapter computes on one device; ranks begin in chapter 05");
     options.example("--model cnn --epochs 3", "convolutions: slower, and better");
     options.example("--learning-rate 100", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);

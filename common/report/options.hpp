@@ -92,7 +92,7 @@ class Options {
 
     // Common options that make no sense here: --help leaves them out, and giving one is an error
     // that quotes `reason`, which says why and what to do: "one device has no ranks: they begin in
-    // chapter 04".
+    // chapter 05".
     void refuse(const std::vector<std::string>& names, const std::string& reason);
 
     // A line at the end of --help: the program with these arguments, and what that shows.

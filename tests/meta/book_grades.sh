@@ -45,7 +45,7 @@ expect_sentence 2 "grade takes the folder of a class, which has a folder for eac
 expect_sentence 2 "There is no folder nowhere: grade takes the folder of a class." ./book grade nowhere
 expect_sentence 2 "grade takes the folder of a class and --csv FILE, but not '--cvs'." ./book grade . --cvs x
 mkdir -p "$class/empty"
-expect_sentence 2 "Nobody in $class has handed in anything: a file lies there as ann/07_all_reduce/halving_doubling.cu." \
+expect_sentence 2 "Nobody in $class has handed in anything: a file lies there as ann/09_all_reduce/halving_doubling.cu." \
     ./book grade "$class"
 
 # Without bubblewrap, and where it may not make a sandbox, nothing of a student's is run.

@@ -30,7 +30,7 @@ expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare."
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file
 expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
-expect_sentence 2 "'--algorithm mine' is for: ./book run 05 and ./book bench all_reduce." "$book" run 1 --algorithm mine
+expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
 expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 

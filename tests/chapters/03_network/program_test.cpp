@@ -128,7 +128,7 @@ TEST_CASE("network: what makes no sense is refused in one sentence") {
             "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
     REQUIRE(program.refusal({"--ranks", "2"}) ==
             "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
-            "in chapter 04.\n");
+            "in chapter 05.\n");
     REQUIRE(contains(program.refusal({"--model", "gpt"}), "--model"));
     REQUIRE(contains(program.refusal({"--data", "/nonexistent"}), "was not found"));
     std::filesystem::resize_file(program.data / "train-images-idx3-ubyte", 5000);

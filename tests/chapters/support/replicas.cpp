@@ -12,8 +12,8 @@
 #include "03_network/models.hpp"
 #include "03_network/relu.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "08_data_parallel/course.hpp"
-#include "08_data_parallel/replica.hpp"
+#include "10_data_parallel/course.hpp"
+#include "10_data_parallel/replica.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/worlds.hpp"
 

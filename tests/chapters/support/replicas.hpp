@@ -8,8 +8,8 @@
 
 #include "03_network/layer.hpp"
 #include "03_network/loader.hpp"
-#include "04_ranks/world.hpp"
-#include "07_all_reduce/communicator.hpp"
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/communicator.hpp"
 #include "common/data/random.hpp"
 
 namespace ddp::test {

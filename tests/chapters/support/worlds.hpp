@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "04_ranks/world.hpp"
+#include "05_ranks/world.hpp"
 
 namespace ddp::test {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "04_ranks/peers.hpp"
-#include "04_ranks/point_to_point.hpp"
-#include "04_ranks/world.hpp"
+#include "05_ranks/world.hpp"
+#include "06_messages/peers.hpp"
+#include "06_messages/point_to_point.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp::test {

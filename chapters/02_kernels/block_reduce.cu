@@ -1,0 +1,159 @@
+#include "02_kernels/block_reduce.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "02_kernels/block_reduce.cuh"
+
+namespace ddp {
+namespace {
+
+constexpr unsigned int least_block = 32, most_block = 1024;
+// Of versions whose threads take shares: enough to keep a GPU busy. On a CPU blocks run one after
+// the other.
+constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
+
+std::size_t divided_up(std::size_t a, std::size_t b) {
+    return (a + b - 1) / b;
+}
+
+// A pass makes an array of n elements to one of this many.
+std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
+    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > most_block)
+        throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
+                                    std::to_string(least_block) + " to " +
+                                    std::to_string(most_block) + ", not " +
+                                    std::to_string(how.block) + ".");
+    const std::size_t block = how.block;
+    switch (how.version) {
+        case ReduceVersion::atomics:
+            return std::clamp<std::size_t>(divided_up(n, block), 1, most_grid_blocks);
+        case ReduceVersion::interleaved:
+            return std::max<std::size_t>(divided_up(n, block), 1);
+        case ReduceVersion::lanes:
+            return std::clamp<std::size_t>(divided_up(n, block * sums_per_thread), 1,
+                                           most_grid_blocks);
+        default:
+            return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
+    }
+}
+
+std::size_t log2_of(unsigned int power_of_two) {
+    return static_cast<std::size_t>(std::countr_zero(power_of_two));
+}
+
+// The longest chain of additions within a pass.
+std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
+    const std::size_t steps_by_warps = 2 * log2_of(32);  // within each, then over all of them
+    switch (how.version) {
+        case ReduceVersion::interleaved:
+            return log2_of(how.block);
+        case ReduceVersion::sequential:
+            return elements_per_thread + log2_of(how.block);
+        case ReduceVersion::warps:
+            return elements_per_thread + steps_by_warps;
+        default: {
+            const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
+            return divided_up(share, sums_per_thread) + log2_of(sums_per_thread) + steps_by_warps;
+        }
+    }
+}
+
+template <ReduceOp op, class T>
+void enqueue_atomics(const LaunchShape& shape, std::size_t n, const T* values, T* result,
+                     Stream& stream) {
+    if constexpr (has_atomic<op, T>) {
+        launch(stream, {1, 1}, begin_atomics<op, T>, result);
+        launch(stream, shape, reduce_by_atomics<op, T>, n, values, result);
+    } else {
+        throw std::invalid_argument("CUDA has no atomic " + name_of(op) +
+                                    " of this type: use another version than " +
+                                    name_of(ReduceVersion::atomics) + ".");
+    }
+}
+
+template <ReduceOp op, class T>
+void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* results,
+                  Stream& stream) {
+    const LaunchShape shape(dim3(static_cast<unsigned int>(blocks_of(how, n))), dim3(how.block));
+    LaunchShape tree = shape;
+    tree.shared_bytes = how.block * sizeof(T);
+    switch (how.version) {
+        case ReduceVersion::atomics:
+            return enqueue_atomics<op>(shape, n, values, results, stream);
+        case ReduceVersion::interleaved:
+            return launch(stream, tree, reduce_interleaved<op, T>, n, values, results);
+        case ReduceVersion::sequential:
+            return launch(stream, tree, reduce_sequential<op, T>, n, values, results);
+        case ReduceVersion::warps:
+            return launch(stream, shape, reduce_by_warps<op, T>, n, values, results);
+        case ReduceVersion::lanes:
+            if (how.block > 512)
+                return launch(stream, shape, reduce_by_lanes<op, T, 1024>, n, values, results);
+            return launch(stream, shape, reduce_by_lanes<op, T, 512>, n, values, results);
+    }
+}
+
+}  // namespace
+
+std::string name_of(ReduceVersion version) {
+    switch (version) {
+        case ReduceVersion::atomics:
+            return "atomics";
+        case ReduceVersion::interleaved:
+            return "interleaved";
+        case ReduceVersion::sequential:
+            return "sequential";
+        case ReduceVersion::warps:
+            return "warps";
+        default:
+            return "lanes";
+    }
+}
+
+std::size_t scratch_elements(const BlockReduce& how, std::size_t n) {
+    std::size_t elements = 0;
+    if (how.version == ReduceVersion::atomics)
+        return elements;
+    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, left))
+        elements += left;
+    return elements;
+}
+
+std::size_t steps_of(const BlockReduce& how, std::size_t n) {
+    if (how.version == ReduceVersion::atomics)
+        return n;
+    std::size_t all = steps_of_pass(how, n);
+    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, left))
+        all += steps_of_pass(how, left);
+    return all;
+}
+
+template <ReduceOp op, class T>
+void block_reduce(const BlockReduce& how, std::size_t n, const T* values, T* result, T* scratch,
+                  Stream& stream) {
+    if (how.version == ReduceVersion::atomics)
+        return enqueue_pass<op>(how, n, values, result, stream);
+    for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, n)) {
+        enqueue_pass<op>(how, n, values, scratch, stream);
+        values = scratch;
+        scratch += left;
+        n = left;
+    }
+    enqueue_pass<op>(how, n, values, result, stream);
+}
+
+#define DDP_REDUCES(op, T) \
+    template void block_reduce<op, T>(const BlockReduce&, std::size_t, const T*, T*, T*, Stream&);
+DDP_REDUCES(ReduceOp::sum, float)
+DDP_REDUCES(ReduceOp::maximum, float)
+DDP_REDUCES(ReduceOp::minimum, float)
+DDP_REDUCES(ReduceOp::sum, double)
+DDP_REDUCES(ReduceOp::maximum, double)
+DDP_REDUCES(ReduceOp::minimum, double)
+DDP_REDUCES(ReduceOp::sum, int)
+DDP_REDUCES(ReduceOp::maximum, int)
+DDP_REDUCES(ReduceOp::minimum, int)
+
+}  // namespace ddp

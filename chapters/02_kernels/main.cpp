@@ -1,0 +1,68 @@
+// Chapter 02: what is a kernel? (The text of this chapter is still to be written.) Many threads turn
+// one array into one number, in five versions, each faster than the one before it.
+#include <iostream>
+
+#include "02_kernels/reduce_times.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/table.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct KernelsOptions {
+    int elements = kernels_run_on_cpu ? 16 << 20 : 256 << 20;
+};
+
+constexpr unsigned int kBlock = 256;
+
+// Who adds what in each step, for `count` elements, a power of two.
+void show_tree(int count) {
+    Table table(
+        std::to_string(count) + " elements become one in log2(" + std::to_string(count) + ") steps",
+        {"step", "interleaved: with the neighbour", "sequential: with the other half"});
+    for (int step = 1, distance = 1; distance < count; step++, distance *= 2) {
+        const auto pair = [](int a, int b) {
+            return "x" + std::to_string(a) + "+x" + std::to_string(b) + "  ";
+        };
+        const int half = count / 2 / distance;
+        std::string interleaved, sequential;
+        for (int i = 0; i < half; i++) {
+            interleaved += pair(2 * distance * i, 2 * distance * i + distance);
+            sequential += pair(i, i + half);
+        }
+        table.row({std::to_string(step), interleaved, sequential});
+    }
+    std::cout << table << "\n";
+}
+
+void show_times(const KernelsOptions& mine, const CommonOptions& common) {
+    std::vector<BlockReduce> versions;
+    for (const ReduceVersion version : reduce_versions)
+        versions.push_back({version, kBlock});
+    const auto elements = static_cast<std::size_t>(mine.elements);
+    report("Five ways to one sum, and the memory's limit",
+           time_reductions(versions, elements, common.quick ? 3 : 9), common.csv);
+    std::cout << "\n";
+}
+
+int run(int argc, char** argv) {
+    KernelsOptions mine;
+    Options options("kernels", "What is a kernel? One array becomes one number, in five versions.");
+    options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
+    options.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
+    options.refuse({"--ranks", "--processes", "--link", "--timeout"},
+                   "this chapter computes on one device; ranks begin in chapter 05");
+    options.example("--elements 100000", "an array that fits in a cache");
+    const CommonOptions common = options.parse(argc, argv);
+    show_tree(8);
+    show_times(mine, common);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}

@@ -1,0 +1,117 @@
+#include "04_gradient_accumulation/batch_operations.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t kStrip = 32;  // elements of a row that a thread computes at a time
+
+// product [rows, columns] (+)= a b, where a(row, k) is a[row * row_step + k * k_step] and b is
+// [depth, columns]. The sum over k is complete before it is added to what was there.
+__global__ void product_kernel(std::size_t rows, std::size_t depth, std::size_t columns,
+                               const float* a, std::size_t row_step, std::size_t k_step,
+                               const float* b, float* product, bool accumulate) {
+    const std::size_t strips = (columns + kStrip - 1) / kStrip;
+    for (std::size_t strip : grid_range(rows * strips)) {
+        const std::size_t row = strip / strips;
+        const std::size_t first = strip % strips * kStrip;
+        const std::size_t width = std::min(std::size_t{kStrip}, columns - first);
+        float sum[kStrip] = {};
+        for (std::size_t k = 0; k < depth; k++) {
+            const float factor = a[row * row_step + k * k_step];
+            const float* terms = b + k * columns + first;
+            for (std::size_t i = 0; i < width; i++)
+                sum[i] += factor * terms[i];
+        }
+        float* result = product + row * columns + first;
+        for (std::size_t i = 0; i < width; i++)
+            result[i] = accumulate ? result[i] + sum[i] : sum[i];
+    }
+}
+
+// dx [n, inputs] (+)= dy [n, outputs] times the transposed weights [inputs, outputs].
+__global__ void input_gradient(std::size_t n, std::size_t inputs, std::size_t outputs,
+                               const float* dy, const float* weights, float* dx, bool accumulate) {
+    for (std::size_t element : grid_range(n * inputs)) {
+        const float* upstream = dy + element / inputs * outputs;
+        const float* factors = weights + element % inputs * outputs;
+        float sum = 0.0f;
+        for (std::size_t output = 0; output < outputs; output++)
+            sum += upstream[output] * factors[output];
+        dx[element] = accumulate ? dx[element] + sum : sum;
+    }
+}
+
+// For one thread.
+__global__ void mean_forward(std::size_t n, const float* x, float* result) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = 0; i < n; i++)
+        sum += x[i];
+    *result = sum / n;
+}
+
+__global__ void mean_backward(std::size_t n, const float* upstream, float* gradient,
+                              bool accumulate) {
+    for (std::size_t i : grid_range(n))
+        gradient[i] = accumulate ? gradient[i] + *upstream / n : *upstream / n;
+}
+
+}  // namespace
+
+Variable matrix_product(Variable x, Variable weights) {
+    const Tensor a = x.value();
+    const Tensor w = weights.value();
+    if (a.shape().size() != 2 || w.shape().size() != 2 || a.dim(1) != w.dim(0))
+        throw std::invalid_argument(
+            "matrix_product needs [n, inputs] and [inputs, outputs], "
+            "not " +
+            text_of(a.shape()) + " and " + text_of(w.shape()));
+    const auto n = static_cast<std::size_t>(a.dim(0));
+    const auto inputs = static_cast<std::size_t>(a.dim(1));
+    const auto outputs = static_cast<std::size_t>(w.dim(1));
+    const auto shape_for = [](std::size_t rows, std::size_t columns) {
+        return grid_for(rows * ((columns + kStrip - 1) / kStrip));
+    };
+    Device& device = x.tape->device();
+    const Tensor y(device, {a.dim(0), w.dim(1)});
+    launch(device.stream(), shape_for(n, outputs), product_kernel, n, inputs, outputs, a.data(),
+           inputs, std::size_t{1}, w.data(), y.data(), false);
+    return x.tape->record(
+        "matrix_product", y, {x, weights}, [=](const Tensor& dy, Tape::InputGradients& gradients) {
+            Stream& stream = dy.device().stream();
+            if (gradients.is_wanted(0)) {
+                const GradientTarget dx = gradients.target(0);
+                launch(stream, grid_for(n * inputs), input_gradient, n, inputs, outputs, dy.data(),
+                       w.data(), dx.tensor.data(), dx.accumulate);
+            }
+            if (gradients.is_wanted(1)) {  // x transposed, times dy: a sum over the samples
+                const GradientTarget dw = gradients.target(1);
+                launch(stream, shape_for(inputs, outputs), product_kernel, inputs, n, outputs,
+                       a.data(), std::size_t{1}, inputs, dy.data(), dw.tensor.data(),
+                       dw.accumulate);
+            }
+        });
+}
+
+Variable mean(Variable x) {
+    const Tensor values = x.value();
+    Device& device = x.tape->device();
+    const Tensor result(device, {1});
+    launch(device.stream(), {1, 1}, mean_forward, values.size(), values.data(), result.data());
+    return x.tape->record(
+        "mean", result, {x},
+        [n = values.size()](const Tensor& upstream, Tape::InputGradients& inputs) {
+            if (!inputs.is_wanted(0))
+                return;
+            const GradientTarget target = inputs.target(0);
+            launch(upstream.device().stream(), grid_for(n), mean_backward, n, upstream.data(),
+                   target.tensor.data(), target.accumulate);
+        });
+}
+
+}  // namespace ddp

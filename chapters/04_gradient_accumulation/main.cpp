@@ -1,0 +1,116 @@
+// Chapter 04: a batch larger than memory? Two houses with and without accumulation, state by state,
+// then a network that learns from pictures in parts.
+#include <algorithm>
+#include <iostream>
+
+#include "04_gradient_accumulation/batch_models.hpp"
+#include "04_gradient_accumulation/house_report.hpp"
+#include "04_gradient_accumulation/picture_report.hpp"
+#include "common/data/fashion_mnist.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct AccumulationOptions {
+    double learning_rate = 1e-3;
+    int passes = 150;
+    PictureOptions pictures;
+};
+
+// Once over both houses for each pass, with a step for every `batch`; returns a row of the table.
+std::vector<std::string> descend(Device& device, const std::vector<House>& two,
+                                 const std::string& way,
+                                 const std::vector<std::vector<MicroBatch>>& batches,
+                                 const AccumulationOptions& mine, CsvWriter& path) {
+    const HouseBatchModel model(device, two);
+    PlainSgd optimizer({model.weights}, mine.learning_rate);
+    Tape tape(device);
+    const auto loss_of = [&](Tape& on, Samples samples) { return model.loss(on, samples); };
+    std::vector<std::string> row;
+    for (int pass = 0, step = 0, houses = 0; pass <= mine.passes; pass++)
+        for (const std::vector<MicroBatch>& batch : batches) {
+            const std::vector<float> at = model.weights->value.to_host();
+            const double loss = model.loss(tape, {0, 2}).value().to_host()[0];  // of both, to look
+            if (!(loss < 1e9))
+                throw std::runtime_error("the loss of '" + way + "' has left all bounds at step " +
+                                         std::to_string(step) +
+                                         ": the steps are too long; try a smaller --learning-rate");
+            std::vector<CsvCell> cells{way, houses, step};
+            row = {way, format_count(step)};
+            for (const double number : {double{at[0]}, double{at[1]}, double{at[2]}, loss}) {
+                cells.emplace_back(format_fixed(number, 6));
+                row.push_back(format_fixed(number, 4));
+            }
+            path.row(cells);
+            if (pass == mine.passes)
+                break;
+            accumulate(tape, batch, loss_of);
+            optimizer.step();
+            optimizer.zero_gradients();
+            step++;
+            houses += static_cast<int>(batch.size());
+        }
+    return row;
+}
+
+void show_descents(Device& device, const std::vector<House>& two, const AccumulationOptions& mine,
+                   const std::filesystem::path& csv) {
+    CsvWriter path(csv, {"way", "houses", "step", "w1", "w2", "b", "loss"});
+    Table table("After " + format_count(mine.passes) + " passes over the two houses",
+                {"", "steps", "w1", "w2", "b", "mean squared error"});
+    const MicroBatch first{{0, 1}, 1.0f}, second{{1, 1}, 1.0f};
+    table.row(descend(device, two, "a step for each house", {{first}, {second}}, mine, path));
+    table.row(
+        descend(device, two, "one for both, the mean", {micro_batches({0, 2}, 1)}, mine, path));
+    table.row(descend(device, two, "one for both, the sum", {{first, second}}, mine, path));
+    std::cout << table << "\n";
+}
+
+int run(int argc, char** argv) {
+    AccumulationOptions mine;
+    PictureOptions& pictures = mine.pictures;
+    Options options("gradient_accumulation",
+                    "A batch larger than memory? Houses and pictures in micro-batches.");
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1},
+                       "length of a step with the houses");
+    options.add_int("--passes", mine.passes, {1, 100'000}, "how often to see the two houses");
+    options.add_int("--batch", pictures.batch, {1, 60'000}, "pictures for one step");
+    options.add_ints("--micro-batch", pictures.micro_batch, {1, 60'000},
+                     "pictures at a time; one or several sizes, to compare");
+    options.add_int("--steps", pictures.steps, {1, 10'000}, "with the pictures");
+    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
+                   "this chapter computes on one device; ranks begin in chapter 05");
+    options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, and small parts of it");
+    options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
+    options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");
+    const CommonOptions common = options.parse(argc, argv);
+    if (common.quick) {
+        mine.passes = std::min(mine.passes, 100);
+        pictures.steps = std::min(pictures.steps, 3);
+    }
+    const LabelledImages images =
+        (common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data)).train;
+    pictures = checked(pictures, images);
+
+    Device device;
+    const std::vector<House> seven = make_houses(7, common.seed);
+    const std::vector<House> two(seven.begin(), seven.begin() + 2);
+    show_states(device, two, mine.learning_rate);
+    show_sum_and_mean(device, two, mine.learning_rate);
+    show_incomplete(device, seven);
+    show_descents(device, two, mine, common.csv);
+    show_pictures(images, pictures, common.seed);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}

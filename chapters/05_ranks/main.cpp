@@ -1,0 +1,75 @@
+// Chapter 05: who am I, and who are the others? Every rank says what it is; then one of them fails,
+// and the run after that begins anew.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "common/report/table.hpp"
+
+namespace {
+
+using namespace ddp;
+
+// Gathers what every rank knows of itself; rank 0 prints it.
+void show_who_is_who(Rank& rank) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();  // one clock for a host
+    const std::vector<std::string> times = rank.all_gather(std::to_string(now.count()));
+    const std::vector<std::string> devices = rank.all_gather(std::to_string(rank.select_device()));
+    if (rank.rank() != 0)
+        return;
+    const Job& job = rank.job();
+    Table table("Who is who (started by: " + job.started_by + ")",
+                {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "host", "process",
+                 "device", "came"});
+    for (std::size_t r = 0; r < times.size(); r++) {
+        const Member& member = job.members[r];
+        const auto came = std::ranges::count_if(times, [&](const std::string& time) {
+            return std::stoll(time) <= std::stoll(times[r]);
+        });
+        table.row({std::to_string(r), std::to_string(rank.world_size()),
+                   std::to_string(member.local_rank), std::to_string(member.local_world_size),
+                   member.host, std::to_string(member.process), devices[r], std::to_string(came)});
+    }
+    table.note("Start it again: the processes are others, and they come in another order.");
+    std::cout << table << "\n";
+}
+
+// The last rank throws while all others wait for it in a barrier.
+void fail_on_the_last_rank(Rank& rank) {
+    if (rank.rank() == rank.world_size() - 1)
+        throw std::runtime_error("it has thrown an exception, to show what becomes of the others");
+    rank.barrier();
+}
+
+int run(int argc, char** argv) {
+    Options options("ranks", "Who am I, and who are the others?");
+    options.refuse({"--seed", "--data", "--trace", "--link"},
+                   "this chapter computes nothing: its ranks only find each other");
+    options.example("--ranks 2", "two threads");
+    options.example("--processes 4", "four processes, by our own launcher");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    world.run(show_who_is_who);
+    try {
+        world.run(fail_on_the_last_rank);
+        throw std::logic_error("a run in which one rank throws went through");
+    } catch (const RunFailed& failure) {  // shown on purpose
+        if (world.has_rank_0())
+            std::cout << "One rank fails, and no other waits for it:\n    " << failure.what()
+                      << "\n\n";
+    }
+    world.run([](Rank& rank) { rank.barrier(); });
+    if (world.has_rank_0())
+        std::cout << "The next run has begun anew, and all " << world.world_size()
+                  << " ranks have met.\n";
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

@@ -1,0 +1,104 @@
+#pragma once
+// What a rank knows of itself and of the others, and how they exchange small things on the host.
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "05_ranks/inbox.hpp"
+#include "common/report/options.hpp"
+
+namespace ddp {
+
+// One rank of a job, as all ranks know it.
+struct Member {
+    std::string host;
+    pid_t process = 0;
+    int local_rank = 0;  // among the ranks of its host
+    int local_world_size = 1;
+};
+
+// What all ranks of a job know.
+struct Job {
+    std::vector<Member> members;  // by rank
+    std::string started_by;       // "threads of one process", "mpirun", ...
+    bool has_processes = false;   // every rank is a process of its own
+    double timeout_s = 30;        // of every wait for another rank; 0: for ever
+    std::optional<LinkSpeed> link;
+
+    int world_size() const { return static_cast<int>(members.size()); }
+    bool has_several_hosts() const;
+    // How messages name rank `rank`: with its process where ranks are processes.
+    std::string name(int rank) const;
+};
+
+// How a rank reaches the meeting of its job.
+class Messenger {
+  public:
+    virtual ~Messenger() = default;
+    virtual void say(int rank, const Message& message) = 0;
+};
+
+// Lives as long as one rank takes part in one run, and is used by that rank's own thread.
+class Rank {
+  public:
+    // All of them must outlive the rank. `epoch` is the run's number, from 1.
+    Rank(int rank, std::uint64_t epoch, const Job& job, Messenger& messenger, Inbox& inbox);
+    Rank(const Rank&) = delete;
+    Rank& operator=(const Rank&) = delete;
+
+    int rank() const { return rank_; }
+    int world_size() const { return job_.world_size(); }
+    int local_rank() const { return member().local_rank; }
+    int local_world_size() const { return member().local_world_size; }
+    const std::string& host() const { return member().host; }
+    std::uint64_t epoch() const { return epoch_; }
+    const Job& job() const { return job_; }
+    const Member& member() const { return job_.members[static_cast<std::size_t>(rank_)]; }
+
+    // Exchanges on the host. Every rank must make the same calls in the same order. Each returns
+    // when all ranks have come; where one does not within the job's time-out, or the run fails for
+    // another reason, each throws RunFailed with the first cause.
+    void barrier();
+    // What every rank brought, by rank.
+    std::vector<std::string> all_gather(const std::string& mine);
+    // What rank `root` brought; the others' `message` is not looked at. Throws
+    // std::invalid_argument if there is no such rank.
+    std::string broadcast(const std::string& message, int root);
+
+    // Throws RunFailed if the run has failed: for long work between two calls.
+    void check() const;
+
+    // Makes the device of this rank current: the ranks of a host take its devices in turn, by local
+    // rank. Returns its number.
+    int select_device() const;
+
+    // `thing` is dropped once every rank has ended the run: device memory that others may read
+    // until then, for example.
+    void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
+
+    // The end of the run, of which World tells; and for what was kept: whether a rank was lost on
+    // the way, from which nothing more can be expected.
+    void end(bool has_lost_one) { has_lost_one_ = has_lost_one; }
+    bool has_lost_one() const { return has_lost_one_; }
+
+    // Has the watchdog look after `guarded` until it is removed, which must be before its end.
+    void add(Guarded& guarded) { inbox_.add(guarded, epoch_); }
+    void remove(Guarded& guarded) { inbox_.remove(guarded); }
+
+  private:
+    std::vector<std::string> exchange(const std::string& operation, std::string mine);
+
+    const int rank_;
+    const std::uint64_t epoch_;
+    const Job& job_;
+    Messenger& messenger_;
+    Inbox& inbox_;
+    std::uint64_t calls_ = 0;
+    bool has_lost_one_ = false;
+    std::vector<std::shared_ptr<void>> kept_;
+};
+
+}  // namespace ddp

@@ -1,0 +1,77 @@
+#pragma once
+// All ranks of a job. The same program runs them as threads or as processes:
+//
+//     int run(int argc, char** argv) {
+//         const CommonOptions common = options.parse(argc, argv);
+//         if (const std::optional<int> status = launch_processes(common, argv))
+//             return *status;
+//         World world(common);
+//         world.run([&](Rank& rank) { ... });
+//         return 0;
+//     }
+//
+//     int main(int argc, char** argv) {
+//         return ddp::run_world_main([&] { return run(argc, argv); });
+//     }
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "05_ranks/attendance.hpp"
+#include "05_ranks/launch.hpp"
+#include "05_ranks/mpi_start.hpp"
+#include "05_ranks/rank.hpp"
+
+namespace ddp {
+
+class World {
+  public:
+    // Finds the other ranks: those that options.ranks asks for as threads of this process (4 unless
+    // it says so), or the other processes of a job that our launcher, torchrun, mpirun or srun has
+    // started. Should stand at the beginning of a program. Throws OptionError for a request that
+    // makes no sense here, std::runtime_error if the others cannot be found.
+    explicit World(const CommonOptions& options);
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    // Calls `work` with each rank of this process, and returns when it has returned on all ranks of
+    // the job. If it throws anywhere, or a rank is lost, the others are released from whatever they
+    // wait for, and all processes throw RunFailed with the first cause; then the next run starts
+    // anew, unless a rank was lost.
+    void run(const std::function<void(Rank&)>& work);
+
+    // Calls `work` once in each process of the job, before its ranks do anything: to load data,
+    // say. Fails as run does.
+    void prepare(const std::function<void()>& work);
+
+    int world_size() const { return job_.world_size(); }
+    const Job& job() const { return job_; }
+    // Whether rank 0 is one of this process's: it prints and writes files.
+    bool has_rank_0() const { return first_rank_ == 0; }
+
+  private:
+    void start_threads(int ranks);
+    void start_process(int rank, int world_size);
+    void meet_by_variables(const LaunchVariables& variables);
+    void meet_by_mpi();
+    void meet(const Descriptor* listener, const MeetingPlace& place);
+    Verdict take_part(int rank, const std::function<void(Rank&)>& work);
+    // As all ranks hear it; `reporter` is the one that tells the reader.
+    RunFailed failure(const std::string& cause, int reporter) const;
+
+    Job job_;
+    int first_rank_ = 0;  // of this process: all in a job of threads, this one otherwise
+    int ranks_here_ = 1;
+    std::uint64_t epoch_ = 0;
+    std::optional<Verdict> lost_;  // the failure that no further run can follow
+    std::unique_ptr<MpiStart> mpi_;
+    std::unique_ptr<Attendance> attendance_;
+};
+
+// run_main (common/report/main.hpp) for programs with ranks: what a job failed of is printed once,
+// by the lowest rank that is left.
+int run_world_main(const std::function<int()>& work);
+
+}  // namespace ddp

@@ -1,0 +1,79 @@
+#pragma once
+// Copies by the threads of a kernel.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "06_messages/control.hpp"
+#include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
+
+namespace ddp {
+
+// A GPU's thread has several loads under way before it stores the first.
+template <class Word>
+__device__ void copy_words(std::byte* to, const std::byte* from, GridRange words) {
+    constexpr std::size_t at_a_time = kernels_run_on_cpu ? 1 : 8;
+    auto* target = reinterpret_cast<Word*>(to);
+    const auto* source = reinterpret_cast<const Word*>(from);
+    const std::size_t step = words.step;
+    std::size_t i = words.first;
+    for (; i + (at_a_time - 1) * step < words.last; i += at_a_time * step) {
+        Word loaded[at_a_time];
+        for (std::size_t k = 0; k < at_a_time; k++)
+            loaded[k] = source[i + k * step];
+        for (std::size_t k = 0; k < at_a_time; k++)
+            target[i + k * step] = loaded[k];
+    }
+    for (; i < words.last; i += step)
+        target[i] = source[i];
+}
+
+// What thread `thread` of `threads` does of a copy, in the widest words that both ends allow.
+__device__ inline void copy_share(std::byte* to, const std::byte* from, std::size_t bytes,
+                                  std::size_t thread, std::size_t threads) {
+    const auto ends =
+        reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+    if (ends % sizeof(uint4) == 0)
+        copy_words<uint4>(to, from, share_of(bytes / sizeof(uint4), thread, threads));
+    else if (ends % sizeof(std::uint32_t) == 0)
+        copy_words<std::uint32_t>(to, from,
+                                  share_of(bytes / sizeof(std::uint32_t), thread, threads));
+    else
+        copy_words<std::byte>(to, from, share_of(bytes, thread, threads));
+}
+
+// All threads of the grid copy.
+__device__ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+    const auto threads = static_cast<std::size_t>(blockDim.x);
+    copy_share(to, from, bytes, blockIdx.x * threads + threadIdx.x, gridDim.x * threads);
+}
+
+// All threads of this block copy.
+__device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::size_t bytes) {
+    copy_share(to, from, bytes, threadIdx.x, blockDim.x);
+}
+
+// Blocks that the current device runs at the same time, whatever a block needs: one on each of its
+// multiprocessors.
+inline unsigned int blocks_at_once() {
+    int device = 0, multiprocessors = 0;
+    DDP_CHECK(cudaGetDevice(&device));
+    DDP_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned int>(multiprocessors);
+}
+
+// Blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run at the
+// same time, should they share one. One thread on a CPU.
+inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
+    if (kernels_run_on_cpu)
+        return {dim3(1), dim3(1)};
+    constexpr std::size_t threads = 512, bytes_per_thread = 64;
+    auto blocks = static_cast<unsigned int>(
+        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most_blocks));
+    if (blocks > 1)
+        blocks = std::clamp(blocks_at_once() / static_cast<unsigned int>(ranks), 1u, blocks);
+    return {dim3(blocks), dim3(static_cast<unsigned int>(threads))};
+}
+
+}  // namespace ddp

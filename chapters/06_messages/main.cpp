@@ -1,0 +1,99 @@
+// Chapter 06: how does data get from one device to another? Two ranks exchange messages of all
+// sizes, two wait for each other, and two share a network.
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "06_messages/point_to_point.hpp"
+#include "06_messages/stage_report.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct MessagesOptions {
+    int rounds = 50;
+};
+
+// Ranks 0 and 1 talk.
+void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions& common) {
+    rank.select_device();
+    Peers peers(rank, 20 << 20);
+    std::vector<MessageTime> times;
+    const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
+    for (std::size_t bytes = 4; bytes <= largest; bytes *= 4)
+        times.push_back(ping_pong(peers, bytes, common.quick ? 10 : mine.rounds));
+    if (rank.rank() != 0)
+        return;
+    const CostModel model = fit_cost(times);
+    Table table("A message from rank 0 to rank 1: half of a ping-pong",
+                {"bytes", "measured", "alpha + bytes * beta", "bandwidth"});
+    CsvWriter file(common.csv, {"bytes", "seconds", "model_seconds", "bytes_per_second"});
+    for (const MessageTime& time : times) {
+        const double bandwidth = static_cast<double>(time.bytes) / time.seconds;
+        table.row({format_bytes(static_cast<double>(time.bytes)), format_seconds(time.seconds),
+                   format_seconds(model.seconds(time.bytes)), format_bandwidth(bandwidth)});
+        file.row({time.bytes, time.seconds, model.seconds(time.bytes), bandwidth});
+    }
+    table.note("alpha = " + format_seconds(model.alpha_s) +
+               ", 1 / beta = " + format_bandwidth(1 / model.beta_s_per_byte));
+    if (common.link)
+        table.note("The link is simulated: " + format_bandwidth(common.link->bytes_per_second) +
+                   " with a latency of " + format_seconds(common.link->latency_s) + ".");
+    std::cout << table << "\n";
+}
+
+// Each waits until the other takes what it sends.
+void send_to_each_other(Rank& rank) {
+    Peers peers(rank, 1 << 16, 1.0);
+    Stream stream;
+    PoolBuffer<float> data = peers.allocate<float>(1000);
+    if (rank.rank() < 2) {
+        peers.send(data.data(), data.size(), 1 - rank.rank(), stream, "mine");
+        peers.receive(data.data(), data.size(), 1 - rank.rank(), stream, "yours");
+    }
+    peers.synchronize(stream);
+    rank.barrier();
+}
+
+int run(int argc, char** argv) {
+    MessagesOptions mine;
+    Options options("messages", "How does data get from one device to another?");
+    options.add_int("--rounds", mine.rounds, {1, 100'000}, "ping-pongs of each size");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("--ranks 2", "two threads");
+    options.example("--processes 2 --quick", "two processes, by our own launcher");
+    options.example("--ranks 2 --link 100MB/s,1ms", "over a simulated link");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    if (world.world_size() == 1) {
+        std::cout << "One rank has nobody to talk to: try --ranks 2.\n";
+        return 0;
+    }
+    if (world.job().members[0].host != world.job().members[1].host) {
+        if (world.has_rank_0())
+            std::cout << "Ranks 0 and 1 are on two hosts: kernels do not reach so far.\n";
+        return 0;
+    }
+    world.run([&](Rank& rank) { show_ping_pong(rank, mine, common); });
+    try {
+        world.run(send_to_each_other);
+        throw std::logic_error("two sends against each other went through");
+    } catch (const RunFailed& failure) {  // shown on purpose
+        if (world.has_rank_0())
+            std::cout << "Two ranks send to each other, and neither receives:\n    "
+                      << failure.what() << "\n\n";
+    }
+    world.run([&](Rank& rank) { show_model_parallelism(rank, common, common.quick ? 3 : 15); });
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

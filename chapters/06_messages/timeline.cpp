@@ -1,0 +1,86 @@
+#include "06_messages/timeline.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <sstream>
+
+namespace ddp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(Clock::time_point time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+Clock::time_point time_of(double seconds) {
+    return Clock::time_point(
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+}
+
+}  // namespace
+
+void Lane::begin() {
+    add("");
+}
+
+void Lane::mark(const std::string& what) {
+    add(what);
+}
+
+void Lane::add(std::string what) {
+    marks_.push_back({std::move(what), Event()});
+    marks_.back().event.record(stream_);
+}
+
+// Events know the time between them, and that they were before the clock is read. It may be read
+// late: of several tries the earliest is right.
+std::vector<Interval> Lane::read(int rank) {
+    constexpr int tries = 10;
+    Event last;
+    last.record(stream_);
+    double last_s = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < tries; i++) {
+        Event now;
+        now.record(stream_);
+        now.synchronize();
+        last_s = std::min(last_s, seconds_of(Clock::now()) - now.seconds_since(last));
+    }
+    std::vector<Interval> intervals;
+    double before_s = 0;
+    for (const Mark& mark : marks_) {
+        const double time_s = last_s - last.seconds_since(mark.event);
+        if (!mark.what.empty())
+            intervals.push_back({rank, name_, mark.what, before_s, time_s});
+        before_s = time_s;
+    }
+    marks_.clear();
+    return intervals;
+}
+
+std::vector<Interval> gather(Rank& rank, const std::vector<Interval>& mine) {
+    std::ostringstream text;
+    text.precision(17);
+    for (const Interval& interval : mine)
+        text << interval.rank << ' ' << interval.begin_s << ' ' << interval.end_s << ' '
+             << interval.lane << '\t' << interval.what << '\n';
+    std::vector<Interval> all;
+    for (const std::string& theirs : rank.all_gather(text.str())) {
+        std::istringstream lines(theirs);
+        Interval interval;
+        while (lines >> interval.rank >> interval.begin_s >> interval.end_s &&
+               std::getline(lines.ignore(), interval.lane, '\t') &&
+               std::getline(lines, interval.what))
+            all.push_back(interval);
+    }
+    return all;
+}
+
+void add_to_trace(Trace& trace, const std::vector<Interval>& intervals) {
+    for (const Interval& interval : intervals)
+        trace.add(trace.track(interval.rank, interval.lane), interval.what,
+                  time_of(interval.begin_s), time_of(interval.end_s));
+}
+
+}  // namespace ddp

@@ -1,0 +1,166 @@
+#pragma once
+// For kernels that talk to kernels of other ranks: how values are passed on, and how to wait:
+// within a limit, giving way to others, and no longer than until the run fails.
+#include <cstdint>
+#include <cuda/atomic>
+
+#include "06_messages/control.hpp"
+#include "common/gpu/clock.hpp"
+
+namespace ddp {
+
+// Values that other ranks and the host see. What was written before a release is seen by whoever
+// acquires the value.
+template <class T>
+__device__ T load_acquire(T& value) {
+    return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_acquire);
+}
+template <class T>
+__device__ void store_release(T& value, T to) {
+    cuda::atomic_ref<T, cuda::thread_scope_system>(value).store(to, cuda::memory_order_release);
+}
+
+// A record that may be read while it is written: what is then read may be half of one and half of
+// another, which is good enough to tell a person what is going on.
+__device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
+    auto* target = reinterpret_cast<std::uint64_t*>(&to);
+    auto* source = reinterpret_cast<std::uint64_t*>(&from);
+    for (std::size_t i = 0; i < sizeof(OperationRecord) / sizeof(std::uint64_t); i++) {
+        using Word = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
+        Word(target[i]).store(Word(source[i]).load(cuda::memory_order_relaxed),
+                              cuda::memory_order_relaxed);
+    }
+}
+
+__device__ inline bool is_same_text(const char* a, const char* b) {
+    while (*a == *b && *a != 0) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+// One thread of each block; that of the first one writes down what the rank begins. False if the
+// run has failed: a peer may still be reading what this operation would write.
+__device__ inline bool begin_operation(const PeersView& view, OperationRecord& record) {
+    if (load_acquire(view.own().gave_up) != 0)
+        return false;
+    if (blockIdx.x == 0) {
+        store_release(view.own().is_over, std::uint64_t{0});
+        copy_record(view.own().current, record);
+    }
+    return true;
+}
+// One thread of the grid.
+__device__ inline void end_operation(const PeersView& view) {
+    if (load_acquire(view.own().gave_up) == 0)
+        store_release(view.own().is_over, std::uint64_t{1});
+}
+
+__device__ inline Progress progress_of(ControlBlock& peer) {
+    return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
+}
+
+// Leaves word for the host, which explains it; the first problem of a rank is the one that counts.
+// All kernels of the rank end their waits, but not before the host can see that there is a problem:
+// it may be awaiting one of the others.
+__device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
+                                      int peer, OperationRecord& theirs, Progress their_progress) {
+    HostBoard& board = *view.board;
+    Problem expected = Problem::none;
+    cuda::atomic_ref<Problem, cuda::thread_scope_system> state(board.problem);
+    const bool is_first = state.compare_exchange_strong(
+        expected, Problem::being_written, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+    store_release(view.own().gave_up, std::uint64_t{1});
+    if (!is_first)
+        return;
+    board.peer = peer;
+    copy_record(board.mine, mine);
+    copy_record(board.theirs, theirs);
+    board.their_progress = their_progress;
+    store_release(board.problem, problem);
+    store_release(board.stop, 1u);
+}
+
+// Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are
+// over (0: never), of which report() has then told the host.
+template <class Ready, class Report>
+__device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
+                               Report report) {
+    constexpr unsigned int polls_between_looks = 64;  // at the host's memory, far from a GPU
+    std::uint64_t begin_ns = 0;
+    for (unsigned int polls = 1; !ready(); polls++) {
+        if (load_acquire(view.own().gave_up) != 0)  // an earlier kernel has looked
+            return false;
+        if (polls % polls_between_looks == 0) {
+            if (load_acquire(view.board->stop) != 0) {
+                store_release(view.own().gave_up, std::uint64_t{1});
+                return false;
+            }
+            const std::uint64_t now_ns = device_clock_ns();
+            begin_ns = begin_ns == 0 ? now_ns : begin_ns;
+            if (limit_ns > 0 && now_ns - begin_ns > limit_ns) {
+                report();
+                return false;
+            }
+        }
+        __nanosleep(20);
+    }
+    return true;
+}
+
+// The same in operation `mine`, where the one to report is rank blame().
+template <class Ready, class Blame>
+__device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Ready ready,
+                              Blame blame) {
+    return wait_or_report(view, view.timeout_ns, ready, [&] {
+        const int peer = blame();
+        ControlBlock& other = *view.control[peer];
+        report_problem(view, Problem::timeout, mine, peer, other.current, progress_of(other));
+    });
+}
+
+// The same where ready() is up to rank `peer`.
+template <class Ready>
+__device__ bool wait_until(const PeersView& view, OperationRecord& mine, int peer, Ready ready) {
+    return wait_or_blame(view, mine, ready, [peer] { return peer; });
+}
+
+// Sleeps until the device's clock shows `time_ns`, spending no cycles on it. False if the run fails
+// meanwhile.
+__device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
+    for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {
+        if (load_acquire(view.board->stop) != 0) {
+            store_release(view.own().gave_up, std::uint64_t{1});
+            return false;
+        }
+        const std::uint64_t left = time_ns - now;
+        __nanosleep(left < 1'000'000 ? static_cast<unsigned int>(left) : 1'000'000u);
+    }
+    return true;
+}
+
+// When `bytes` that rank `from` could send at `ready_ns` arrive at rank `to`, by the simulated
+// link: as soon as the sender's out-port and the receiver's in-port are both free they are occupied
+// for bytes / bandwidth, and the last byte arrives a latency later. Times are virtual: a rank that
+// the operating system wakes too late does not delay those that come after it.
+__device__ inline std::uint64_t arrival_over_link(const PeersView& view, int from, int to,
+                                                  std::size_t bytes, std::uint64_t ready_ns) {
+    using Time = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
+    Time out_port(view.control[from]->out_port_ns), in_port(view.control[to]->in_port_ns);
+    const auto occupied_ns =
+        static_cast<std::uint64_t>(static_cast<double>(bytes) / view.link.bytes_per_ns);
+    for (;;) {
+        std::uint64_t out_ns = out_port.load(), in_ns = in_port.load();
+        std::uint64_t begin_ns = ready_ns > out_ns ? ready_ns : out_ns;
+        begin_ns = begin_ns > in_ns ? begin_ns : in_ns;
+        const std::uint64_t end_ns = begin_ns + occupied_ns;
+        // Another transfer may take either port first; then this one stands behind it. (The sender
+        // then waits with us for our port, as a real one would.)
+        if (out_port.compare_exchange_strong(out_ns, end_ns) &&
+            in_port.compare_exchange_strong(in_ns, end_ns))
+            return end_ns + view.link.latency_ns;
+    }
+}
+
+}  // namespace ddp

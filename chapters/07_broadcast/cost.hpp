@@ -1,0 +1,29 @@
+#pragma once
+// What a broadcast should take, by what a message takes: seconds until the last of `ranks` ranks
+// has all `bytes`, where a rank sends to one other at a time and receives from one.
+#include <cstddef>
+
+#include "06_messages/point_to_point.hpp"
+
+namespace ddp {
+
+// One message after the other: (N - 1) (alpha + bytes beta).
+double linear_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// The root's port is as busy, but while one rank waits out its latency the others get their slices:
+// alpha + (N - 1) bytes beta. Unless there are too few of them, or the slices are too small: then
+// each rank needs slices (alpha + bytes / slices beta) by itself.
+double all_at_once_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
+
+// log2(N), rounded up, messages one after the other.
+double tree_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// The first slice passes N - 1 ranks; then one of the others arrives in each step:
+// (N - 2 + slices) (alpha + bytes / slices beta).
+double chain_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
+
+// With how many slices, at most `most`, a chain takes least: sqrt((N - 2) bytes beta / alpha). The
+// fewer, the longer the last rank waits for its first; the more, the more often alpha is paid.
+int best_slices(const CostModel& message, int ranks, std::size_t bytes, int most);
+
+}  // namespace ddp

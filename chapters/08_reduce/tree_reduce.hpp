@@ -1,0 +1,36 @@
+#pragma once
+// Reduce across ranks: the tree of a broadcast the other way round. In log2(N) steps the ranks'
+// arrays become one, at the root.
+#include <cstddef>
+#include <string>
+
+#include "02_kernels/reduction.hpp"
+#include "06_messages/peers.hpp"
+#include "06_messages/point_to_point.hpp"
+
+namespace ddp {
+
+// `output` on rank `root` becomes the sum (or average, maximum, minimum) of all ranks' `input`, of
+// `count` elements each; the other ranks' output is not looked at. Both lie in the ranks' pools;
+// they may be the same, and must not overlap otherwise. T is float, double, int, __half or
+// __nv_bfloat16.
+//
+// Neighbours are added first, then neighbouring pairs, then neighbouring groups of four, each time
+// the lower ranks' to the left: ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6). So the bits depend on
+// the number of ranks, and on nothing else: not on the root, the size, or the kind of device. Every
+// sum is rounded to T; an average is divided by the number of ranks at the end.
+//
+// One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
+// is not there, data that is not in the pool, or ranks on several hosts.
+template <class T>
+void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,
+                 Stream& stream, const std::string& name = "");
+
+// Who adds what: "(x0+x1)+x2" for three ranks.
+std::string tree_order(int ranks);
+
+// What it should take: the root gets log2(N), rounded up, times all bytes, each time in slices,
+// which are the messages.
+double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+}  // namespace ddp

@@ -1,0 +1,28 @@
+#pragma once
+// What an all-reduce of `bytes` on each of `ranks` ranks should take, by what a message takes,
+// where a rank sends to one other at a time and receives from one. With a message {0, 1} the same
+// tells how many bytes go one after the other.
+#include <cstddef>
+
+#include "06_messages/point_to_point.hpp"
+
+namespace ddp {
+
+// The server's port is passed by N - 1 messages in, then by N - 1 out:
+// 2 (N - 1) (alpha + bytes beta).
+double parameter_server_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// Up the tree and down the tree, log2(N) steps each: 2 log2(N) (alpha + bytes beta). Upwards each
+// slice of tree_reduce is a message.
+double reduce_broadcast_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// 2 (N - 1) steps in which every rank receives one chunk: 2 (N - 1) (alpha + bytes / N beta).
+double ring_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// As many chunks through every port, but only two meetings: 2 alpha + 2 (N - 1) / N bytes beta.
+double direct_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+// One meeting, and everything from everyone: alpha + (N - 1) bytes beta.
+double one_shot_seconds(const CostModel& message, int ranks, std::size_t bytes);
+
+}  // namespace ddp

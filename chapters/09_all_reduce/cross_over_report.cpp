@@ -1,0 +1,133 @@
+#include "09_all_reduce/cross_over_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "05_ranks/cores.hpp"
+#include "07_broadcast/ways.hpp"
+#include "09_all_reduce/cross_over.hpp"
+#include "09_all_reduce/times.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t kLongest = 1 << 20;  // bytes
+
+const AllReduceWay<float>& way_called(const std::vector<AllReduceWay<float>>& ways,
+                                      const std::string& name) {
+    return *std::ranges::find(ways, name, &AllReduceWay<float>::name);
+}
+
+// From an eighth to four times of what the link carries within its latency: there it is decided.
+// Multiples of 64 bytes, each once.
+std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
+    std::vector<std::size_t> sizes;
+    for (double share = 0.125; share <= 4; share *= 2) {
+        const double bytes = share * link.latency_s * link.bytes_per_second;
+        sizes.push_back(64 * std::clamp<std::size_t>(std::lround(bytes / 64), 1, kLongest / 64));
+    }
+    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    return sizes;
+}
+
+// What else the machine does can only add to what the link takes: the least of three.
+double least_of_runs(Peers& peers, const AllReduceWay<float>& way, AllReduceData& data,
+                     std::size_t bytes) {
+    double least = INFINITY;
+    for (int round = 0; round < 3; round++)
+        least = std::min(least, seconds_of_one(peers, way, data, bytes / sizeof(float)));
+    return least;
+}
+
+// Where one size stands among those that were measured.
+std::string in_words(double bytes, std::size_t shortest, std::size_t longest) {
+    if (bytes == 0)
+        return "below " + format_bytes(static_cast<double>(shortest));
+    if (std::isinf(bytes))
+        return "above " + format_bytes(static_cast<double>(longest));
+    return format_bytes(bytes);
+}
+
+// Adds one line: two ways, and what the model and the measurements say of them.
+void add_line(Table& table, const std::string& where, const CostModel& message, int ranks,
+              const AllReduceWay<float>& small, const AllReduceWay<float>& large,
+              const std::vector<Duel>& duels) {
+    const double predicted =
+        predicted_cross_over(small.predicted_seconds, large.predicted_seconds, message, ranks);
+    table.row({where, format_seconds(message.alpha_s),
+               format_bandwidth(1 / message.beta_s_per_byte), large.name + " beats " + small.name,
+               predicted == 0          ? "always"
+               : std::isinf(predicted) ? "never"
+                                       : format_bytes(predicted),
+               in_words(measured_cross_over(duels), duels.front().bytes, duels.back().bytes)});
+}
+
+void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    const int ranks = rank.world_size();
+    const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 1e-3});
+    Peers peers(rank, 4 * kLongest, {}, link);
+    const CostModel message = measure_messages(peers, kLongest, common.quick ? 1 : 3);
+    AllReduceData data(peers, kLongest / sizeof(float));
+    const auto ways = all_reduce_ways<float>(peers, kLongest / sizeof(float));
+    const AllReduceWay<float>& small = way_called(ways, "reduce+broadcast");
+    const AllReduceWay<float>& large = way_called(ways, "ring");
+    std::vector<Duel> duels;
+    for (const std::size_t bytes : sizes_around(link)) {
+        duels.push_back({bytes, least_of_runs(peers, small, data, bytes),
+                         least_of_runs(peers, large, data, bytes)});
+        const auto write = [&](const AllReduceWay<float>& way, double seconds) {
+            file.row({"cross-over", way.name, ranks, bytes, seconds,
+                      way.predicted_seconds(message, ranks, bytes),
+                      bus_bandwidth(ranks, bytes, seconds)});
+        };
+        if (rank.rank() == 0) {
+            write(small, duels.back().small_s);
+            write(large, duels.back().large_s);
+        }
+    }
+    if (rank.rank() == 0)  // who knows what a message costs
+        add_line(table, "the link", message, ranks, small, large, duels);
+}
+
+void add_memory(Table& table, Rank& rank, int rounds, const std::vector<Sample>& samples) {
+    Peers peers(rank, 4 * kLongest);
+    const CostModel message = measure_messages(peers, kLongest, rounds);
+    const auto ways = all_reduce_ways<float>(peers, kLongest / sizeof(float));
+    if (rank.rank() != 0)
+        return;
+    std::vector<Duel> duels;
+    for (const Sample& small : samples)
+        for (const Sample& large : samples)
+            if (small.algorithm == "one-shot" && large.algorithm == "direct" &&
+                small.bytes == large.bytes)
+                duels.push_back({small.bytes, median(small.batches), median(large.batches)});
+    add_line(table, "memory", message, rank.world_size(), way_called(ways, "one-shot"),
+             way_called(ways, "direct"), duels);
+}
+
+}  // namespace
+
+void show_cross_overs(Rank& rank, const CommonOptions& common, const std::vector<Sample>& samples,
+                      CsvWriter& file) {
+    Table table(
+        "From which size on? Alpha and beta fitted by ping-pong, and what they predict",
+        {"through", "alpha", "1 / beta", "who beats whom", "predicted from", "measured from"});
+    add_link(table, rank, common, file);
+    if (!common.link) {
+        add_memory(table, rank, common.quick ? 10 : 60, samples);
+        if (const int cores = usable_cores(); kernels_run_on_cpu && cores < rank.world_size())
+            table.note("In memory " + std::to_string(rank.world_size()) + " ranks share " +
+                       std::to_string(cores) +
+                       " cores, and wait for their turns: the model knows nothing of that.");
+    }
+    if (!common.link)
+        table.note("The link is simulated: 100 MB/s and 1 ms, a longer latency than above.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+}  // namespace ddp

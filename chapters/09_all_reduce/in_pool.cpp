@@ -1,0 +1,19 @@
+#include "09_all_reduce/in_pool.hpp"
+
+#include <stdexcept>
+
+namespace ddp {
+
+void require_in_pool(Pool& pool, const void* data, std::size_t bytes, const std::string& operation,
+                     std::size_t parts) {
+    if (parts == 0 || bytes == 0)
+        return;
+    const auto* begin = static_cast<const std::byte*>(data);
+    const std::byte* end = pool.data() + pool.bytes();
+    if (begin < pool.data() || begin > end || bytes > static_cast<std::size_t>(end - begin) / parts)
+        throw std::invalid_argument(operation +
+                                    ": the data does not lie in this communicator's memory; "
+                                    "allocate it by Communicator::allocate");
+}
+
+}  // namespace ddp

@@ -1,0 +1,62 @@
+#include "09_all_reduce/machine_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "09_all_reduce/times.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+// Values without repetition, in the order in which they come.
+template <class Value, class Get>
+std::vector<Value> each_once(const std::vector<Sample>& samples, Get get) {
+    std::vector<Value> values;
+    for (const Sample& sample : samples)
+        if (std::ranges::find(values, get(sample)) == values.end())
+            values.push_back(get(sample));
+    return values;
+}
+
+}  // namespace
+
+void report_machine(int ranks, const std::string& where, const std::vector<Sample>& samples,
+                    CsvWriter& file) {
+    const auto sizes = each_once<std::size_t>(samples, [](const Sample& s) { return s.bytes; });
+    const auto ways = each_once<std::string>(samples, [](const Sample& s) { return s.algorithm; });
+    std::map<std::pair<std::string, std::size_t>, double> seconds;
+    for (const Sample& sample : samples)
+        seconds[{sample.algorithm, sample.bytes}] = median(sample.batches);
+    std::vector<std::string> header{"way"};
+    for (const std::size_t bytes : sizes)
+        header.push_back(format_bytes(static_cast<double>(bytes)));
+    const std::string title =
+        "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
+    Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
+    for (const std::string& way : ways) {
+        std::vector<std::string> time_cells{way}, bandwidth_cells{way};
+        for (const std::size_t bytes : sizes) {
+            const auto found = seconds.find({way, bytes});
+            const double taken = found == seconds.end() ? NAN : found->second;
+            const double bandwidth = bus_bandwidth(ranks, bytes, taken);
+            time_cells.push_back(format_seconds(taken));
+            bandwidth_cells.push_back(format_bandwidth(bandwidth));
+            if (found != seconds.end())
+                file.row(
+                    {"machine", way, ranks, bytes, taken, seconds[{limit_name, bytes}], bandwidth});
+        }
+        times.row(time_cells);
+        bandwidths.row(bandwidth_cells);
+    }
+    bandwidths.note(
+        std::string(limit_name) +
+        ": a loop that adds and copies as much as the ring must, and waits for nobody.");
+    std::cout << times << "\n" << bandwidths << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,101 @@
+// Chapter 09: and on every rank at once? Six ways to the same sum, over a link and in memory, and
+// which of them give the same bits.
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/chunk_report.hpp"
+#include "09_all_reduce/communicator.hpp"
+#include "09_all_reduce/cross_over_report.hpp"
+#include "09_all_reduce/link_report.hpp"
+#include "09_all_reduce/machine_report.hpp"
+#include "09_all_reduce/times.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+// What the ways take on this machine, beside what its memory allows.
+std::vector<Sample> show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t bytes = 4 << 10; bytes <= (common.quick ? 1u : 16u) << 20; bytes *= 4)
+        sizes.push_back(bytes);
+    std::vector<Sample> samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
+    if (rank.rank() == 0)
+        report_machine(rank.world_size(),
+                       rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
+                       samples, file);
+    return samples;
+}
+
+// Rounded sums depend on their order, so some ways differ from others; no rank differs from
+// another. A Communicator that takes one of the ways gives its bits, on several hosts, too.
+void show_bits(Rank& rank) {
+    constexpr std::size_t count = 10'007;
+    Table table("The bits of a sum of " + format_count(count) + " floats that were rounded",
+                {"way", "bits on rank 0", "on the others", "the same as"});
+    std::map<std::string, std::string> first_with;
+    const auto add = [&](const std::string& name, const std::vector<std::string>& hashes) {
+        if (std::ranges::count(hashes, hashes[0]) != rank.world_size())
+            throw std::runtime_error(name + ": the ranks have different bits");
+        const auto [first, is_new] = first_with.emplace(hashes[0], name);
+        table.row({name, hashes[0], "the same", is_new ? "" : first->second});
+    };
+    if (!rank.job().has_several_hosts()) {
+        Peers peers(rank, 1 << 20);
+        AllReduceData data(peers, count);
+        for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count))
+            add(way.name, hashes_of_one(peers, way, data, count));
+    }
+    add("own", hashes_of(*make_communicator("own", rank, 1 << 20), count));
+    table.note(
+        "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
+        "with rank c + 1 and goes round. Two numbers have one sum in any order. own: the "
+        "Communicator.");
+    if (rank.rank() == 0)
+        std::cout << table;
+}
+
+int run(int argc, char** argv) {
+    Options options("all_reduce", "And on every rank at once? Six ways to the same sum.");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("", "four ranks, as threads of one process");
+    options.example("--ranks 8 --link 1GB/s,10us", "eight ranks, on a simulated link only");
+    options.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    if (world.world_size() == 1) {
+        std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
+        return 0;
+    }
+    CsvWriter file(
+        world.has_rank_0() ? common.csv : "",
+        {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        if (!rank.job().has_several_hosts()) {
+            if (rank.world_size() <= most_ranks_in_a_picture)
+                show_chunks(rank);
+            show_link(rank, common, file);
+        }
+        std::vector<Sample> samples;
+        if (!common.link)
+            samples = show_machine(rank, common, file);
+        if (!rank.job().has_several_hosts())
+            show_cross_overs(rank, common, samples, file);
+        show_bits(rank);
+    });
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

@@ -1,0 +1,58 @@
+#pragma once
+// As many neighbouring elements as one thread should load at once: 16 bytes on a GPU, a cache line
+// on a CPU. With 128 bytes the compiler keeps sums on the stack rather than in registers.
+#include <cstddef>
+#include <cstdint>
+
+#include "02_kernels/reduction.hpp"
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+
+inline constexpr std::size_t pack_bytes = kernels_run_on_cpu ? 64 : 16;
+
+template <class T>
+struct alignas(16) Pack {
+    static constexpr std::size_t size = pack_bytes / sizeof(T);
+    T values[size];
+};
+
+// Whether Packs can be read and written there.
+__device__ inline bool is_aligned(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
+}
+
+// One more rank's elements into their sum, and its end: of one element, and of a pack.
+template <ReduceOp op, class T>
+__device__ void add_to(T& sum, const T& own) {
+    sum = combine<op>(sum, own);
+}
+template <ReduceOp op, class T>
+__device__ void add_to(Pack<T>& sum, const Pack<T>& own) {
+    for (std::size_t i = 0; i < Pack<T>::size; i++)
+        sum.values[i] = combine<op>(sum.values[i], own.values[i]);
+}
+template <ReduceOp op, class T>
+__device__ void finish_sum(T& sum, int ranks) {
+    sum = finish<op>(sum, ranks);
+}
+template <ReduceOp op, class T>
+__device__ void finish_sum(Pack<T>& sum, int ranks) {
+    for (std::size_t i = 0; i < Pack<T>::size; i++)
+        sum.values[i] = finish<op>(sum.values[i], ranks);
+}
+
+// One step of the sum of arrays, by several threads, each with its `range`: to[i] = op(sum[i],
+// own[i]), and the end of it once `ranks` have been added (0: not yet).
+template <class T>
+__device__ void add_array(ReduceOp op, T* to, const T* sum, const T* own, GridRange range,
+                          int ranks) {
+    with_op(op, [&]<ReduceOp o>() {
+        for (std::size_t i : range) {
+            const T value = combine<o>(sum[i], own[i]);
+            to[i] = ranks > 0 ? finish<o>(value, ranks) : value;
+        }
+    });
+}
+
+}  // namespace ddp

@@ -1,0 +1,97 @@
+// Chapter 10: what keeps replicas the same? Every rank learns from its own samples: alone, and with
+// gradients that all ranks average; and one rank learns from the samples of all.
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/dataset.hpp"
+#include "03_network/loader.hpp"
+#include "05_ranks/world.hpp"
+#include "10_data_parallel/averages.hpp"
+#include "10_data_parallel/comparison.hpp"
+#include "10_data_parallel/first_step.hpp"
+#include "10_data_parallel/replica.hpp"
+
+namespace {
+
+using namespace ddp;
+
+constexpr std::size_t small_memory = 1 << 20;
+
+struct DataParallelOptions {
+    int steps = 200;
+    int batch = 32;
+    std::string communicator = "own";
+};
+
+// The same for all ranks.
+std::vector<int> samples_of_all(const LabelledImages& images, const DataParallelOptions& mine,
+                                int ranks, std::uint64_t seed) {
+    std::vector<int> order = shuffled(static_cast<int>(images.count()), seed, 1);
+    const std::int64_t samples = std::int64_t{mine.steps} * mine.batch * ranks;
+    if (samples > std::ssize(order))
+        throw OptionError(std::to_string(mine.steps) + " steps of " + std::to_string(mine.batch) +
+                          " samples on " + std::to_string(ranks) + " ranks are more than the " +
+                          std::to_string(order.size()) + " pictures: take fewer --steps.");
+    order.resize(static_cast<std::size_t>(samples));
+    return order;
+}
+
+// What a chapter says with small numbers: a step by hand, and averages of metrics.
+void show_small(Rank& rank, const std::string& kind) {
+    rank.select_device();
+    auto& device = make_kept<Device>(rank, small_memory);
+    const auto communicator = make_communicator(kind, rank, small_memory);
+    show_first_step(*communicator, device);
+    show_averages(*communicator, device.stream());
+}
+
+// Shown on purpose: rank 0 calls a collective that the others do not; and then all call it.
+void show_rank_0_only(World& world) {
+    try {
+        world.run([](Rank& rank) { validate_on_rank_0(rank, false); });
+        throw std::logic_error("a collective that rank 0 called alone went through");
+    } catch (const RunFailed& failure) {
+        if (world.has_rank_0())
+            std::cout << "A collective inside `if (rank == 0)`:\n    " << failure.what() << "\n";
+    }
+    world.run([](Rank& rank) { validate_on_rank_0(rank, true); });
+    if (world.has_rank_0())
+        std::cout << "All ranks call it, and rank 0 prints: it goes through.\n";
+}
+
+int run(int argc, char** argv) {
+    DataParallelOptions mine;
+    Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
+    options.add_int("--steps", mine.steps, {1, 60'000}, "of each training");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
+    options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
+                       "who carries the gradients");
+    options.refuse({"--trace"}, "the timeline of a step comes in chapter 14");
+    options.example("--ranks 2 --batch 64", "two ranks");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    if (common.quick)
+        mine.steps = std::min(mine.steps, 12);
+    LabelledImages images;
+    world.prepare([&] { images = load_data(common).train; });
+    const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
+    world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        const Comparison courses =
+            compare_courses(rank, images, order, {mine.batch, mine.communicator, common.seed});
+        show_comparison(rank, courses, mine.batch, common.csv);
+        show_one_process(rank, images, courses.sum, mine.batch, common.quick ? 3 : 20, common.seed);
+    });
+    if (world.world_size() > 1)
+        show_rank_0_only(world);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

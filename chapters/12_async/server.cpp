@@ -1,0 +1,187 @@
+#include "12_async/server.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ddp {
+namespace {
+
+constexpr int server = 0;
+
+void copy(const Tensor& to, const Tensor& from) {
+    DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,
+                              to.device().stream()));
+}
+
+// All parameters as one, whose gradient is what a worker has sent.
+std::shared_ptr<Parameter> as_one(const Letters& letters) {
+    const auto all = std::make_shared<Parameter>("all", letters.values);
+    all->place_gradient(letters.gradients);
+    return all;
+}
+
+const ServerOptions& checked(const ServerOptions& options) {
+    if (options.is_synchronous && options.bound.value_or(0) != 0)
+        throw std::invalid_argument("a synchronous server has no bound but 0");
+    if (options.is_synchronous && options.gradients % std::max(options.workers, 1) != 0)
+        throw std::invalid_argument(std::to_string(options.gradients) +
+                                    " gradients are no whole number of steps of " +
+                                    std::to_string(options.workers) + " workers");
+    return options;
+}
+
+// How far a worker may be ahead of the slowest one.
+std::optional<int> bound_of(const ServerOptions& options) {
+    return options.is_synchronous ? 0 : options.bound;
+}
+
+Tensor in_pool(Peers& peers, Device& device, std::size_t size) {
+    return {device, {static_cast<int>(size)}, peers.allocate<float>(size).share()};
+}
+
+}  // namespace
+
+// ---- Letters
+
+Letters::Letters(Peers& peers, Device& device, std::size_t parameters)
+    : order_(in_pool(peers, device, parameters + 1)),
+      report_(in_pool(peers, device, parameters + 2)) {
+    const Shape shape{static_cast<int>(parameters)};
+    values = order_.view(0, shape);
+    gradients = report_.view(0, shape);
+}
+
+void move_to(const std::vector<std::shared_ptr<Parameter>>& parameters, const Tensor& values,
+             const Tensor& gradients) {
+    std::size_t first = 0;
+    for (const auto& parameter : parameters) {
+        const Tensor place = values.view(first, parameter->value.shape());
+        copy(place, parameter->value);
+        parameter->value = place;
+        parameter->place_gradient(gradients.view(first, place.shape()));
+        first += place.size();
+    }
+}
+
+// ---- ServerLog
+
+double ServerLog::mean_staleness() const {
+    double sum = 0;
+    for (const Applied& each : applied)
+        sum += each.staleness();
+    return applied.empty() ? 0 : sum / static_cast<double>(applied.size());
+}
+
+int ServerLog::most_staleness() const {
+    int most = 0;
+    for (const Applied& each : applied)
+        most = std::max(most, each.staleness());
+    return most;
+}
+
+std::string what_is_wrong(const ServerLog& log, const ServerOptions& options) {
+    if (std::ssize(log.applied) != options.gradients)
+        return std::to_string(log.applied.size()) + " gradients were applied, not " +
+               std::to_string(options.gradients);
+    std::vector<int> steps(static_cast<std::size_t>(options.workers));
+    for (const Applied& each : log.applied) {
+        const int expected = steps.at(static_cast<std::size_t>(each.worker) - 1)++;
+        if (each.step != expected)
+            return "worker " + std::to_string(each.worker) + "'s gradient " +
+                   std::to_string(each.step) + " was applied where its gradient " +
+                   std::to_string(expected) + " was due";
+    }
+    const std::optional<int> bound = bound_of(options);
+    if (bound && log.most_ahead > *bound)
+        return "a worker was " + std::to_string(log.most_ahead) +
+               " steps ahead of the slowest, and the bound is " + std::to_string(*bound);
+    // While a worker is in its step c, another one applies its steps c - s to c + s, at most.
+    const int most =
+        options.is_synchronous ? 0 : (options.workers - 1) * (2 * bound.value_or(0) + 1);
+    if (bound && log.most_staleness() > most)
+        return "a gradient was " + std::to_string(log.most_staleness()) +
+               " updates old, and the bound allows " + std::to_string(most);
+    return "";
+}
+
+// ---- Server
+
+Server::Server(Peers& peers, Device& device, Letters& letters, double learning_rate,
+               const ServerOptions& options)
+    : peers_(peers),
+      letters_(letters),
+      stream_(device.stream()),
+      options_(checked(options)),
+      mailboxes_(peers, options.workers),
+      turnstile_(options.workers, bound_of(options), options.gradients),
+      all_(as_one(letters)),
+      optimizer_({all_}, learning_rate),
+      read_(static_cast<std::size_t>(options.workers)) {}
+
+ServerLog Server::serve() {
+    watch_.restart();
+    answer();  // the first letter asks for the first gradient
+    while (std::ssize(log_.applied) < options_.gradients) {
+        apply_next();
+        answer();
+    }
+    peers_.synchronize(stream_);
+    log_.most_ahead = turnstile_.most_ahead();
+    log_.seconds = watch_.seconds();
+    return log_;
+}
+
+int Server::version() const {
+    const int applied = static_cast<int>(log_.applied.size());
+    return options_.is_synchronous ? applied / options_.workers : applied;
+}
+
+void Server::apply_next() {
+    // Synchronously it does not matter who comes first: nobody is answered before all have come.
+    const int worker = options_.is_synchronous
+                           ? 1 + static_cast<int>(log_.applied.size()) % options_.workers
+                           : mailboxes_.wait(stream_);
+    const Tensor& report = letters_.report_;
+    peers_.receive(report.data(), report.size(), worker, stream_, "gradient");
+    all_->gradient_for_writing();  // it is there
+    optimizer_.step();
+    peers_.synchronize(stream_);
+    const std::vector<float> more = report.view(letters_.gradients.size(), {2}).to_host();
+    log_.applied.push_back({worker, static_cast<int>(more[1]),
+                            read_[static_cast<std::size_t>(worker) - 1], version(), more[0],
+                            watch_.seconds()});
+    turnstile_.arrive(worker);
+}
+
+// The parameters as they are now, to all who need not wait.
+void Server::answer() {
+    const Tensor& order = letters_.order_;
+    Tensor go_on = order.view(letters_.values.size(), {1});
+    for (const Turnstile::Pass& pass : turnstile_.let_through()) {
+        fill(go_on, pass.goes_on ? 1.0f : 0.0f);
+        peers_.send(order.data(), order.size(), pass.worker, stream_, "parameters");
+        read_[static_cast<std::size_t>(pass.worker) - 1] = version();
+    }
+}
+
+// ---- The workers
+
+int work(Peers& peers, Device& device, Letters& letters,
+         const std::function<Tensor(int step)>& compute) {
+    Stream& stream = device.stream();
+    const std::size_t parameters = letters.values.size();
+    const Tensor go_on = letters.order_.view(parameters, {1});
+    const Tensor loss = letters.report_.view(parameters, {1});
+    Tensor number = letters.report_.view(parameters + 1, {1});
+    for (int step = 0;; step++) {
+        peers.receive(letters.order_.data(), letters.order_.size(), server, stream, "parameters");
+        peers.synchronize(stream);
+        if (go_on.to_host()[0] == 0)
+            return step;
+        copy(loss, compute(step));
+        fill(number, static_cast<float>(step));
+        peers.send(letters.report_.data(), letters.report_.size(), server, stream, "gradient");
+    }
+}
+
+}  // namespace ddp

@@ -1,0 +1,254 @@
+#include "13_buckets/bucket_plan.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+namespace ddp {
+
+// ---- Layout ----------------------------------------------------------------------------------
+
+namespace {
+
+std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
+}
+
+// Gradient behind gradient, each with the gap that lets the next one begin where it should.
+BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
+    BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
+    for (std::vector<std::size_t>& indices : assignment) {
+        BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
+        for (const std::size_t i : bucket.gradients) {
+            plan.places[i] = {plan.buckets.size(), bucket.size};
+            bucket.bytes += gradients[i].bytes();
+            bucket.size += rounded_up(gradients[i].bytes()) / bytes_of(bucket.type);
+        }
+        plan.buckets.push_back(std::move(bucket));
+    }
+    return plan;
+}
+
+}  // namespace
+
+std::size_t BucketPlan::memory_bytes() const {
+    return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
+                           [](std::size_t sum, const Bucket& bucket) {
+                               return sum + bucket.size * bytes_of(bucket.type);
+                           });
+}
+
+// ---- Rules -----------------------------------------------------------------------------------
+
+namespace {
+
+// The bucket of one element type that is being filled.
+struct OpenBucket {
+    ElementType type;
+    std::vector<std::size_t> gradients = {};
+    std::size_t bytes = 0;
+    std::size_t limit = 0;  // which one
+};
+
+OpenBucket& open_bucket_of(std::vector<OpenBucket>& open, ElementType type) {
+    const auto known = std::ranges::find(open, type, &OpenBucket::type);
+    return known != open.end() ? *known : open.emplace_back(OpenBucket{type});
+}
+
+void require_each_once(const GradientSizes& gradients, const std::vector<std::size_t>& order) {
+    std::vector<bool> seen(gradients.size(), false);
+    for (const std::size_t i : order) {
+        if (i >= gradients.size())
+            throw std::invalid_argument("the ready order names gradient " + std::to_string(i) +
+                                        ", but there are only " + std::to_string(gradients.size()));
+        if (seen[i])
+            throw std::invalid_argument("the ready order names the gradient of '" +
+                                        gradients[i].name + "' twice");
+        seen[i] = true;
+    }
+    const auto missing = std::ranges::find(seen, false);
+    if (missing != seen.end())
+        throw std::invalid_argument("the ready order lacks the gradient of '" +
+                                    gradients[missing - seen.begin()].name +
+                                    "': buckets can be rebuilt only when all gradients were ready");
+}
+
+BucketAssignment fill_buckets(const GradientSizes& gradients,
+                              const std::vector<std::size_t>& limits,
+                              const std::vector<std::size_t>& order) {
+    if (gradients.empty())
+        throw std::invalid_argument(
+            "there are no gradients to put into buckets: the model needs a parameter that is not "
+            "frozen");
+    if (limits.empty())
+        throw std::invalid_argument("buckets need at least one limit of their size");
+    BucketAssignment closed;
+    std::vector<OpenBucket> open;  // one a type, in the order in which the types appeared
+    for (const std::size_t i : order) {
+        OpenBucket& bucket = open_bucket_of(open, gradients[i].type);
+        bucket.gradients.push_back(i);
+        bucket.bytes += gradients[i].bytes();
+        if (bucket.bytes < limits[bucket.limit])
+            continue;
+        closed.push_back(std::exchange(bucket.gradients, {}));
+        bucket.bytes = 0;
+        bucket.limit = std::min(bucket.limit + 1, limits.size() - 1);
+    }
+    for (auto bucket = open.rbegin(); bucket != open.rend(); ++bucket)
+        if (!bucket->gradients.empty())
+            closed.push_back(std::move(bucket->gradients));
+    return closed;
+}
+
+}  // namespace
+
+BucketAssignment assign_by_size(const GradientSizes& gradients,
+                                const std::vector<std::size_t>& limits) {
+    std::vector<std::size_t> order(gradients.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    BucketAssignment buckets = fill_buckets(gradients, limits, order);
+    std::ranges::sort(buckets, {}, [](const auto& bucket) { return bucket.front(); });
+    return buckets;
+}
+
+BucketAssignment assign_by_size(const GradientSizes& gradients,
+                                const std::vector<std::size_t>& limits,
+                                const std::vector<std::size_t>& ready_order) {
+    require_each_once(gradients, ready_order);
+    return fill_buckets(gradients, limits, ready_order);
+}
+
+std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes) {
+    if (cap_bytes)
+        return {*cap_bytes};
+    return {first_bucket_bytes, default_bucket_bytes};
+}
+
+BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
+                      bool find_unused_parameters) {
+    BucketAssignment buckets =
+        assign_by_size(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
+                                                         : std::vector{unlimited_bucket});
+    std::ranges::reverse(buckets);
+    return lay_out(gradients, std::move(buckets));
+}
+
+BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
+                        const std::vector<std::size_t>& ready_order) {
+    return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
+}
+
+// ---- From rank 0 to the others -----------------------------------------------------------------
+
+namespace {
+
+// Takes the text apart, word by word. One that is not what it should be is damage.
+class PlanReader {
+  public:
+    explicit PlanReader(const std::string& text) : text_(text) {}
+
+    std::string word() {
+        std::string word;
+        if (!(text_ >> word))
+            throw_damaged();
+        return word;
+    }
+    std::size_t number() {
+        const std::string digits = word();
+        std::size_t value = 0;
+        const char* const end = digits.data() + digits.size();
+        if (std::from_chars(digits.data(), end, value) != std::from_chars_result{end, {}})
+            throw_damaged();
+        return value;
+    }
+    ElementType type() {
+        const std::optional<ElementType> type = element_type_named(word());
+        if (!type)
+            throw_damaged();
+        return *type;
+    }
+    void expect_end() {
+        if (std::string rest; text_ >> rest)
+            throw_damaged();
+    }
+    [[noreturn]] static void throw_damaged() {
+        throw std::runtime_error(
+            "the bucket plan from rank 0 is damaged: all ranks must run the same program");
+    }
+
+  private:
+    std::istringstream text_;
+};
+
+[[noreturn]] void throw_other_network(const std::string& what) {
+    throw std::runtime_error("the bucket plan from rank 0 " + what +
+                             ": build the same network on every rank");
+}
+
+std::string text_of(std::size_t elements, ElementType type) {
+    return std::to_string(elements) + " elements of " + name_of(type);
+}
+
+void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
+    if (elements != mine.elements || type != mine.type)
+        throw_other_network("has " + text_of(elements, type) + " for '" + mine.name +
+                            "', which has " + text_of(mine.elements, mine.type) + " here");
+}
+
+std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gradients,
+                                     std::vector<bool>& seen) {
+    const ElementType type = reader.type();
+    const std::size_t count = reader.number();
+    std::vector<std::size_t> bucket;
+    while (bucket.size() < count) {
+        const std::size_t i = reader.number();
+        const std::size_t elements = reader.number();
+        if (i >= gradients.size())
+            throw_other_network("names gradient " + std::to_string(i) + ", and this rank has " +
+                                std::to_string(gradients.size()));
+        if (seen[i])
+            throw_other_network("has '" + gradients[i].name + "' twice");
+        require_same(elements, type, gradients[i]);
+        seen[i] = true;
+        bucket.push_back(i);
+    }
+    if (bucket.empty())
+        PlanReader::throw_damaged();
+    return bucket;
+}
+
+}  // namespace
+
+// The number of buckets; then for each its type, the number of its gradients, and for each of these
+// which one it is and how many elements it has.
+std::string encode_plan(const BucketPlan& plan) {
+    std::ostringstream text;
+    text << "bucket_plan " << plan.buckets.size() << "\n";
+    for (const BucketPlan::Bucket& bucket : plan.buckets) {
+        text << name_of(bucket.type) << " " << bucket.gradients.size();
+        for (const std::size_t i : bucket.gradients)
+            text << "  " << i << " " << plan.gradients[i].elements;
+        text << "\n";
+    }
+    return text.str();
+}
+
+BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) {
+    PlanReader reader(text);
+    if (reader.word() != "bucket_plan")
+        PlanReader::throw_damaged();
+    std::vector<bool> seen(gradients.size(), false);
+    BucketAssignment buckets;
+    for (std::size_t left = reader.number(); left > 0; left--)
+        buckets.push_back(read_bucket(reader, gradients, seen));
+    reader.expect_end();
+    const auto missing = std::ranges::find(seen, false);
+    if (missing != seen.end())
+        throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");
+    return lay_out(gradients, std::move(buckets));
+}
+
+}  // namespace ddp

@@ -1,0 +1,122 @@
+// Chapter 14, and the book's main job: a network learns Fashion-MNIST on several ranks, whose
+// gradients are reduced bucket by bucket while backward runs.
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
+#include "03_network/sgd_momentum.hpp"
+#include "05_ranks/world.hpp"
+#include "14_overlap/epoch_report.hpp"
+#include "14_overlap/memory_report.hpp"
+#include "14_overlap/more.hpp"
+#include "14_overlap/timeline_report.hpp"
+#include "14_overlap/training.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct OverlapOptions {
+    std::string model = "mlp";
+    int epochs = 5;
+    int batch = 64;
+    double learning_rate = 0.1;
+    int cap = 1;
+    bool no_overlap = false;
+    bool detect_anomaly = false;
+    std::string communicator = "own", hook = "average";
+};
+
+constexpr int kTestBatch = 500;
+constexpr int kWatchedStep = 20;  // the buckets are as they stay, and everything is warm
+
+void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
+           const CommonOptions& common, Trace& trace) {
+    rank.select_device();
+    auto& device = make_kept<Device>(rank, rank_memory);
+    auto& train = make_kept<Loader>(rank, device, data.train, fashion_mnist_normalisation,
+                                    mine.batch, LastBatch::drop);
+    auto& test = make_kept<Loader>(rank, device, data.test, fashion_mnist_normalisation,
+                                   std::min(kTestBatch, static_cast<int>(data.test.count())));
+    Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));  // rank 0's will count
+    const auto model = make_model(mine.model, device, random);
+    const auto communicator = make_communicator(mine.communicator, rank,
+                                                ddp_pool_bytes(*model) + hook_pool_bytes(*model));
+    DistributedDataParallel ddp(*communicator, device, *model,
+                                {.bucket_cap_bytes = static_cast<std::size_t>(mine.cap) << 20,
+                                 .overlap = !mine.no_overlap,
+                                 .search_not_finite = mine.detect_anomaly});
+    ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
+    Sgd optimizer(model->parameters(), mine.learning_rate);
+    DdpTrainer trainer(rank, device, *model, ddp, optimizer);
+    const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
+    trainer.watch(std::min(kWatchedStep, std::max(0, steps - 2)));
+    const bool prints = rank.rank() == 0;
+    EpochReport report(prints, common.csv);
+    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+        // Long steps first, to get near; short ones at the end, to settle.
+        optimizer.set_learning_rate(mine.learning_rate * (mine.epochs - epoch + 1) / mine.epochs);
+        train.start_epoch(
+            shard(shuffled(train.samples(), common.seed, epoch), rank.rank(), rank.world_size()));
+        const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
+        const Metrics::Totals tested = trainer.test(test);
+        require_equal_replicas(rank, model->parameters());
+        report.add(epoch, trainer.steps(), trained, tested);
+    }
+    if (!prints)
+        return;
+    const TwoSteps watched{trainer.timeline(), trainer.timeline_without_overlap()};
+    show_timeline(watched);
+    write_timeline(common.csv, watched);
+    add_to_trace(trace, watched.usual);
+    show_memory(device, model->parameters(), ddp.gradients().plan());
+    report.finish(rank, model->parameters());
+}
+
+int run(int argc, char** argv) {
+    OverlapOptions mine;
+    Options options("overlap",
+                    "Can the wire hide behind the math? Fashion-MNIST on several ranks.");
+    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
+                       "length of a step at first; it falls with every epoch");
+    options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
+    options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
+    options.add_flag("--detect-anomaly", mine.detect_anomaly,
+                     "name rank and parameter of a gradient that is infinite or no number");
+    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
+    options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
+                       "who carries the gradients");
+    options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
+    options.example("--processes 4", "ranks that are processes");
+    options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    if (common.quick)
+        mine.epochs = 1;
+    FashionMnist data;
+    world.prepare([&] { data = load_data(common); });
+    const int most = static_cast<int>(data.train.count()) / world.world_size();
+    if (mine.batch > most)
+        throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
+                          std::to_string(most) + " pictures that each of " +
+                          std::to_string(world.world_size()) +
+                          " ranks has: take a smaller batch or fewer ranks.");
+    Trace trace(world.has_rank_0() ? common.trace : "");
+    world.run([&](Rank& rank) { train(rank, data, mine, common, trace); });
+    trace.write();
+    show_more(world, data.train, common);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

@@ -1,0 +1,107 @@
+#include "15_unused_parameters/join.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+__global__ void scale_kernel(std::size_t n, float factor, float* data) {
+    for (std::size_t i : grid_range(n))
+        data[i] *= factor;
+}
+
+}  // namespace
+
+std::size_t join_pool_bytes(int world_size) {
+    return 2 * Pool::unit + (static_cast<std::size_t>(world_size) + 1) * sizeof(int);
+}
+
+Join::Join(Communicator& communicator, Device& device, Module& model, DistributedDataParallel& ddp,
+           const JoinOptions& options)
+    : communicator_(communicator),
+      device_(device),
+      model_(model),
+      ddp_(ddp),
+      options_(options),
+      mine_(communicator.allocate<int>(1)),
+      all_(communicator.allocate<int>(static_cast<std::size_t>(communicator.world_size()))),
+      host_(make_kept<PinnedBuffer<int>>(communicator.rank(), all_.size())),
+      active_(communicator.world_size()),
+      last_(communicator.world_size() - 1) {
+    communicator.rank().barrier();  // nobody's kernel waits while another rank asks for memory
+    if (options_.divide_by_initial_world_size)
+        return;
+    ddp_.set_bucket_hook([this](Communicator& ranks, Tensor bucket, Stream& stream,
+                                const std::string& name) {
+        average_bucket(ranks, bucket, stream, name);
+        const float factor = static_cast<float>(ranks.world_size()) / static_cast<float>(active_);
+        launch(stream, grid_for(bucket.size()), scale_kernel, bucket.size(), factor, bucket.data());
+    });
+}
+
+void Join::plug_into(DdpPoints& points) {
+    points.before_forward = [this](bool is_reduced) {
+        tell(is_reduced ? Doing::reduced : Doing::alone);
+        require_all_active();
+    };
+}
+
+void Join::shadow_others(const std::function<void()>& after_step) {
+    for (;;) {
+        const bool is_reduced = tell(Doing::nothing);
+        if (active_ == 0)
+            break;
+        require_all_active();
+        ddp_.shadow_step(is_reduced);
+        if (!is_reduced || !after_step)
+            continue;
+        // Who looks for unused parameters has said which are used; otherwise all are.
+        const Parameters& all = ddp_.gradients().parameters();
+        if (std::ranges::none_of(all, [](const auto& each) { return each->has_gradient(); }))
+            for (const auto& parameter : all)
+                parameter->gradient_for_writing();
+        after_step();
+    }
+    copy_from_rank(last_, communicator_, device_, model_);
+    ddp_.set_buffers_root(0);
+}
+
+// All ranks hear what all are doing; whether those with data are in a step that will be reduced.
+// From the highest of them come the buffers.
+bool Join::tell(Doing mine) {
+    Stream& stream = ddp_.communication_stream();
+    host_[0] = static_cast<int>(mine);
+    DDP_CHECK(
+        cudaMemcpyAsync(mine_.data(), host_.data(), sizeof(int), cudaMemcpyHostToDevice, stream));
+    communicator_.all_gather(mine_.data(), all_.data(), 1, stream, "who has data");
+    DDP_CHECK(
+        cudaMemcpyAsync(host_.data(), all_.data(), host_.bytes(), cudaMemcpyDeviceToHost, stream));
+    communicator_.synchronize(stream);
+    active_ = 0;
+    bool is_reduced = false;
+    for (int r = 0; r < communicator_.world_size(); r++) {
+        const auto theirs = static_cast<Doing>(host_[static_cast<std::size_t>(r)]);
+        if (theirs == Doing::nothing)
+            continue;
+        active_++;
+        last_ = r;
+        is_reduced |= theirs == Doing::reduced;
+    }
+    ddp_.set_buffers_root(last_);
+    return is_reduced;
+}
+
+void Join::require_all_active() const {
+    if (!options_.throw_on_early_termination || active_ == communicator_.world_size())
+        return;
+    std::string out;
+    for (int r = 0; r < communicator_.world_size(); r++)
+        if (static_cast<Doing>(host_[static_cast<std::size_t>(r)]) == Doing::nothing)
+            out += (out.empty() ? "" : ", ") + std::to_string(r);
+    throw InputsExhausted("rank " + out + " has no batch left: all ranks end the epoch here");
+}
+
+}  // namespace ddp

@@ -1,0 +1,79 @@
+#include "15_unused_parameters/used_map.hpp"
+
+#include <algorithm>
+
+namespace ddp {
+namespace {
+
+void copy(const Tensor& from, const Tensor& to, Stream& stream) {
+    if (from.size() > 0)
+        DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,
+                                  stream));
+}
+
+}  // namespace
+
+std::size_t used_map_pool_bytes(const Module& model) {
+    return model.parameters().size() * sizeof(int) + Pool::unit;
+}
+
+UsedMap::UsedMap(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
+    : communicator_(communicator),
+      device_(device),
+      ddp_(ddp),
+      used_(ddp.gradients().parameters().size(), 0),
+      old_(used_.size()),
+      counts_(communicator.allocate<int>(used_.size())),
+      upload_(make_kept<PinnedBuffer<int>>(communicator.rank(), used_.size())),
+      sums_(make_kept<PinnedBuffer<int>>(communicator.rank(), used_.size())) {
+    communicator.rank().barrier();  // nobody's kernel waits while another rank asks for memory
+}
+
+void UsedMap::mark(const Parameter& parameter) {
+    used_[index_of(parameter)] = 1;
+}
+
+void UsedMap::keep_old_gradients(const Parameters& unreached) {
+    for (const auto& parameter : unreached) {
+        const std::size_t i = index_of(*parameter);
+        if (used_[i] == 1 || !parameter->has_gradient())
+            continue;
+        old_[i] = Tensor(device_, parameter->value.shape());
+        copy(parameter->gradient(), old_[i], device_.stream());
+    }
+}
+
+void UsedMap::reduce() {
+    Stream& stream = ddp_.communication_stream();
+    uploaded_.synchronize();  // the last step's: long ago
+    std::ranges::copy(used_, upload_.data());
+    DDP_CHECK(cudaMemcpyAsync(counts_.data(), upload_.data(), upload_.bytes(),
+                              cudaMemcpyHostToDevice, stream));
+    uploaded_.record(stream);
+    communicator_.all_reduce(counts_.data(), counts_.data(), counts_.size(), ReduceOp::sum, stream,
+                             "used map");
+}
+
+Parameters UsedMap::settle() {
+    Parameters others;
+    if (std::ranges::count(used_, 0) > 0) {
+        Stream& stream = ddp_.communication_stream();
+        DDP_CHECK(cudaMemcpyAsync(sums_.data(), counts_.data(), sums_.bytes(),
+                                  cudaMemcpyDeviceToHost, stream));
+        communicator_.synchronize(stream);
+        for (std::size_t i = 0; i < used_.size(); i++) {
+            const auto& parameter = ddp_.gradients().parameters()[i];
+            if (used_[i] == 0 && sums_[i] > 0) {
+                parameter->gradient_for_writing();
+                others.push_back(parameter);
+            } else if (sums_[i] == 0 && !old_[i].is_empty()) {
+                copy(old_[i], parameter->gradient(), stream);
+            }
+        }
+    }
+    std::ranges::fill(used_, 0);
+    std::ranges::fill(old_, Tensor());
+    return others;
+}
+
+}  // namespace ddp

@@ -1,0 +1,95 @@
+// Chapter 16: whose mean is it? Cats on one rank, dogs on another, cars on a third: what BatchNorm
+// makes of that, and what SyncBatchNorm does.
+#include <algorithm>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "16_sync_batch_norm/own_class.hpp"
+#include "16_sync_batch_norm/union_check.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct SyncOptions {
+    int epochs = 10;
+    int batch = 16;
+};
+
+// Both learn in turn, so that a machine that slows down slows both.
+void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& mine,
+                   const CommonOptions& common) {
+    Pupil plain(rank, device, data, false, mine.batch, common.seed);
+    Pupil synchronised(rank, device, data, true, mine.batch, common.seed);
+    const bool prints = rank.rank() == 0;
+    CsvWriter csv(prints ? common.csv : "", {"epoch", "batch_norm_train", "batch_norm_test",
+                                             "sync_batch_norm_train", "sync_batch_norm_test"});
+    Table table("Accuracy, where each rank learns from its own class",
+                {"epoch", "BatchNorm: in training", "in the test", "SyncBatchNorm: in training",
+                 "in the test"});
+    std::vector<double> without, with;
+    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+        const Pupil::Epoch a = plain.epoch(epoch), b = synchronised.epoch(epoch);
+        if (epoch > 1 || mine.epochs == 1) {  // the first one is to get warm
+            without.push_back(a.seconds);
+            with.push_back(b.seconds);
+        }
+        csv.row({epoch, a.train_accuracy, a.test_accuracy, b.train_accuracy, b.test_accuracy});
+        table.row({std::to_string(epoch), format_fixed(a.train_accuracy, 3),
+                   format_fixed(a.test_accuracy, 3), format_fixed(b.train_accuracy, 3),
+                   format_fixed(b.test_accuracy, 3)});
+    }
+    if (!prints)
+        return;
+    const Traffic traffic = synchronised.traffic();
+    const int steps = synchronised.steps();
+    std::cout << table << "\nWhat it costs in a step: " << traffic.collectives / steps
+              << " collectives, to which a rank gives "
+              << traffic.bytes / static_cast<std::size_t>(steps) << " bytes.\nA step takes "
+              << format_seconds(median(without)) << " with BatchNorm and "
+              << format_seconds(median(with)) << " with SyncBatchNorm.\n";
+}
+
+int run(int argc, char** argv) {
+    SyncOptions mine;
+    Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
+    options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {2, 64}, "pictures a step and rank");
+    options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
+    options.refuse({"--data"}, "the pictures are drawn");
+    options.example("--ranks 3", "a class on each rank");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    if (common.quick)
+        mine.epochs = std::min(mine.epochs, 2);
+    ShapeSets data;
+    world.prepare([&] {
+        data = make_shape_sets(common.quick ? 384 : 1152, common.quick ? 120 : 300, common.seed);
+    });
+    const std::size_t most = own_pictures(data.train, 0, world.world_size()).size();
+    if (static_cast<std::size_t>(mine.batch) > most)
+        throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
+                          std::to_string(most) + " pictures that each of " +
+                          std::to_string(world.world_size()) +
+                          " ranks has: take a smaller batch or fewer ranks.");
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_kept<Device>(rank, rank_memory);
+        show_statistics(rank, device, data.train, mine.batch);
+        show_equality(rank, device, common.seed);
+        show_training(rank, device, data, mine, common);
+    });
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

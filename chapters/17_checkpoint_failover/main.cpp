@@ -1,0 +1,117 @@
+// Chapter 17: what if a node dies? A supervised training whose ranks are killed and stopped: it
+// goes on from its last checkpoint, and ends with the same bits.
+#include <iostream>
+
+#include "03_network/dataset.hpp"
+#include "05_ranks/world.hpp"
+#include "17_checkpoint_failover/checkpoint_folder.hpp"
+#include "17_checkpoint_failover/mirror.hpp"
+#include "17_checkpoint_failover/resumable_training.hpp"
+#include "17_checkpoint_failover/story.hpp"
+#include "17_checkpoint_failover/torn_files.hpp"
+#include "common/gpu/gpu.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct FailoverOptions {
+    TrainingPlan plan;
+    std::string folder, hosts;
+    int max_restarts = 3;
+    bool train = false, supervise = false, mpirun = false;
+};
+
+// The job itself: what the supervisor starts, or you.
+int train(const FailoverOptions& mine, const CommonOptions& common, char** argv) {
+    if (const std::optional<int> status = launch_processes(common, argv))
+        return *status;
+    World world(common);
+    FashionMnist data;
+    world.prepare([&] { data = load_data(common); });
+    const int most = static_cast<int>(data.train.count()) / world.world_size();
+    if (mine.plan.batch > most)
+        throw OptionError("--batch " + std::to_string(mine.plan.batch) + " is more than the " +
+                          std::to_string(most) + " pictures that each of " +
+                          std::to_string(world.world_size()) +
+                          " ranks has: take a smaller batch or fewer ranks.");
+    const CheckpointFolder folder(world, mine.folder);
+    TrainingPlan plan = mine.plan;
+    plan.folder = folder.path();
+    plan.seed = common.seed;
+    world.run([&](Rank& rank) { train_resumably(rank, data, plan); });
+    return 0;
+}
+
+JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common,
+                        double timeout_s) {
+    JobSettings settings;
+    // Processes can be killed one by one, but cannot share a GPU.
+    const bool are_processes = common.processes || (!common.ranks && kernels_run_on_cpu);
+    settings.launcher = mine.mpirun || !mine.hosts.empty() ? Launcher::mpirun
+                        : are_processes                    ? Launcher::processes
+                                                           : Launcher::threads;
+    settings.ranks = common.ranks.value_or(common.processes.value_or(4));
+    settings.hosts = parse_hosts(mine.hosts);
+    settings.supervisor.max_restarts = mine.max_restarts;
+    settings.supervisor.silence_s = 2 * timeout_s;  // the ranks themselves know more of why
+    settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
+    settings.arguments = job_arguments(mine.plan, common, timeout_s);
+    return settings;
+}
+
+int show(const JobSettings& settings, const CommonOptions& common) {
+    show_torn_files(settings.ranks);
+    const std::vector<Story> stories = tell_three_stories(settings, common.quick);
+    show_recoveries(stories);
+    if (!common.csv.empty())
+        write_stories(common.csv, stories);
+    show_endings(stories);
+    return 0;
+}
+
+int run(int argc, char** argv) {
+    FailoverOptions mine;
+    Options options("checkpoint_failover", "What if a node dies? Checkpoints, and a supervisor.");
+    options.add_int("--epochs", mine.plan.epochs, {1, 10'000}, "how often to see each picture");
+    options.add_int("--batch", mine.plan.batch, {1, most_mirrored}, "pictures a step and rank");
+    options.add_double("--learning-rate", mine.plan.learning_rate, {1e-9, 1e6},
+                       "length of a step at first; it falls with every epoch");
+    options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "who makes the steps");
+    options.add_int("--every", mine.plan.every, {1, 1'000'000}, "steps between two checkpoints");
+    options.add_int("--keep", mine.plan.keep, {1, 1000}, "how many checkpoints stay");
+    options.add_text("--folder", mine.folder, "of the checkpoints; %h is the host's name");
+    options.add_flag("--train", mine.train, "train, from the last checkpoint on; no supervisor");
+    options.add_flag("--supervise", mine.supervise,
+                     "train under the supervisor, without our faults");
+    options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000}, "of --supervise");
+    options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
+    options.add_text("--hosts", mine.hosts, "of --supervise: node0,node1:2, those that are there");
+    options.refuse({"--trace", "--link"}, "its pictures are of whole trainings, not of a step");
+    options.example("--processes 4", "killed and stopped ranks, and what becomes of the training");
+    options.example("--train --folder run1", "once more after Ctrl-C: it goes on");
+    options.example("--supervise --folder run1", "kill -9 what you like");
+    const CommonOptions common = options.parse(argc, argv);
+    if (common.quick)
+        mine.plan.every = std::min(mine.plan.every, 10);
+    const StartedBy starter = find_starter(common);
+    if (mine.train || starter != StartedBy::nobody)
+        return train(mine, common, argv);
+    if (!mine.supervise && mine.hosts.empty())
+        return show(settings_of(mine, common, common.quick ? 10 : std::min(common.timeout_s, 4.0)),
+                    common);
+    if (mine.folder.empty())
+        throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
+    const Story story = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
+    std::cout << "done in " << story.attempts.size()
+              << (story.attempts.size() == 1 ? " life" : " lives") << ": test accuracy "
+              << format_fixed(story.final_accuracy(), 3) << ", hash " << story.final_hash() << "\n";
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

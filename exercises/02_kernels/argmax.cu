@@ -1,0 +1,26 @@
+// The exercise argmax: where is the largest value? Read exercises/02_kernels/README.md first.
+#include "exercises/02_kernels/argmax.hpp"
+
+#include <limits>
+
+namespace ddp {
+namespace {
+
+// Your kernels go here. Inside of them everything of chapter 02 is at hand: __shared__ arrays,
+// dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
+
+}  // namespace
+
+void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream) {
+    // Launch one block of `block` threads, as the chapter does it:
+    // launch(stream, {grid, block, bytes of dynamic shared memory}, kernel, arguments...);
+    throw NotImplemented("one_block");
+}
+
+void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
+                           Largest* result, Stream& stream) {
+    // Every block leaves its largest in `scratch`; a second launch makes them one.
+    throw NotImplemented("many_blocks");
+}
+
+}  // namespace ddp

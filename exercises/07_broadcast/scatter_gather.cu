@@ -1,0 +1,29 @@
+// The exercise scatter_gather: a broadcast in chunks. Read exercises/07_broadcast/README.md first.
+#include "exercises/07_broadcast/scatter_gather.hpp"
+
+#include "07_broadcast/route.hpp"
+#include "07_broadcast/transfer.cuh"
+
+namespace ddp {
+namespace {
+
+// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: piece_of() and
+// share_of_block() cut the data, offer() and take() pass it on, confirm() and
+// wait_until_taken() tell when a rank may end; broadcast.cu shows how a kernel begins and ends.
+
+}  // namespace
+
+void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
+                              Stream& stream) {
+    // Task any_root is solved here, too. Fill in a CollectiveCall, get a Collective from
+    // peers.next_collective(call, stream), launch your kernel by launch_cooperative(stream,
+    // shape_of_transfer(peers, bytes), kernel, collective, ...), and tell peers.enqueued(stream).
+    throw NotImplemented("root_0");
+}
+
+double scatter_gather_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+    // message.seconds(n) is what a message of n bytes takes. How many messages stand in a row?
+    throw NotImplemented("cost");
+}
+
+}  // namespace ddp

@@ -1,0 +1,31 @@
+// The exercise uneven_batches: every sample counts as much. Read
+// exercises/10_data_parallel/README.md first.
+#include "exercises/10_data_parallel/uneven_batches.hpp"
+
+#include "03_network/cross_entropy.hpp"
+
+namespace ddp {
+namespace {
+
+// What helps several tasks goes here.
+
+}  // namespace
+
+double weight_of_sample(const std::vector<int>& samples, int rank) {
+    // What does a rank do with its own samples, and what do all ranks do then?
+    throw NotImplemented("sample_weight");
+}
+
+int uneven_step(const Replica& replica, const std::optional<Batch>& batch) {
+    // replica.ddp.average_gradients() will divide by the number of ranks. What do the gradients
+    // have to be before that? (tape.backward() can multiply them by a number.)
+    throw NotImplemented("uneven_step");
+}
+
+int uneven_epoch(const Replica& replica, const std::function<std::optional<Batch>()>& next,
+                 Sgd& optimizer) {
+    // When may a rank stop? Not when its own data has ended.
+    throw NotImplemented("epoch");
+}
+
+}  // namespace ddp

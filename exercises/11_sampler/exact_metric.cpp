@@ -1,0 +1,24 @@
+// The exercise exact_metric: padded samples, and no error. Read exercises/11_sampler/README.md
+// first.
+#include "exercises/11_sampler/exact_metric.hpp"
+
+#include "11_sampler/sampler.hpp"
+
+namespace ddp {
+
+std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
+    // Where in the padded order of all ranks does this rank's index number i stand?
+    throw NotImplemented("weights");
+}
+
+double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks) {
+    // What can be added up, and what can not?
+    throw NotImplemented("balanced_accuracy");
+}
+
+double worst_padding(int samples, int world_size) {
+    // Which samples are there twice, and what if all of them are right, and all others wrong?
+    throw NotImplemented("worst_padding");
+}
+
+}  // namespace ddp

@@ -1,0 +1,54 @@
+// The exercise staleness_gate: nobody runs too far ahead. Read exercises/12_async/README.md first.
+#include "exercises/12_async/staleness_gate.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+namespace ddp {
+namespace {
+
+// Several threads come at once: what will guard the numbers that they all read and write?
+class Gate : public StalenessGate {
+  public:
+    Gate(int workers, int bound) : bound_(bound), done_(static_cast<std::size_t>(workers)) {}
+
+    bool begin_step(int worker, std::chrono::milliseconds patience) override {
+        // wait_for of a std::condition_variable takes a patience, and what is waited for.
+        throw NotImplemented("bound");
+    }
+
+    void end_step(int worker) override {
+        // Who may be waiting for this?
+        throw NotImplemented("bound");
+    }
+
+    void leave(int worker) override {
+        // Who may be waiting for this worker?
+        throw NotImplemented("leaving");
+    }
+
+  private:
+    const int bound_;
+    std::vector<int> done_;  // steps, by worker
+};
+
+}  // namespace
+
+std::unique_ptr<StalenessGate> make_staleness_gate(int workers, int bound) {
+    return std::make_unique<Gate>(workers, bound);
+}
+
+double seconds_with_pause(int steps, int bound, double step_s, double pause_s) {
+    // How many steps can the others do while worker 0 is in its first one?
+    throw NotImplemented("seconds");
+}
+
+double seconds_with_slow(int steps, int bound, double step_s, double times) {
+    // Which of worker 0's steps must be done before the others may begin their last one?
+    throw NotImplemented("seconds");
+}
+
+}  // namespace ddp

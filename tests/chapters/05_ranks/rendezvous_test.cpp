@@ -1,0 +1,117 @@
+// How processes find each other; here the two sides are threads, and strangers call, too.
+#include "05_ranks/rendezvous.hpp"
+
+#include <poll.h>
+
+#include <future>
+#include <thread>
+
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<Member> members_of(int world_size, int rank) {
+    std::vector<Member> members(static_cast<std::size_t>(world_size));
+    members[static_cast<std::size_t>(rank)] = {"host" + std::to_string(rank % 2), 1000 + rank, 0,
+                                               1};
+    return members;
+}
+
+// What joining ends with: "" or why it did not work.
+std::string join(const MeetingPlace& place, int rank, int world_size, double limit_s,
+                 std::vector<Member>* found = nullptr) {
+    std::vector<Member> members = members_of(world_size, rank);
+    try {
+        const auto connection = join_ranks(place, rank, members, limit_s);
+        if (found != nullptr)
+            *found = members;
+        return "";
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+std::string text_of(const std::vector<Member>& members) {
+    std::string text;
+    for (const Member& member : members)
+        text += member.host + " " + std::to_string(member.process) + " " +
+                std::to_string(member.local_rank) + "/" + std::to_string(member.local_world_size) +
+                "; ";
+    return text;
+}
+
+TEST_CASE("all ranks learn who all are") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    const MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    std::vector<std::vector<Member>> found(5);
+    std::vector<std::thread> ranks;
+    for (int rank = 4; rank > 0; rank--)
+        ranks.emplace_back(
+            [&, rank] { join(place, rank, 5, 10, &found[static_cast<std::size_t>(rank)]); });
+    found[0] = members_of(5, 0);
+    const Connections connections = receive_ranks(listener, "job", found[0], 10);
+    for (std::thread& rank : ranks)
+        rank.join();
+    for (const std::vector<Member>& members : found)
+        REQUIRE(text_of(members) ==
+                "host0 1000 0/3; host1 1001 0/2; host0 1002 1/3; host1 1003 1/2; host0 1004 2/3; ");
+    REQUIRE(connections[0] == nullptr);
+    REQUIRE(connections[4] != nullptr);
+}
+
+TEST_CASE("strangers are turned away, and do not hold up the meeting") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    std::vector<Member> members = members_of(2, 0);
+    auto rank_0 = std::async(std::launch::async,
+                             [&] { return receive_ranks(listener, "job", members, 10).size(); });
+    MeetingPlace other = place;
+    other.job = "another";
+    const std::string wrong_job = join(other, 1, 2, 0.3);
+    const std::string wrong_size = join(place, 1, 3, 0.3);
+    const std::string wrong_rank = join(place, 7, 8, 0.3);
+    const std::string right = join(place, 1, 2, 10);
+    REQUIRE(rank_0.get() == 2);
+    const std::string where =
+        "could not meet the others at 127.0.0.1:" + std::to_string(place.port);
+    REQUIRE(wrong_job == "rank 1 " + where + ": another job meets here");
+    REQUIRE(wrong_size == "rank 1 " + where + ": this job has 2 ranks, not 3");
+    REQUIRE(wrong_rank == "rank 7 " + where + ": this job has 2 ranks, not 8");
+    REQUIRE(right == "");
+}
+
+TEST_CASE("who does not come is named") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    std::vector<Member> members = members_of(4, 0);
+    const MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    auto rank_2 = std::async(std::launch::async, [&] { return join(place, 2, 4, 1.5); });
+    REQUIRE_THROWS_WITH(receive_ranks(listener, "job", members, 1),
+                        "rank 0 waited for rank 1, rank 3 at port " + std::to_string(place.port) +
+                            " in vain: were all processes of the job started?");
+    REQUIRE(rank_2.get().starts_with("rank 2 could not meet the others at 127.0.0.1:"));
+}
+
+TEST_CASE("a rank may come before rank 0 listens, and has several addresses to try") {
+    Descriptor listener = listen_at("127.0.0.1", 0);
+    const MeetingPlace place{{"127.0.0.2", "127.0.0.1"}, port_of(listener), "job"};
+    listener = Descriptor();  // the port is free again
+    auto rank_1 = std::async(std::launch::async, [&] { return join(place, 1, 2, 10); });
+    std::this_thread::sleep_for(100ms);
+    listener = listen_at("127.0.0.1", place.port);
+    std::vector<Member> members = members_of(2, 0);
+    REQUIRE(receive_ranks(listener, "job", members, 10).size() == 2);
+    REQUIRE(rank_1.get() == "");
+}
+
+TEST_CASE("a port that another program has is named") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    REQUIRE_THROWS_WITH(listen_at("127.0.0.1", port_of(listener)),
+                        "rank 0 cannot listen at port " + std::to_string(port_of(listener)) +
+                            ": Address already in use; set MASTER_PORT to a free one");
+}
+
+}  // namespace
+}  // namespace ddp::test

@@ -1,0 +1,344 @@
+// Ranks as threads of this process.
+#include "05_ranks/world.hpp"
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "05_ranks/cores.hpp"
+#include "05_ranks/watchdog.hpp"
+#include "common/gpu/gpu.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+CommonOptions threads(int ranks, double timeout_s = 30) {
+    CommonOptions options;
+    options.ranks = ranks;
+    options.timeout_s = timeout_s;
+    return options;
+}
+
+// The cause of the run's failure, or "".
+std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
+    try {
+        world.run(work);
+        return "";
+    } catch (const RunFailed& failure) {
+        REQUIRE(failure.is_to_be_told_here());
+        return failure.what();
+    }
+}
+
+// Exchanges whose values encode rank and round; returns how many were wrong.
+int count_wrong_exchanges(World& world, int rounds) {
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        for (int round = 0; round < rounds; round++) {
+            const auto text = [&](int r) {
+                return std::string(static_cast<std::size_t>(r), 'x') + std::to_string(round);
+            };
+            const std::vector<std::string> all = rank.all_gather(text(rank.rank()));
+            for (int r = 0; r < rank.world_size(); r++)
+                wrong += all[static_cast<std::size_t>(r)] != text(r);
+            const int root = round % rank.world_size();
+            wrong += rank.broadcast(text(rank.rank()), root) != text(root);
+            rank.barrier();
+        }
+    });
+    return wrong;
+}
+
+TEST_CASE("each rank knows who it is") {
+    for (int ranks = 1; ranks <= 9; ranks++) {
+        World world(threads(ranks));
+        REQUIRE(world.world_size() == ranks);
+        REQUIRE(world.has_rank_0());
+        std::vector<int> seen(static_cast<std::size_t>(ranks), 0);
+        std::atomic<int> wrong = 0;
+        for (std::uint64_t epoch = 1; epoch <= 2; epoch++)
+            world.run([&](Rank& rank) {
+                seen[static_cast<std::size_t>(rank.rank())]++;
+                wrong += rank.world_size() != ranks || rank.local_rank() != rank.rank() ||
+                         rank.local_world_size() != ranks || rank.epoch() != epoch ||
+                         rank.member().process != getpid() || rank.host().empty();
+            });
+        REQUIRE(seen == std::vector<int>(static_cast<std::size_t>(ranks), 2));
+        REQUIRE(wrong == 0);
+    }
+}
+
+// The cores on which the calling thread may run; none if they cannot be told.
+std::vector<int> cores_of_this_thread() {
+    cpu_set_t mask;
+    std::vector<int> cores;
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0)
+        return cores;
+    for (int core = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &mask))
+            cores.push_back(core);
+    return cores;
+}
+
+// Of each rank, and of a thread that it starts.
+std::vector<std::array<std::vector<int>, 2>> cores_of_ranks(int ranks) {
+    std::vector<std::array<std::vector<int>, 2>> cores(static_cast<std::size_t>(ranks));
+    World world(threads(ranks));
+    world.run([&](Rank& rank) {
+        auto& mine = cores[static_cast<std::size_t>(rank.rank())];
+        mine[0] = cores_of_this_thread();
+        std::thread([&] { mine[1] = cores_of_this_thread(); }).join();
+    });
+    return cores;
+}
+
+TEST_CASE("ranks that fill the cores keep to one each, and all others to none") {
+    const std::vector<int> all = cores_of_this_thread();
+    const auto cores = static_cast<int>(all.size());
+    REQUIRE(usable_cores() == cores);
+    if (cores < 2 || 2 * cores + 1 > most_ranks || !kernels_run_on_cpu) {
+        std::cout << "SKIPPED: a core for each rank (needs a CPU build and a few cores)"
+                  << std::endl;
+        return;
+    }
+    for (const int ranks : {cores, 2 * cores})
+        for (int rank = 0; const auto& of_rank : cores_of_ranks(ranks)) {
+            const std::vector<int> one{all[static_cast<std::size_t>(rank++ % cores)]};
+            CHECK(of_rank[0] == one);
+            CHECK(of_rank[1] == one);
+        }
+    for (const int ranks : {1, cores + 1, 2 * cores + 1})
+        for (const auto& of_rank : cores_of_ranks(ranks))
+            CHECK(of_rank[0] == all);
+    CHECK(cores_of_this_thread() == all);  // rank 0 was this thread
+    World world(threads(cores));
+    CHECK(failure_of(world, [](Rank& rank) {
+              if (rank.rank() == 0)
+                  throw std::runtime_error("on purpose");
+          }) == "rank 0: on purpose");
+    CHECK(cores_of_this_thread() == all);
+}
+
+TEST_CASE("exchanges at world sizes 1 to 9") {
+    for (int ranks = 1; ranks <= 9; ranks++) {
+        World world(threads(ranks));
+        REQUIRE(count_wrong_exchanges(world, 20) == 0);
+    }
+}
+
+TEST_CASE("a barrier is passed by nobody before all have come") {
+    World world(threads(5));
+    std::atomic<int> come = 0, early = 0;
+    world.run([&](Rank& rank) {
+        for (int round = 1; round <= 50; round++) {
+            come++;
+            rank.barrier();
+            early += come < 5 * round;
+            rank.barrier();
+        }
+    });
+    REQUIRE(early == 0);
+}
+
+TEST_CASE("a rank that throws releases the others, and the next run is clean") {
+    for (int thrower : {0, 1, 3}) {
+        World world(threads(4));
+        std::atomic<int> released = 0;
+        for (int again = 0; again < 3; again++) {
+            const std::string cause = failure_of(world, [&](Rank& rank) {
+                rank.barrier();
+                if (rank.rank() == thrower)
+                    throw std::runtime_error("broken on purpose");
+                try {
+                    rank.barrier();
+                } catch (const RunFailed&) {
+                    released++;
+                    throw;
+                }
+            });
+            REQUIRE(cause == "rank " + std::to_string(thrower) + ": broken on purpose");
+            REQUIRE(count_wrong_exchanges(world, 3) == 0);
+        }
+        REQUIRE(released == 9);
+    }
+}
+
+TEST_CASE("the first cause by time is the one that is told") {
+    World world(threads(3));
+    std::atomic<bool> first_has_thrown = false;
+    const std::string cause = failure_of(world, [&](Rank& rank) {
+        if (rank.rank() == 2) {
+            first_has_thrown = true;
+            throw std::runtime_error("first");
+        }
+        while (!first_has_thrown)
+            std::this_thread::yield();
+        for (;;) {  // until the failure has come round
+            rank.check();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    REQUIRE(cause == "rank 2: first");
+}
+
+TEST_CASE("what is thrown need not be an exception") {
+    World world(threads(2));
+    REQUIRE(failure_of(world, [](Rank& rank) {
+                if (rank.rank() == 1)
+                    throw 7;
+                rank.barrier();
+            }) == "rank 1: something was thrown that is no std::exception");
+}
+
+TEST_CASE("a rank that comes too late is named") {
+    World world(threads(3, 2));
+    const std::string cause = failure_of(world, [](Rank& rank) {
+        rank.barrier();
+        while (rank.rank() == 1) {  // until the others have given it up
+            try {
+                rank.check();
+            } catch (const RunFailed&) {
+                break;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        rank.all_gather("");
+    });
+    CAPTURE(cause);
+    REQUIRE(cause.find("in all_gather (call 2) for rank 1, which did not come (its last call was "
+                       "barrier (call 1))") != std::string::npos);
+    REQUIRE(count_wrong_exchanges(world, 3) == 0);
+}
+
+TEST_CASE("a rank that does not take part is named at once") {
+    World world(threads(3));
+    const auto start = std::chrono::steady_clock::now();
+    const std::string cause = failure_of(world, [](Rank& rank) {
+        if (rank.rank() != 0)
+            rank.barrier();
+    });
+    REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    REQUIRE(cause.find("in barrier (call 1) for rank 0, which has ended its part of the run") !=
+            std::string::npos);
+}
+
+TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
+    World world(threads(3));
+    REQUIRE(failure_of(world, [](Rank& rank) {
+                rank.broadcast("", rank.rank() == 1 ? 1 : 0);
+            }).find("broadcast from rank 1 (call 1)") != std::string::npos);
+    for (int root : {-1, 3})
+        REQUIRE(failure_of(world, [&](Rank& rank) { rank.broadcast("", root); })
+                    .find(": broadcast from rank " + std::to_string(root) +
+                          ": the ranks are 0 to 2") != std::string::npos);
+}
+
+// Counts how often it is stopped, and complains once it is told to.
+struct Worker : Guarded {
+    std::atomic<int> stops = 0;
+    std::atomic<bool> complains = false;
+    void stop() noexcept override { stops++; }
+    std::string complaint() override { return complains ? "a kernel has failed" : ""; }
+};
+
+TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
+    World world(threads(3));
+    std::vector<Worker> workers(3);
+    const std::string cause = failure_of(world, [&](Rank& rank) {
+        Worker& worker = workers[static_cast<std::size_t>(rank.rank())];
+        rank.add(worker);
+        rank.barrier();
+        worker.complains = rank.rank() == 1;
+        try {
+            if (rank.rank() != 1)
+                rank.all_gather("");
+            while (worker.stops == 0)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        } catch (const RunFailed&) {
+        }
+        rank.remove(worker);
+    });
+    REQUIRE(cause == "rank 1: a kernel has failed");
+    for (const Worker& worker : workers)
+        REQUIRE(worker.stops >= 1);
+}
+
+TEST_CASE("what is kept lives until every rank has ended the run") {
+    World world(threads(4));
+    std::atomic<int> alive = 0, least = 4;
+    struct Thing {
+        std::atomic<int>& alive;
+        explicit Thing(std::atomic<int>& count) : alive(count) { alive++; }
+        ~Thing() { alive--; }
+    };
+    world.run([&](Rank& rank) {
+        rank.keep(std::make_shared<Thing>(alive));
+        rank.barrier();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20 * rank.rank()));
+        if (alive < least)
+            least = alive.load();
+    });
+    REQUIRE(least == 4);
+    REQUIRE(alive == 0);
+}
+
+TEST_CASE("a process that does not tell of the failure waits for the one that does") {
+    const pid_t teller = fork();
+    if (teller == 0) {
+        usleep(200'000);
+        _exit(1);
+    }
+    RunFailed("broken", false, teller).wait_until_told();
+    REQUIRE(waitpid(teller, nullptr, WNOHANG) == teller);
+    const auto begin = std::chrono::steady_clock::now();
+    RunFailed("broken", false, teller).wait_until_told();  // it is gone
+    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900));
+}
+
+// How a process ends that is told to end right after its Sigterm went, normally or by an exception.
+int status_after_sigterm(bool throws) {
+    const pid_t child = fork();
+    if (child == 0) {
+        try {
+            const Sigterm sigterm;
+            if (throws)
+                throw 1;
+        } catch (int) {
+        }
+        kill(getpid(), SIGTERM);
+        _exit(7);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
+    const int failing = status_after_sigterm(true);
+    REQUIRE(WIFEXITED(failing));
+    REQUIRE(WEXITSTATUS(failing) == 7);
+    const int well = status_after_sigterm(false);
+    REQUIRE(WIFSIGNALED(well));
+    REQUIRE(WTERMSIG(well) == SIGTERM);
+}
+
+TEST_CASE("requests that make no sense") {
+    for (int ranks : {0, -3, 65, 9999})
+        REQUIRE_THROWS_WITH(World(threads(ranks)),
+                            "--ranks " + std::to_string(ranks) +
+                                " is out of range: one machine takes 1 to 64 ranks.");
+}
+
+}  // namespace
+}  // namespace ddp::test

@@ -1,0 +1,309 @@
+// Jobs of processes, by our launcher, by variables and by mpirun: what they print, how they end,
+// and that they leave nothing behind.
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <iostream>
+
+#include "05_ranks/rendezvous.hpp"
+#include "common/report/csv.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::vector<Launch> launches(int ranks) {
+    return test::launches(DDP_SCENARIO, ranks);
+}
+
+bool nothing_is_left() {
+    return test::nothing_is_left(DDP_SCENARIO);
+}
+
+TEST_CASE("mpirun is there, or it is said that it is not") {
+    if (!has_mpirun())
+        std::cout << "SKIPPED: jobs started by mpirun (no mpirun, or built without MPI)"
+                  << std::endl;
+}
+
+TEST_CASE("jobs of 1 to 9 processes") {
+    for (int ranks : {1, 2, 3, 5, 8, 9})
+        for (const Launch& launch : launches(ranks)) {
+            CAPTURE(launch.name, ranks);
+            const ChildResult job = start(launch, {});
+            std::string expected = "world size " + std::to_string(ranks) + ", local";
+            for (int r = 0; r < ranks; r++)
+                expected += " " + std::to_string(r) + "/" + std::to_string(ranks);
+            REQUIRE(job.output == expected + "\n");
+            REQUIRE(job.exit_code == 0);
+        }
+}
+
+TEST_CASE("threads and processes say the same") {
+    const Words words{"--what", "throw", "--who", "1", "--catch", "--repeat", "2"};
+    const ChildResult threads = run_command(Words{DDP_SCENARIO, "--ranks", "3"} + words);
+    REQUIRE(threads.output ==
+            "caught: rank 1: broken on purpose\n"
+            "caught: rank 1: broken on purpose\n"
+            "world size 3, local 0/3 1/3 2/3\n");
+    REQUIRE(threads.exit_code == 0);
+    for (const Launch& launch : launches(3)) {
+        CAPTURE(launch.name);
+        const ChildResult job = start(launch, words);
+        REQUIRE(plain(job.output) == threads.output);
+        REQUIRE(job.exit_code == 0);
+    }
+}
+
+TEST_CASE("processes send to each other's devices") {
+    for (int ranks : {2, 3, 4})
+        for (const Launch& launch : launches(ranks)) {
+            CAPTURE(launch.name, ranks);
+            const ChildResult job = start(launch, {"--what", "neighbours", "--repeat", "2"});
+            CAPTURE(job.output);
+            std::string zeros;
+            for (int r = 0; r < ranks; r++)
+                zeros += " 0";
+            REQUIRE(count(job.output, "wrong:" + zeros + "\n") == 2);
+            REQUIRE(job.exit_code == 0);
+        }
+}
+
+TEST_CASE("two sends against each other, in processes") {
+    for (const Launch& launch : launches(3)) {
+        CAPTURE(launch.name);
+        const ChildResult job = start(launch, {"--what", "sends", "--catch", "--timeout", "4"});
+        CAPTURE(job.output);
+        REQUIRE(count(job.output, "both send, and neither receives") == 1);
+        REQUIRE(count(job.output, "world size 3") == 1);
+        REQUIRE(job.exit_code == 0);
+    }
+}
+
+TEST_CASE("a rank that throws: one report, whoever it is") {
+    for (const char* who : {"0", "1", "2"})
+        for (const Launch& launch : launches(3)) {
+            CAPTURE(launch.name, who);
+            const ChildResult job = start(launch, {"--what", "throw", "--who", who});
+            REQUIRE(plain(job.output) ==
+                    "error: rank " + std::string(who) + ": broken on purpose\n");
+            REQUIRE(job.exit_code == 1);
+        }
+    REQUIRE(nothing_is_left());
+}
+
+TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
+    for (const char* who : {"0", "1", "2"})
+        for (const Launch& launch : launches(3)) {
+            CAPTURE(launch.name, who);
+            const ChildResult job = start(launch, {"--what", "kill", "--who", who});
+            CAPTURE(job.output);
+            REQUIRE(count(plain(job.output), "error: rank " + std::string(who) +
+                                                 " ended without saying why: was it killed?\n") ==
+                    1);
+            REQUIRE(count(job.output, "error:") == 1);
+            REQUIRE(job.exit_code != 0);
+            if (launch.name == "launcher")
+                REQUIRE(count(job.output, "was ended by signal 9 (Killed)") == 1);
+        }
+    REQUIRE(nothing_is_left());
+}
+
+TEST_CASE("a rank that is killed while all others are busy for longer than the time-out is named") {
+    for (const char* who : {"0", "1"}) {
+        CAPTURE(who);
+        const ChildResult job =
+            start(launches(3)[0], {"--what", "kill, others busy", "--who", who, "--timeout", "1"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output), "error: rank " + std::string(who) +
+                                             " ended without saying why: was it killed?\n") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("after a rank was lost no run is possible, and the lowest rank that is left says so") {
+    for (const char* who : {"0", "1"}) {
+        CAPTURE(who);
+        const ChildResult job = start(launches(3)[0], {"--what", "kill", "--who", who, "--catch"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output), "error: no further run is possible: rank " +
+                                             std::string(who) + " ended without saying why") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("a rank that ends by itself in the middle is named, too") {
+    for (const Launch& launch : launches(3)) {
+        CAPTURE(launch.name);
+        const ChildResult job = start(launch, {"--what", "exit", "--who", "1"});
+        REQUIRE(plain(job.output) == "error: rank 1 ended without saying why: was it killed?\n");
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("a rank that is stopped is named within the time-out") {
+    for (const char* who : {"0", "1"})
+        for (const Launch& launch : launches(3)) {
+            CAPTURE(launch.name, who);
+            const auto begin = std::chrono::steady_clock::now();
+            const ChildResult job =
+                start(launch, {"--what", "stop", "--who", who, "--timeout", "2"});
+            const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+            CAPTURE(job.output, taken.count());
+            const std::string output = plain(job.output);
+            REQUIRE(count(output, "error:") == 1);
+            REQUIRE(count(output, "is it stopped?") == 1);
+            if (std::string(who) == "1")
+                REQUIRE(count(output,
+                              "in barrier (call 2) for rank 1, which did not come (its last "
+                              "call was all_gather (call 1)); rank 1 has said nothing for") == 1);
+            REQUIRE(job.exit_code != 0);
+            REQUIRE(taken.count() < 10);
+        }
+    REQUIRE(nothing_is_left());
+}
+
+TEST_CASE("late, absent, in another call: named, and the next run works") {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"late", "in barrier (call 2) for rank 1, which did not come"},
+        {"absent", "in barrier (call 2) for rank 1, which has ended its part of the run"},
+        {"other", "broadcast from rank 0 (call 2)"}};
+    for (const auto& [what, message] : cases)
+        for (const Launch& launch : launches(3)) {
+            CAPTURE(launch.name, what);
+            const ChildResult job =
+                start(launch, {"--what", what, "--who", "1", "--catch", "--timeout", "2"});
+            CAPTURE(job.output);
+            REQUIRE(count(plain(job.output), message) == 1);
+            REQUIRE(count(job.output, "world size 3, local 0/3 1/3 2/3\n") == 1);
+            REQUIRE(job.exit_code == 0);
+        }
+}
+
+TEST_CASE("a rank that does not come back is ended") {
+    const ChildResult job =
+        start(launches(3)[0], {"--what", "busy", "--who", "1", "--timeout", "1"});
+    CAPTURE(job.output);
+    REQUIRE(count(plain(job.output), "in barrier (call 2) for rank 1, which did not come") == 1);
+    REQUIRE(count(job.output, "error:") == 1);
+    REQUIRE(job.exit_code == 1);
+    REQUIRE(nothing_is_left());
+}
+
+TEST_CASE("a rank that is told to end says so before it does") {
+    for (const Launch& launch : launches(3)) {
+        CAPTURE(launch.name);
+        const ChildResult job = start(launch, {"--what", "term", "--who", "1"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output), "error: rank 1 was told to end (SIGTERM)\n") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+}
+
+TEST_CASE("a status that is not 0 is passed on") {
+    const ChildResult job = start(launches(3)[0], {"--status", "7", "--who", "2"});
+    REQUIRE(job.exit_code == 7);
+    REQUIRE(count(job.output, "error") == 0);
+}
+
+TEST_CASE("when the launcher is killed, its ranks end with it") {
+    const std::string command = std::string(DDP_SCENARIO) +
+                                " --processes 3 --what busy --who 1 & sleep 0.5; kill -9 $!; wait";
+    run_command({"bash", "-c", command});
+    REQUIRE(nothing_is_left());
+}
+
+TEST_CASE("25 jobs at once do not meet each other, and leave nothing behind") {
+    const std::set<std::string> before = shared_memory();
+    std::vector<std::future<ChildResult>> jobs;
+    for (int i = 0; i < 25; i++)
+        jobs.push_back(std::async(std::launch::async, [] { return start(launches(4)[0], {}); }));
+    for (auto& job : jobs) {
+        const ChildResult result = job.get();
+        REQUIRE(result.output == "world size 4, local 0/4 1/4 2/4 3/4\n");
+        REQUIRE(result.exit_code == 0);
+    }
+    REQUIRE(nothing_is_left());
+    REQUIRE(shared_memory() == before);
+}
+
+TEST_CASE("processes that are started by hand, with torchrun's variables") {
+    Descriptor listener = listen_at("127.0.0.1", 0);
+    const std::string port = std::to_string(port_of(listener));
+    listener = Descriptor();
+    std::vector<std::future<ChildResult>> ranks;
+    for (const char* rank : {"1", "2", "0"})
+        ranks.push_back(std::async(std::launch::async, [=] {
+            return run_command({DDP_SCENARIO}, {"RANK=" + std::string(rank), "WORLD_SIZE=3",
+                                                "MASTER_ADDR=localhost", "MASTER_PORT=" + port});
+        }));
+    REQUIRE(ranks[0].get().output == "");
+    REQUIRE(ranks[1].get().output == "");
+    REQUIRE(ranks[2].get().output == "world size 3, local 0/3 1/3 2/3\n");
+}
+
+TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
+    const std::string csv =
+        std::filesystem::temp_directory_path() / ("messages" + std::to_string(getpid()) + ".csv");
+    for (const char* how : {"--ranks", "--processes"})
+        for (int ranks : {2, 3}) {
+            CAPTURE(how, ranks);
+            const ChildResult run =
+                run_command({DDP_MESSAGES, "--quick", how, std::to_string(ranks), "--link",
+                             "1GB/s,100us", "--csv", csv});
+            CAPTURE(run.output);
+            REQUIRE(run.exit_code == 0);
+            REQUIRE(count(run.output, "The link is simulated: 1.00 GB/s") == 1);
+            REQUIRE(count(run.output, "both send, and neither receives") == 1);
+            const Csv file = read_csv(csv);
+            REQUIRE(file.header == Words{"bytes", "seconds", "model_seconds", "bytes_per_second"});
+            REQUIRE(file.rows.size() == 10);
+            for (std::size_t row = 0; row < file.rows.size(); row++)
+                REQUIRE(file.number(row, "seconds") >= 1e-4 + file.number(row, "bytes") * 1e-9);
+        }
+    std::filesystem::remove(csv);
+    const ChildResult alone = run_command({DDP_MESSAGES, "--ranks", "1"});
+    REQUIRE(count(alone.output, "One rank has nobody to talk to: try --ranks 2.\n") == 1);
+    REQUIRE(alone.exit_code == 0);
+}
+
+TEST_CASE("impossible requests get one sentence") {
+    const auto said = [](const Words& words, const Words& environment) {
+        const ChildResult result = run_command(Words{DDP_SCENARIO} + words, environment);
+        REQUIRE(result.exit_code == 2);
+        REQUIRE(count(result.output, "\n") == 1);
+        return result.output;
+    };
+    REQUIRE(said({}, {"SLURM_PROCID=0"}) ==
+            "error: srun has started this process without a way to find the others: use srun "
+            "--mpi=pmix.\n");
+    REQUIRE(said({"--ranks", "3"}, {"OMPI_COMM_WORLD_SIZE=2"}) ==
+            "error: --ranks contradicts mpirun, which has already decided how many ranks there "
+            "are: leave it out.\n");
+    REQUIRE(said({"--processes", "3"}, {"OMPI_COMM_WORLD_SIZE=2"})
+                .starts_with("error: --processes contradicts mpirun"));
+    REQUIRE(said({"--processes", "65"}, {}) ==
+            "error: --processes 65 is out of range: one machine takes 1 to 64 ranks.\n");
+    REQUIRE(said({}, {"RANK=0"})
+                .starts_with(
+                    "error: The environment variable WORLD_SIZE is not set, but others of RANK"));
+    const Words four{"WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=70000", "RANK=0"};
+    REQUIRE(said({}, four) ==
+            "error: The environment variable MASTER_PORT is '70000'; it must be a whole number "
+            "from 1 to 65535.\n");
+    REQUIRE(said({"--ranks", "2"},
+                 {"WORLD_SIZE=2", "MASTER_ADDR=localhost", "MASTER_PORT=7000", "RANK=0"})
+                .starts_with("error: --ranks contradicts the environment variable WORLD_SIZE"));
+    const ChildResult batch_script =
+        run_command({DDP_SCENARIO, "--ranks", "2"}, {"SLURM_PROCID=0", "SLURM_JOB_ID=1"});
+    REQUIRE(batch_script.exit_code == 0);
+}
+
+}  // namespace
+}  // namespace ddp::test

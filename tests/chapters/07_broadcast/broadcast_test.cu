@@ -1,0 +1,366 @@
+// Broadcasts between ranks that are threads: what arrives, and what is said when something is
+// wrong.
+#include "07_broadcast/broadcast.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tests/chapters/07_broadcast/ways.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+// Element `i` of what `rank` has before operation `turn`.
+template <class T>
+__device__ T value_of(int rank, int turn, std::size_t i) {
+    return static_cast<T>(rank * 1'000'003 + turn * 7919 + static_cast<int>(i % 1'000'000'007));
+}
+
+template <class T>
+__global__ void fill(T* data, std::size_t size, int rank, int turn) {
+    for (std::size_t i : grid_range(size))
+        data[i] = value_of<T>(rank, turn, i);
+}
+
+// `count` elements from `shift` on are now the root's, the others as they were.
+template <class T>
+__global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, std::size_t count,
+                            int rank, int root, int turn, int* wrong) {
+    for (std::size_t i : grid_range(size)) {
+        const bool is_sent = i >= shift && i < shift + count;
+        if (data[i] != value_of<T>(is_sent ? root : rank, turn, i))
+            atomicAdd(wrong, 1);
+    }
+}
+
+// One rank's buffer, which is written, broadcast and checked again and again, all on streams.
+template <class T>
+class Exercise {
+  public:
+    Exercise(Peers& peers, std::size_t size)
+        : peers_(peers), data_(peers.allocate<T>(size)), wrong_(peers.allocate<int>(1)) {
+        wrong_.copy_from(std::vector<int>(1));
+    }
+
+    void broadcast(const Way& way, std::size_t shift, std::size_t count, int root, Stream& stream) {
+        const int rank = peers_.rank().rank();
+        launch(stream, grid_for(data_.size()), fill<T>, data_.data(), data_.size(), rank, ++turn_);
+        way.broadcast(peers_, AnyArray::of(data_.data() + shift, count), root, stream, "data");
+        launch(stream, grid_for(data_.size()), count_wrong<T>, data_.data(), data_.size(), shift,
+               count, rank, root, turn_, wrong_.data());
+    }
+    // After the stream is synchronised.
+    int wrong() { return wrong_.to_host()[0]; }
+
+  private:
+    Peers& peers_;
+    PoolBuffer<T> data_;
+    PoolBuffer<int> wrong_;
+    int turn_ = 0;
+};
+
+// All ways, counts, roots and alignments in a row on one buffer, without the host waiting.
+template <class T>
+int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, int roots) {
+    const int ranks = peers.rank().world_size();
+    Stream stream;
+    Exercise<T> exercise(peers, *std::ranges::max_element(counts) + 5);
+    for (const Way& way : all_ways())
+        for (const std::size_t count : counts)
+            for (int root = 0; root < std::min(roots, ranks); root++)
+                exercise.broadcast(way, (count + static_cast<std::size_t>(root)) % 4, count,
+                                   ranks - 1 - root, stream);
+    peers.synchronize(stream);
+    return exercise.wrong();
+}
+
+}  // namespace
+
+TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts that do not divide",
+          "[exhaustive]") {
+    for (int ranks = 1; ranks <= 9; ranks++) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 1 << 20);
+            const auto n = static_cast<std::size_t>(ranks);
+            const std::vector<std::size_t> counts{0, 1, n - 1, n, n + 1, 127, 997};
+            wrong += wrong_in_all_ways<unsigned char>(peers, counts, ranks);
+            wrong += wrong_in_all_ways<int>(peers, counts, ranks);
+            wrong += wrong_in_all_ways<int>(peers, {65'537}, 2);
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+TEST_CASE("large data, in many slices") {
+    for (int ranks : {2, 3, 4, 6}) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 16 << 20);
+            wrong += wrong_in_all_ways<int>(peers, {1'000'003}, 1);
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+TEST_CASE("over a simulated link the same arrives") {
+    CommonOptions options = thread_options(5);
+    options.link = LinkSpeed{1e9, 1e-5};
+    World world(options);
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 4 << 20);
+        wrong += wrong_in_all_ways<int>(peers, {0, 1, 997, 300'007}, 2);
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of them") {
+    World world(thread_options(3));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        Stream stream;
+        const double mine = rank.rank();
+        for (int way = 0; way < 5; way++) {
+            PoolBuffer<double> data = peers.allocate<double>(4);
+            data.copy_from(std::vector<double>{mine, mine, mine, mine});
+            if (way == 0)
+                linear_broadcast(peers, data.data(), 3, 1, stream);
+            else if (way == 1)
+                all_at_once_broadcast(peers, data.data(), 3, 1, stream);
+            else if (way == 2)
+                tree_broadcast(peers, data.data(), 3, 1, stream);
+            else if (way == 3)
+                chain_broadcast(peers, data.data(), 3, 1, stream);
+            else
+                chain_broadcast(peers, AnyArray::of(data.data(), 3), 1, stream, "", 100);
+            peers.synchronize(stream);
+            wrong += data.to_host() != std::vector<double>{1, 1, 1, mine};
+        }
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("broadcasts on two streams keep the order in which they were enqueued") {
+    World world(thread_options(4));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        std::array<Stream, 2> streams;
+        std::array<Exercise<int>, 2> exercises{Exercise<int>(peers, 10'000),
+                                               Exercise<int>(peers, 10'000)};
+        for (int turn = 0; turn < 40; turn++) {
+            const std::size_t which = turn % 3 == 0;
+            exercises[which].broadcast(all_ways()[static_cast<std::size_t>(turn) % 4], 1, 9'001,
+                                       turn % 4, streams[which]);
+        }
+        for (std::size_t i : {0, 1}) {
+            peers.synchronize(streams[i]);
+            wrong += exercises[i].wrong();
+        }
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("two Peers at once do not wait for each other") {
+    World world(thread_options(3));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers first(rank, 1 << 20), second(rank, 1 << 20);
+        std::array<Stream, 2> streams;
+        std::array<Exercise<int>, 2> exercises{Exercise<int>(first, 20'000),
+                                               Exercise<int>(second, 20'000)};
+        for (int turn = 0; turn < 20; turn++)
+            for (std::size_t i : {0, 1}) {
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
+                exercises[which].broadcast(all_ways()[static_cast<std::size_t>(turn) % 4], 0,
+                                           19'997, turn % 3, streams[which]);
+            }
+        first.synchronize(streams[0]);
+        second.synchronize(streams[1]);
+        wrong += exercises[0].wrong() + exercises[1].wrong();
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("a rank may come late, and the root may be gone by then") {
+    World world(thread_options(4));
+    for (int late = 0; late < 4; late++)
+        for (const Way& way : all_ways()) {
+            std::atomic<int> wrong = 0;
+            world.run([&](Rank& rank) {
+                Peers peers(rank, 1 << 20);
+                Stream stream;
+                Exercise<int> exercise(peers, 1000);
+                if (rank.rank() == late)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                exercise.broadcast(way, 0, 1000, 0, stream);
+                peers.synchronize(stream);
+                wrong += exercise.wrong();
+            });
+            CAPTURE(late, way.operation);
+            REQUIRE(wrong == 0);
+        }
+}
+
+namespace {
+
+// What the ranks do, where one of them does something else; the cause of the failure.
+std::string cause_where_one_differs(
+    int ranks, int other, const std::function<void(Peers&, int*, Stream&, bool is_other)>& act) {
+    World world(thread_options(ranks));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string cause = failure_of(world, [&](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        Stream stream;
+        PoolBuffer<int> data = peers.allocate<int>(100);
+        act(peers, data.data(), stream, rank.rank() == other);
+        peers.synchronize(stream);
+        rank.barrier();
+    });
+    REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));  // at once
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {  // the next run starts clean
+        Peers peers(rank, 1 << 16);
+        wrong += wrong_in_all_ways<int>(peers, {100}, 1);
+    });
+    REQUIRE(wrong == 0);
+    return cause;
+}
+
+}  // namespace
+
+TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever differs") {
+    using Act = std::function<void(Peers&, int*, Stream&)>;
+    struct Case {
+        Act all, other;
+        std::string alls, others;  // as the message quotes them
+    };
+    const std::vector<Case> cases{
+        {[](Peers& p, int* d, Stream& s) { tree_broadcast(p, d, 100, 0, s); },
+         [](Peers& p, int* d, Stream& s) { tree_broadcast(p, d, 99, 0, s); },
+         "tree broadcast of 100 int from rank 0", "tree broadcast of 99 int from rank 0"},
+        {[](Peers& p, int* d, Stream& s) { linear_broadcast(p, d, 100, 0, s); },
+         [](Peers& p, int* d, Stream& s) { linear_broadcast(p, d, 100, 1, s); },
+         "linear broadcast of 100 int from rank 0", "linear broadcast of 100 int from rank 1"},
+        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, d, 100, 2, s); },
+         [](Peers& p, int* d, Stream& s) {
+             chain_broadcast(p, reinterpret_cast<float*>(d), 100, 2, s);
+         },
+         "chain broadcast (1) of 100 int from rank 2",
+         "chain broadcast (1) of 100 float from rank 2"},
+        {[](Peers& p, int* d, Stream& s) { all_at_once_broadcast(p, d, 100, 0, s, "bias"); },
+         [](Peers& p, int* d, Stream& s) { all_at_once_broadcast(p, d, 100, 0, s, "weight"); },
+         "all-at-once broadcast of 100 int from rank 0 (\"bias\")",
+         "all-at-once broadcast of 100 int from rank 0 (\"weight\")"},
+        {[](Peers& p, int* d, Stream& s) { tree_broadcast(p, d, 100, 0, s); },
+         [](Peers& p, int* d, Stream& s) { linear_broadcast(p, d, 100, 0, s); },
+         "tree broadcast of 100 int from rank 0", "linear broadcast of 100 int from rank 0"},
+        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 3); },
+         [](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 4); },
+         "chain broadcast (3) of 100 int from rank 0",
+         "chain broadcast (4) of 100 int from rank 0"},
+    };
+    for (const Case& c : cases)
+        for (int other = 0; other < 4; other++) {
+            const std::string cause = cause_where_one_differs(
+                4, other, [&](Peers& peers, int* data, Stream& stream, bool is_other) {
+                    tree_broadcast(peers, data, 10, 3, stream);  // fine so far
+                    (is_other ? c.other : c.all)(peers, data, stream);
+                });
+            CAPTURE(cause, other);
+            REQUIRE(has(cause, "operation 2, " + c.alls));
+            REQUIRE(has(cause, "operation 2, " + c.others));
+            REQUIRE(has(cause, "rank " + std::to_string(other)));
+            REQUIRE(has(cause, ": all ranks must do the same, in the same order"));
+        }
+}
+
+TEST_CASE("two ranks that disagree about the root do not wait for a time-out") {
+    const std::string cause =
+        cause_where_one_differs(2, 1, [](Peers& peers, int* data, Stream& stream, bool is_other) {
+            tree_broadcast(peers, data, 100, is_other ? 1 : 0, stream);
+        });
+    CAPTURE(cause);
+    REQUIRE(has(cause, "tree broadcast of 100 int from rank 0"));
+    REQUIRE(has(cause, "tree broadcast of 100 int from rank 1"));
+}
+
+TEST_CASE("a rank that does not come is named, whoever waits for it and in whatever way") {
+    World world(thread_options(5));
+    for (const Way& way : all_ways())
+        for (int absent = 0; absent < 5; absent++) {
+            const std::string cause = failure_of(world, [&](Rank& rank) {
+                Peers peers(rank, 1 << 16, 0.8);  // of kernels only: they know whom they wait for
+                Stream stream;
+                PoolBuffer<float> data = peers.allocate<float>(1000);
+                const AnyArray array = AnyArray::of(data.data(), 1000);
+                if (absent % 2 == 1)
+                    way.broadcast(peers, array, 0, stream, "");
+                peers.synchronize(stream);
+                if (rank.rank() != absent)
+                    way.broadcast(peers, array, 0, stream, "weights");
+                peers.synchronize(stream);
+                while (rank.rank() == absent) {
+                    rank.check();
+                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                }
+            });
+            CAPTURE(cause, absent);
+            const std::string number = std::to_string(1 + absent % 2);
+            REQUIRE(has(cause, ": waited 0.8 s in operation " + number + ", " + way.operation +
+                                   " of 1000 float from rank 0 (\"weights\"); rank " +
+                                   std::to_string(absent) + " has " +
+                                   (absent % 2 == 0 ? "begun no operation"
+                                                    : "ended operation 1, " + way.operation)));
+        }
+    std::atomic<int> wrong = 0;
+    World patient(thread_options(5));
+    patient.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 16);
+        wrong += wrong_in_all_ways<int>(peers, {1000}, 5);
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("requests that make no sense") {
+    World world(thread_options(2));
+    const auto refusal = [&](const std::function<void(Peers&, Stream&, int*)>& ask) {
+        return failure_of(world, [&](Rank& rank) {
+            Peers peers(rank, 4096);
+            Stream stream;
+            PoolBuffer<int> data = peers.allocate<int>(10);
+            if (rank.rank() == 0)
+                ask(peers, stream, data.data());
+            rank.barrier();
+        });
+    };
+    for (int root : {-1, 2})
+        REQUIRE(has(refusal([&](Peers& p, Stream& s, int* d) { tree_broadcast(p, d, 1, root, s); }),
+                    "tree broadcast: there is no rank " + std::to_string(root) +
+                        "; the root is one of 0 to 1"));
+    REQUIRE(has(refusal([](Peers& p, Stream& s, int*) {
+                    Buffer<int> elsewhere(10);
+                    linear_broadcast(p, elsewhere.data(), 10, 0, s);
+                }),
+                "linear broadcast: the data does not lie in this rank's pool"));
+    for (std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
+        REQUIRE(
+            has(refusal([&](Peers& p, Stream& s, int* d) { chain_broadcast(p, d, count, 0, s); }),
+                "the data does not lie in this rank's pool"));
+    REQUIRE(has(refusal([](Peers& p, Stream& s, int* d) {
+                    chain_broadcast(p, AnyArray::of(d, 10), 0, s, "", 0);
+                }),
+                "chain broadcast: the data cannot be cut into 0 slices; 1 is the least"));
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,316 @@
+// All-reduces between ranks that are threads: every element of every result, and what must not
+// disturb what.
+#include <array>
+#include <atomic>
+
+#include "07_broadcast/broadcast.hpp"
+#include "09_all_reduce/ways.hpp"
+#include "tests/chapters/09_all_reduce/exercise.cuh"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+// All ways and counts in a row on the same arrays, without the host waiting; how many elements were
+// wrong.
+template <class T>
+int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
+    const std::size_t most = *std::ranges::max_element(counts);
+    Exercise<T> exercise(peers, most);
+    const std::vector<AllReduceWay<T>> ways = all_reduce_ways<T>(peers, most);
+    Stream stream;
+    peers.rank().barrier();  // all have taken their memory
+    Dice dice(seed);
+    for (const AllReduceWay<T>& way : ways)
+        for (const std::size_t count : counts)
+            if (count <= way.most)
+                exercise.all_reduce(way.run, dice.turn(count), stream);
+    peers.synchronize(stream);
+    return exercise.wrong();
+}
+
+int wrong_in_all_types(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
+    return wrong_in_all_ways<float>(peers, counts, seed) +
+           wrong_in_all_ways<double>(peers, counts, seed + 1) +
+           wrong_in_all_ways<int>(peers, counts, seed + 2) +
+           wrong_in_all_ways<__half>(peers, counts, seed + 3) +
+           wrong_in_all_ways<__nv_bfloat16>(peers, counts, seed + 4);
+}
+
+}  // namespace
+
+TEST_CASE("all have the sum: world sizes 1 to 9, all types, counts that do not divide",
+          "[exhaustive]") {
+    for (int ranks = 1; ranks <= 9; ranks++) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 4 << 20);
+            const auto n = static_cast<std::size_t>(ranks);
+            wrong += wrong_in_all_types(peers, {0, 1, n - 1, n, n + 1, 32 * n, 127, 997, 8191},
+                                        static_cast<std::uint32_t>(17 * ranks));
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+TEST_CASE("large data") {
+    for (int ranks : {2, 3, 4}) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 16 << 20);
+            wrong += wrong_in_all_ways<float>(peers, {1'000'003}, 1);
+            wrong += wrong_in_all_ways<__half>(peers, {300'007}, 2);
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+namespace {
+
+// Every operation in place and out of place, aligned and not.
+template <class T>
+int wrong_in_every_turn(Peers& peers) {
+    constexpr std::size_t count = 1009;
+    Exercise<T> exercise(peers, count);
+    const std::vector<AllReduceWay<T>> ways = all_reduce_ways<T>(peers, count);
+    Stream stream;
+    peers.rank().barrier();
+    for (const AllReduceWay<T>& way : ways)
+        for (const ReduceOp op : all_ops())
+            for (const bool in_place : {false, true})
+                for (const std::size_t shift : {0, 1, 4})
+                    exercise.all_reduce(way.run, {count, op, in_place, shift, 4 - shift}, stream);
+    peers.synchronize(stream);
+    return exercise.wrong();
+}
+
+}  // namespace
+
+TEST_CASE("every way, operation and type, in place and out of place, aligned and not",
+          "[exhaustive]") {
+    for (int ranks : {2, 3, 4}) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 1 << 20);
+            wrong += wrong_in_every_turn<float>(peers) + wrong_in_every_turn<double>(peers) +
+                     wrong_in_every_turn<int>(peers) + wrong_in_every_turn<__half>(peers) +
+                     wrong_in_every_turn<__nv_bfloat16>(peers);
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+TEST_CASE("ranks whose data is aligned differently") {
+    World world(thread_options(4));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        Stream stream;
+        PoolBuffer<float> input = peers.allocate<float>(10'010),
+                          output = peers.allocate<float>(10'010);
+        const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, 10'000);
+        const auto shift = static_cast<std::size_t>(rank.rank());
+        for (const AllReduceWay<float>& way : ways) {
+            input.copy_from(std::vector<float>(10'010, static_cast<float>(1 << rank.rank())));
+            output.copy_from(std::vector<float>(10'010, -1));
+            rank.barrier();
+            way.run(input.data() + shift, output.data() + 3 - shift, 10'000, ReduceOp::sum, stream,
+                    "");
+            peers.synchronize(stream);
+            const std::vector<float> host = output.to_host();
+            for (std::size_t i = 0; i < host.size(); i++)
+                wrong += host[i] != (i >= 3 - shift && i < 10'003 - shift ? 15 : -1);
+        }
+    });
+    REQUIRE(wrong == 0);
+}
+
+namespace {
+
+// Messages between neighbours and broadcasts among the all-reduces.
+class Others {
+  public:
+    Others(Peers& peers, Stream& sending)
+        : peers_(peers), sending_(sending), data_(peers.allocate<int>(3 * size)) {
+        data_.copy_from(std::vector<int>(3 * size, peers.rank().rank()));
+    }
+    void broadcast(Stream& stream) {
+        tree_broadcast(peers_, data_.data(), size, 0, stream, "others");
+    }
+    void pass_on(Stream& stream) {
+        const int rank = peers_.rank().rank(), ranks = peers_.rank().world_size();
+        peers_.send(data_.data() + size, size, (rank + 1) % ranks, sending_);
+        peers_.receive(data_.data() + 2 * size, size, (rank + ranks - 1) % ranks, stream);
+    }
+    int wrong() const {
+        const int rank = peers_.rank().rank(), ranks = peers_.rank().world_size();
+        const std::vector<int> host = data_.to_host();
+        int wrong = 0;
+        for (std::size_t i = 0; i < size; i++)
+            wrong += host[i] != 0 || host[size + i] != rank ||
+                     host[2 * size + i] != (rank + ranks - 1) % ranks;
+        return wrong;
+    }
+
+  private:
+    static constexpr std::size_t size = 501;
+    Peers& peers_;
+    Stream& sending_;
+    PoolBuffer<int> data_;  // what rank 0 has, what is sent, what is received
+};
+
+}  // namespace
+
+TEST_CASE("all kinds in a row, without the host waiting") {
+    for (int ranks : {2, 3, 4, 5}) {
+        World world(thread_options(ranks));
+        std::atomic<int> wrong = 0;
+        world.run([&](Rank& rank) {
+            Peers peers(rank, 4 << 20);
+            Stream stream, sending;
+            Exercise<float> exercise(peers, 20'000);
+            Others others(peers, sending);
+            const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, 20'000);
+            rank.barrier();
+            Dice dice(99);
+            for (int turn = 0; turn < 300; turn++) {
+                const std::uint32_t kind = dice.roll(8);
+                if (kind == 6) {
+                    others.broadcast(stream);
+                } else if (kind == 7) {
+                    others.pass_on(stream);
+                } else {
+                    const bool is_short = kind == 5 || dice.roll(2) == 0;
+                    exercise.all_reduce(ways[kind].run,
+                                        dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
+                }
+            }
+            peers.synchronize(stream);
+            peers.synchronize(sending);
+            wrong += exercise.wrong() + others.wrong();
+        });
+        CAPTURE(ranks);
+        REQUIRE(wrong == 0);
+    }
+}
+
+TEST_CASE("two streams take turns in the order of the calls") {
+    World world(thread_options(4));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 4 << 20);
+        std::array<Stream, 2> streams;
+        std::array<Exercise<int>, 2> exercises{Exercise<int>(peers, 9000),
+                                               Exercise<int>(peers, 9000)};
+        const std::vector<AllReduceWay<int>> ways = all_reduce_ways<int>(peers, 9000);
+        rank.barrier();
+        Dice dice(5);
+        for (int turn = 0; turn < 100; turn++) {
+            const std::size_t which = dice.roll(2);
+            exercises[which].all_reduce(ways[dice.roll(6)].run, dice.turn(dice.roll(9000)),
+                                        streams[which]);
+        }
+        for (std::size_t i : {0, 1}) {
+            peers.synchronize(streams[i]);
+            wrong += exercises[i].wrong();
+        }
+    });
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("two Peers at once do not wait for each other") {
+    World world(thread_options(3));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        Peers first(rank, 4 << 20), second(rank, 4 << 20);
+        const std::array<Peers*, 2> peers{&first, &second};
+        std::array<Stream, 2> streams;
+        std::array<Exercise<int>, 2> exercises{Exercise<int>(first, 20'000),
+                                               Exercise<int>(second, 20'000)};
+        const std::array ways{all_reduce_ways<int>(first, 20'000),
+                              all_reduce_ways<int>(second, 20'000)};
+        rank.barrier();
+        Dice dice(7);
+        for (int turn = 0; turn < 60; turn++) {
+            const Turn of_both = dice.turn(dice.roll(16'000));
+            const std::uint32_t way = dice.roll(6);
+            for (std::size_t i : {0, 1}) {
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
+                exercises[which].all_reduce(ways[which][way].run, of_both, streams[which]);
+            }
+        }
+        for (std::size_t i : {0, 1}) {
+            peers[i]->synchronize(streams[i]);
+            wrong += exercises[i].wrong();
+        }
+    });
+    REQUIRE(wrong == 0);
+}
+
+// ---- What makes no sense
+
+TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
+    World world(thread_options(3));
+    const std::string cause = failure_of(world, [](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        Stream stream;
+        PoolBuffer<float> data = peers.allocate<float>(1000);
+        const auto reduce = rank.rank() == 1 ? ring_all_reduce<float> : direct_all_reduce<float>;
+        reduce(peers, data.data(), data.data(), 1000, ReduceOp::sum, stream, "gradients");
+        peers.synchronize(stream);
+        rank.barrier();
+    });
+    CAPTURE(cause);
+    REQUIRE(has(cause, "operation 1, ring all_reduce sum of 1000 float (\"gradients\")"));
+    REQUIRE(has(cause, "operation 1, all_reduce sum of 1000 float (\"gradients\")"));
+}
+
+namespace {
+
+// What is said when rank 0 asks way number `way` for something, and the others do not.
+std::string refusal_of(std::size_t way, std::size_t count, bool input_is_elsewhere,
+                       bool output_is_elsewhere) {
+    World world(thread_options(2));
+    return failure_of(world, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        Stream stream;
+        PoolBuffer<float> data = peers.allocate<float>(100);
+        Buffer<float> other(100);
+        const auto ways = all_reduce_ways<float>(peers, 1000);
+        rank.barrier();
+        if (rank.rank() == 0)
+            ways[way].run(input_is_elsewhere ? other.data() : data.data(),
+                          output_is_elsewhere ? other.data() : data.data(), count, ReduceOp::sum,
+                          stream, "");
+        rank.barrier();
+    });
+}
+
+}  // namespace
+
+TEST_CASE("requests that make no sense") {
+    for (const std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
+        for (std::size_t way = 0; way < 6; way++) {
+            const std::string refusal = refusal_of(way, count, false, false);
+            CAPTURE(refusal, count, way);
+            const char* const texts[] = {": the data does not lie in this rank's pool",
+                                         "a HostRing for 1000 elements cannot reduce ",
+                                         ": it is for up to "};
+            REQUIRE(has(refusal, texts[way == 2 ? 1 : way == 5 ? 2 : 0]));
+        }
+    for (const bool input_is : {false, true})
+        for (const std::size_t way : {0, 1, 3, 4}) {  // those whose arrays others read or write
+            CAPTURE(way, input_is);
+            REQUIRE(has(refusal_of(way, 100, input_is, !input_is),
+                        ": the data does not lie in this rank's pool"));
+        }
+}
+
+}  // namespace ddp::test

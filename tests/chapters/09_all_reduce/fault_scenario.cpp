@@ -1,0 +1,170 @@
+// A program with ranks in which one of them does what the tests of faults ask for, in the midst of
+// collectives; then, in a run of its own, all of them do a fixed list of calls, and print their
+// bits.
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/communicator.hpp"
+#include "tests/chapters/support/worlds.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct Fault {
+    std::string what = "nothing";
+    int who = 1;
+    int elements = 5000;
+};
+
+constexpr std::size_t pool_bytes = 8 << 20;
+
+// Leaves many calls on the way, of which some are done and some are not.
+void run_ahead(Communicator& communicator, PoolBuffer<float>& data, Stream& stream) {
+    for (int i = 0; i < 200; i++)
+        communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::average, stream,
+                                "ahead");
+    usleep(5000);
+}
+
+// Before its second call rank fault.who does what it should not. Its calls are the others' unless
+// it returns false.
+bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>& data,
+               Stream& stream) {
+    if (fault.what == "throw")
+        throw std::runtime_error("broken on purpose");
+    if (fault.what == "kill")
+        raise(SIGKILL);
+    if (fault.what == "stop")
+        raise(SIGSTOP);
+    if (fault.what == "kill ahead" || fault.what == "stop ahead") {
+        run_ahead(communicator, data, stream);
+        raise(fault.what == "kill ahead" ? SIGKILL : SIGSTOP);
+    }
+    if (fault.what == "late")
+        ddp::test::wait_for_failure(communicator.rank());
+    return fault.what != "absent";
+}
+
+void act(Rank& rank, const Fault& fault) {
+    rank.select_device();
+    const auto own = make_communicator("own", rank, pool_bytes);
+    Stream stream;
+    const auto n = static_cast<std::size_t>(fault.elements);
+    PoolBuffer<float> data = own->allocate<float>(n), other = own->allocate<float>(10);
+    data.copy_from(std::vector<float>(n, 1));
+    other.copy_from(std::vector<float>(10, 1));
+    rank.barrier();
+    own->all_reduce(other.data(), other.data(), 10, ReduceOp::average, stream, "first");
+    own->synchronize(stream);
+    const bool is_who = rank.rank() == fault.who;
+    if (is_who && !misbehave(fault, *own, data, stream))
+        return;
+    const std::string what = is_who ? fault.what : "";
+    if (!is_who && fault.what.ends_with("ahead"))
+        run_ahead(*own, data, stream);
+    if (!is_who && fault.what == "stop")
+        usleep(300'000);  // it must have been silent for as long as we shall have waited
+    if (what == "order")
+        own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
+    own->all_reduce(data.data(), data.data(), what == "count" ? n - 1 : n,
+                    what == "operation" ? ReduceOp::average : ReduceOp::sum, stream, "gradients");
+    if (what != "order")
+        own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
+    own->synchronize(stream);
+    rank.barrier();
+}
+
+// ---- The fixed list
+
+// FNV-1a.
+void add_bytes(std::uint64_t& hash, const void* data, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i++)
+        hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 1'099'511'628'211u;
+}
+
+template <class T>
+std::vector<T> rounded_values(int rank, std::size_t count) {
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; i++)
+        values[i] = static_cast<T>(
+            static_cast<float>((i * 31 + static_cast<std::size_t>(rank) * 17) % 101) / 7);
+    return values;
+}
+
+// Every call, one after the other, on the results of those before; the bits of all of them.
+template <class T>
+void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& hash) {
+    const int ranks = communicator.world_size();
+    const auto all_count = count * static_cast<std::size_t>(ranks);
+    Stream stream;
+    PoolBuffer<T> one = communicator.allocate<T>(count), two = communicator.allocate<T>(count);
+    PoolBuffer<T> all = communicator.allocate<T>(all_count);
+    one.copy_from(rounded_values<T>(communicator.rank().rank(), count));
+    two.copy_from(std::vector<T>(count));
+    communicator.rank().barrier();
+    communicator.all_gather(one.data(), all.data(), count, stream);
+    communicator.all_reduce(one.data(), one.data(), count, ReduceOp::average, stream);
+    communicator.reduce_scatter(all.data(), two.data(), count, ReduceOp::sum, stream);
+    communicator.all_reduce(two.data(), two.data(), count, ReduceOp::sum, stream);
+    communicator.reduce(two.data(), one.data(), count, ReduceOp::average, ranks - 1, stream);
+    communicator.broadcast(one.data(), count, ranks - 1, stream);
+    communicator.all_gather(one.data(), all.data(), count, stream);
+    communicator.synchronize(stream);
+    for (const PoolBuffer<T>* result : {&one, &two, &all}) {
+        const std::vector<T> host = result->to_host();
+        add_bytes(hash, host.data(), host.size() * sizeof(T));
+    }
+}
+
+void show_bits(Rank& rank) {
+    const auto own = make_communicator("own", rank, pool_bytes);
+    std::uint64_t hash = 14'695'981'039'346'656'037u;
+    for (const std::size_t count : {10, 1009, 65'537}) {
+        add_calls<float>(*own, count, hash);
+        add_calls<__half>(*own, count, hash);
+        add_calls<double>(*own, count, hash);
+    }
+    const std::vector<std::string> hashes = rank.all_gather(std::to_string(hash));
+    if (rank.rank() != 0)
+        return;
+    for (const std::string& each : hashes)
+        if (each != hashes[0])
+            throw std::runtime_error("the ranks have different bits");
+    std::cout << "bits of " << rank.world_size() << " ranks: " << hash << std::endl;
+}
+
+int run(int argc, char** argv) {
+    Fault fault;
+    bool catches = false;
+    Options options("fault_scenario", "What the tests of faults ask for.");
+    options.add_text("--what", fault.what, "what goes wrong");
+    options.add_int("--who", fault.who, {0, 64}, "which rank does it");
+    options.add_int("--elements", fault.elements, {1, 100'000}, "of the call that it spoils");
+    options.add_flag("--catch", catches, "the failure is shown on purpose");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> launched = launch_processes(common, argv))
+        return *launched;
+    World world(common);
+    try {
+        world.run([&](Rank& rank) { act(rank, fault); });
+    } catch (const RunFailed& failure) {
+        if (!catches)
+            throw;
+        if (world.has_rank_0())
+            std::cout << "caught: " << failure.what() << std::endl;
+    }
+    world.run(show_bits);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

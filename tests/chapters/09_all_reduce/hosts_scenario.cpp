@@ -1,0 +1,126 @@
+// A program with ranks on several hosts, or on one, that does what the tests of hosts ask for.
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/stats.hpp"
+#include "tests/chapters/09_all_reduce/all_calls.hpp"
+
+namespace {
+
+using namespace ddp;
+
+// One line for each operation, the same however the ranks were started: its bits on every rank.
+void show_all_calls(Rank& rank) {
+    const std::vector<std::size_t> counts{0, 1, 2, 3, 31, 997, 8191};
+    constexpr std::size_t large = 300'007;
+    const auto communicator =
+        make_communicator("own", rank, ddp::test::pool_bytes_for(rank.world_size(), counts, large));
+    for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large)) {
+        std::string line = result.call + ":";
+        for (const std::string& bits : rank.all_gather(result.bits))
+            line += " " + bits;
+        for (const std::string& wrong : rank.all_gather(std::to_string(result.wrong)))
+            line += wrong == "0" ? "" : " " + wrong + " WRONG";
+        if (rank.rank() == 0)
+            std::cout << line << std::endl;
+    }
+}
+
+// The slowest rank's median, of each size: bytes and seconds.
+void time_all_reduce(Rank& rank, int most_mebibytes) {
+    const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
+    const auto communicator = make_communicator("own", rank, most * sizeof(float));
+    PoolBuffer<float> data = communicator->allocate<float>(most);
+    data.copy_from(std::vector<float>(most, 1.0f));
+    Stream stream;
+    for (std::size_t count = 1 << 10; count <= most; count *= 4) {
+        std::vector<double> all;
+        for (int round = 0; round < 8; round++) {
+            rank.barrier();
+            const Stopwatch watch;
+            communicator->all_reduce(data.data(), data.data(), count, ReduceOp::average, stream);
+            communicator->synchronize(stream);
+            double slowest = 0;
+            for (const std::string& each : rank.all_gather(std::to_string(watch.seconds())))
+                slowest = std::max(slowest, std::stod(each));
+            if (round > 0)
+                all.push_back(slowest);
+        }
+        if (rank.rank() == 0)
+            std::cout << count * sizeof(float) << " " << median(all) << std::endl;
+    }
+}
+
+// All ranks reduce again and again, until rank `who` does something else.
+void go_wrong(Rank& rank, const std::string& what, int who) {
+    const auto communicator = make_communicator("own", rank, 1 << 20);
+    PoolBuffer<float> data = communicator->allocate<float>(100'000);
+    Stream stream;
+    const auto all_reduce = [&](std::size_t count) {
+        communicator->all_reduce(data.data(), data.data(), count, ReduceOp::sum, stream, "weights");
+        communicator->synchronize(stream);
+    };
+    for (int i = 0; i < 5; i++)
+        all_reduce(data.size());
+    if (rank.rank() == who) {
+        if (what == "kill")
+            raise(SIGKILL);
+        if (what == "stop")
+            raise(SIGSTOP);
+        if (what == "throw")
+            throw std::runtime_error("broken on purpose");
+        if (what == "absent")
+            return;
+        if (what == "size")
+            return all_reduce(1000);
+        if (what == "call") {
+            communicator->broadcast(data.data(), data.size(), 0, stream, "weights");
+            return communicator->synchronize(stream);
+        }
+    }
+    all_reduce(data.size());
+}
+
+int run(int argc, char** argv) {
+    std::string what = "calls";
+    int who = 0, mebibytes = 16;
+    bool catches = false;
+    Options options("hosts_scenario", "What the tests of several hosts ask for.");
+    options.add_choice("--what", what,
+                       {"calls", "time", "kill", "stop", "throw", "absent", "size", "call"},
+                       "what to do");
+    options.add_int("--who", who, {0, 64}, "which rank does it");
+    options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
+    options.add_flag("--catch", catches, "the failure is shown on purpose");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> launched = launch_processes(common, argv))
+        return *launched;
+    World world(common);
+    try {
+        world.run([&](Rank& rank) {
+            if (what == "calls")
+                show_all_calls(rank);
+            else if (what == "time")
+                time_all_reduce(rank, mebibytes);
+            else
+                go_wrong(rank, what, who);
+        });
+    } catch (const RunFailed& failure) {
+        if (!catches)
+            throw;
+        if (world.has_rank_0())
+            std::cout << "caught: " << failure.what() << std::endl;
+        world.run(show_all_calls);  // the next run starts anew
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

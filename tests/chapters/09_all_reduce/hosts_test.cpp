@@ -1,0 +1,307 @@
+// Communicators of ranks on several hosts, which are threads of one process here: what all calls
+// give, what goes on at the same time, and how failures are explained.
+#include <atomic>
+#include <set>
+
+#include "09_all_reduce/hosts_communicator.hpp"
+#include "tests/chapters/09_all_reduce/all_calls.hpp"
+#include "tests/chapters/09_all_reduce/thread_wire.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Hosts = std::vector<std::string>;
+
+// Where the ranks are: one on each host, two on each, unevenly, and in an order in which a host is
+// left and entered again.
+const std::vector<Hosts>& all_hosts() {
+    static const std::vector<Hosts> all{
+        {"a", "b"},           {"a", "b", "c"},      {"a", "b", "c", "d"}, {"a", "a", "b", "b"},
+        {"a", "b", "b", "b"}, {"a", "b", "a", "b"}, {"a", "a", "b"},      {"a", "b", "b", "c", "a"},
+    };
+    return all;
+}
+
+std::string text_of(const Hosts& hosts) {
+    std::string text;
+    for (const std::string& host : hosts)
+        text += host;
+    return text;
+}
+
+// Every rank's results, by call: "wrong" elements of all ranks, and all their bits.
+struct AllResults {
+    std::size_t wrong = 0;
+    std::vector<std::string> bits;  // "call: bits of each rank"
+};
+
+AllResults gathered(Rank& rank, const std::vector<CallResult>& results) {
+    AllResults all;
+    for (const CallResult& result : results) {
+        std::string bits = result.call + ":";
+        for (const std::string& each : rank.all_gather(result.bits))
+            bits += " " + each;
+        for (const std::string& each : rank.all_gather(std::to_string(result.wrong)))
+            all.wrong += std::stoull(each);
+        all.bits.push_back(bits);
+    }
+    return all;
+}
+
+const std::vector<std::size_t> counts{0, 1, 2, 3, 5, 129, 997};
+
+AllResults results_of(Communicator& communicator, std::size_t large) {
+    return gathered(communicator.rank(), make_all_calls(communicator, counts, large));
+}
+
+AllResults results_on(const Hosts& hosts, std::size_t large) {
+    ThreadWires wires;
+    AllResults results;
+    const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
+        const auto communicator = make_hosts_communicator(
+            rank, pool_bytes_for(rank.world_size(), counts, large), wires.of(rank.rank()));
+        const AllResults all = results_of(*communicator, large);
+        if (rank.rank() == 0)
+            results = all;
+    });
+    REQUIRE(failure == "");
+    return results;
+}
+
+}  // namespace
+
+TEST_CASE("all calls between hosts, in every type, with counts that do not divide",
+          "[exhaustive]") {
+    for (const Hosts& hosts : all_hosts()) {
+        const AllResults results = results_on(hosts, 20'011);
+        CAPTURE(text_of(hosts));
+        REQUIRE(results.wrong == 0);
+    }
+}
+
+TEST_CASE("the same bits on one host and on several") {
+    constexpr std::size_t large = 300'007;  // two rounds of slices of each chunk
+    World world(thread_options(4));
+    std::vector<std::string> on_one;
+    world.run([&](Rank& rank) {
+        const auto communicator = make_communicator("own", rank, pool_bytes_for(4, counts, large));
+        const AllResults all = results_of(*communicator, large);
+        if (rank.rank() == 0)
+            on_one = all.bits;
+    });
+    REQUIRE(results_on({"a", "b", "c", "d"}, large).bits == on_one);
+    REQUIRE(results_on({"a", "b", "b", "b"}, large).bits == on_one);
+}
+
+namespace {
+
+constexpr std::size_t small_pool = 1 << 20;
+
+// Runs on hosts, with a communicator for each rank.
+std::string failure_with(
+    const Hosts& hosts, const std::function<void(Communicator& communicator, Stream& stream)>& work,
+    double timeout_s = 30) {
+    ThreadWires wires;
+    return failure_on_hosts(
+        hosts,
+        [&](Rank& rank) {
+            const auto communicator =
+                make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
+            Stream stream;
+            work(*communicator, stream);
+            communicator->synchronize(stream);
+        },
+        timeout_s);
+}
+
+std::vector<float> iota(std::size_t size, float begin) {
+    std::vector<float> values(size);
+    for (std::size_t i = 0; i < size; i++)
+        values[i] = begin + static_cast<float>(i);
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("sends, receives and all-reduces at the same time, of several communicators") {
+    ThreadWires wires, other_wires;
+    std::atomic<int> wrong = 0;
+    const std::string failure = failure_on_hosts({"a", "b", "b", "c"}, [&](Rank& rank) {
+        const auto one = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
+        const auto two = make_hosts_communicator(rank, small_pool, other_wires.of(rank.rank()));
+        constexpr std::size_t count = 50'001;
+        PoolBuffer<float> a = one->allocate<float>(count), b = two->allocate<float>(count);
+        PoolBuffer<float> to = one->allocate<float>(count), from = one->allocate<float>(count);
+        const int me = rank.rank(), opposite = me ^ 1;
+        a.copy_from(std::vector<float>(count, 1));
+        b.copy_from(std::vector<float>(count, 2));
+        to.copy_from(iota(count, static_cast<float>(me)));
+        Stream reducing, other_reducing, sending, receiving;
+        for (int i = 0; i < 3; i++) {
+            one->all_reduce(a.data(), a.data(), count, ReduceOp::sum, reducing);
+            one->send(to.data(), count, opposite, sending);
+            two->all_reduce(b.data(), b.data(), count, ReduceOp::sum, other_reducing);
+            one->receive(from.data(), count, opposite, receiving);
+        }
+        for (Stream* stream : {&reducing, &sending, &receiving})
+            one->synchronize(*stream);
+        two->synchronize(other_reducing);
+        wrong += a.to_host() != std::vector<float>(count, 64);
+        wrong += b.to_host() != std::vector<float>(count, 128);
+        wrong += from.to_host() != iota(count, static_cast<float>(opposite));
+    });
+    REQUIRE(failure == "");
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("a rank that has said all may go: the rest of its words still leave") {
+    std::atomic<int> wrong = 0;
+    const std::string failure =
+        failure_with({"a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
+            PoolBuffer<float> data = communicator.allocate<float>(100'003);
+            const bool is_root = communicator.rank().rank() == 0;
+            data.copy_from(is_root ? iota(data.size(), 5) : std::vector<float>(data.size()));
+            communicator.broadcast(data.data(), data.size(), 0, stream);
+            communicator.synchronize(stream);
+            wrong += data.to_host() != iota(data.size(), 5);
+        });
+    REQUIRE(failure == "");
+    REQUIRE(wrong == 0);
+}
+
+TEST_CASE("ranks of different hosts that do not do the same are told so") {
+    const auto all_reduce = [](Communicator& communicator, std::size_t count, ReduceOp op,
+                               Stream& stream, const std::string& name) {
+        PoolBuffer<float> data = communicator.allocate<float>(100);
+        communicator.all_reduce(data.data(), data.data(), count, op, stream, name);
+        communicator.synchronize(stream);
+    };
+    const auto failure = [&](std::size_t count, ReduceOp op, const std::string& name) {
+        return failure_with({"a", "b", "b"}, [&](Communicator& communicator, Stream& stream) {
+            all_reduce(communicator, 7, ReduceOp::sum, stream, "first");
+            if (communicator.rank().rank() == 2)
+                all_reduce(communicator, count, op, stream, name);
+            else
+                all_reduce(communicator, 10, ReduceOp::sum, stream, "weights");
+        });
+    };
+    const std::string ours = "operation 2, all_reduce sum of 10 float (\"weights\")";
+    const std::string rule = ": all ranks must do the same, in the same order";
+    for (const auto& [text, theirs] : {
+             std::pair(failure(11, ReduceOp::sum, "weights"), "sum of 11 float (\"weights\")"),
+             std::pair(failure(10, ReduceOp::average, "weights"),
+                       "average of 10 float (\"weights\")"),
+             std::pair(failure(10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
+         }) {
+        CAPTURE(text);
+        REQUIRE(has(text, ours));
+        REQUIRE(has(text, std::string("operation 2, all_reduce ") + theirs));
+        REQUIRE(has(text, rule));
+    }
+}
+
+TEST_CASE("two roots are found out, though no data would go between them") {
+    const std::string text =
+        failure_with({"a", "b"}, [](Communicator& communicator, Stream& stream) {
+            PoolBuffer<float> data = communicator.allocate<float>(10);
+            communicator.broadcast(data.data(), 10, communicator.rank().rank(), stream);
+        });
+    CAPTURE(text);
+    REQUIRE(has(text, "broadcast of 10 float32 from rank 0"));
+    REQUIRE(has(text, "broadcast of 10 float32 from rank 1"));
+    REQUIRE(has(text, "all ranks must do the same"));
+}
+
+TEST_CASE("a rank of another host that does not come is named by its neighbour") {
+    const auto wait_for_1 = [](int rounds) {
+        return failure_with(
+            {"a", "b", "c", "d"},
+            [=](Communicator& communicator, Stream& stream) {
+                PoolBuffer<float> data = communicator.allocate<float>(100);
+                const bool is_absent = communicator.rank().rank() == 1;
+                for (int i = 0; i < rounds - is_absent; i++)
+                    communicator.all_reduce(data.data(), data.data(), 100, ReduceOp::sum, stream);
+            },
+            3);
+    };
+    REQUIRE(wait_for_1(1) ==
+            "rank 2: waited 3.0 s in operation 1, all_reduce sum of 100 float; rank 1 does not "
+            "answer");
+    REQUIRE(wait_for_1(2) ==
+            "rank 2: waited 3.0 s in operation 2, all_reduce sum of 100 float; rank 1 was last "
+            "heard of in operation 1, all_reduce sum of 100 float");
+}
+
+TEST_CASE("sends and receives that do not fit, or do not come") {
+    const auto failure = [](std::size_t sent, std::size_t received, double timeout_s) {
+        return failure_with(
+            {"a", "b"},
+            [=](Communicator& communicator, Stream& stream) {
+                PoolBuffer<float> data = communicator.allocate<float>(100);
+                if (communicator.rank().rank() == 0)
+                    communicator.send(data.data(), sent, 1, stream, "it");
+                else if (received > 0)
+                    communicator.receive(data.data(), received, 0, stream, "it");
+                communicator.synchronize(stream);
+            },
+            timeout_s);
+    };
+    REQUIRE(failure(10, 10, 30) == "");
+    REQUIRE(failure(10, 11, 30) ==
+            "rank 1: in operation 1, receive of 11 float32 from rank 0 (\"it\"), but rank 0 is in "
+            "operation 1, send of 10 float32 to rank 1 (\"it\"): both must say the same count and "
+            "type");
+    REQUIRE(failure(10, 0, 1) ==
+            "rank 0: waited 1.0 s in operation 1, send of 10 float32 to rank 1 (\"it\"); rank 1 "
+            "does not answer");
+}
+
+TEST_CASE("a wire that breaks ends the run") {
+    ThreadWires wires;
+    const std::string text = failure_on_hosts({"a", "b"}, [&](Rank& rank) {
+        const auto communicator = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
+        PoolBuffer<float> data = communicator->allocate<float>(100'000);
+        Stream stream;
+        for (int i = 0; i < 1000; i++) {
+            communicator->all_reduce(data.data(), data.data(), data.size(), ReduceOp::sum, stream);
+            if (i == 5 && rank.rank() == 1)
+                wires.cut();
+            communicator->synchronize(stream);
+        }
+    });
+    REQUIRE(has(text, ": the wire is cut"));
+}
+
+TEST_CASE("a simulated link between hosts is refused in a sentence") {
+    Job job;
+    job.members = {{"a", 0, 0, 1}, {"b", 0, 0, 1}};
+    job.link = LinkSpeed{1e9, 1e-5};
+    MeetingHost meeting(job, Connections(2));
+    Rank rank(0, 1, job, meeting, meeting.inbox(0));
+    REQUIRE_THROWS_WITH(make_hosts_communicator(rank, small_pool, nullptr),
+                        "--link simulates a link between the ranks of one host, and these are on "
+                        "several, with a real one: leave it out.");
+}
+
+TEST_CASE("a rank that fails in the middle releases the others, and nothing is left of it") {
+    for (int turn = 0; turn < 8; turn++) {
+        const std::string failure =
+            failure_with({"a", "a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
+                PoolBuffer<float> data = communicator.allocate<float>(200'000);
+                for (int i = 0; i < 10; i++) {
+                    if (communicator.rank().rank() == turn % 4 && i == turn)
+                        throw std::runtime_error("broken on purpose");
+                    communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::sum,
+                                            stream);
+                    if (turn % 2 == 0)
+                        communicator.synchronize(stream);
+                }
+                communicator.synchronize(stream);
+            });
+        REQUIRE(failure == "rank " + std::to_string(turn % 4) + ": broken on purpose");
+    }
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,146 @@
+// A program with ranks that calls a communicator as the tests ask for, and says what came of it.
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/communicator.hpp"
+#include "tests/chapters/09_all_reduce/exact_calls.hpp"
+
+namespace {
+
+using namespace ddp;
+
+// All ranks but one sum; rank `who` does something else.
+void act(Rank& rank, const std::string& kind, const std::string& what, int who) {
+    const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 16 << 20);
+    Stream stream;
+    constexpr std::size_t count = 3'000'000;  // of several pieces
+    PoolBuffer<float> data = communicator->allocate<float>(count);
+    const auto sum = [&](std::size_t size, ReduceOp op, const std::string& name) {
+        communicator->all_reduce(data.data(), data.data(), size, op, stream, name);
+    };
+    sum(count, ReduceOp::sum, "first");
+    communicator->synchronize(stream);
+    if (rank.rank() == who) {
+        if (what == "absent")
+            sleep(3);
+        if (what == "throw") {
+            sum(count, ReduceOp::sum, "weights");
+            throw std::runtime_error("broken on purpose");
+        }
+        if (what == "kill")
+            raise(SIGKILL);
+        if (what == "stop")
+            raise(SIGSTOP);
+        if (what == "kill inside") {
+            for (int i = 0; i < 50; i++)
+                sum(count, ReduceOp::sum, "weights");
+            usleep(20'000);
+            raise(SIGKILL);
+        }
+        if (what == "count")
+            sum(count - 1, ReduceOp::sum, "weights");
+        if (what == "op")
+            sum(count, ReduceOp::average, "weights");
+        if (what == "name")
+            sum(count, ReduceOp::sum, "biases");
+        if (what == "message")
+            communicator->send(data.data(), 5, who == 0 ? 1 : 0, stream, "mine");
+    } else {
+        for (int i = 0; i < (what == "kill inside" ? 50 : 1); i++)
+            sum(count, ReduceOp::sum, "weights");
+    }
+    communicator->synchronize(stream);
+    rank.barrier();
+}
+
+// Two ranks send to each other; the others have nothing to do.
+void send_both(Rank& rank, const std::string& kind) {
+    const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
+    Stream stream;
+    PoolBuffer<float> data = communicator->allocate<float>(100);
+    if (rank.rank() < 2)
+        communicator->send(data.data(), 100, 1 - rank.rank(), stream, "mine");
+    communicator->synchronize(stream);
+    rank.barrier();
+}
+
+// What calls that make no sense are told, by rank 0.
+void show_refusals(Rank& rank, const std::string& kind) {
+    const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
+    Stream stream;
+    PoolBuffer<unsigned char> bytes = communicator->allocate<unsigned char>(100);
+    Buffer<float> elsewhere(10);
+    const auto refused = [&](const auto& call) {
+        try {
+            call();
+        } catch (const std::invalid_argument& error) {
+            if (rank.rank() == 0)
+                std::cout << "refused: " << error.what() << std::endl;
+        }
+    };
+    refused(
+        [&] { communicator->all_reduce(bytes.data(), bytes.data(), 100, ReduceOp::sum, stream); });
+    refused([&] {
+        communicator->all_reduce(elsewhere.data(), elsewhere.data(), 10, ReduceOp::sum, stream,
+                                 "mine");
+    });
+    refused([&] { communicator->all_gather(bytes.data(), bytes.data(), 100'000, stream); });
+    refused([&] { communicator->send(bytes.data(), 1, rank.rank(), stream); });
+    refused([&] { communicator->broadcast(bytes.data(), 1, rank.world_size(), stream); });
+}
+
+void show_wrong(Rank& rank, int wrong) {
+    std::string all;
+    for (const std::string& each : rank.all_gather(std::to_string(wrong)))
+        all += " " + each;
+    if (rank.rank() == 0)
+        std::cout << "wrong:" << all << std::endl;
+}
+
+int run(int argc, char** argv) {
+    std::string what = "calls", kind = "mpi";
+    int who = 0;
+    bool catches = false;
+    Options options("mpi_scenario", "What the tests of the communicator over MPI ask for.");
+    options.add_text("--what", what, "calls, order, two, refusals, or what goes wrong");
+    options.add_text("--kind", kind, "which communicator");
+    options.add_int("--who", who, {0, 64}, "which rank does it");
+    options.add_flag("--catch", catches, "the failure is shown on purpose");
+    const CommonOptions common = options.parse(argc, argv);
+    if (const std::optional<int> launched = launch_processes(common, argv))
+        return *launched;
+    World world(common);
+    try {
+        world.run([&](Rank& rank) {
+            if (what == "calls")
+                show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, common.quick));
+            else if (what == "order")
+                show_wrong(rank, ddp::test::wrong_of_order(rank, kind));
+            else if (what == "two")
+                show_wrong(rank, ddp::test::wrong_of_two(rank, kind));
+            else if (what == "refusals")
+                show_refusals(rank, kind);
+            else if (what == "sends")
+                send_both(rank, kind);
+            else
+                act(rank, kind, what, who);
+        });
+    } catch (const RunFailed& failure) {
+        if (!catches)
+            throw;
+        if (world.has_rank_0())
+            std::cout << "caught: " << failure.what() << std::endl;
+        world.run(
+            [&](Rank& rank) { show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, true)); });
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] { return run(argc, argv); });
+}

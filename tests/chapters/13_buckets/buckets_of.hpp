@@ -1,0 +1,15 @@
+#pragma once
+// What a plan puts where.
+#include "13_buckets/bucket_plan.hpp"
+
+namespace ddp::test {
+
+// The gradients of each bucket of the plan.
+inline BucketAssignment buckets_of(const BucketPlan& plan) {
+    BucketAssignment buckets;
+    for (const BucketPlan::Bucket& bucket : plan.buckets)
+        buckets.push_back(bucket.gradients);
+    return buckets;
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,198 @@
+// Checkpoints in a folder, and what a checkpoint says of a training.
+#include "17_checkpoint_failover/checkpoints.hpp"
+
+#include <set>
+
+#include "17_checkpoint_failover/training_state.hpp"
+#include "common/report/options.hpp"
+#include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
+#include "tests/common/data/files.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr int never = -1;
+
+SafetensorsHeader header_of(int step) {
+    SafetensorsHeader header;
+    header.add("weight", {3, 7});
+    header.metadata["step"] = std::to_string(step);
+    return header;
+}
+
+Bytes data_of(int step) {
+    Bytes data = counting(84);
+    data[0] = static_cast<std::uint8_t>(step);
+    return data;
+}
+
+void save(Checkpoints& checkpoints, int step) {
+    checkpoints.save(step, header_of(step), data_of(step));
+}
+
+TrainingState example_state() {
+    TrainingState state;
+    state.step = 120;
+    state.samples = 61'440;
+    state.epoch = 2;
+    state.taken = 1'440;
+    state.random = "5 6 7";
+    state.buckets = {"plan of\nlines", {2, 0, 1}};
+    state.configuration = {{"batch", "64"}, {"seed", "1"}};
+    state.optimizer_numbers = {{"linear1.weight.step", 7}};
+    return state;
+}
+
+std::string error_of(const std::map<std::string, std::string>& metadata) {
+    return data_error([&] { to_state(metadata, "file"); });
+}
+
+}  // namespace
+
+TEST_CASE("checkpoints: the last ones are kept, and the newest is found") {
+    CrashingFolder folder({{"mine.txt", {1}},
+                           {"checkpoint-00000003.safetensors.unfinished", {1, 2}},
+                           {"checkpoint-1.safetensors", {1}}},
+                          never);
+    Checkpoints checkpoints(folder, 3);
+    std::vector<std::string> complaints;
+    REQUIRE(!checkpoints.newest(complaints));
+    for (const int step : {10, 20, 30, 40, 50})
+        save(checkpoints, step);
+    REQUIRE(checkpoints.steps() == std::vector<int>{50, 40, 30});
+    REQUIRE(folder.names().size() == 5);  // with what is not ours
+    const std::optional<Checkpoint> newest = checkpoints.newest(complaints);
+    REQUIRE(complaints.empty());
+    REQUIRE(newest->step == 50);
+    REQUIRE(newest->file.header.metadata.at("step") == "50");
+    REQUIRE(newest->file.data()[0] == 50);
+    // A training that has gone back to 30 has its own 35.
+    save(checkpoints, 35);
+    REQUIRE(checkpoints.steps() == std::vector<int>{35, 30});
+    save(checkpoints, 35);
+    REQUIRE(checkpoints.steps() == std::vector<int>{35, 30});
+}
+
+TEST_CASE("checkpoints: damaged ones are named, and the one before is used") {
+    CrashingFolder folder({}, never);
+    Checkpoints checkpoints(folder, 5);
+    for (const int step : {1, 2, 3, 4})
+        save(checkpoints, step);
+    Bytes flipped = with_bit_flipped(folder.read(Checkpoints::file_name(3)), 8 * 190);
+    folder.write(Checkpoints::file_name(3), {flipped});
+    const Bytes cut = shortened(folder.read(Checkpoints::file_name(4)), 200);
+    folder.write(Checkpoints::file_name(4), {cut});
+    std::vector<std::string> complaints;
+    REQUIRE(checkpoints.newest(complaints)->step == 2);
+    REQUIRE(complaints.size() == 2);
+    REQUIRE(
+        complaints[0].starts_with("'checkpoint-00000004.safetensors' is no whole safetensors "
+                                  "file: "));
+    REQUIRE(complaints[1] ==
+            "'checkpoint-00000003.safetensors' is damaged: its checksum is not that of its bytes.");
+}
+
+TEST_CASE("checkpoints: every bit counts") {
+    CrashingFolder folder({}, never);
+    Checkpoints checkpoints(folder, 1);
+    save(checkpoints, 7);
+    const Bytes good = folder.read(Checkpoints::file_name(7));
+    for (std::size_t bit = 0; bit < 8 * good.size(); bit++) {
+        CAPTURE(bit);
+        REQUIRE(data_error([&] { read_checkpoint(7, with_bit_flipped(good, bit), "f"); }) != "");
+    }
+    REQUIRE(data_error([&] { read_checkpoint(7, good, "f"); }) == "");
+    const std::string plain = encode_safetensors(header_of(7));
+    REQUIRE(data_error([&] {
+                read_checkpoint(7, joined({plain.begin(), plain.end()}, data_of(7)), "f");
+            }) == "'f' has no checksum: it is not one of this program's checkpoints.");
+}
+
+TEST_CASE("checkpoints: a whole one is there wherever saving goes down") {
+    for (int call = 0; call < 20; call++) {
+        CrashingFolder first({}, never);
+        Checkpoints before(first, 2);
+        save(before, 1);
+        save(before, 2);
+        CrashingFolder second(first.after_kill(), call);
+        Checkpoints during(second, 2);
+        bool is_done = true;
+        try {
+            save(during, 3);
+        } catch (const Crash&) {
+            is_done = false;
+        }
+        std::vector<Contents> all = second.after_power_failure();
+        all.push_back(second.after_kill());
+        for (const Contents& left : all) {
+            CrashingFolder third(left, never);
+            std::vector<std::string> complaints;
+            const auto newest = Checkpoints(third, 2).newest(complaints);
+            REQUIRE(complaints.empty());
+            REQUIRE(newest->step >= (is_done ? 3 : 2));
+        }
+    }
+}
+
+TEST_CASE("training_state: what is written down is read, and nothing is guessed") {
+    const TrainingState state = example_state();
+    const auto metadata = to_metadata(state);
+    REQUIRE(to_state(metadata, "file") == state);
+    for (const char* key :
+         {"step", "samples", "epoch", "taken", "random", "bucket_plan", "ready_order"}) {
+        auto less = metadata;
+        less.erase(key);
+        REQUIRE(error_of(less) == "'file' does not say '" + std::string(key) +
+                                      "': it is no checkpoint of a training.");
+    }
+    for (const char* wrong : {"", "x", "1x", "-1", "99999999999999999999", " 1"}) {
+        auto other = metadata;
+        other["step"] = wrong;
+        REQUIRE(error_of(other) ==
+                "'file' says that 'step' is '" + std::string(wrong) + "', which is no number.");
+    }
+}
+
+TEST_CASE("training_state: another training's checkpoint is refused") {
+    std::string error;
+    try {
+        require_same_configuration(example_state(), {{"batch", "64"}, {"seed", "2"}});
+    } catch (const OptionError& thrown) {
+        error = thrown.what();
+    }
+    REQUIRE(error ==
+            "The checkpoint is of a training whose seed was 1, and now it is 2: go on with the "
+            "same options, or give --folder another folder.");
+    require_same_configuration(example_state(), example_state().configuration);
+}
+
+TEST_CASE("rest_of_epoch: with another number of ranks every sample still comes once") {
+    constexpr int samples = 101, batch = 3;
+    for (const int before : {1, 3, 4})
+        for (const int after : {1, 2, 3, 4}) {
+            std::multiset<int> seen;
+            const int steps = 5;
+            for (int rank = 0; rank < before; rank++) {
+                const auto own = rest_of_epoch(samples, 9, 2, 0, rank, before);
+                seen.insert(own.begin(), own.begin() + steps * batch);
+            }
+            const int taken = steps * batch * before;
+            for (int rank = 0; rank < after; rank++) {
+                const auto own = rest_of_epoch(samples, 9, 2, taken, rank, after);
+                REQUIRE(own.size() == static_cast<std::size_t>((samples - taken) / after));
+                seen.insert(own.begin(), own.end());
+                // The same ranks go on with what would have been next.
+                if (after == before) {
+                    const auto all = rest_of_epoch(samples, 9, 2, 0, rank, before);
+                    REQUIRE(std::equal(own.begin(), own.end(), all.begin() + steps * batch));
+                }
+            }
+            REQUIRE(std::set<int>(seen.begin(), seen.end()).size() == seen.size());
+            REQUIRE(seen.size() + static_cast<std::size_t>((samples - taken) % after) == samples);
+        }
+    REQUIRE(rest_of_epoch(10, 1, 1, 10, 0, 1).empty());
+    REQUIRE(rest_of_epoch(10, 1, 1, 99, 0, 1).empty());
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,195 @@
+// The proof: whoever is killed, and whenever, the training ends with the bits of one that nobody
+// has touched; and what else may happen to a supervised job.
+#include <csignal>
+#include <iostream>
+#include <thread>
+
+#include "17_checkpoint_failover/launch_job.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/options.hpp"
+#include "tests/chapters/17_checkpoint_failover/supervised.hpp"
+#include "tests/chapters/support/jobs.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string failure_of(const Training& training, const Pictures& pictures,
+                       const SupervisorOptions& options, const Supervisor::Watch& watch) {
+    try {
+        supervise(training, pictures, options, watch);
+        return "";
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+}
+
+// Of a training that nobody touches.
+const std::string& calm_hash() {
+    static const std::string hash = supervise({}, Pictures(1000, 100), {}).hash;
+    return hash;
+}
+
+// `kills` in all, some in each of several trainings.
+void kill_at_random(int kills, int in_each) {
+    const Pictures pictures(1000, 100);
+    const Training training;
+    const Outcome calm = supervise(training, pictures, {});
+    REQUIRE(calm.attempts.size() == 1);
+    REQUIRE(calm.hash.size() == 16);
+    const double length_s = calm.attempts[0].end_s - calm.attempts[0].begin_s;
+    int done = 0, lives = 0;
+    for (std::uint32_t seed = 1; done < kills; seed++) {
+        CAPTURE(seed, done);
+        RandomKills killer(seed, std::min(in_each, kills - done), length_s);
+        const Outcome outcome = supervise(training, pictures, {.max_restarts = 2 * in_each},
+                                          [&](SupervisedJob& job, const Attempt& attempt,
+                                              double now_s) { killer.watch(job, attempt, now_s); });
+        REQUIRE(outcome.hash == calm.hash);
+        REQUIRE(outcome.torn == 0);
+        done += killer.done();
+        lives += static_cast<int>(outcome.attempts.size());
+        REQUIRE(seed < 10 * static_cast<std::uint32_t>(kills));  // kills that come too late
+    }
+    std::cout << done << " kills, " << lives << " lives: 0 torn checkpoints, 0 lost runs, one hash"
+              << std::endl;
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+}  // namespace
+
+TEST_CASE("failover: killed at random moments, the end is the same to the bit") {
+    kill_at_random(4, 2);
+}
+
+TEST_CASE("failover: the same, 100 times", "[.slow]") {
+    kill_at_random(100, 5);
+}
+
+TEST_CASE("failover: a stopped rank is noticed within the time-out") {
+    const Pictures pictures(1000, 100);
+    for (const int rank : {0, 2}) {
+        Training training;
+        training.timeout_s = 3;
+        Faults faults({Fault{Fault::Kind::stop, rank, 20}});
+        const Outcome outcome = supervise(training, pictures, {.max_restarts = 3},
+                                          [&](SupervisedJob& job, const Attempt& attempt,
+                                              double now_s) { faults.watch(job, attempt, now_s); });
+        CAPTURE(rank, outcome.attempts[0].cause);
+        REQUIRE(outcome.attempts.size() >= 2);
+        // The ranks notice within their time-out, and the launcher gives them two seconds to say
+        // so.
+        REQUIRE(outcome.attempts[0].noticed_s - faults.happened().at(0).time_s <
+                training.timeout_s + 3);
+        REQUIRE(outcome.hash == calm_hash());
+    }
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+TEST_CASE("failover: threads die together, and stop together") {
+    const Pictures pictures(1000, 100);
+    Training training;
+    training.ranks = {"--ranks", "4"};
+    using Kind = Fault::Kind;
+    Faults faults({Fault{Kind::kill, 3, 10}, Fault{Kind::kill_while_saving, 0, 25},
+                   Fault{Kind::stop, 1, 35}});
+    const Outcome outcome = supervise(training, pictures, {.max_restarts = 3, .silence_s = 6},
+                                      [&](SupervisedJob& job, const Attempt& attempt,
+                                          double now_s) { faults.watch(job, attempt, now_s); });
+    REQUIRE(outcome.attempts.size() == 4);
+    REQUIRE(outcome.attempts[2].cause ==
+            "the job has told nothing for 6.00 s: something in it has stopped");
+    REQUIRE(outcome.torn == 0);
+    REQUIRE(outcome.hash == calm_hash());
+}
+
+TEST_CASE("failover: by mpirun") {
+    if (!has_mpirun()) {
+        std::cout << "SKIPPED: there is no mpirun" << std::endl;
+        return;
+    }
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    const Pictures pictures(1000, 100);
+    Training training;
+    training.by_mpirun = true;
+    training.ranks = {"-n", "4"};
+    Faults faults({Fault{Fault::Kind::kill, 2, 10}});
+    const Outcome outcome = supervise(training, pictures, {.max_restarts = 1},
+                                      [&](SupervisedJob& job, const Attempt& attempt,
+                                          double now_s) { faults.watch(job, attempt, now_s); });
+    REQUIRE(outcome.attempts.size() == 2);
+    REQUIRE(outcome.hash == calm_hash());
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+TEST_CASE("supervisor: gives up after max_restarts, with the first cause") {
+    const Pictures pictures(1000, 100);
+    const std::string failure = failure_of(
+        {}, pictures, {.max_restarts = 1}, [&](SupervisedJob&, const Attempt& attempt, double) {
+            // Another rank in each life.
+            const int rank = attempt.begin_s < 0.1 ? 1 : 2;
+            if (const pid_t process = process_of(attempt, rank); process != 0)
+                kill(process, SIGKILL);
+        });
+    CAPTURE(failure);
+    REQUIRE(
+        failure.starts_with("the job has failed 2 times, and --max-restarts is 1; the first "
+                            "cause was: rank 1 (process "));
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+TEST_CASE("supervisor: what would be wrong again is not tried again") {
+    const Pictures pictures(1000, 100);
+    Training training;
+    training.ranks = {"--processes", "200"};
+    REQUIRE(failure_of(training, pictures, {}, {}) ==
+            "--processes 200 is out of range: one machine takes 1 to 64 ranks.");
+    Supervisor nobody({}, [](const auto&) { return std::vector<std::string>(); });
+    REQUIRE_THROWS_WITH(nobody.run(), "nobody is left to run the job; its first failure was: none");
+    Supervisor unknown({.max_restarts = 0},
+                       [](const auto&) { return std::vector<std::string>{"no-such-program-9"}; });
+    REQUIRE_THROWS_WITH(unknown.run(),
+                        "the job has failed 1 times, and --max-restarts is 0; the first cause was: "
+                        "the job has ended with exit status 127 and has not said why");
+}
+
+TEST_CASE("supervisor: a job is ended with all that it has started") {
+    const Stopwatch watch;
+    {
+        SupervisedJob job({"sh", "-c", "sleep 1000 & sleep 1000"});
+        job.attend([](const std::string&) {});
+    }
+    REQUIRE(watch.seconds() < 5);
+    std::string said;
+    SupervisedJob stubborn({"sh", "-c",
+                            "trap 'echo not yet' TERM; echo ready; while :; do sleep "
+                            "0.05; done"});
+    const auto listen = [&](const std::string& line) { said += line + ";"; };
+    while (said.empty())
+        stubborn.attend(listen);
+    stubborn.end(0.5, listen);
+    REQUIRE(said.starts_with("ready;"));
+    REQUIRE(stubborn.status() == 128 + SIGKILL);
+}
+
+TEST_CASE("report: a line and back, and what is none") {
+    const Report report{3, "step", 120, "61440 0.43"};
+    REQUIRE(report.line() == "@ 3 step 120 61440 0.43");
+    REQUIRE(Report::from(report.line()) == report);
+    REQUIRE(Report::from("@ 0 met 0") == Report{0, "met", 0, ""});
+    for (const char* line : {"", "@", "@ x met 0", "@ 1 met", "@ 1 met x", "loss 1 2 3", "@1 a 2"})
+        REQUIRE(!Report::from(line));
+}
+
+TEST_CASE("hosts: their list, and who is there") {
+    REQUIRE(parse_hosts("a,b:3") == std::vector<HostSlots>{{"a", 1}, {"b", 3}});
+    REQUIRE(parse_hosts("").empty());
+    for (const char* wrong : {",a", "a:", "a:0", "a:x", "a:2x", ":2", "a:99999"})
+        REQUIRE_THROWS_AS(parse_hosts(wrong), OptionError);
+    // Nobody listens there, and this host says so.
+    REQUIRE(hosts_that_answer({{"localhost", 2}}, 1) == std::vector<HostSlots>{{"localhost", 2}});
+    REQUIRE(hosts_that_answer({{"no-such-host.invalid", 1}}).empty());
+}
+
+}  // namespace ddp::test

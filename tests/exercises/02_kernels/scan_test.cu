@@ -1,0 +1,146 @@
+// The exercise scan: whole numbers, whose sums are exact, so the first wrong one tells.
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "exercises/02_kernels/scan.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr int unused = -1;
+
+// Different from place to place, and 0 now and then.
+std::vector<int> counts_for(int n) {
+    std::vector<int> counts;
+    for (int i = 0; i < n; i++)
+        counts.push_back(i * 7 % 11 + i / 64 % 3);
+    return counts;
+}
+
+std::string shape(int blocks, int block) {
+    return (blocks == 0 ? "one block of "
+                        : std::to_string(blocks) + (blocks == 1 ? " block of " : " blocks of ")) +
+           std::to_string(block) + (block == 1 ? " thread" : " threads");
+}
+
+void compare_starts(const std::string& what, const std::vector<int>& counts,
+                    const std::vector<int>& starts, const std::string& hint) {
+    int right = 0;
+    for (std::size_t i = 0; i < counts.size(); right += counts[i], i++) {
+        if (starts[i] == right)
+            continue;
+        const bool is_inclusive = starts[i] == right + counts[i];
+        throw Wrong(what + ": starts[" + std::to_string(i) + "] is " + std::to_string(starts[i]) +
+                    ", right is " + std::to_string(right) + ".\n" +
+                    (is_inclusive ? "That is the sum up to and with counts[" + std::to_string(i) +
+                                        "]: it should be without."
+                                  : hint));
+    }
+}
+
+// `blocks` 0: starts_by_one_block.
+void check_starts(int n, int blocks, int block, const std::string& hint) {
+    Stream stream;
+    const std::vector<int> counts = counts_for(n);
+    Buffer<int> input(counts), starts(std::vector<int>(counts.size(), unused));
+    Buffer<int> scratch(std::vector<int>(static_cast<std::size_t>(blocks), unused));
+    if (blocks == 0)
+        starts_by_one_block(input.data(), n, block, starts.data(), stream);
+    else
+        starts_by_many_blocks(input.data(), n, blocks, block, scratch.data(), starts.data(),
+                              stream);
+    stream.synchronize();
+    compare_starts(std::to_string(n) + " counts, " + shape(blocks, block), counts, starts.to_host(),
+                   hint);
+    if (input.to_host() != counts)
+        throw Wrong(std::to_string(n) + " counts: they have been changed, and others need them.");
+}
+
+void check_one_block() {
+    const std::string odd = "The number of threads is not a power of two.";
+    check_starts(1, 0, 32, "Nothing is before the first one.");
+    check_starts(64, 0, 64, "There is one count for each thread.");
+    check_starts(5, 0, 64, "There are fewer counts than threads.");
+    check_starts(640, 0, 64,
+                 "There are more counts than threads: what is before a thread's later ones is more "
+                 "than what its block has seen in this round.");
+    for (const int block : {1, 3, 48, 100, 1000})
+        check_starts(1009, 0, block, odd);
+    check_starts(0, 0, 32, "");
+}
+
+void check_many_blocks() {
+    check_starts(
+        256, 4, 64,
+        "Each block takes a piece, and before the piece of block 1 stands all that block 0 "
+        "has.");
+    check_starts(5'003, 7, 96, "No number divides another one here.");
+    check_starts(3, 8, 32, "Most blocks have nothing to do here.");
+    check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
+    check_starts(777, 1, 100, "There is one block only.");
+}
+
+// ---- Task compact
+
+void check_compact(const std::vector<float>& values, float threshold, int blocks, int block,
+                   const std::string& hint) {
+    std::vector<int> right;
+    for (std::size_t i = 0; i < values.size(); i++)
+        if (!(std::abs(values[i]) < threshold))
+            right.push_back(static_cast<int>(i));
+
+    Stream stream;
+    const std::size_t n = values.size();
+    const Buffer<float> input(values);
+    Buffer<float> kept(std::vector<float>(n, static_cast<float>(unused)));
+    Buffer<int> places(std::vector<int>(n, unused)), count(std::vector<int>{unused});
+    Buffer<int> scratch(std::vector<int>(2 * n + static_cast<std::size_t>(blocks), unused));
+    compact(input.data(), static_cast<int>(n), threshold, blocks, block, scratch.data(),
+            {kept.data(), places.data(), count.data()}, stream);
+    stream.synchronize();
+
+    const std::string what = std::to_string(n) + " values, " + shape(blocks, block) + ": ";
+    if (const int yours = count.to_host()[0]; yours != static_cast<int>(right.size()))
+        throw Wrong(what + "you keep " + std::to_string(yours) + " of them, right are " +
+                    std::to_string(right.size()) + ".\n" + hint);
+    const std::vector<float> kept_values = kept.to_host();
+    const std::vector<int> kept_places = places.to_host();
+    for (std::size_t k = 0; k < right.size(); k++) {
+        if (kept_places[k] != right[k])
+            throw Wrong(what + "places[" + std::to_string(k) + "] is " +
+                        std::to_string(kept_places[k]) + ", right is " + std::to_string(right[k]) +
+                        ".\n" + hint);
+        const float value = values[static_cast<std::size_t>(right[k])];
+        if (kept_values[k] != value && !(std::isnan(value) && std::isnan(kept_values[k])))
+            throw Wrong(what + "values[" + std::to_string(k) + "] is not the value that stood at " +
+                        std::to_string(right[k]) + ".\n" + hint);
+    }
+}
+
+void check_compact_task() {
+    std::vector<float> values;
+    for (int i = 0; i < 2'021; i++)
+        values.push_back(static_cast<float>(i * 37 % 101 - 50) / 8);
+    const std::vector<float> few(values.begin(), values.begin() + 64);
+    check_compact({0.5f, 2}, 1, 1, 32, "The last value counts, too.");
+    check_compact({1, -1, 2, 0.5f}, 1, 1, 32,
+                  "The threshold is 1. It is a question of size: -1 stays, and what is as large as "
+                  "the threshold, too.");
+    check_compact(few, 1000, 2, 32, "None of them is large enough: the count is 0.");
+    check_compact(few, 0, 2, 32, "All of them stay.");
+    check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
+    check_compact({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f, 3}, 1, 1, 32,
+                  "One value is NaN. It is not smaller than the threshold: it stays.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"prefix_sums", check_one_block},
+            {"over_blocks", check_many_blocks},
+            {"compact", check_compact_task}};
+}
+
+}  // namespace ddp::test

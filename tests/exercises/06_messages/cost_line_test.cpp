@@ -1,0 +1,134 @@
+// The exercise cost_line: times that are made from a known line, some of them disturbed; then times
+// that are measured over a link of which the reader's code knows nothing.
+#include "exercises/06_messages/cost_line.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/report/units.hpp"
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr CostModel true_line{5e-6, 1e-9};
+
+std::string text_of(const CostModel& line) {
+    return "alpha = " + format_seconds(line.alpha_s) +
+           ", 1 / beta = " + format_bandwidth(1 / line.beta_s_per_byte);
+}
+
+bool is_near(double yours, double right, double tolerance) {
+    return std::abs(yours - right) <= tolerance * std::abs(right);  // false for NaN
+}
+
+// 4 bytes to 16 MiB; `disturb` says by how much of itself the i-th of twelve times is wrong.
+void check_line(const std::function<double(std::size_t)>& disturb, double tolerance,
+                const std::string& hint) {
+    std::vector<MessageTime> times;
+    for (std::size_t i = 0; i < 12; i++) {
+        const std::size_t bytes = std::size_t{4} << (2 * i);
+        times.push_back({bytes, true_line.seconds(bytes) * (1 + disturb(i))});
+    }
+    const CostModel line = nearest_line(times);
+    if (!is_near(line.alpha_s, true_line.alpha_s, tolerance) ||
+        !is_near(line.beta_s_per_byte, true_line.beta_s_per_byte, tolerance))
+        throw Wrong("Twelve sizes, from 4 bytes to 16 MiB: you say " + text_of(line) +
+                    "; the times were made with " + text_of(true_line) + ".\n" + hint);
+}
+
+// From rank 0 to rank 1, over a link that is so slow that nothing else counts.
+constexpr LinkSpeed link{5e6, 5e-3};
+
+// Measures each size of `least` again, and keeps the least of all that was measured: a machine with
+// other work to do is slower than the link at times, never faster.
+void measure(std::vector<MessageTime>& least) {
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        for (MessageTime& time : least)
+            for (int i = 0; i < 2; i++) {
+                const double seconds = ping_pong(peers, time.bytes, 1).seconds;
+                if (rank.rank() == 0)
+                    time.seconds = std::min(time.seconds, seconds);
+            }
+    };
+    on_ranks(2, work, link);
+}
+
+constexpr int attempts = 8;
+constexpr double not_yet = std::numeric_limits<double>::infinity();
+
+void check_third_size() {
+    std::string wrong;
+    std::vector<MessageTime> times{{4, not_yet}, {40'000, not_yet}, {15'000, not_yet}};
+    for (int i = 0; i < attempts; i++) {
+        measure(times);
+        const double predicted =
+            nearest_line(std::span(times).first(2)).seconds(times.back().bytes);
+        if (is_near(predicted, times.back().seconds, 0.1))
+            return;
+        wrong = "Over a simulated link 4 bytes take " + format_seconds(times[0].seconds) +
+                " and 40 000 bytes take " + format_seconds(times[1].seconds) +
+                ". By your line 15 000 bytes take " + format_seconds(predicted) +
+                "; measured are " + format_seconds(times[2].seconds) + ".";
+    }
+    throw Wrong(wrong + "\nThrough two points there is one line, without any error.");
+}
+
+void check_lines() {
+    check_line([](std::size_t) { return 0.0; }, 1e-6,
+               "The times are on a line, to the last digit.");
+    check_line([](std::size_t i) { return i < 8 || i == 11 ? 0
+                                          : i % 2 == 0     ? 0.05
+                                                           : -0.05; }, 0.1,
+               "Some of the long messages are 5 % too slow or too fast here, which is more than "
+               "alpha. Their errors count as much as a short message's 5 %: are yours relative?");
+    check_line([](std::size_t i) { return i == 0 || i == 11 ? 0.4 : 0; }, 0.15,
+               "The shortest and the longest message were disturbed here. A line through two "
+               "points takes no notice of all the others.");
+    check_third_size();
+}
+
+void check_bytes(double share, std::size_t right, const std::string& hint) {
+    const std::size_t bytes = bytes_for_share({1e-3, 1e-8}, share);
+    if (bytes + 1 < right || bytes > right + 1)
+        throw Wrong("alpha = 1 ms, 1 / beta = 100 MB/s: you say that messages of " +
+                    std::to_string(bytes) + " bytes reach " + format_fixed(100 * share, 0) +
+                    " % of the bandwidth; it takes " + std::to_string(right) + " bytes.\n" + hint);
+}
+
+void check_measured_share(double share) {
+    const std::size_t bytes = bytes_for_share({link.latency_s, 1 / link.bytes_per_second}, share);
+    std::vector<MessageTime> times{{std::min(bytes, std::size_t{100'000}), not_yet}};
+    std::string wrong;
+    for (int i = 0; i < attempts; i++) {
+        measure(times);
+        const double reached =
+            static_cast<double>(bytes) / times[0].seconds / link.bytes_per_second;
+        if (is_near(reached, share, 0.1))
+            return;
+        wrong = "A link of 5 MB/s with a latency of 5 ms: you say that messages of " +
+                std::to_string(bytes) + " bytes reach " + format_fixed(100 * share, 0) +
+                " % of its bandwidth; measured are " + format_fixed(100 * reached, 0) + " %.";
+    }
+    throw Wrong(wrong);
+}
+
+void check_share() {
+    check_bytes(0.5, 100'000,
+                "Half of the bandwidth: as many seconds for the latency as for the bytes.");
+    check_bytes(0.9, 900'000, "The latency may take a tenth of the seconds.");
+    check_bytes(0, 0, "Nothing is reached by sending nothing.");
+    check_measured_share(0.5);
+    check_measured_share(0.75);
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"line", check_lines}, {"share", check_share}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,171 @@
+// The exercise ring_shift: values that tell whose they are and where they belong, rings of every
+// kind, and time, measured over a link so slow that nothing else counts.
+#include "exercises/06_messages/ring_shift.hpp"
+
+#include <chrono>
+
+#include "common/report/units.hpp"
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr double wait_s = 2;  // of one rank for another: longer is for ever
+constexpr float untouched = -5;
+
+float element(int rank, std::size_t i) {
+    return static_cast<float>(static_cast<std::size_t>(rank) * 100'000 + i);
+}
+std::string name_of_element(float value) {
+    if (value == untouched)
+        return "has never arrived.";
+    const auto number = static_cast<std::size_t>(value);
+    return "is element " + std::to_string(number % 100'000) + " of rank " +
+           std::to_string(number / 100'000) + ".";
+}
+
+int source_of(int rank, int ranks, int distance) {
+    return ((rank - distance) % ranks + ranks) % ranks;
+}
+
+std::string wrong_elements_of(const std::vector<float>& values, int source, int rank) {
+    std::size_t first = 0;
+    const std::string wrong = wrong_elements(
+        values.size(), rank, first, [&](std::size_t i) { return values[i] == element(source, i); });
+    return wrong.empty() ? ""
+                         : wrong + name_of_element(values[first]) + " It should be of rank " +
+                               std::to_string(source) + ".";
+}
+
+void check_shift(Peers& peers, std::size_t count, int distance, const std::string& what) {
+    const int rank = peers.rank().rank(), ranks = peers.rank().world_size();
+    std::vector<float> mine(count);
+    for (std::size_t i = 0; i < count; i++)
+        mine[i] = element(rank, i);
+    PoolBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    data.copy_from(mine);
+    received.copy_from(std::vector<float>(count, untouched));
+    Stream stream;
+    ring_shift(peers, data.data(), received.data(), count, distance, stream);
+    peers.synchronize(stream);
+    std::string wrong =
+        wrong_elements_of(received.to_host(), source_of(rank, ranks, distance), rank);
+    if (wrong.empty() && data.to_host() != mine)
+        wrong = "rank " + std::to_string(rank) + "'s own data has changed.";
+    throw_first_wrong(peers.rank(), wrong.empty() ? "" : what + ": " + wrong);
+}
+
+// A rank that waits for ever has a cause that the run names; `hint` says what to make of it.
+void check_on(int ranks, int distance, const std::string& hint) {
+    const std::string what = std::to_string(ranks) + " ranks, distance " + std::to_string(distance);
+    try {
+        on_ranks(ranks, [&](Rank& rank) {
+            Peers peers(rank, 1 << 20, wait_s);
+            for (const std::size_t count : {std::size_t{1}, std::size_t{0}, std::size_t{20'011}})
+                check_shift(peers, count, distance,
+                            what + ", " + std::to_string(count) + " of each");
+        });
+    } catch (const RunFailed& failure) {
+        throw std::runtime_error(what + ": " + failure.what() + ".\n" + hint);
+    }
+}
+
+double seconds_of_shift(Peers& peers, std::size_t count, int distance) {
+    using Clock = std::chrono::steady_clock;
+    PoolBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    data.copy_from(std::vector<float>(count));
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    ring_shift(peers, data.data(), received.data(), count, distance, stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The least of several: a machine with other work to do is slower than the link, never faster.
+// Fewer are enough once it is as fast as `enough` says.
+double least_seconds(int ranks, int distance, std::size_t count,
+                     const std::function<bool(double)>& enough) {
+    double least = 0;
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        for (int i = 0; i < 10; i++) {
+            const double seconds = seconds_of_shift(peers, count, distance);
+            if (rank.rank() == 0)
+                least = i == 0 ? seconds : std::min(least, seconds);
+            if (rank.broadcast(enough(least) ? "enough" : "again", 0) == "enough")
+                return;
+        }
+    };
+    on_ranks(ranks, work, LinkSpeed{2e6, 10e-3});
+    return least;
+}
+
+void check_row(int ranks, int distance) {
+    constexpr double message_s = 10e-3, longest_s = 3.6 * message_s;
+    const auto is_short = [](double seconds) { return seconds <= longest_s; };
+    const double seconds = least_seconds(ranks, distance, 1, is_short);
+    if (!is_short(seconds))
+        throw Wrong(std::to_string(ranks) + " ranks, distance " + std::to_string(distance) +
+                    ", one element over a link with a latency of 10 ms: your ring takes " +
+                    format_seconds(seconds) + ", which is " + format_fixed(seconds / message_s, 1) +
+                    " messages one after the other.\nWho waits for whom? If only one rank of a "
+                    "ring receives first, all the others wait for one another in a row.");
+}
+
+void check_neighbours() {
+    check_on(1, 1, "A single rank sends nothing: it has what it should receive.");
+    for (const int ranks : {2, 3, 4, 5})
+        check_on(ranks, 1, "If all send first, all wait for ever. Who receives first?");
+}
+
+void check_any_distance() {
+    check_on(5, 2, "Rank 0 sends to rank 2 here, and receives from rank 3.");
+    for (const int distance : {-1, 7})
+        check_on(3, distance, "Rank numbers are counted round, in both directions.");
+    check_on(3, 0, "Everybody has what it should receive.");
+    check_on(4, 2,
+             "Ranks of the same parity talk to each other here: 0 with 2, and 1 with 3. Even and "
+             "odd do not say who receives first.");
+    check_on(6, 4,
+             "Ranks of the same parity talk to each other here, in two rings: 0, 4, 2 and 1, 5, 3. "
+             "Even and odd do not say who receives first.");
+    check_row(7, 1);
+    check_row(8, 3);
+}
+
+void check_cost(int ranks, int distance, std::size_t count, const std::string& hint) {
+    const std::size_t bytes = count * sizeof(float);
+    const double predicted = ring_shift_seconds({10e-3, 1 / 2e6}, ranks, distance, bytes);
+    const auto is_near = [&](double seconds) {
+        return std::abs(predicted - seconds) <= 0.25 * std::max(seconds, 1e-3);
+    };
+    const double measured = least_seconds(ranks, distance, count, is_near);
+    if (!is_near(measured))
+        throw Wrong(std::to_string(ranks) + " ranks, distance " + std::to_string(distance) + ", " +
+                    std::to_string(bytes) +
+                    " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
+                    format_seconds(predicted) + ", and your ring takes " +
+                    format_seconds(measured) + ".\n" + hint);
+}
+
+void check_costs() {
+    check_cost(4, 1, 1, "Half of the ranks send first. How many messages stand in a row?");
+    check_cost(2, 1, 10'000, "How many bytes does each message have?");
+    check_cost(5, 1, 1,
+               "An odd number of ranks: two neighbours do the same first. What does that cost?");
+    check_cost(6, 4, 1, "There are two rings here, of three ranks each.");
+    check_cost(6, 3, 1, "There are three rings here, of two ranks each.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"neighbours", check_neighbours},
+            {"any_distance", check_any_distance},
+            {"cost", check_costs}};
+}
+
+}  // namespace ddp::test

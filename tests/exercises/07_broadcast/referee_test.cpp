@@ -1,0 +1,210 @@
+// The exercise referee: the reader's test is tested with the chapter's broadcasts, which it must
+// let pass, and with faulty ones, each of which hides from one careless kind of test.
+#include "exercises/07_broadcast/referee.hpp"
+
+#include "07_broadcast/broadcast.hpp"
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+void broadcast(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    tree_broadcast(peers, data, count, root, stream);
+}
+void copy(float* to, const float* from, std::size_t count, Stream& stream) {
+    if (count > 0)
+        DDP_CHECK(
+            cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+}
+void clear(float* data, Stream& stream) {
+    DDP_CHECK(cudaMemsetAsync(data, 0, sizeof(float), stream));
+}
+
+// ---- Faulty broadcasts
+
+void do_nothing(Peers&, float*, std::size_t, int, Stream&) {}
+void take_rank_0(Peers& peers, float* data, std::size_t count, int, Stream& stream) {
+    broadcast(peers, data, count, 0, stream);
+}
+// Whoever receives has everything, one place further.
+void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    PoolBuffer<float> passed_on = peers.allocate<float>(count);
+    copy(passed_on.data(), data, count, stream);
+    broadcast(peers, passed_on.data(), count, root, stream);
+    if (peers.rank().rank() != root && count > 0) {
+        copy(data + 1, passed_on.data(), count - 1, stream);
+        copy(data, passed_on.data() + count - 1, 1, stream);
+    }
+    peers.synchronize(stream);
+}
+// The last rank takes part, and drops what it gets.
+void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    PoolBuffer<float> own = peers.allocate<float>(count);
+    copy(own.data(), data, count, stream);
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() == peers.rank().world_size() - 1)
+        copy(data, own.data(), count, stream);
+    peers.synchronize(stream);
+}
+void spoil_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() == root && count > 0)
+        clear(data, stream);
+}
+void lose_the_rest(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers.rank().world_size());
+    broadcast(peers, data, count / ranks * ranks, root, stream);
+}
+void stop_at_20000(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, std::min(count, std::size_t{20'000}), root, stream);
+}
+void write_behind(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() != root)
+        clear(data + count, stream);
+}
+// Its flags are still raised when the same array comes again. One for each rank.
+Candidate once_per_array() {
+    return [last = static_cast<float*>(nullptr)](Peers& peers, float* data, std::size_t count,
+                                                 int root, Stream& stream) mutable {
+        if (data != last)
+            broadcast(peers, data, count, root, stream);
+        last = data;
+    };
+}
+
+// ---- Their judgement
+
+struct Fault {
+    std::string what;  // it does
+    Candidate candidate;
+    std::string hint;
+};
+
+std::vector<Fault> faults_in_values() {
+    return {{"does nothing at all", do_nothing,
+             "Before the call the ranks must have different elements."},
+            {"moves every element to the place behind, and the last one to the front", shift_places,
+             "No two elements of an array may be the same, or nobody sees that they are mixed up."},
+            {"takes rank 0 for the root, always", take_rank_0,
+             "A broadcast works from every root: try them all."}};
+}
+std::vector<Fault> faults_of_one_rank() {
+    return {{"gives the last rank nothing", leave_out_last,
+             "Only the last rank can see that: how do the others learn of it?"},
+            {"spoils an element of the root's own array", spoil_root,
+             "Only the root can see that: does it look at its array, too?"}};
+}
+std::vector<Fault> faults_of_size() {
+    return {{"loses what is left over when the elements are shared out evenly among the ranks",
+             lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
+            {"stops after 20 000 elements", stop_at_20000, "Try a long array, too."},
+            {"writes one element behind the end of the array", write_behind,
+             "Make the array longer than you say, and see that what is behind stays as it was."},
+            {"works for each array once: when it gets the same array again, it does nothing",
+             once_per_array(),
+             "Use an array again at once, with other elements: or is what you find in it from the "
+             "call before?"}};
+}
+
+// By rank.
+std::vector<bool> verdicts_on(Rank& rank, const Candidate& candidate) {
+    Peers peers(rank, 100'000 * sizeof(float));
+    const bool verdict = is_broadcast(peers, candidate);
+    std::vector<bool> all;
+    for (const std::string& each : rank.all_gather(verdict ? "right" : "wrong"))
+        all.push_back(each == "right");
+    return all;
+}
+
+std::string list_of(const std::vector<bool>& verdicts, bool wanted) {
+    std::string list;
+    for (std::size_t r = 0; r < verdicts.size(); r++)
+        if (verdicts[r] == wanted)
+            list += (list.empty() ? "" : ", ") + std::to_string(r);
+    return list;
+}
+
+// Calls judge(verdicts), which throws Wrong, with what `ranks` ranks say of `candidate`.
+void ask(int ranks, const Candidate& candidate, const std::string& what,
+         const std::function<void(const std::vector<bool>&)>& judge) {
+    try {
+        on_ranks(ranks, [&](Rank& rank) {
+            const Candidate own = candidate;  // with a memory of its own
+            const std::vector<bool> verdicts = verdicts_on(rank, own);
+            judge(verdicts);
+        });
+    } catch (const RunFailed& failure) {
+        throw std::runtime_error(std::to_string(ranks) + " ranks, " + what + ": " + failure.what() +
+                                 ".\nDo all ranks make the same calls, also when one of them has "
+                                 "found a fault? Whoever returns early leaves the others waiting.");
+    }
+}
+
+void must_pass(int ranks, const std::string& name, const Candidate& candidate) {
+    ask(ranks, candidate, name, [&](const std::vector<bool>& verdicts) {
+        if (const std::string refusing = list_of(verdicts, false); !refusing.empty())
+            throw Wrong("On " + std::to_string(ranks) + " ranks your test refuses the chapter's " +
+                        name + ", which is a broadcast (refused by rank " + refusing +
+                        ").\nWhat should each rank have after the call, and what has the root?");
+    });
+}
+void must_fail(int ranks, const Fault& fault, bool everywhere) {
+    ask(ranks, fault.candidate, "a broadcast that " + fault.what,
+        [&](const std::vector<bool>& verdicts) {
+            const std::string passing = list_of(verdicts, true),
+                              refusing = list_of(verdicts, false);
+            if (refusing.empty())
+                throw Wrong("On " + std::to_string(ranks) +
+                            " ranks this one passes your test: a broadcast that " + fault.what +
+                            ".\n" + fault.hint);
+            if (everywhere && !passing.empty())
+                throw Wrong("On " + std::to_string(ranks) + " ranks, a broadcast that " +
+                            fault.what + " is found out by rank " + refusing +
+                            ", and passes for right on rank " + passing +
+                            ".\nAll ranks must say the same, whoever has seen the "
+                            "fault: rank.all_gather() tells everyone what each has found.");
+        });
+}
+
+void let_right_ones_pass() {
+    for (const int ranks : {1, 3})
+        must_pass(ranks, "tree_broadcast", broadcast);
+    must_pass(2, "linear_broadcast",
+              [](Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+                  linear_broadcast(peers, data, count, root, stream);
+              });
+    must_pass(4, "chain_broadcast",
+              [](Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+                  chain_broadcast(peers, data, count, root, stream);
+              });
+}
+
+void check_values() {
+    let_right_ones_pass();
+    for (const Fault& fault : faults_in_values())
+        must_fail(3, fault, false);
+}
+void check_same_verdict() {
+    let_right_ones_pass();
+    for (const auto& faults : {faults_in_values(), faults_of_one_rank()})
+        for (const Fault& fault : faults)
+            must_fail(4, fault, true);
+}
+void check_every_size() {
+    let_right_ones_pass();
+    for (const int ranks : {2, 3})
+        for (const Fault& fault : faults_of_size())
+            must_fail(ranks, fault, true);
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"values", check_values},
+            {"same_verdict", check_same_verdict},
+            {"every_size", check_every_size}};
+}
+
+}  // namespace ddp::test

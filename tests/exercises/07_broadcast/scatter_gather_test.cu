@@ -1,0 +1,134 @@
+// The exercise scatter_gather: values that tell whose they are and where they belong, every root,
+// sizes that do not divide, and the reader's own prediction beside the reader's own run.
+#include "exercises/07_broadcast/scatter_gather.hpp"
+
+#include <algorithm>
+
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr std::size_t behind = 8;  // elements that no one may touch
+
+float of_root(std::size_t i) {
+    return static_cast<float>(i + 1);
+}
+float before(int rank) {
+    return static_cast<float>(-1 - rank);
+}
+
+// What became of rank `rank`'s array; "" if it is right.
+std::string wrong_copies(const std::vector<float>& data, std::size_t count, int rank) {
+    std::size_t first = 0;
+    const auto is_right = [&](std::size_t i) { return data[i] == of_root(i); };
+    std::string wrong = wrong_elements(count, rank, first, is_right);
+    if (wrong.empty())
+        return wrong;
+    const float found = data[first];
+    if (found == before(rank))
+        wrong += "has never arrived.";
+    else if (found < 0)
+        wrong += "is what another rank had at first: it came from there too early.";
+    else
+        wrong += "is the root's element " + std::to_string(static_cast<long long>(found) - 1) + ".";
+    if (first > 0 && first == count / sizeof(float))
+        wrong += " A quarter is right: is it elements where it should be bytes?";
+    return wrong;
+}
+
+void check_copies(Peers& peers, std::size_t count, int root, const std::string& hint) {
+    const int rank = peers.rank().rank();
+    std::vector<float> host(count + behind, before(rank));
+    if (rank == root)
+        for (std::size_t i = 0; i < count; i++)
+            host[i] = of_root(i);
+    PoolBuffer<float> data = peers.allocate<float>(host.size());
+    data.copy_from(host);
+    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    Stream stream;
+    scatter_gather_broadcast(peers, data.data(), count, root, stream);
+    peers.synchronize(stream);
+    host = data.to_host();
+    std::string wrong = wrong_copies(host, count, rank);
+    if (std::any_of(host.end() - behind, host.end(), [&](float x) { return x != before(rank); }))
+        wrong = "on rank " + std::to_string(rank) +
+                " you have written behind the end of the array. Is it bytes where it should be "
+                "elements?";
+    throw_first_wrong(peers.rank(), wrong.empty()
+                                        ? ""
+                                        : ranks_and_elements(peers.rank().world_size(), count) +
+                                              ", root " + std::to_string(root) + ": " + wrong +
+                                              "\n" + hint);
+}
+
+void check_on(int ranks, int root, const std::string& hint) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const auto n = static_cast<std::size_t>(ranks);
+        check_copies(peers, 1024 * n, root, hint);
+        for (const std::size_t count : {std::size_t{4099}, std::size_t{40'013}})
+            check_copies(peers, count, root,
+                         hint + " The elements do not divide evenly into chunks.");
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1})
+            check_copies(peers, count, root,
+                         hint + " There are so few elements that some chunks are empty.");
+    });
+}
+
+// Every rank overwrites its array as soon as its call is done.
+void check_who_leaves(int ranks, int root) {
+    check_overwriting(
+        ranks,
+        [root](Peers& peers, float* data, std::size_t count, Stream& stream) {
+            scatter_gather_broadcast(peers, data, count, root, stream);
+        },
+        [root](int rank, std::size_t i) { return rank == root ? of_root(i) : before(rank); },
+        of_root);
+}
+
+void check_root_0() {
+    check_on(1, 0, "A single rank has nothing to do.");
+    check_on(
+        2, 0,
+        "Two ranks: one chunk is dealt; in the one step of the ring rank 1 takes what rank 0 has "
+        "had all along.");
+    for (const int ranks : {3, 4, 8})
+        check_on(ranks, 0,
+                 "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
+                 "of them a rank takes what its left neighbour has got in the step before.");
+    for (const int ranks : {2, 4})
+        check_who_leaves(ranks, 0);
+}
+
+void check_any_root() {
+    for (const int root : {1, 2})
+        check_on(3, root, "The root is not rank 0 here.");
+    for (const int root : {1, 3, 4})
+        check_on(5, root, "The root is not rank 0 here.");
+    check_who_leaves(5, 3);
+}
+
+void check_cost() {
+    const auto run = [](Peers& peers, float* data, std::size_t count, Stream& stream) {
+        scatter_gather_broadcast(peers, data, count, 0, stream);
+    };
+    const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(scatter_gather_seconds, run, ranks, bytes, hint);
+    };
+    check(2, 4, "This short a message is all latency: how many messages stand in a row?");
+    check(5, 4, "This short a message is all latency: how many messages stand in a row?");
+    check(2, 100'000, "How many bytes does each message have?");
+    check(4, 200'000,
+          "The root deals out N - 1 chunks, one after the other; then the ring takes N - 1 steps. "
+          "(Or is it the broadcast that moves too much?)");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"root_0", check_root_0}, {"any_root", check_any_root}, {"cost", check_cost}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,123 @@
+// The exercise halving_doubling: sums that tell which rank is missing in them, sizes that do not
+// divide, numbers of ranks that are powers of two and others, and the reader's own prediction
+// beside the reader's own run.
+#include "exercises/09_all_reduce/halving_doubling.hpp"
+
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr float untouched = -5;
+
+using Share = float (*)(int rank, std::size_t i);
+float same_everywhere(int rank, std::size_t) {
+    return share_that_tells(rank);
+}
+
+// One all-reduce; what this rank has afterwards.
+std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
+    std::vector<float> host(count + behind, untouched);
+    for (std::size_t i = 0; i < count; i++)
+        host[i] = share(peers.rank().rank(), i);
+    PoolBuffer<float> data = peers.allocate<float>(host.size());
+    data.copy_from(host);
+    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    Stream stream;
+    halving_doubling_all_reduce(peers, data.data(), count, stream);
+    peers.synchronize(stream);
+    host = data.to_host();
+    peers.rank().barrier();
+    for (std::size_t i = count; i < host.size(); i++)
+        if (host[i] != untouched)
+            throw Wrong(ranks_and_elements(peers.rank().world_size(), count) + ": on rank " +
+                        std::to_string(peers.rank().rank()) +
+                        " you have written behind the end of the array. Is it bytes where it "
+                        "should be elements?");
+    host.resize(count);
+    return host;
+}
+
+void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
+    const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
+    std::string wrong = wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank);
+    if (wrong.empty())
+        wrong = wrong_places(all_reduced(peers, count, share_of_place), ranks, rank);
+    throw_first_wrong(
+        peers.rank(),
+        wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
+}
+
+void check_on(int ranks, const std::string& hint) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        const auto n = static_cast<std::size_t>(ranks);
+        check_sums(peers, 64 * n, hint);
+        for (const std::size_t count : {std::size_t{1009}, std::size_t{40'013}})
+            check_sums(peers, count,
+                       hint +
+                           " The elements do not divide evenly: whoever halves an odd number "
+                           "must agree with the partner where the middle is.");
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n, n + 1})
+            check_sums(peers, count,
+                       hint + " There are so few elements that some parts are empty.");
+    });
+}
+
+// Every rank overwrites its array as soon as its call is done.
+void check_who_leaves(int ranks) {
+    check_overwriting(ranks, halving_doubling_all_reduce, share_of_place, [ranks](std::size_t i) {
+        float sum = 0;
+        for (int rank = 0; rank < ranks; rank++)
+            sum += share_of_place(rank, i);
+        return sum;
+    });
+}
+
+void check_powers_of_two() {
+    check_on(1, "A single rank has nothing to do.");
+    check_on(2, "Two ranks meet once to sum and once to copy.");
+    const std::string more =
+        "With more than two ranks each has another partner in every step, and a part that is half "
+        "as long.";
+    check_on(4, more);
+    check_on(8, more);
+    for (const int ranks : {4, 8})
+        check_who_leaves(ranks);
+}
+
+void check_any_ranks() {
+    for (const int ranks : {3, 5, 6, 7})
+        check_on(ranks,
+                 "The largest power of two below the number of ranks can work in pairs; the others "
+                 "must bring their data first, and get the sum at the end.");
+    for (const int ranks : {3, 6})
+        check_who_leaves(ranks);
+}
+
+void check_cost() {
+    const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(halving_doubling_seconds, halving_doubling_all_reduce, ranks, bytes, hint);
+    };
+    check(2, 4, "This short a message is all latency: how often do two ranks meet?");
+    check(8, 4, "This short a message is all latency: how many steps are there?");
+    check(2, 100'000, "With two ranks each sends half of the array in each step.");
+    check(4, 200'000,
+          "Each step that sums moves half as many bytes as the one before it, and the steps that "
+          "copy are the same, backwards. (Or is it the all-reduce that moves too much?)");
+    check(
+        5, 100'000,
+        "A rank without a partner sends its whole array first and gets the whole sum at the end.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"powers_of_two", check_powers_of_two},
+            {"any_ranks", check_any_ranks},
+            {"cost", check_cost}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,155 @@
+// The exercise narrow_wire: sums of which it is known how they are rounded, so that a wrong bit
+// tells where it comes from; the same bits on all ranks; and the reader's own prediction beside the
+// reader's own run.
+#include "exercises/09_all_reduce/narrow_wire.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr float untouched = -5;
+
+float rounded(float value) {
+    return __bfloat162float(__float2bfloat16(value));
+}
+
+// Between 1 and 2, with all bits of a float. Sums of a few that are rounded to bfloat16 are exact
+// in float, whatever their order.
+float summand(int rank, std::size_t i) {
+    const auto bits = static_cast<std::uint32_t>(i * 2'654'435'761u) ^
+                      static_cast<std::uint32_t>(rank + 1) * 0x9e3779b9u;
+    return 1 + static_cast<float>((bits ^ bits >> 15) & 0x7fffff) / 0x800000;
+}
+
+// What element i may have become, by how it was rounded.
+struct Sums {
+    float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0;
+
+    Sums(int ranks, std::size_t i) {
+        for (int r = 0; r < ranks; r++) {
+            in_bfloat16 = rounded(in_bfloat16 + rounded(summand(r, i)));
+            not_rounded += rounded(summand(r, i));
+            in_float += summand(r, i);
+        }
+        right = rounded(not_rounded);
+    }
+};
+
+// One all-reduce; what this rank has afterwards.
+std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::string& what) {
+    const int rank = peers.rank().rank(), ranks = peers.rank().world_size();
+    std::vector<float> host(count + behind, untouched);
+    for (std::size_t i = 0; i < count; i++)
+        host[i] = summand(rank, i);
+    Buffer<float> data(host);
+    const auto n = static_cast<std::size_t>(ranks);
+    auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n) + behind);
+    narrow.copy_from(std::vector<__nv_bfloat16>(narrow.size(), __float2bfloat16(untouched)));
+    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    Stream stream;
+    narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
+    peers.synchronize(stream);
+    host = data.to_host();
+    const std::vector<__nv_bfloat16> worked_with = narrow.to_host();
+    peers.rank().barrier();
+    bool is_spoilt = false;
+    for (std::size_t i = 0; i < behind; i++)
+        is_spoilt = is_spoilt || host[count + i] != untouched ||
+                    __bfloat162float(worked_with[narrow.size() - behind + i]) != untouched;
+    throw_first_wrong(peers.rank(), is_spoilt
+                                        ? what + ": on rank " + std::to_string(rank) +
+                                              " you have written behind the end of the array. Is "
+                                              "it bytes where it should be elements?"
+                                        : "");
+    host.resize(count);
+    return host;
+}
+
+std::string cause_of(float sum, int ranks, std::size_t i) {
+    const Sums sums(ranks, i);
+    if (sum == sums.in_float)
+        return "is the sum of the floats. What travels must be bfloat16.";
+    if (sum == sums.not_rounded)
+        return "is a sum that was not rounded. The other ranks get it as a bfloat16: what does the "
+               "rank have that made it?";
+    if (sum == sums.in_bfloat16)
+        return "has been rounded after every addition. You add in bfloat16: add in float, and "
+               "round the sum once.";
+    const auto text = [](float value) { return std::to_string(static_cast<double>(value)); };
+    return "is " + text(sum) + ", and should be " + text(sums.right) + ".";
+}
+
+void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
+    const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
+    const std::string what = ranks_and_elements(ranks, count);
+    const std::vector<float> sums = all_reduced(peers, count, what);
+    std::size_t first = 0;
+    const std::string wrong = wrong_elements(
+        count, rank, first, [&](std::size_t i) { return sums[i] == Sums(ranks, i).right; });
+    throw_first_wrong(peers.rank(), wrong.empty()
+                                        ? ""
+                                        : what + ": " + wrong +
+                                              cause_of(sums[first], ranks, first) + "\n" + hint);
+}
+
+void check_on(int ranks, const std::vector<std::size_t>& counts, const std::string& hint) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        for (const std::size_t count : counts)
+            check_sums(peers, count, hint);
+    });
+}
+
+void check_one_rounding() {
+    check_on(1, {1024}, "A single rank's sum is its own summand, rounded like any other.");
+    for (const int ranks : {2, 4})
+        check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
+    check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
+}
+
+void check_same_bits() {
+    for (const int ranks : {2, 3, 5, 8}) {
+        const auto n = static_cast<std::size_t>(ranks);
+        check_on(ranks, {1009, 40'013},
+                 "The elements do not divide evenly: the last chunks have less in them.");
+        check_on(ranks, {1, n + 1, n - 1, 0},
+                 "There are so few elements that some chunks have nothing in them.");
+        check_on(ranks, {40'013, 1009, 40'013}, "One after the other, with the same kernels.");
+    }
+}
+
+void check_seconds() {
+    const auto run = [](Peers& peers, float* data, std::size_t count, Stream& stream) {
+        const auto ranks = static_cast<std::size_t>(peers.rank().world_size());
+        auto narrow = peers.allocate<__nv_bfloat16>(ranks * equal_chunk(count, ranks));
+        narrow_all_reduce(peers, data, count, narrow.data(), stream);
+        peers.synchronize(stream);
+        peers.rank().barrier();
+    };
+    const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(narrow_all_reduce_seconds, run, ranks, bytes, hint);
+    };
+    check(2, 16, "This short an array is all latency: how often do the ranks meet?");
+    check(4, 16, "This short an array is all latency: how often do the ranks meet?");
+    check(2, 200'000, "How many bytes does a float have on its way?");
+    check(
+        4, 200'000,
+        "Each rank gets N - 1 chunks to sum, and N - 1 sums. (Or do your kernels not wait for the "
+        "link? fetch_over_link() does, for one chunk from each of the others.)");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"one_rounding", check_one_rounding},
+            {"same_bits", check_same_bits},
+            {"seconds", check_seconds}};
+}
+
+}  // namespace ddp::test

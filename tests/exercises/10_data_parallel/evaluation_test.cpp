@@ -1,0 +1,186 @@
+// The exercise evaluation: tables that tell whose counts are in a sum, and numbers whose spread is
+// known because all of them are at hand here.
+#include "exercises/10_data_parallel/evaluation.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string on_so_many(int ranks) {
+    return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+std::string text_of(const char* format, double a, double b) {
+    char text[160];
+    std::snprintf(text, sizeof text, format, a, b);
+    return text;
+}
+
+// ---- Tables
+
+using CountsOf = std::int64_t (*)(int rank, std::size_t cell);
+
+std::int64_t small_counts(int rank, std::size_t cell) {
+    return rank == 1 ? 0 : static_cast<std::int64_t>(cell + 1) << (4 * rank);
+}
+std::int64_t large_counts(int rank, std::size_t cell) {
+    return (std::int64_t{1} << (24 + cell)) + rank + 1;
+}
+
+void check_tables(int ranks, int classes, CountsOf counts_of, const std::string& hint) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Confusion mine{classes, {}};
+        std::vector<std::int64_t> right;
+        for (std::size_t cell = 0; cell < static_cast<std::size_t>(classes * classes); cell++) {
+            mine.counts.push_back(counts_of(rank.rank(), cell));
+            right.push_back(0);
+            for (int r = 0; r < ranks; r++)
+                right.back() += counts_of(r, cell);
+        }
+        const Confusion all = confusion_of_all(rank, mine);
+        std::string wrong;
+        if (all.classes != classes || all.counts.size() != right.size())
+            wrong = "you return a table of " + std::to_string(all.classes) + " classes with " +
+                    std::to_string(all.counts.size()) + " counts, and it should be " +
+                    std::to_string(classes) + " with " + std::to_string(right.size()) + ".";
+        for (std::size_t cell = 0; wrong.empty() && cell < right.size(); cell++)
+            if (all.counts[cell] != right[cell])
+                wrong = "counts[" + std::to_string(cell) + "] is " +
+                        std::to_string(all.counts[cell]) + ", and should be " +
+                        std::to_string(right[cell]) + ".";
+        throw_first_wrong(rank, wrong.empty()
+                                    ? ""
+                                    : on_so_many(ranks) + ", on rank " +
+                                          std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
+    });
+}
+
+void check_confusion() {
+    check_tables(1, 2, small_counts, "One rank: its own table.");
+    check_tables(2, 3, small_counts, "Every rank needs the sum, not rank 0 alone.");
+    check_tables(4, 3, small_counts, "Every rank's counts must be in it once.");
+    check_tables(3, 5, large_counts,
+                 "The counts are large here: beyond 2^24 a float has no place for the last digit, "
+                 "and beyond 2^31 an int has none for the first.");
+}
+
+// ---- Scores
+
+void check_score(const Confusion& confusion, const Scores& right, const std::string& hint) {
+    const Scores scores = scores_of(confusion);
+    const auto is_near = [](double yours, double wanted) {
+        return std::abs(yours - wanted) <= 1e-9;  // false for NaN
+    };
+    if (!is_near(scores.accuracy, right.accuracy))
+        throw Wrong(
+            text_of("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
+            hint);
+    if (!is_near(scores.mean_recall, right.mean_recall))
+        throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
+                            right.mean_recall) +
+                    hint);
+}
+
+void check_scores() {
+    check_score({2, {5, 0, 0, 5}}, {1, 1}, "All samples were named rightly.");
+    check_score({2, {99, 0, 1, 0}}, {0.99, 0.5},
+                "99 cats and one dog, and all were taken for cats: recall 1 and 0.");
+    check_score({3, {3, 1, 0, 0, 1, 1, 6, 2, 2}}, {0.375, (0.75 + 0.5 + 0.2) / 3},
+                "Rows are the true classes, columns what they were taken for: is it the other way "
+                "round in your code?");
+    check_score({3, {3, 1, 0, 0, 0, 0, 0, 2, 2}}, {0.625, 0.625},
+                "Class 1 has no samples here: it has no recall, and does not count in the mean.");
+    check_score({2, {0, 0, 0, 0}}, {0, 0}, "There are no samples at all.");
+}
+
+// ---- Spread
+
+// What each rank has; all of it is at hand here.
+using Parts = std::vector<std::vector<double>>;
+
+Spread spread_of(const std::vector<double>& numbers) {
+    Spread spread;
+    spread.count = static_cast<std::int64_t>(numbers.size());
+    for (const double x : numbers)
+        spread.mean += x / static_cast<double>(numbers.size());
+    for (const double x : numbers)
+        spread.squares += (x - spread.mean) * (x - spread.mean);
+    return spread;
+}
+
+bool is_near(double yours, double right) {
+    return std::abs(yours - right) <= 1e-9 * std::abs(right);  // false for NaN
+}
+
+void check_parts(const Parts& parts, const std::string& hint) {
+    std::vector<double> numbers;
+    for (const std::vector<double>& part : parts)
+        numbers.insert(numbers.end(), part.begin(), part.end());
+    const Spread right = spread_of(numbers);
+    const int ranks = static_cast<int>(parts.size());
+    on_ranks(ranks, [&](Rank& rank) {
+        const Spread mine = spread_of(parts[static_cast<std::size_t>(rank.rank())]);
+        const Spread all = spread_of_all(rank, mine);
+        std::string wrong;
+        if (all.count != right.count)
+            wrong = "you count " + std::to_string(all.count) + " numbers, and there are " +
+                    std::to_string(right.count) + ".";
+        else if (!is_near(all.mean, right.mean))
+            wrong = text_of("you say the mean is %.12g; it is %.12g.", all.mean, right.mean);
+        else if (!is_near(all.standard_deviation(), right.standard_deviation()))
+            wrong = text_of("you say the standard deviation is %.12g; it is %.12g.",
+                            all.standard_deviation(), right.standard_deviation());
+        throw_first_wrong(rank, wrong.empty()
+                                    ? ""
+                                    : on_so_many(ranks) + ", on rank " +
+                                          std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
+        const std::string bytes(reinterpret_cast<const char*>(&all), sizeof all);
+        for (const std::string& theirs : rank.all_gather(bytes))
+            if (theirs != bytes)
+                throw Wrong(on_so_many(ranks) +
+                            ": the ranks have not the same bits.\nSums of floating-point numbers "
+                            "depend on their order: go through the ranks in the same one "
+                            "everywhere.");
+    });
+}
+
+// Two numbers on the first rank, three on the next, and so on, around `mean`.
+Parts parts_around(int ranks, double mean) {
+    Parts parts(static_cast<std::size_t>(ranks));
+    int number = 0;
+    for (std::size_t r = 0; r < parts.size(); r++)
+        for (std::size_t i = 0; i < r + 2; i++, number++)
+            parts[r].push_back(mean + static_cast<double>(number * 37 % 19) / 8);
+    return parts;
+}
+
+void check_spread() {
+    check_parts({{1, 2, 4}}, "One rank: what it has.");
+    check_parts({{1, 3}, {0, 4}},
+                "Both ranks have the same mean here: their squares simply add up.");
+    check_parts({{1, 1, 1}, {3, 3, 3}},
+                "On each rank all numbers are the same, but the ranks' means differ: that is a "
+                "spread, too.");
+    check_parts({{1, 2, 3, 4, 5, 6}, {10}},
+                "The ranks have different numbers of samples: weigh their means by them.");
+    check_parts({{}, {1, 4}, {}, {2}}, "Some ranks have no samples.");
+    check_parts({{}, {}}, "No rank has any samples.");
+    for (const int ranks : {3, 5})
+        check_parts(parts_around(ranks, 2.5), "Rank after rank: what do all so far have together?");
+    check_parts(
+        parts_around(3, 1e6),
+        "The mean is a million times the deviation here. A sum of squares minus a square of "
+        "sums is then a small difference of two large numbers, and has lost its digits.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"confusion", check_confusion}, {"scores", check_scores}, {"spread", check_spread}};
+}
+
+}  // namespace ddp::test

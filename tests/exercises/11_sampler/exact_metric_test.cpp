@@ -1,0 +1,152 @@
+// The exercise exact_metric: what all ranks say beside what one rank with all samples says, and a
+// prediction beside the worst of all cases there are.
+#include "exercises/11_sampler/exact_metric.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "11_sampler/sampler.hpp"
+#include "tests/exercises/support/sums.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string case_of(int samples, int world_size) {
+    return std::to_string(samples) + " samples, " + std::to_string(world_size) + " ranks: ";
+}
+
+// ---- Task weights
+
+void check_weights_of(int samples, int world_size, const std::string& hint) {
+    std::vector<double> counted(static_cast<std::size_t>(samples));
+    for (int rank = 0; rank < world_size; rank++) {
+        const std::vector<int> indices =
+            DistributedSampler(samples, rank, world_size, {.shuffle = false}).indices();
+        const std::vector<double> weights = weights_of_padded(samples, rank, world_size);
+        if (weights.size() != indices.size())
+            throw Wrong(case_of(samples, world_size) + "rank " + std::to_string(rank) + " has " +
+                        std::to_string(indices.size()) + " indices, and you give it " +
+                        std::to_string(weights.size()) + " weights.");
+        for (std::size_t i = 0; i < indices.size(); i++)
+            counted[static_cast<std::size_t>(indices[i])] += weights[i];
+    }
+    for (int i = 0; i < samples; i++)
+        if (const double count = counted[static_cast<std::size_t>(i)]; count != 1)
+            throw Wrong(case_of(samples, world_size) + "sample " + std::to_string(i) + " counts " +
+                        std::to_string(count).substr(0, 4) + " times.\n" + hint);
+}
+
+void check_weights() {
+    check_weights_of(24, 2, "Nothing is padded here.");
+    check_weights_of(10, 4, "Two samples are there twice, to make four ranks even.");
+    check_weights_of(103, 7, "Two samples are there twice, to make seven ranks even.");
+    check_weights_of(5, 4, "Only one rank has an index of its own in the last round.");
+    check_weights_of(2, 7, "There are so few samples that some are there more than twice.");
+}
+
+// ---- Task balanced_accuracy
+
+Answers answers_of(const std::vector<int>& predicted, const std::vector<int>& label, int rank,
+                   int world_size, bool is_padded) {
+    const int samples = static_cast<int>(label.size());
+    Answers mine;
+    for (int i = rank; i < samples || (is_padded && i - rank < samples); i += world_size) {
+        const auto sample = static_cast<std::size_t>(i % samples);
+        mine.predicted.push_back(predicted[sample]);
+        mine.label.push_back(label[sample]);
+        mine.weights.push_back(i < samples ? 1 : 0);
+    }
+    return mine;
+}
+
+void check_metric(const std::vector<int>& predicted, const std::vector<int>& label, int world_size,
+                  bool is_padded, double right, const std::string& hint) {
+    constexpr int classes = 3;
+    const std::vector<double> found =
+        with_one_sum(world_size, 2 * classes, [&](int rank, const SumOverRanks& sum_over_ranks) {
+            return balanced_accuracy(answers_of(predicted, label, rank, world_size, is_padded),
+                                     classes, sum_over_ranks);
+        });
+    for (int rank = 0; rank < world_size; rank++)
+        if (!(std::abs(found[static_cast<std::size_t>(rank)] - right) < 1e-12))
+            throw Wrong(case_of(static_cast<int>(label.size()), world_size) + "rank " +
+                        std::to_string(rank) + " says " +
+                        std::to_string(found[static_cast<std::size_t>(rank)]) + ", right is " +
+                        std::to_string(right) + ".\n" + hint);
+}
+
+void check_balanced_accuracy() {
+    // Of six cats four are known, of three dogs one, of the only car none.
+    const std::vector<int> label = {0, 0, 0, 1, 0, 2, 0, 1, 0, 1};
+    const std::vector<int> predicted = {0, 0, 1, 1, 0, 0, 0, 2, 2, 0};
+    const double right = (4.0 / 6 + 1.0 / 3 + 0) / 3;
+    check_metric(predicted, label, 1, false, right,
+                 "One rank: of each class the part that was named rightly, then the mean over the "
+                 "classes, however rare.");
+    for (const int world_size : {2, 3, 4})
+        check_metric(predicted, label, world_size, false, right,
+                     "The ranks have unequal numbers of each class: a mean of means is not the "
+                     "mean. Add up what can be added, and divide last.");
+    for (const int world_size : {3, 4})
+        check_metric(predicted, label, world_size, true, right,
+                     "Some samples are there twice, once with the weight 0: both what is right and "
+                     "what is counted have to be weighted.");
+    check_metric(predicted, label, 12, false, right, "Two ranks have no answer at all here.");
+    check_metric({0, 1, 1}, {0, 1, 0}, 2, false, 0.75,
+                 "No car occurs here: of what does not occur nothing was missed, and it has no "
+                 "part in the mean.");
+    check_metric({}, {}, 2, false, 0, "Nobody has any answer here.");
+}
+
+// ---- Task worst_padding
+
+// By trying which samples are right, in all ways there are.
+double measured_worst(int samples, int world_size) {
+    std::vector<int> all;
+    for (int rank = 0; rank < world_size; rank++)
+        std::ranges::copy(
+            DistributedSampler(samples, rank, world_size, {.shuffle = false}).indices(),
+            std::back_inserter(all));
+    double worst = 0;
+    for (unsigned int right = 0; right < 1u << samples; right++) {
+        const auto hits = std::ranges::count_if(all, [&](int i) { return (right >> i & 1) != 0; });
+        int exact = 0;
+        for (int i = 0; i < samples; i++)
+            exact += (right >> i & 1) != 0 ? 1 : 0;
+        worst =
+            std::max(worst, std::abs(static_cast<double>(hits) / static_cast<double>(all.size()) -
+                                     static_cast<double>(exact) / samples));
+    }
+    return worst;
+}
+
+void check_worst(int samples, int world_size, const std::string& hint) {
+    const double predicted = worst_padding(samples, world_size);
+    const double measured = measured_worst(samples, world_size);
+    if (!(std::abs(predicted - measured) < 1e-9))
+        throw Wrong(case_of(samples, world_size) + "you predict " + std::to_string(predicted) +
+                    "; of all " + std::to_string(1u << samples) +
+                    " ways to be right and wrong the worst is "
+                    "wrong by " +
+                    std::to_string(measured) + ".\n" + hint);
+}
+
+void check_worst_padding() {
+    check_worst(12, 4, "Nothing is padded here.");
+    check_worst(
+        10, 4,
+        "Two samples are there twice. The exact accuracy is not 0 either if they are right.");
+    check_worst(9, 8, "Seven of nine samples are there twice.");
+    check_worst(11, 3, "One sample is there twice.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"weights", check_weights},
+            {"balanced_accuracy", check_balanced_accuracy},
+            {"worst_padding", check_worst_padding}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,161 @@
+// The exercise best_cap: a prediction beside real all-reduces over a simulated link, and a formula
+// beside all sizes there are.
+#include "exercises/13_buckets/best_cap.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "09_all_reduce/cost.hpp"
+#include "09_all_reduce/direct.hpp"
+#include "common/report/units.hpp"
+#include "tests/exercises/support/ranks.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string text_of(const BackwardPass& pass) {
+    return std::to_string(pass.gradients) + " gradients of " +
+           format_bytes(static_cast<double>(pass.bytes)) + ", backward " +
+           format_seconds(pass.backward_s) + ", an all-reduce takes " +
+           format_seconds(pass.all_reduce.alpha_s) + " and carries " +
+           format_bytes(1 / pass.all_reduce.beta_s_per_byte) + "/s";
+}
+
+// ---- Task exposed
+
+using Clock = std::chrono::steady_clock;
+
+// One step of this rank. A device of its own "computes" backward, which takes no time of the
+// processor: the host sleeps until a bucket is ready, as chapter 12 does.
+double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
+    const std::size_t elements = pass.bytes / sizeof(float);
+    PoolBuffer<float> data =
+        peers.allocate<float>(elements * static_cast<std::size_t>(pass.gradients));
+    data.copy_from(std::vector<float>(data.size()));
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    const auto at = [&](double seconds) {
+        return begin +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    for (int first = 0; first < pass.gradients; first += per_bucket) {
+        const int behind = std::min(first + per_bucket, pass.gradients);
+        std::this_thread::sleep_until(at(pass.backward_s * behind / pass.gradients));
+        float* bucket = data.data() + elements * static_cast<std::size_t>(first);
+        direct_all_reduce(peers, bucket, bucket,
+                          elements * static_cast<std::size_t>(behind - first), ReduceOp::sum,
+                          stream);
+    }
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - at(pass.backward_s)).count();
+}
+
+// Two ranks over a link of 2 MB/s with a latency of 8 ms, which is slow enough for nothing else to
+// count.
+void compare_with_link(int gradients, std::size_t bytes, double backward_s, int per_bucket,
+                       const std::string& hint) {
+    constexpr LinkSpeed link{2e6, 8e-3};
+    const CostModel message{link.latency_s, 1 / link.bytes_per_second};
+    CostModel all_reduce{direct_seconds(message, 2, 0), 0};
+    all_reduce.beta_s_per_byte =
+        (direct_seconds(message, 2, 1 << 20) - all_reduce.alpha_s) / (1 << 20);
+    const BackwardPass pass{gradients, bytes, backward_s, all_reduce};
+    const double predicted = exposed_seconds(pass, per_bucket);
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        double measured = std::numeric_limits<double>::infinity();
+        // A machine with other work to do is slower than the link at times, never faster.
+        std::string verdict = "too slow";
+        for (int i = 0; i < 10 && verdict == "too slow"; i++) {
+            measured = std::min(measured, measured_once(peers, pass, per_bucket));
+            const bool is_fast = predicted > 1.25 * measured;
+            const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
+            verdict = rank.broadcast(is_near ? "near" : is_fast ? "too fast" : "too slow", 0);
+        }
+        if (verdict == "near")
+            return;
+        if (rank.rank() == 0)
+            throw Wrong(text_of(pass) + ", " + std::to_string(per_bucket) +
+                        " in a bucket: you predict " + format_seconds(predicted) +
+                        " behind backward, and a run over a simulated link takes " +
+                        format_seconds(measured) + ".\n" + hint);
+    };
+    on_ranks(2, work, link);
+}
+
+void check_exposed() {
+    compare_with_link(6, 8'000, 0.03, 6,
+                      "One bucket: its all-reduce begins when backward has ended.");
+    compare_with_link(
+        6, 8'000, 0.15, 1,
+        "The link keeps up: each bucket is reduced before the next one is ready. What "
+        "is left behind backward?");
+    compare_with_link(6, 16'000, 0.03, 1,
+                      "Buckets become ready faster than the link can carry them. A bucket's "
+                      "all-reduce begins when it is ready AND the one before has ended.");
+    compare_with_link(7, 16'000, 0.05, 3, "The last bucket has one gradient only.");
+}
+
+// ---- Task best
+
+double modelled(const BackwardPass& pass, int per_bucket) {
+    double link_is_free = 0;
+    for (int sent = 0; sent < pass.gradients;) {
+        const int now = std::min(per_bucket, pass.gradients - sent);
+        sent += now;
+        link_is_free = std::max(link_is_free, pass.backward_s * sent / pass.gradients) +
+                       pass.all_reduce.seconds(pass.bytes * static_cast<std::size_t>(now));
+    }
+    return link_is_free - pass.backward_s;
+}
+
+void check_best_of(const BackwardPass& pass, const std::string& hint) {
+    const double bytes = best_bucket_bytes(pass);
+    const double wanted = std::round(bytes / static_cast<double>(pass.bytes));
+    const int per_bucket = static_cast<int>(
+        std::clamp(std::isnan(wanted) ? 0.0 : wanted, 1.0, static_cast<double>(pass.gradients)));
+    int best = 1;
+    for (int n = 2; n <= pass.gradients; n++)
+        if (modelled(pass, n) < modelled(pass, best))
+            best = n;
+    const double all = static_cast<double>(pass.bytes) * pass.gradients;
+    if (!(bytes > 0 && bytes <= all * 1.000001) ||
+        modelled(pass, per_bucket) > 1.1 * modelled(pass, best))
+        throw Wrong(text_of(pass) + ": with your buckets of " + format_bytes(bytes) +
+                    " the last is reduced " + format_seconds(modelled(pass, per_bucket)) +
+                    " behind backward. It could be " + format_seconds(modelled(pass, best)) +
+                    ", with buckets of " + format_bytes(static_cast<double>(pass.bytes) * best) +
+                    ".\n" + hint);
+}
+
+void check_best() {
+    check_best_of({2000, 50'000, 20e-3, {50e-6, 1e-10}},
+                  "The link is faster than backward. The smallest bucket with which it keeps up "
+                  "leaves least behind: when does an all-reduce take as long as backward for the "
+                  "next bucket?");
+    check_best_of({2000, 50'000, 20e-3, {20e-6, 4e-10}},
+                  "The link is slower than backward: buckets queue up, whatever their size. Small "
+                  "ones begin early, large ones pay few latencies.");
+    check_best_of(
+        {2000, 50'000, 20e-3, {2e-6, 1.9e-10}},
+        "The link is hardly faster than backward: a bucket with which it keeps up would be "
+        "so large that a queue is better.");
+    check_best_of({2000, 50, 1e-3, {5e-3, 1e-10}},
+                  "An all-reduce takes longer to begin than all of backward: a bucket cannot have "
+                  "more than everything.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"exposed", check_exposed}, {"best", check_best}};
+}
+
+}  // namespace ddp::test

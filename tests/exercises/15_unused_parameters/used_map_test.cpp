@@ -1,0 +1,171 @@
+// The exercise used_map, against what can be counted by hand, and random cases against a way of
+// counting that is slower and simpler.
+#include "exercises/15_unused_parameters/used_map.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string text(const std::vector<bool>& values) {
+    std::string all;
+    for (std::size_t i = 0; i < values.size(); i++)
+        if (values[i])
+            all += (all.empty() ? "" : ", ") + std::to_string(i);
+    return all.empty() ? "none" : all;
+}
+
+std::string text(const std::vector<int>& values) {
+    std::string all;
+    for (const int value : values)
+        all += (all.empty() ? "" : ", ") + std::to_string(value);
+    return all.empty() ? "none" : all;
+}
+
+// ---- search
+
+void check_reached(const Graph& graph, const std::vector<int>& outputs,
+                   const std::vector<bool>& right, const std::string& hint) {
+    const std::vector<bool> yours =
+        reached_parameters(graph, outputs, static_cast<int>(right.size()));
+    if (yours != right)
+        throw Wrong("You find the parameters " + text(yours) + "; backward reaches " + text(right) +
+                    ".\n" + hint);
+}
+
+// Again and again, until nothing changes.
+std::vector<bool> reached_slowly(const Graph& graph, const std::vector<int>& outputs,
+                                 std::size_t parameters) {
+    std::vector<bool> nodes(graph.size(), false), found(parameters, false);
+    for (const int output : outputs)
+        nodes[static_cast<std::size_t>(output)] = true;
+    for (bool has_changed = true; has_changed;) {
+        has_changed = false;
+        for (std::size_t i = 0; i < graph.size(); i++)
+            for (const int input : graph[i].inputs)
+                if (nodes[i] && !graph[i].is_detached && !nodes[static_cast<std::size_t>(input)]) {
+                    nodes[static_cast<std::size_t>(input)] = true;
+                    has_changed = true;
+                }
+    }
+    for (std::size_t i = 0; i < graph.size(); i++)
+        if (nodes[i] && graph[i].parameter >= 0)
+            found[static_cast<std::size_t>(graph[i].parameter)] = true;
+    return found;
+}
+
+void check_search() {
+    // Parameters 0, 1, 2 and operations with one each: 3 on 0; 4 on 1 and 3; 5 on 2 and 3.
+    Graph graph{{{}, 0}, {{}, 1}, {{}, 2}, {{0}}, {{1, 3}}, {{2, 3}}};
+    check_reached(graph, {4}, {true, true, false},
+                  "A small graph: one branch is not the output's.");
+    check_reached(graph, {3}, {true, false, false},
+                  "What was computed after the output does not lead to it.");
+    check_reached(graph, {4, 5}, {true, true, true},
+                  "There are two outputs here, and the loss uses both.");
+    graph[3].is_detached = true;
+    check_reached(graph, {4, 5}, {false, true, true},
+                  "Operation 3 is detached here: backward comes to it, and goes no farther.");
+    check_reached(graph, {}, {false, false, false}, "There is no output, so nothing is reached.");
+    // Two ways into each of a thousand layers.
+    Graph deep{{{}, 0}, {{}, 1}};
+    for (int layer = 0; layer < 1000; layer++)
+        deep.push_back({{layer + 1, layer + 1}});
+    check_reached(deep, {1001}, {false, true}, "A thousand layers: look at every node once.");
+    std::uint64_t random = 1;
+    const auto below = [&](std::size_t n) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        return static_cast<int>((random >> 33) % n);
+    };
+    for (int repeat = 0; repeat < 50; repeat++) {
+        Graph any{{{}, 0}, {{}, 1}, {{}, 2}, {{}, 3}};
+        while (any.size() < 12)
+            any.push_back({{below(any.size()), below(any.size())}, -1, below(5) == 0});
+        const std::vector<int> outputs{below(12), 11};
+        check_reached(any, outputs, reached_slowly(any, outputs, 4), "A graph made at random.");
+    }
+}
+
+// ---- first_hang
+
+void check_hang(const std::vector<std::vector<int>>& buckets,
+                const std::vector<std::vector<bool>>& reached, const Hang& right,
+                const std::string& hint) {
+    const Hang yours = first_hang(buckets, reached);
+    if (yours != right)
+        throw Wrong("You say bucket " + std::to_string(yours.bucket) + ", which lacks the ranks " +
+                    text(yours.absent) + "; it is bucket " + std::to_string(right.bucket) +
+                    ", and the ranks " + text(right.absent) + ".\n" + hint);
+}
+
+void check_first_hang() {
+    const std::vector<std::vector<int>> buckets{{3, 4}, {2}, {0, 1}};
+    const std::vector<bool> all(5, true);
+    check_hang(buckets, {all, all, all}, {}, "All ranks reach everything: nobody waits.");
+    check_hang(buckets, {all, {true, true, false, true, true}, all}, {1, {1}},
+               "Rank 1 has nothing for parameter 2: which bucket is that in?");
+    check_hang(
+        buckets, {all, {true, true, true, true, false}, all}, {0, {1}},
+        "Rank 1 has one of the two parameters of bucket 0: a bucket is sent when it is full.");
+    check_hang(
+        buckets, {{false, true, true, true, true}, {true, true, false, true, true}, all}, {1, {1}},
+        "Rank 0 lacks a parameter of bucket 2, rank 1 one of bucket 1: nobody gets beyond the "
+        "first bucket that hangs.");
+    check_hang(buckets, {{true, true, false, true, true}, all, {true, true, false, true, true}},
+               {1, {0, 2}}, "Two ranks are absent, and both are to be named.");
+    check_hang(buckets,
+               {{true, true, false, true, true},
+                {true, true, false, true, true},
+                {true, true, false, true, true}},
+               {1, {0, 1, 2}}, "No rank sends bucket 1: it is never sent, on any rank.");
+}
+
+// ---- settle
+
+std::string text(const std::optional<double>& gradient) {
+    return gradient ? std::to_string(*gradient) : "no gradient";
+}
+
+void check_settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used,
+                   const Gradients& right, const std::string& hint) {
+    const Gradients yours = settled(gradients, used);
+    for (std::size_t rank = 0; rank < right.size(); rank++)
+        for (std::size_t p = 0; p < right[rank].size(); p++)
+            if (yours.size() != right.size() || yours[rank].size() != right[rank].size() ||
+                yours[rank][p] != right[rank][p])
+                throw Wrong(
+                    "Parameter " + std::to_string(p) + " on rank " + std::to_string(rank) +
+                    ": you say " +
+                    (yours.size() == right.size() && yours[rank].size() == right[rank].size()
+                         ? text(yours[rank][p])
+                         : "nothing at all") +
+                    "; it is " + text(right[rank][p]) + ".\n" + hint);
+}
+
+void check_settle() {
+    const std::optional<double> none;
+    check_settled({{3, 1}, {6, 2}, {12, 6}}, {{true, true}, {true, true}, {true, true}},
+                  {{7, 3}, {7, 3}, {7, 3}}, "All ranks have used everything: these are means.");
+    check_settled({{3}, {none}, {12}}, {{true}, {false}, {true}}, {{5}, {5}, {5}},
+                  "Rank 1 has not used it: it adds zero, and all ranks get the mean of all ranks.");
+    check_settled({{none}, {none}}, {{false}, {false}}, {{none}, {none}},
+                  "Nobody has used it: there is no gradient. An optimizer with momentum would move "
+                  "a parameter whose gradient is zero.");
+    check_settled({{4}, {9}}, {{false}, {false}}, {{4}, {9}},
+                  "Nobody has used it, and old gradients are there: each stays as it was.");
+    check_settled({{8}, {none}, {1}}, {{true}, {false}, {false}}, {{3}, {3}, {3}},
+                  "Rank 2 has not used it, but has an old gradient, which lies in the bucket.");
+    check_settled({{0}, {none}}, {{true}, {false}}, {{0}, {0}},
+                  "Rank 0 has used it, and its gradient happens to be zero: used is used.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"search", check_search}, {"first_hang", check_first_hang}, {"settle", check_settle}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,179 @@
+// The exercise sync_backward, beside differences: every input is moved a little, and the loss of
+// all ranks is computed anew.
+#include "exercises/16_sync_batch_norm/sync_backward.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "tests/exercises/support/sums.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr double eps = 1e-5, weight = 1.5, bias = 0.25;
+
+using ByRank = std::vector<std::vector<double>>;
+
+enum class Kind { batch_norm, rms_norm };
+
+struct Moments {
+    double mean, inverse_std;
+};
+
+// Of all ranks' values together.
+Moments moments_of(Kind kind, const ByRank& x) {
+    double count = 0, sum = 0, squares = 0;
+    for (const auto& values : x)
+        for (const double value : values) {
+            count++;
+            sum += value;
+        }
+    const double mean = kind == Kind::batch_norm ? sum / count : 0;
+    for (const auto& values : x)
+        for (const double value : values)
+            squares += (value - mean) * (value - mean);
+    return {mean, 1 / std::sqrt(squares / count + eps)};
+}
+
+// The sum of all ranks' losses, or of rank `only`'s: each is the sum of dy * y.
+double loss_of(Kind kind, const ByRank& x, const ByRank& dy, double w, double b, int only = -1) {
+    const Moments moments = moments_of(kind, x);
+    double loss = 0;
+    for (std::size_t r = 0; r < x.size(); r++)
+        for (std::size_t i = 0; i < x[r].size() && (only < 0 || only == static_cast<int>(r)); i++)
+            loss += dy[r][i] * (w * (x[r][i] - moments.mean) * moments.inverse_std + b);
+    return loss;
+}
+
+// Values and output gradients that tell rank and index, `counts` of them on the ranks.
+ByRank made(const std::vector<int>& counts, double seed) {
+    ByRank all;
+    for (std::size_t r = 0; r < counts.size(); r++) {
+        all.emplace_back();
+        for (int i = 0; i < counts[r]; i++)
+            all[r].push_back(std::sin(seed * (1 + i)) + 0.5 * static_cast<double>(r) + 0.1 * i);
+    }
+    return all;
+}
+
+void require_near(double yours, double right, const std::string& what, const std::string& hint) {
+    if (!(std::abs(yours - right) <= 1e-6 * (1 + std::abs(right))))
+        throw Wrong(what + ": you say " + std::to_string(yours) +
+                    ", and moving it a little shows " + std::to_string(right) + ".\n" + hint);
+}
+
+void check_gradients(Kind kind, const std::vector<int>& counts, const std::string& hint) {
+    const ByRank x = made(counts, 1.7), dy = made(counts, 2.9);
+    const Moments moments = moments_of(kind, x);
+    const auto all = with_one_sum(
+        static_cast<int>(counts.size()), kind == Kind::batch_norm ? 3 : 2,
+        [&](int rank, const SumOverRanks& sum_over_ranks) {
+            const auto r = static_cast<std::size_t>(rank);
+            const Normalised forward{x[r], dy[r], moments.mean, moments.inverse_std, weight};
+            return kind == Kind::batch_norm ? batch_norm_backward(forward, sum_over_ranks)
+                                            : rms_norm_backward(forward, sum_over_ranks);
+        });
+    std::string about;
+    for (const int count : counts)
+        about += (about.empty() ? "" : ", ") + std::to_string(count);
+    about = "Ranks with " + about + " values: ";
+    constexpr double h = 1e-5;
+    for (std::size_t r = 0; r < counts.size(); r++) {
+        const int rank = static_cast<int>(r);
+        if (all[r].x.size() != x[r].size())
+            throw Wrong(about + "rank " + std::to_string(r) + " has " +
+                        std::to_string(x[r].size()) + ", and you give it " +
+                        std::to_string(all[r].x.size()) + " gradients.");
+        for (std::size_t i = 0; i < x[r].size(); i++) {
+            ByRank more = x, less = x;
+            more[r][i] += h;
+            less[r][i] -= h;
+            const double right =
+                (loss_of(kind, more, dy, weight, bias) - loss_of(kind, less, dy, weight, bias)) /
+                (2 * h);
+            require_near(all[r].x[i], right,
+                         about + "the gradient of x number " + std::to_string(i) + " of rank " +
+                             std::to_string(r),
+                         hint);
+        }
+        const std::string own =
+            "Gradients of parameters stay the rank's own: DDP joins them, and would count them "
+            "once for each rank.";
+        require_near(all[r].weight,
+                     (loss_of(kind, x, dy, weight + h, bias, rank) -
+                      loss_of(kind, x, dy, weight - h, bias, rank)) /
+                         (2 * h),
+                     about + "the gradient of weight on rank " + std::to_string(r), own);
+        const double bias_gradient =
+            kind == Kind::batch_norm ? std::accumulate(dy[r].begin(), dy[r].end(), 0.0) : 0;
+        require_near(all[r].bias, bias_gradient,
+                     about + "the gradient of bias on rank " + std::to_string(r), own);
+    }
+}
+
+void check_batch_norm() {
+    check_gradients(Kind::batch_norm, {6},
+                    "One rank: x reaches the loss by itself, through the mean and through the "
+                    "variance.");
+    check_gradients(Kind::batch_norm, {5, 5},
+                    "Two ranks with as many values: this x moves the outputs of the other rank, "
+                    "too. Over which values do your sums go, and by which count are they divided?");
+    check_gradients(Kind::batch_norm, {3, 7, 1, 4},
+                    "The ranks have unequal numbers of values: divide by how many all have.");
+    check_gradients(Kind::batch_norm, {4, 0, 6}, "One rank has no value, and takes part.");
+}
+
+void check_rms_norm() {
+    check_gradients(Kind::rms_norm, {6},
+                    "One rank: no mean is subtracted, so x reaches the loss by itself and through "
+                    "the rms only.");
+    check_gradients(
+        Kind::rms_norm, {3, 7, 1, 4},
+        "The rms is that of all ranks' values: this x moves the outputs of the others.");
+    check_gradients(Kind::rms_norm, {4, 0, 6}, "One rank has no value, and takes part.");
+}
+
+// A loss that is linear in one parameter: sample s of all has the gradient s + 1.
+void check_scales(const std::vector<int>& counts) {
+    const int all = std::accumulate(counts.begin(), counts.end(), 0);
+    const auto ranks = static_cast<int>(counts.size());
+    double averaged = 0, right = 0;
+    std::string about;
+    int sample = 0;
+    for (const int own : counts) {
+        double mean = 0;
+        for (int i = 0; i < own; i++) {
+            sample++;
+            mean += static_cast<double>(sample) / own;
+            right += static_cast<double>(sample) / all;
+        }
+        averaged += loss_scale(own, all, ranks) * mean / ranks;
+        about += (about.empty() ? "" : ", ") + std::to_string(own);
+    }
+    if (!(std::abs(averaged - right) <= 1e-9 * right))
+        throw Wrong(
+            "Ranks with " + about +
+            " samples, and sample number s has the gradient s. DDP's average of your scaled "
+            "gradients is " +
+            std::to_string(averaged) + "; the mean over all samples is " + std::to_string(right) +
+            ".\nHow much does one sample weigh in the mean of its rank, and then in DDP's "
+            "average over the ranks?");
+}
+
+void check_loss_scale() {
+    check_scales({4, 4, 4});
+    check_scales({1, 3});
+    check_scales({5, 2, 8, 1});
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"batch_norm", check_batch_norm},
+            {"rms_norm", check_rms_norm},
+            {"loss_scale", check_loss_scale}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,178 @@
+// The exercise save_interval: runs that can be followed by hand, and averages beside a long run
+// at random.
+#include "exercises/17_checkpoint_failover/save_interval.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string text(double value) {
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+}
+std::string text(const RunCosts& costs) {
+    return "A step takes " + text(costs.step) + " s, a checkpoint " + text(costs.save) +
+           " s, a restart " + text(costs.restart) + " s";
+}
+
+// ---- finish
+
+constexpr RunCosts small{1, 2, 5};
+
+void check_finish_of(int steps, int interval, const std::vector<double>& failures, double right,
+                     const std::string& hint) {
+    const double yours = finish(small, steps, interval, failures);
+    if (yours == right)
+        return;
+    std::string when;
+    for (const double failure : failures)
+        when += (when.empty() ? "" : ", ") + text(failure);
+    throw Wrong(text(small) + ". " + std::to_string(steps) + " steps, saved after every " +
+                std::to_string(interval) + "; failures at (" + when + "): you end after " +
+                text(yours) + " s, right is " + text(right) + " s.\n" + hint);
+}
+
+void check_finish() {
+    check_finish_of(10, 5, {}, 14, "No failure: ten steps and two checkpoints.");
+    check_finish_of(10, 4, {}, 16,
+                    "Three checkpoints: after steps 4 and 8, and after the last one.");
+    check_finish_of(3, 5, {}, 5, "Fewer steps than the interval: one checkpoint, at the end.");
+    check_finish_of(10, 5, {9}, 21,
+                    "The first five steps are safe after 7 s. The failure at 9 costs two seconds "
+                    "of work, which are done again, and the restart.");
+    check_finish_of(10, 5, {6}, 25,
+                    "The failure comes while the first checkpoint is being saved: it is not whole, "
+                    "and nothing is safe.");
+    check_finish_of(10, 5, {7}, 19,
+                    "The first checkpoint is whole at 7, and the failure comes at 7: nothing is "
+                    "lost, but a restart it is.");
+    check_finish_of(10, 5, {9, 12}, 24,
+                    "The second failure comes in the restart, which begins anew.");
+    check_finish_of(10, 5, {9, 12, 16, 27}, 39,
+                    "Four failures; the last one comes when the last checkpoint is almost there.");
+    check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
+}
+
+// ---- expected
+
+// Seconds that a training of many steps has taken for each, in which failures come at random.
+double simulated_step(const RunCosts& costs, int interval, double between_failures) {
+    constexpr int segments = 100'000;
+    std::mt19937_64 random(1);
+    // Not std::exponential_distribution, whose numbers differ from library to library.
+    const auto until_failure = [&] {
+        const double uniform = (static_cast<double>(random() >> 11) + 0.5) / 9007199254740992.0;
+        return -between_failures * std::log(uniform);
+    };
+    double now = 0, failure = until_failure();
+    const double work = interval * costs.step + costs.save;
+    for (int segment = 0; segment < segments; segment++) {
+        while (failure < now + work) {
+            now = failure + costs.restart;
+            failure += until_failure();
+            while (failure < now) {
+                now = failure + costs.restart;
+                failure += until_failure();
+            }
+        }
+        now += work;
+    }
+    return now / segments / interval;
+}
+
+void check_expected_of(const RunCosts& costs, int interval, double between_failures,
+                       const std::string& hint) {
+    const double yours = expected_step(costs, interval, between_failures);
+    const double seen = simulated_step(costs, interval, between_failures);
+    if (std::abs(yours - seen) <= 0.02 * seen)
+        return;
+    throw Wrong(text(costs) + "; it is saved after every " + std::to_string(interval) +
+                " steps, and fails every " + text(between_failures) + " s on average: you expect " +
+                text(yours) + " s a step. A run with 100000 checkpoints takes " + text(seen) +
+                " s a step.\n" + hint);
+}
+
+void check_expected() {
+    check_expected_of({0.5, 2, 0}, 10, 1e9,
+                      "It hardly ever fails: what is left is a share of a checkpoint.");
+    check_expected_of({1, 2, 100}, 20, 2000, "It seldom fails, and a restart costs something.");
+    check_expected_of({1, 0, 0}, 100, 400,
+                      "Nothing costs but lost work: half of the steps since the last checkpoint, "
+                      "and a little less, as failures come earlier.");
+    check_expected_of({1, 5, 30}, 100, 100,
+                      "It fails so often that most attempts to come to the next checkpoint do.");
+    check_expected_of({1, 5, 60}, 20, 50, "Here many a restart fails, too.");
+}
+
+// ---- best
+
+double exact_step(const RunCosts& costs, int interval, double between_failures) {
+    return between_failures * std::exp(costs.restart / between_failures) *
+           std::expm1((interval * costs.step + costs.save) / between_failures) / interval;
+}
+
+void check_best_of(const RunCosts& costs, double between_failures, int most, int right,
+                   const std::string& hint) {
+    const int yours = best_interval(costs, between_failures, most);
+    const auto step = [&](int interval) {
+        return text(exact_step(costs, interval, between_failures)) + " s a step";
+    };
+    if (yours < 1 || yours > most)
+        throw Wrong("You choose an interval of " + std::to_string(yours) +
+                    "; it is to be from 1 to " + std::to_string(most) + ".");
+    // The least is flat: who finds it by halves need not meet the very step.
+    if (exact_step(costs, yours, between_failures) >
+        exact_step(costs, right, between_failures) * (1 + 1e-4))
+        throw Wrong(text(costs) + "; it fails every " + text(between_failures) +
+                    " s on average: you save after every " + std::to_string(yours) + " steps (" +
+                    step(yours) + "), best is every " + std::to_string(right) + " (" + step(right) +
+                    ").\n" + hint);
+}
+
+int best_of_all(const RunCosts& costs, double between_failures, int most) {
+    int best = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (int interval = 1; interval <= most; interval++) {
+        const double seconds = exact_step(costs, interval, between_failures);
+        if (seconds < least) {
+            least = seconds;
+            best = interval;
+        }
+    }
+    return best;
+}
+
+void check_best() {
+    const auto check = [](const RunCosts& costs, double between_failures, int most,
+                          const std::string& hint) {
+        check_best_of(costs, between_failures, most, best_of_all(costs, between_failures, most),
+                      hint);
+    };
+    check({1, 2, 10}, 10'000, 1000, "Once in three hours, and a checkpoint costs two steps.");
+    check({0.1, 2, 10}, 10'000, 5000,
+          "A step takes a tenth of a second: the interval is in steps.");
+    check({1, 60, 10}, 300, 1000,
+          "A checkpoint takes a fifth of the time between failures: sqrt(2 save between_failures) "
+          "is for those that take next to nothing.");
+    check({1, 0, 10}, 1000, 500, "A checkpoint costs nothing: save after every step.");
+    check({1, 2, 10}, 1e7, 300, "It hardly ever fails: as seldom as you may.");
+    check({20, 1, 10}, 100, 50, "A step takes longer than the interval should be.");
+    for (const double between : {50.0, 700.0, 9000.0})
+        check({2, 3, 20}, between, 400, "Another mean time between failures.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"finish", check_finish}, {"expected", check_expected}, {"best", check_best}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,150 @@
+// The exercise shards, on a folder that goes down in every call.
+#include "exercises/17_checkpoint_failover/shards.hpp"
+
+#include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
+#include "tests/exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr int never = -1;
+
+// Shard r of step s tells both.
+Shards shards_of(int step, int count) {
+    Shards shards;
+    for (int rank = 0; rank < count; rank++)
+        shards.push_back({static_cast<std::uint8_t>(step), static_cast<std::uint8_t>(rank), 7,
+                          static_cast<std::uint8_t>(step + rank)});
+    return shards;
+}
+
+std::string text_of(const std::optional<Shards>& shards) {
+    if (!shards)
+        return "nothing";
+    std::string text = std::to_string(shards->size()) + " shards:";
+    for (const auto& shard : *shards)
+        text += shard.size() == 4 ? " step " + std::to_string(shard[0]) + "'s number " +
+                                        std::to_string(shard[1]) + ","
+                                  : " " + std::to_string(shard.size()) + " bytes,";
+    text.pop_back();
+    return text;
+}
+
+std::optional<Shards> loaded(const Contents& contents) {
+    const CrashingFolder folder(contents, never);
+    try {
+        return load_shards(folder);
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception&) {
+        return Shards();  // of a file that is not there, say
+    }
+}
+
+void require(const std::optional<Shards>& found, const std::optional<Shards>& expected,
+             const std::string& hint) {
+    if (found != expected)
+        throw Wrong("load_shards has found " + text_of(found) + "; it should find " +
+                    text_of(expected) + ".\n" + hint);
+}
+
+void check_save_and_load() {
+    require(loaded({}), std::nullopt, "Nothing has been saved yet.");
+    CrashingFolder folder({}, never);
+    for (const auto& [step, count] : {std::pair{1, 3}, {2, 2}, {10, 4}, {11, 1}}) {
+        save_shards(folder, step, shards_of(step, count));
+        require(
+            load_shards(folder), shards_of(step, count),
+            "The last call of save_shards was of step " + std::to_string(step) +
+                ". Do the shards of several steps get mixed up, or are steps compared as text?");
+        if (folder.names().size() < static_cast<std::size_t>(count))
+            throw Wrong("There are fewer files than shards: each is to be a file of its own.");
+    }
+    const Shards with_empty{{1, 2}, {}, {3}};
+    save_shards(folder, 12, with_empty);
+    require(load_shards(folder), with_empty, "A shard may be empty.");
+}
+
+// `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them
+// with 2 shards.
+void crash_everywhere(const Contents& start, const std::function<void(Folder&)>& act,
+                      const std::vector<std::optional<Shards>>& allowed) {
+    for (int call = 0;; call++) {
+        CrashingFolder folder(start, call);
+        bool is_done = true;
+        try {
+            act(folder);
+        } catch (const Crash&) {
+            is_done = false;
+        }
+        const std::string when =
+            is_done ? "after it had returned" : "in its call number " + std::to_string(call + 1);
+        const auto check = [&](const Contents& left, const std::string& what) {
+            const std::optional<Shards> found = loaded(left);
+            if (is_done && found != allowed.back())
+                throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
+                            "; it should find " + text_of(allowed.back()) +
+                            ".\nWhat was done is on the disk only once it was synced: bytes by "
+                            "sync, names by sync_names.");
+            for (const auto& each : allowed)
+                if (found == each)
+                    return;
+            throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
+                        (allowed.size() == 1
+                             ? "; it should find " + text_of(allowed[0]) +
+                                   ", as before.\nSomething that load_shards needs was removed."
+                             : "; it should find all of the old ones or all of the new ones.\nAt "
+                               "the moment at which the new ones begin to count, all of them must "
+                               "be on the disk; and until then the old ones must stay."));
+        };
+        check(folder.after_kill(), "a kill");
+        for (const Contents& left : folder.after_power_failure())
+            check(left, "a failure of the power");
+        if (is_done)
+            return;
+    }
+}
+
+void check_crash_safe() {
+    const Shards old = shards_of(1, 2), newer = shards_of(2, 2);
+    crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
+    CrashingFolder first({}, never);
+    save_shards(first, 1, old);
+    crash_everywhere(first.after_kill(), [&](Folder& folder) { save_shards(folder, 2, newer); },
+                     {old, newer});
+}
+
+void check_forget_shards() {
+    CrashingFolder folder({}, never);
+    std::size_t once = 0;
+    for (const int step : {1, 2, 3}) {
+        save_shards(folder, step, shards_of(step, 2));
+        if (once == 0)
+            once = folder.names().size();
+    }
+    CrashingFolder interrupted(folder.after_kill(), 2);
+    try {
+        save_shards(interrupted, 4, shards_of(4, 2));
+    } catch (const Crash&) {
+    }
+    const Contents left = interrupted.after_kill();
+    const std::optional<Shards> last = loaded(left);
+    crash_everywhere(left, [](Folder& f) { forget_shards(f); }, {last});
+    CrashingFolder all(left, never);
+    forget_shards(all);
+    if (all.names().size() > once)
+        throw Wrong("Steps 1, 2 and 3 were saved, and 4 was interrupted. forget_shards leaves " +
+                    std::to_string(all.names().size()) + " files, and one checkpoint has " +
+                    std::to_string(once) +
+                    ".\nAsk what load_shards needs, and remove everything else.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"save_and_load", check_save_and_load},
+            {"crash_safe", check_crash_safe},
+            {"forget_shards", check_forget_shards}};
+}
+
+}  // namespace ddp::test
