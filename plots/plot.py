@@ -377,10 +377,10 @@ def draw_all_reduce(measured):
     )
     if not runs:
         return figure
-    colors = {"server": RED, "reduce+broadcast": ORANGE, "host ring": GREEN, "ring": BLUE, "direct": "#7a4fa3", "one-shot": "#2aa3a3"}
+    colors = {"server": RED, "reduce+broadcast": ORANGE, "host ring": GREEN, "ring": BLUE, "two-shot": "#7a4fa3", "one-shot": "#2aa3a3"}
     for way in dict.fromkeys(row["way"] for row in runs):
         mine = [row for row in runs if row["way"] == way]
-        line = {"limit": ":", "own": "--"}.get(way, "-")
+        line = {"limit": ":", "native": "--"}.get(way, "-")
         style = {"color": colors.get(way, GREY), "linestyle": line, "marker": "o" if way in colors else None, "markersize": 4}
         panels[2].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)
     panels[2].set_yscale("log")
@@ -782,8 +782,8 @@ def draw_bench_all_reduce(measured):
         "mpi": dict(color=RED, linestyle="--", marker="o"),
         "mpi_tuned": dict(color=RED, marker="o"),
         "nccl": dict(color=RED, marker="s"),
-        "own": dict(color=BLUE, marker="o", linewidth=2.6),
-        "direct": dict(color=GREEN),
+        "native": dict(color=BLUE, marker="o", linewidth=2.6),
+        "two-shot": dict(color=GREEN),
         "ring": dict(color=ORANGE),
         "one-shot": dict(color="#8e5bb5"),
         "host ring": dict(color=ORANGE, linestyle="--"),

@@ -13,7 +13,7 @@ constexpr std::size_t kUnit =
 
 }  // namespace
 
-struct Device::Pool {
+struct Device::CachingAllocator {
     std::vector<Buffer<std::byte>> pieces;  // of the GPU's memory; the first is reserved
     std::byte* unused = nullptr;            // of what is reserved
     std::size_t unused_bytes = 0;
@@ -47,11 +47,11 @@ struct Device::Pool {
     }
 };
 
-Device::Device(std::size_t reserved_bytes) : pool_(std::make_shared<Pool>()) {
+Device::Device(std::size_t reserved_bytes) : allocator_(std::make_shared<CachingAllocator>()) {
     DDP_CHECK(cublasCreate(&blas_));
     DDP_CHECK(cublasSetStream(blas_, stream_));
     if (reserved_bytes > 0)
-        pool_->reserve(reserved_bytes);
+        allocator_->reserve(reserved_bytes);
 }
 
 Device::~Device() {
@@ -60,18 +60,18 @@ Device::~Device() {
 
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + kUnit - 1) / kUnit) * kUnit;
-    std::byte* block = pool_->take(size, where);
-    Memory& memory = pool_->memory;
+    std::byte* block = allocator_->take(size, where);
+    Memory& memory = allocator_->memory;
     memory.live_bytes += size;
     memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
-    return {block, [pool = pool_, size](std::byte* dropped) {
-                pool->memory.live_bytes -= size;
-                pool->free.emplace(size, dropped);
+    return {block, [allocator = allocator_, size](std::byte* dropped) {
+                allocator->memory.live_bytes -= size;
+                allocator->free.emplace(size, dropped);
             }};
 }
 
 const Device::Memory& Device::memory() const {
-    return pool_->memory;
+    return allocator_->memory;
 }
 
 }  // namespace ddp

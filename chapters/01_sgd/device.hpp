@@ -40,10 +40,10 @@ class Device {
     const Memory& memory() const;
 
   private:
-    struct Pool;
+    struct CachingAllocator;
     Stream stream_;
     cublasHandle_t blas_ = nullptr;
-    std::shared_ptr<Pool> pool_;
+    std::shared_ptr<CachingAllocator> allocator_;
 };
 
 }  // namespace ddp

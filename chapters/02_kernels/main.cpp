@@ -1,5 +1,5 @@
-// Chapter 02: what is a kernel? (The text of this chapter is still to be written.) Many threads turn
-// one array into one number, in five versions, each faster than the one before it.
+// Chapter 02: what is a kernel? (The text of this chapter is still to be written.) Many threads
+// turn one array into one number, in five versions, each faster than the one before it.
 #include <iostream>
 
 #include "02_kernels/reduce_times.hpp"

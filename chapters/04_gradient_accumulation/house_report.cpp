@@ -14,8 +14,8 @@ namespace {
 using Three = std::vector<float>;  // of w1, w2 and b
 
 // A model at its beginning, all zero, with what trains it.
-struct Learner {
-    Learner(Device& device, const std::vector<House>& houses, double learning_rate)
+struct Worker {
+    Worker(Device& device, const std::vector<House>& houses, double learning_rate)
         : model(device, houses), tape(device), optimizer({model.weights}, learning_rate) {}
 
     void backward(const std::vector<MicroBatch>& batch) {
@@ -39,7 +39,7 @@ std::vector<std::string> cells(std::string name, const Three& numbers) {
 // The parameters and their gradients, a line for each moment.
 class States {
   public:
-    States(const std::string& title, const Learner& learner)
+    States(const std::string& title, const Worker& learner)
         : learner_(learner), table_(title, {"", "w1", "w2", "b", "gradient of w1", "w2", "b"}) {}
 
     void after(const std::string& moment) {
@@ -55,7 +55,7 @@ class States {
     Table& table() { return table_; }
 
   private:
-    const Learner& learner_;
+    const Worker& learner_;
     Table table_;
 };
 
@@ -74,7 +74,7 @@ void require_equal(const std::string& what, const Three& a, const Three& b, doub
 // The gradient at zero of these houses' mean loss, each micro-batch scaled as it says.
 Three gradient_of(Device& device, const std::vector<House>& houses,
                   const std::vector<MicroBatch>& batch) {
-    Learner learner(device, houses, 1);
+    Worker learner(device, houses, 1);
     learner.backward(batch);
     return learner.gradient();
 }
@@ -84,7 +84,7 @@ constexpr double kRoundings = 1e-6;  // about ten roundings of a float
 }  // namespace
 
 void show_states(Device& device, const std::vector<House>& two, double learning_rate) {
-    Learner each(device, two, learning_rate);
+    Worker each(device, two, learning_rate);
     States alone("Two houses, a step for each", each);
     alone.after("at first");
     for (int house = 0; house < 2; house++) {
@@ -99,7 +99,7 @@ void show_states(Device& device, const std::vector<House>& two, double learning_
     std::cout << alone.table() << "\n";
 
     const auto two_steps = [&](const std::string& title, bool zeroes) {
-        Learner both(device, two, learning_rate);
+        Worker both(device, two, learning_rate);
         States states(title, both);
         for (int step = 1; step <= 2; step++) {
             for (const MicroBatch& micro : micro_batches({0, 2}, 1)) {
@@ -130,7 +130,7 @@ void show_sum_and_mean(Device& device, const std::vector<House>& two, double lea
     };
     const auto show = [&](const std::string& name, const std::vector<MicroBatch>& batch,
                           double rate) {
-        Learner learner(device, two, rate);
+        Worker learner(device, two, rate);
         learner.backward(batch);
         const Three gradient = learner.gradient();
         learner.optimizer.step();

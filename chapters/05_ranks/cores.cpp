@@ -33,7 +33,7 @@ int usable_cores() {
                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-KeepsToCore::KeepsToCore(int local_rank, int local_world_size) {
+CoreBinding::CoreBinding(int local_rank, int local_world_size) {
     const int cores = CPU_COUNT(&cores_at_start);
     if (cores < 2 || local_world_size % cores != 0)
         return;
@@ -45,7 +45,7 @@ KeepsToCore::KeepsToCore(int local_rank, int local_world_size) {
         before_ = before;
 }
 
-KeepsToCore::~KeepsToCore() {
+CoreBinding::~CoreBinding() {
     if (before_)
         sched_setaffinity(0, sizeof *before_, &*before_);
 }

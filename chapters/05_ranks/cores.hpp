@@ -14,12 +14,12 @@ int usable_cores();
 // rank: what mpirun calls binding. A rank's threads then share one cache, and never take the core
 // on which another rank computes. Only where that leaves all cores with as many ranks; otherwise,
 // or where the system does not allow it, nothing changes.
-class KeepsToCore {
+class CoreBinding {
   public:
-    KeepsToCore(int local_rank, int local_world_size);
-    ~KeepsToCore();
-    KeepsToCore(const KeepsToCore&) = delete;
-    KeepsToCore& operator=(const KeepsToCore&) = delete;
+    CoreBinding(int local_rank, int local_world_size);
+    ~CoreBinding();
+    CoreBinding(const CoreBinding&) = delete;
+    CoreBinding& operator=(const CoreBinding&) = delete;
 
   private:
     std::optional<cpu_set_t> before_;  // the thread's cores

@@ -17,7 +17,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "05_ranks/launch.hpp"
+#include "05_ranks/environment.hpp"
 
 namespace ddp {
 namespace {
@@ -39,7 +39,7 @@ struct Process {
     std::optional<int> status;  // as waitpid gives it
 };
 
-std::vector<std::string> environment_of(int rank, int world_size, const MeetingPlace& place,
+std::vector<std::string> environment_of(int rank, int world_size, const RendezvousEndpoint& place,
                                         const Descriptor& listener) {
     std::vector<std::string> all{"RANK=" + std::to_string(rank),
                                  "LOCAL_RANK=" + std::to_string(rank),
@@ -84,7 +84,7 @@ std::array<Descriptor, 2> make_pipe() {
     _exit(127);
 }
 
-Process start(int rank, int world_size, const MeetingPlace& place, const Descriptor& listener,
+Process start(int rank, int world_size, const RendezvousEndpoint& place, const Descriptor& listener,
               char** argv) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     std::vector<std::string> environment = environment_of(rank, world_size, place, listener);
@@ -220,7 +220,7 @@ std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
         return std::nullopt;
     // Rank 0 gets this very socket: nobody else can take its port in between.
     const Descriptor listener = listen_at("127.0.0.1", 0);
-    const MeetingPlace place{{"127.0.0.1"}, port_of(listener), new_job_name()};
+    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), new_job_name()};
     std::vector<Process> processes;
     for (int rank = 0; rank < *options.processes; rank++)
         processes.push_back(start(rank, *options.processes, place, listener, argv));

@@ -60,7 +60,7 @@ class Reader {
 std::string encode(const Message& message) {
     std::string fields;
     put(fields, static_cast<std::uint64_t>(message.kind), 1);
-    put(fields, message.epoch, 8);
+    put(fields, message.run_id, 8);
     put(fields, message.number, 8);
     put(fields, message.text);
     put(fields, message.parts.size(), 4);
@@ -91,7 +91,7 @@ std::optional<Message> decode(std::string& bytes) {
     if (kind > static_cast<std::uint64_t>(Message::last_kind))
         throw_no_message();
     message.kind = static_cast<Message::Kind>(kind);
-    message.epoch = reader.number(8);
+    message.run_id = reader.number(8);
     message.number = reader.number(8);
     message.text = reader.text();
     for (std::uint64_t parts = reader.number(4); parts > 0; parts--)

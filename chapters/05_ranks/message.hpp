@@ -18,13 +18,13 @@ struct Message {
         refused,   // meeting: you do not belong here, because of `text`
         gathered,  // meeting: parts[r] is what rank r brought to the call
         failed,    // meeting: the run must end, because of `text`
-        verdict,   // meeting: all have ended the run; see Verdict
+        result,    // meeting: all have ended the run; see RunResult
         alive,     // both, every now and then
     };
     static constexpr Kind last_kind = Kind::alive;
 
     Kind kind = Kind::alive;
-    std::uint64_t epoch = 0;   // of the run, from 1; 0, of a `fail`: of whatever run is on
+    std::uint64_t run_id = 0;  // of the run, from 1; 0, of a `fail`: of whatever run is on
     std::uint64_t number = 0;  // of the call, from 1
     std::string text;
     std::vector<std::string> parts;

@@ -20,13 +20,14 @@ std::string Job::name(int rank) const {
     return name + " (process " + std::to_string(member.process) + " on " + member.host + ")";
 }
 
-Rank::Rank(int rank, std::uint64_t epoch, const Job& job, Messenger& messenger, Inbox& inbox)
-    : rank_(rank), epoch_(epoch), job_(job), messenger_(messenger), inbox_(inbox) {}
+Rank::Rank(int rank, std::uint64_t run_id, const Job& job, ControlChannel& control,
+           RankEvents& events)
+    : rank_(rank), run_id_(run_id), job_(job), control_(control), events_(events) {}
 
 std::vector<std::string> Rank::exchange(const std::string& operation, std::string mine) {
     check();
-    messenger_.say(rank_, {Message::Kind::call, epoch_, ++calls_, operation, {std::move(mine)}});
-    return inbox_.wait_for_gathered(epoch_);
+    control_.send(rank_, {Message::Kind::call, run_id_, ++calls_, operation, {std::move(mine)}});
+    return events_.wait_for_gathered(run_id_);
 }
 
 void Rank::barrier() {
@@ -46,7 +47,7 @@ std::string Rank::broadcast(const std::string& message, int root) {
 }
 
 void Rank::check() const {
-    if (const std::string cause = inbox_.failure(epoch_); !cause.empty())
+    if (const std::string cause = events_.failure(run_id_); !cause.empty())
         throw RunFailed(cause, true);
 }
 

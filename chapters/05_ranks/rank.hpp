@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "05_ranks/inbox.hpp"
+#include "05_ranks/rank_events.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
@@ -35,17 +35,18 @@ struct Job {
 };
 
 // How a rank reaches the meeting of its job.
-class Messenger {
+class ControlChannel {
   public:
-    virtual ~Messenger() = default;
-    virtual void say(int rank, const Message& message) = 0;
+    virtual ~ControlChannel() = default;
+    virtual void send(int rank, const Message& message) = 0;
 };
 
 // Lives as long as one rank takes part in one run, and is used by that rank's own thread.
 class Rank {
   public:
-    // All of them must outlive the rank. `epoch` is the run's number, from 1.
-    Rank(int rank, std::uint64_t epoch, const Job& job, Messenger& messenger, Inbox& inbox);
+    // All of them must outlive the rank. `run_id` is the run's number, from 1.
+    Rank(int rank, std::uint64_t run_id, const Job& job, ControlChannel& control,
+         RankEvents& events);
     Rank(const Rank&) = delete;
     Rank& operator=(const Rank&) = delete;
 
@@ -54,7 +55,7 @@ class Rank {
     int local_rank() const { return member().local_rank; }
     int local_world_size() const { return member().local_world_size; }
     const std::string& host() const { return member().host; }
-    std::uint64_t epoch() const { return epoch_; }
+    std::uint64_t run_id() const { return run_id_; }
     const Job& job() const { return job_; }
     const Member& member() const { return job_.members[static_cast<std::size_t>(rank_)]; }
 
@@ -77,7 +78,7 @@ class Rank {
 
     // `thing` is dropped once every rank has ended the run: device memory that others may read
     // until then, for example.
-    void keep(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
+    void keep_until_run_ends(std::shared_ptr<void> thing) { kept_.push_back(std::move(thing)); }
 
     // The end of the run, of which World tells; and for what was kept: whether a rank was lost on
     // the way, from which nothing more can be expected.
@@ -85,17 +86,17 @@ class Rank {
     bool has_lost_one() const { return has_lost_one_; }
 
     // Has the watchdog look after `guarded` until it is removed, which must be before its end.
-    void add(Guarded& guarded) { inbox_.add(guarded, epoch_); }
-    void remove(Guarded& guarded) { inbox_.remove(guarded); }
+    void add(Abortable& abortable) { events_.add(abortable, run_id_); }
+    void remove(Abortable& abortable) { events_.remove(abortable); }
 
   private:
     std::vector<std::string> exchange(const std::string& operation, std::string mine);
 
     const int rank_;
-    const std::uint64_t epoch_;
+    const std::uint64_t run_id_;
     const Job& job_;
-    Messenger& messenger_;
-    Inbox& inbox_;
+    ControlChannel& control_;
+    RankEvents& events_;
     std::uint64_t calls_ = 0;
     bool has_lost_one_ = false;
     std::vector<std::shared_ptr<void>> kept_;

@@ -247,7 +247,7 @@ void Connection::finish() noexcept {
 
 // ---- Places
 
-std::string MeetingPlace::text() const {
+std::string RendezvousEndpoint::text() const {
     return (addresses.empty() ? "" : addresses.front()) + ":" + std::to_string(port);
 }
 
@@ -325,7 +325,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
     return connections;
 }
 
-std::unique_ptr<Connection> join_ranks(const MeetingPlace& place, int rank,
+std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& place, int rank,
                                        std::vector<Member>& members, double limit_s) {
     const Member& own = members[static_cast<std::size_t>(rank)];
     const Message hello{Message::Kind::hello,

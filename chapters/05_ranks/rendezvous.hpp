@@ -53,7 +53,7 @@ class Connection {
 };
 
 // Where rank 0 can be found, and what a process must say to be let in.
-struct MeetingPlace {
+struct RendezvousEndpoint {
     std::vector<std::string> addresses;  // names or numbers of the same host; one may be enough
     std::uint16_t port = 0;
     std::string job;  // another job's processes, and whoever else calls, do not know it
@@ -84,7 +84,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
 // Another rank's side: connects, again and again until rank 0 listens, and fills in `members`,
 // whose entry `rank` is this process. Throws std::runtime_error if nobody of the job can be reached
 // within `limit_s` (0: for ever).
-std::unique_ptr<Connection> join_ranks(const MeetingPlace& place, int rank,
+std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& place, int rank,
                                        std::vector<Member>& members, double limit_s);
 
 }  // namespace ddp

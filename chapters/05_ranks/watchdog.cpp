@@ -53,7 +53,7 @@ void Watchdog::watch(const std::function<std::vector<int>()>& descriptors,
         poll(ready.data(), ready.size(), kPeriodMs);
         if (ready[0].revents != 0)
             return;
-        look();
+        poll();
     }
 }
 

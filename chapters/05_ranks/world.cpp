@@ -80,7 +80,7 @@ World::World(const CommonOptions& options) {
 }
 
 World::~World() {
-    attendance_.reset();
+    endpoint_.reset();
     if (mpi_ && !lost_)
         mpi_->finish();
 }
@@ -90,7 +90,7 @@ void World::start_threads(int ranks) {
     for (int rank = 0; rank < ranks; rank++)
         job_.members.push_back({host_name(), getpid(), rank, ranks});
     ranks_here_ = ranks;
-    attendance_ = std::make_unique<MeetingHost>(job_, Connections(job_.members.size()));
+    endpoint_ = std::make_unique<CoordinatorServer>(job_, Connections(job_.members.size()));
 }
 
 void World::start_process(int rank, int world_size) {
@@ -122,7 +122,7 @@ void World::meet_by_mpi() {
             news += " " + address;
     }
     std::istringstream words(mpi_->broadcast(news));
-    MeetingPlace place;
+    RendezvousEndpoint place;
     words >> place.job >> place.port;
     for (std::string address; words >> address;)
         place.addresses.push_back(address);
@@ -130,22 +130,22 @@ void World::meet_by_mpi() {
 }
 
 // Rank 0 has a listener.
-void World::meet(const Descriptor* listener, const MeetingPlace& place) {
+void World::meet(const Descriptor* listener, const RendezvousEndpoint& place) {
     const double limit_s = job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, kShortestMeeting_s);
     if (listener != nullptr) {
         Connections others = receive_ranks(*listener, place.job, job_.members, limit_s);
-        attendance_ = std::make_unique<MeetingHost>(job_, std::move(others));
+        endpoint_ = std::make_unique<CoordinatorServer>(job_, std::move(others));
     } else {
         auto connection = join_ranks(place, first_rank_, job_.members, limit_s);
-        attendance_ = std::make_unique<MeetingGuest>(job_, first_rank_, std::move(connection));
+        endpoint_ = std::make_unique<CoordinatorClient>(job_, first_rank_, std::move(connection));
     }
 }
 
 void World::run(const std::function<void(Rank&)>& work) {
     if (lost_)
         throw failure("no further run is possible: " + lost_->cause, lost_->reporter);
-    epoch_++;
-    std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks_here_));
+    run_id_++;
+    std::vector<RunResult> verdicts(static_cast<std::size_t>(ranks_here_));
     std::vector<std::thread> threads;  // of the ranks but the first, which is this thread
     for (int i = 1; i < ranks_here_; i++)
         threads.emplace_back(
@@ -153,11 +153,11 @@ void World::run(const std::function<void(Rank&)>& work) {
     verdicts[0] = take_part(first_rank_, work);
     for (std::thread& thread : threads)
         thread.join();
-    const Verdict& verdict = verdicts[0];
-    if (verdict.is_last)
-        lost_ = verdict;
-    if (!verdict.cause.empty())
-        throw failure(verdict.cause, verdict.reporter);
+    const RunResult& result = verdicts[0];
+    if (result.is_last)
+        lost_ = result;
+    if (!result.cause.empty())
+        throw failure(result.cause, result.reporter);
 }
 
 RunFailed World::failure(const std::string& cause, int reporter) const {
@@ -174,17 +174,17 @@ void World::prepare(const std::function<void()>& work) {
     });
 }
 
-Verdict World::take_part(int rank, const std::function<void(Rank&)>& work) {
-    Inbox& inbox = attendance_->inbox(rank);
-    inbox.begin();
-    Rank self(rank, epoch_, job_, *attendance_, inbox);
-    std::optional<KeepsToCore> core;
+RunResult World::take_part(int rank, const std::function<void(Rank&)>& work) {
+    RankEvents& events = endpoint_->events(rank);
+    events.begin();
+    Rank self(rank, run_id_, job_, *endpoint_, events);
+    std::optional<CoreBinding> core;
     if (kernels_run_on_cpu && !mpi_)  // mpirun and srun have ways of their own to place ranks
         core.emplace(self.local_rank(), self.local_world_size());
-    attendance_->say(rank, {Message::Kind::end, epoch_, 0, cause_of(work, self), {}});
-    const Verdict verdict = inbox.wait_for_verdict(epoch_);
-    self.end(verdict.is_last);
-    return verdict;  // what the rank has kept is dropped after that
+    endpoint_->send(rank, {Message::Kind::end, run_id_, 0, cause_of(work, self), {}});
+    const RunResult result = events.wait_for_result(run_id_);
+    self.end(result.is_last);
+    return result;  // what the rank has kept is dropped after that
 }
 
 int run_world_main(const std::function<int()>& work) {

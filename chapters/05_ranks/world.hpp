@@ -18,8 +18,8 @@
 #include <optional>
 #include <string>
 
-#include "05_ranks/attendance.hpp"
-#include "05_ranks/launch.hpp"
+#include "05_ranks/endpoints.hpp"
+#include "05_ranks/environment.hpp"
 #include "05_ranks/mpi_start.hpp"
 #include "05_ranks/rank.hpp"
 
@@ -56,18 +56,18 @@ class World {
     void start_process(int rank, int world_size);
     void meet_by_variables(const LaunchVariables& variables);
     void meet_by_mpi();
-    void meet(const Descriptor* listener, const MeetingPlace& place);
-    Verdict take_part(int rank, const std::function<void(Rank&)>& work);
+    void meet(const Descriptor* listener, const RendezvousEndpoint& place);
+    RunResult take_part(int rank, const std::function<void(Rank&)>& work);
     // As all ranks hear it; `reporter` is the one that tells the reader.
     RunFailed failure(const std::string& cause, int reporter) const;
 
     Job job_;
     int first_rank_ = 0;  // of this process: all in a job of threads, this one otherwise
     int ranks_here_ = 1;
-    std::uint64_t epoch_ = 0;
-    std::optional<Verdict> lost_;  // the failure that no further run can follow
+    std::uint64_t run_id_ = 0;
+    std::optional<RunResult> lost_;  // the failure that no further run can follow
     std::unique_ptr<MpiStart> mpi_;
-    std::unique_ptr<Attendance> attendance_;
+    std::unique_ptr<CoordinatorEndpoint> endpoint_;
 };
 
 // run_main (common/report/main.hpp) for programs with ranks: what a job failed of is printed once,

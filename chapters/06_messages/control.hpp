@@ -13,15 +13,15 @@ namespace ddp {
 // More ranks than this cannot share memory.
 inline constexpr int most_peers = 64;
 
-// Where a rank has the data of an operation: bytes from the beginning of its pool.
-struct DataPlace {
+// Where a rank has the data of an operation: bytes from the beginning of its arena.
+struct BufferOffsets {
     std::uint64_t offset = 0;
     std::uint64_t result = 0;  // where the result goes
 };
 
 // What a rank does with its peers, written down before any data moves: whoever waits for it can
 // say what it is doing instead.
-struct OperationRecord : DataPlace {
+struct OperationRecord : BufferOffsets {
     std::uint64_t sequence = 0;  // of the rank's operations, from 1
     std::uint64_t count = 0;     // elements
     std::int64_t peer = -1;      // the other rank, of an operation that has one; or the root
@@ -51,7 +51,7 @@ struct Channel {
 
 // What a rank tells each other one of an operation of all ranks that it has begun: what they need
 // to know, in one cache line. All the rest is in its record, should they disagree.
-struct alignas(64) Begun : DataPlace {
+struct alignas(64) PostedCall : BufferOffsets {
     std::uint64_t number = 0;  // of such operations, from 1; written last
     std::uint64_t call = 0;    // Collective::call
 };
@@ -66,17 +66,17 @@ struct alignas(64) Flag {
 inline constexpr int most_blocks = 16;
 
 // For operations of all ranks, as later chapters add them. [r] is written by rank r.
-struct Together {
+struct CollectiveState {
     // What has been begun last, and before that: number k is in [k % 2].
     OperationRecord records[2];                 // by this rank
-    Begun begun[most_peers][2];                 // by rank r
+    PostedCall posted_calls[most_peers][2];     // by rank r
     Flag ready[most_peers][most_blocks];        // how far rank r has come with what we are to read
     Flag taken[most_peers][most_blocks];        // how far rank r has read what we offer
     std::uint64_t arrival_ns[most_peers] = {};  // --link: when what is ready has arrived
     unsigned int blocks = 0;                    // of this rank's kernel that have come to their end
 };
 
-// The beginning of each rank's pool. Whoever waits reads its own block, and is written to by its
+// The beginning of each rank's arena. Whoever waits reads its own block, and is written to by its
 // peers: memory nearby is read more often than memory far away is written.
 struct ControlBlock {
     OperationRecord current;    // what the rank has begun last
@@ -87,7 +87,7 @@ struct ControlBlock {
     Channel from[most_peers];        // from[r]: written by rank r
     std::uint64_t taken[most_peers]  // taken[r]: how many of our posts rank r has taken; written by
         = {};                        // rank r
-    Together together;
+    CollectiveState collective_state;
 };
 
 enum class Problem : unsigned int { none, being_written, timeout, mismatch };
@@ -97,7 +97,7 @@ enum class Progress : unsigned int { under_way, over, unknown };
 
 // In pinned memory of the rank's process: the only place where host and kernels both write while
 // kernels run.
-struct HostBoard {
+struct DeviceErrorReport {
     unsigned int stop = 0;            // host: the run has failed, end every wait
     Problem problem = Problem::none;  // kernel: what went wrong first, explained by:
     int peer = -1;                    // the rank that was waited for, or that differs
@@ -117,15 +117,15 @@ struct PeersView {
     int world_size = 1;
     std::uint64_t timeout_ns = 0;  // of every wait; 0: for ever
     DeviceLink link;
-    HostBoard* board = nullptr;
+    DeviceErrorReport* error_report = nullptr;
     ControlBlock* control[most_peers] = {};  // by rank; null for those of other hosts
 
     __device__ ControlBlock& own() const { return *control[rank]; }
-    // What is at that place of rank `r`'s pool.
-    __device__ std::byte* data_of(int r, const DataPlace& place) const {
+    // What is at that place of rank `r`'s arena.
+    __device__ std::byte* data_of(int r, const BufferOffsets& place) const {
         return reinterpret_cast<std::byte*>(control[r]) + place.offset;
     }
-    __device__ std::byte* result_of(int r, const DataPlace& place) const {
+    __device__ std::byte* result_of(int r, const BufferOffsets& place) const {
         return reinterpret_cast<std::byte*>(control[r]) + place.result;
     }
 };

@@ -49,7 +49,7 @@ void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions
 void send_to_each_other(Rank& rank) {
     Peers peers(rank, 1 << 16, 1.0);
     Stream stream;
-    PoolBuffer<float> data = peers.allocate<float>(1000);
+    ArenaBuffer<float> data = peers.allocate<float>(1000);
     if (rank.rank() < 2) {
         peers.send(data.data(), data.size(), 1 - rank.rank(), stream, "mine");
         peers.receive(data.data(), data.size(), 1 - rank.rank(), stream, "yours");

@@ -65,7 +65,7 @@ __device__ void take_post(const PeersView& view, OperationRecord& record, std::u
     end_operation(view);
 }
 
-// All threads copy; `bytes` from the sender's pool to `to`.
+// All threads copy; `bytes` from the sender's arena to `to`.
 __global__ void receive_kernel(PeersView view, OperationRecord record, std::uint64_t number,
                                std::byte* to, std::size_t bytes) {
     __shared__ bool is_posted;
@@ -136,32 +136,33 @@ bool is_near(const Job& job, int rank, int peer) {
 }
 
 std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has_link,
-                            const HostBoard& board) {
-    const OperationRecord& theirs = board.theirs;
-    std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " + text_of(board.mine) +
-                       "; " + job.name(board.peer);
+                            const DeviceErrorReport& error_report) {
+    const OperationRecord& theirs = error_report.theirs;
+    std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " +
+                       text_of(error_report.mine) + "; " + job.name(error_report.peer);
     if (theirs.sequence == 0)
-        return text +
-               (is_near(job, rank, board.peer) ? " has begun no operation" : " does not answer");
-    const bool is_under_way = board.their_progress == Progress::under_way;
-    text += is_under_way                             ? " is in "
-            : board.their_progress == Progress::over ? " has ended "
-                                                     : " was last heard of in ";
+        return text + (is_near(job, rank, error_report.peer) ? " has begun no operation"
+                                                             : " does not answer");
+    const bool is_under_way = error_report.their_progress == Progress::under_way;
+    text += is_under_way                                    ? " is in "
+            : error_report.their_progress == Progress::over ? " has ended "
+                                                            : " was last heard of in ";
     text += text_of(theirs);
-    if (is_send(board.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
+    if (is_send(error_report.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
         text += ": both send, and neither receives; one of them must receive first";
-    const bool are_both_ends = is_between_two(board.mine) && is_between_two(theirs) &&
-                               is_send(board.mine) != is_send(theirs) && theirs.peer == rank;
-    if (has_link && is_under_way && (are_both_ends || text_of(board.mine) == text_of(theirs)))
+    const bool are_both_ends = is_between_two(error_report.mine) && is_between_two(theirs) &&
+                               is_send(error_report.mine) != is_send(theirs) && theirs.peer == rank;
+    if (has_link && is_under_way &&
+        (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
         text += ": if the simulated link is so slow, give a longer --timeout";
     return text;
 }
 
-std::string explain_mismatch(const Job& job, const HostBoard& board) {
-    return "in " + text_of(board.mine) + ", but " + job.name(board.peer) + " is in " +
-           text_of(board.theirs) + ": " +
-           (is_between_two(board.mine) ? "both must say the same count and type"
-                                       : "all ranks must do the same, in the same order");
+std::string explain_mismatch(const Job& job, const DeviceErrorReport& error_report) {
+    return "in " + text_of(error_report.mine) + ", but " + job.name(error_report.peer) + " is in " +
+           text_of(error_report.theirs) + ": " +
+           (is_between_two(error_report.mine) ? "both must say the same count and type"
+                                              : "all ranks must do the same, in the same order");
 }
 
 // Several processes take turns on a GPU, and one whose kernel waits does not give way, unless
@@ -179,7 +180,7 @@ void require_kernels_at_the_same_time(const Rank& rank) {
                           "--ranks, which makes threads, or start NVIDIA's MPS.");
 }
 
-// A pool as others find it: its IPC handle, and for threads of the same process its address.
+// An arena as others find it: its IPC handle, and for threads of the same process its address.
 struct PoolAddress {
     cudaIpcMemHandle_t handle;
     std::byte* data;
@@ -212,7 +213,7 @@ void allow_access_to(int device) {
 
 }  // namespace
 
-Peers::Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s,
+Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
              std::optional<LinkSpeed> link)
     : rank_(rank), timeout_s_(timeout_s.value_or(rank.job().timeout_s)) {
     require_kernels_at_the_same_time(rank);
@@ -221,31 +222,31 @@ Peers::Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s
                           std::to_string(most_peers) + " that can share memory.");
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
-    pool_ = std::make_shared<Pool>(sizeof(ControlBlock) + 2 * most_staged + 2 * Pool::unit +
-                                   pool_bytes);
-    board_ = std::make_shared<PinnedBuffer<HostBoard>>(1);
-    (*board_)[0] = HostBoard{};
+    arena_ = std::make_shared<SharedArena>(sizeof(ControlBlock) + 2 * most_staged +
+                                           2 * SharedArena::unit + arena_bytes);
+    error_report_ = std::make_shared<PinnedBuffer<DeviceErrorReport>>(1);
+    (*error_report_)[0] = DeviceErrorReport{};
     const ControlBlock fresh;
-    pool_->take(sizeof fresh);  // the very beginning
-    DDP_CHECK(cudaMemcpy(pool_->data(), &fresh, sizeof fresh, cudaMemcpyHostToDevice));
+    arena_->take(sizeof fresh);  // the very beginning
+    DDP_CHECK(cudaMemcpy(arena_->data(), &fresh, sizeof fresh, cudaMemcpyHostToDevice));
     staging_ = allocate<std::byte>(2 * most_staged);
     view_.rank = rank.rank();
     view_.world_size = rank.world_size();
     view_.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
-    view_.board = board_->data();
+    view_.error_report = error_report_->data();
     if (const std::optional<LinkSpeed>& speed = link ? link : job.link)
         view_.link = {speed->bytes_per_second * 1e-9,
                       static_cast<std::uint64_t>(speed->latency_s * 1e9)};
-    // Peers read the pool until they have ended the run, and a watchdog may look at the board.
-    rank.keep(pool_);
-    rank.keep(board_);
-    exchange_pools();
+    // Peers read the arena until they have ended the run, and a watchdog may look at the board.
+    rank.keep_until_run_ends(arena_);
+    rank.keep_until_run_ends(error_report_);
+    exchange_arenas();
     rank.add(*this);
 }
 
-void Peers::exchange_pools() {
+void Peers::exchange_arenas() {
     PoolAddress own{};
-    own.data = pool_->data();
+    own.data = arena_->data();
     DDP_CHECK(cudaGetDevice(&own.device));
     if (rank_.job().has_processes)
         DDP_CHECK(cudaIpcGetMemHandle(&own.handle, own.data));
@@ -283,17 +284,17 @@ Peers::~Peers() {
 }
 
 void Peers::stop() noexcept {
-    std::atomic_ref<unsigned int>((*board_)[0].stop).store(1, std::memory_order_release);
+    std::atomic_ref<unsigned int>((*error_report_)[0].stop).store(1, std::memory_order_release);
 }
 
-std::string Peers::complaint() {
-    HostBoard& board = (*board_)[0];
-    switch (std::atomic_ref<Problem>(board.problem).load(std::memory_order_acquire)) {
+std::string Peers::error() {
+    DeviceErrorReport& error_report = (*error_report_)[0];
+    switch (std::atomic_ref<Problem>(error_report.problem).load(std::memory_order_acquire)) {
         case Problem::timeout:
             return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
-                                   view_.link.bytes_per_ns > 0, board);
+                                   view_.link.bytes_per_ns > 0, error_report);
         case Problem::mismatch:
-            return explain_mismatch(rank_.job(), board);
+            return explain_mismatch(rank_.job(), error_report);
         default:
             return "";
     }
@@ -303,14 +304,14 @@ void Peers::synchronize(Stream& stream) {
     stream.synchronize();
     wait_for_problem();
     rank_.check();
-    if (const std::string text = complaint(); !text.empty())
+    if (const std::string text = error(); !text.empty())
         throw std::runtime_error(text);
 }
 
 // A kernel on another stream may be writing down why those of this one have ended. It takes a
 // moment, unless that kernel is no more.
 void Peers::wait_for_problem() {
-    const std::atomic_ref<Problem> problem((*board_)[0].problem);
+    const std::atomic_ref<Problem> problem((*error_report_)[0].problem);
     const Stopwatch watch;
     while (problem.load(std::memory_order_acquire) == Problem::being_written) {
         if (watch.seconds() > 10)
@@ -324,19 +325,19 @@ std::uint64_t Peers::offset_of(const void* data, std::size_t bytes,
     if (data == nullptr || bytes == 0)
         return 0;
     const auto* begin = static_cast<const std::byte*>(data);
-    const std::byte* end = pool_->data() + pool_->bytes();
-    if (begin < pool_->data() || begin > end || bytes > static_cast<std::size_t>(end - begin))
+    const std::byte* end = arena_->data() + arena_->bytes();
+    if (begin < arena_->data() || begin > end || bytes > static_cast<std::size_t>(end - begin))
         throw std::invalid_argument(operation +
-                                    ": the data does not lie in this rank's pool; "
+                                    ": the data does not lie in this rank's arena; "
                                     "allocate it by Peers::allocate");
-    return static_cast<std::uint64_t>(begin - pool_->data());
+    return static_cast<std::uint64_t>(begin - arena_->data());
 }
 
 OperationRecord Peers::next_record(const std::string& operation, const void* data,
                                    std::size_t count, std::size_t element_bytes,
                                    const std::string& type, const std::string& name) {
     OperationRecord record;
-    // More elements than memory has bytes are refused as data that is not in the pool, too.
+    // More elements than memory has bytes are refused as data that is not in the arena, too.
     const std::size_t most = SIZE_MAX / element_bytes;
     record.offset = offset_of(data, std::min(count, most) * element_bytes, operation);
     record.sequence = ++operations_;

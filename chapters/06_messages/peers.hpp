@@ -15,7 +15,7 @@
 
 #include "05_ranks/rank.hpp"
 #include "06_messages/control.hpp"
-#include "06_messages/pool.hpp"
+#include "06_messages/shared_arena.hpp"
 
 namespace ddp {
 
@@ -42,7 +42,7 @@ struct CollectiveCall {
     std::size_t count = 0;  // elements, as the messages name them
     std::string type;
     std::string name;
-    // What other ranks read, and what they or we write: both in this rank's pool.
+    // What other ranks read, and what they or we write: both in this rank's arena.
     const void* input = nullptr;
     std::size_t input_bytes = 0;
     void* output = nullptr;
@@ -50,38 +50,38 @@ struct CollectiveCall {
     int root = -1;  // of an operation that has one
 };
 
-// Data is sent straight from the sender's pool to wherever the receiver wants it, by the receiver's
-// kernel: one copy, and none on the way. So what is sent must lie in the pool.
+// Data is sent straight from the sender's arena to wherever the receiver wants it, by the
+// receiver's kernel: one copy, and none on the way. So what is sent must lie in the arena.
 //
 // Operations are enqueued on a stream; the host goes on. If one fails (the peer does not come in
 // time, or does something else), the run fails: every kernel of every rank that waits ends its
 // wait, and the first call that asks, synchronize() or an exchange of the Rank, throws.
-class Peers : private Guarded {
+class Peers : private Abortable {
   public:
-    // All ranks of the run make theirs together, each with a pool of `pool_bytes` for its data on
-    // the current device. `rank` must outlive it. At its end what this rank has enqueued is
+    // All ranks of the run make theirs together, each with an arena of `arena_bytes` for its data
+    // on the current device. `rank` must outlive it. At its end what this rank has enqueued is
     // awaited, or cut short where the end is an exception's doing. Throws OptionError where kernels
     // of the ranks could not run at the same time. `timeout_s` is of every wait of a kernel (0: for
     // ever), `link` the simulated link between these peers; both are the job's unless given.
-    Peers(Rank& rank, std::size_t pool_bytes, std::optional<double> timeout_s = std::nullopt,
+    Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
           std::optional<LinkSpeed> link = std::nullopt);
     ~Peers() override;
     Peers(const Peers&) = delete;
     Peers& operator=(const Peers&) = delete;
 
-    // An array in this rank's pool. Throws std::runtime_error if there is no room.
+    // An array in this rank's arena. Throws std::runtime_error if there is no room.
     template <class T>
-    PoolBuffer<T> allocate(std::size_t size) {
-        return PoolBuffer<T>(pool_, size);
+    ArenaBuffer<T> allocate(std::size_t size) {
+        return ArenaBuffer<T>(arena_, size);
     }
 
     // Sends `count` elements to rank `to`, or receives as many from rank `from`. The k-th send from
     // a to b meets the k-th receive of b from a; count and type must be the same. A send is over,
     // and its data may be overwritten, when the receiver has it: two ranks that both send first
-    // wait for each other for ever. `data` of a send must lie in this rank's pool, that of a
+    // wait for each other for ever. `data` of a send must lie in this rank's arena, that of a
     // receive may be any device memory; nothing is done to it if count is 0. `name` is for
     // messages. Throws std::invalid_argument for a rank that is not there or data that is not in
-    // the pool.
+    // the arena.
     template <class T>
     void send(const T* data, std::size_t count, int to, Stream& stream,
               const std::string& name = "") {
@@ -105,19 +105,19 @@ class Peers : private Guarded {
 
     Rank& rank() { return rank_; }
     // Where allocate() takes from.
-    const std::shared_ptr<Pool>& pool() const { return pool_; }
+    const std::shared_ptr<SharedArena>& arena() const { return arena_; }
 
     // ---- For other operations over these peers, as later chapters add them.
 
     const PeersView& view() const { return view_; }
-    // The record of this rank's next operation. `data` must lie in the pool, or be null.
+    // The record of this rank's next operation. `data` must lie in the arena, or be null.
     OperationRecord next_record(const std::string& operation, const void* data, std::size_t count,
                                 std::size_t element_bytes, const std::string& type,
                                 const std::string& name);
     // The argument for the kernels of the next operation of all ranks, which every rank must begin
     // in the same order. What is enqueued on `stream` from now on waits for the one before it.
     Collective next_collective(const CollectiveCall& call, Stream& stream);
-    // A piece of the pool for the next operation of all ranks, of most_staged bytes. The one after
+    // A piece of the arena for the next operation of all ranks, of most_staged bytes. The one after
     // the next gets the same.
     std::byte* staging() { return staging_.data() + (collectives_ + 1) % 2 * most_staged; }
     static constexpr std::size_t most_staged = kernels_run_on_cpu ? 256 << 10 : 1 << 20;
@@ -126,21 +126,21 @@ class Peers : private Guarded {
 
   private:
     void stop() noexcept override;
-    std::string complaint() override;
+    std::string error() override;
 
     void wait_for_problem();
-    void exchange_pools();
+    void exchange_arenas();
     std::uint64_t offset_of(const void* data, std::size_t bytes,
                             const std::string& operation) const;
     void require_peer(int peer, const std::string& operation) const;
 
     Rank& rank_;
     const double timeout_s_;
-    std::shared_ptr<Pool> pool_;
-    std::shared_ptr<PinnedBuffer<HostBoard>> board_;
-    PoolBuffer<std::byte> staging_;
+    std::shared_ptr<SharedArena> arena_;
+    std::shared_ptr<PinnedBuffer<DeviceErrorReport>> error_report_;
+    ArenaBuffer<std::byte> staging_;
     PeersView view_;
-    std::vector<void*> opened_;           // other processes' pools
+    std::vector<void*> opened_;           // other processes' arenas
     std::map<cudaStream_t, Event> last_;  // where each stream has what was enqueued last
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t operations_ = 0, collectives_ = 0;

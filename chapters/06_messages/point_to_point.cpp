@@ -13,7 +13,7 @@ MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds) {
     if (rank > 1)
         return {bytes, 0};
     Stream stream;
-    PoolBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
+    ArenaBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
     std::vector<Event> marks(static_cast<std::size_t>(warm_up + rounds + 1));
     // All is enqueued at once, so that the host's work is not measured, and timed by the stream.
     for (Event& mark : marks) {

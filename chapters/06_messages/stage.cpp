@@ -17,7 +17,7 @@ Stage::Stage(Peers& peers, Device& device, Sequential& layers, int stages, int i
       rank_(peers.rank().rank()),
       stages_(stages),
       input_width_(input_width),
-      lane_("compute", device.stream()) {
+      track_("compute", device.stream()) {
     if (rank_ >= stages)
         throw std::invalid_argument("rank " + std::to_string(rank_) + " has none of " +
                                     std::to_string(stages) + " stages");
@@ -25,82 +25,82 @@ Stage::Stage(Peers& peers, Device& device, Sequential& layers, int stages, int i
 
 double Stage::accumulate(const Tensor& inputs, const Labels& labels, int micro_batch) {
     for (const MicroBatch& part : micro_batches({0, inputs.dim(0)}, micro_batch)) {
-        flights_.push_back(std::make_unique<Flight>(device_));
-        flights_.back()->part = part;
-        flights_.back()->number = std::to_string(flights_.size());
-        forward(*flights_.back(), inputs, labels);
+        in_flight_.push_back(std::make_unique<InFlightMicroBatch>(device_));
+        in_flight_.back()->part = part;
+        in_flight_.back()->number = std::to_string(in_flight_.size());
+        forward(*in_flight_.back(), inputs, labels);
     }
-    for (const auto& flight : flights_)
-        backward(*flight);
+    for (const auto& in_flight : in_flight_)
+        backward(*in_flight);
     peers_.synchronize(device_.stream());
     peers_.synchronize(sending_);
     double loss = 0;
     if (is_last())
-        for (const auto& flight : flights_)
-            loss += flight->part.scale * flight->end.value().to_host()[0];
-    flights_.clear();
+        for (const auto& in_flight : in_flight_)
+            loss += in_flight->part.scale * in_flight->end.value().to_host()[0];
+    in_flight_.clear();
     return loss;
 }
 
 // ---- There
 
-void Stage::forward(Flight& flight, const Tensor& inputs, const Labels& labels) {
-    const auto [first, count] = flight.part.samples;
+void Stage::forward(InFlightMicroBatch& in_flight, const Tensor& inputs, const Labels& labels) {
+    const auto [first, count] = in_flight.part.samples;
     const auto begin = static_cast<std::size_t>(first);
     const Variable input =
-        is_first() ? flight.tape.constant(inputs.view(
+        is_first() ? in_flight.tape.constant(inputs.view(
                          begin * static_cast<std::size_t>(input_width_), {count, input_width_}))
-                   : receive_input(flight);
-    lane_.begin();
+                   : receive_input(in_flight);
+    track_.begin();
     const Variable output = layers_.forward(input);
     if (is_last())
-        flight.end = cross_entropy(output, labels.view(begin, {count}));
-    lane_.mark("forward " + flight.number);
+        in_flight.end = cross_entropy(output, labels.view(begin, {count}));
+    track_.mark("forward " + in_flight.number);
     if (!is_last())
-        flight.end = hand_on(flight, output);
+        in_flight.end = hand_on(in_flight, output);
 }
 
 // A leaf of the tape, as a parameter is: the stage before wants its gradient.
-Variable Stage::receive_input(Flight& flight) {
-    const Shape shape{flight.part.samples.count, input_width_};
+Variable Stage::receive_input(InFlightMicroBatch& in_flight) {
+    const Shape shape{in_flight.part.samples.count, input_width_};
     const Tensor value(device_, shape);
     peers_.receive(value.data(), value.size(), rank_ - 1, device_.stream(), "activations");
-    flight.input_gradient = peers_.allocate<float>(value.size());
-    flight.input = std::make_shared<Parameter>("input", value);
-    flight.input->place_gradient(Tensor(device_, shape, flight.input_gradient.share()));
-    return flight.tape.parameter(flight.input);
+    in_flight.input_gradient = peers_.allocate<float>(value.size());
+    in_flight.input = std::make_shared<Parameter>("input", value);
+    in_flight.input->place_gradient(Tensor(device_, shape, in_flight.input_gradient.share()));
+    return in_flight.tape.parameter(in_flight.input);
 }
 
 // An operation of the tape whose derivative comes from another rank.
-Variable Stage::hand_on(Flight& flight, Variable output) {
+Variable Stage::hand_on(InFlightMicroBatch& in_flight, Variable output) {
     const Tensor value = output.value();
-    flight.output = peers_.allocate<float>(value.size());
-    DDP_CHECK(cudaMemcpyAsync(flight.output.data(), value.data(), value.bytes(),
+    in_flight.output = peers_.allocate<float>(value.size());
+    DDP_CHECK(cudaMemcpyAsync(in_flight.output.data(), value.data(), value.bytes(),
                               cudaMemcpyDeviceToDevice, device_.stream()));
-    send(flight.output, rank_ + 1, "activations");
+    send(in_flight.output, rank_ + 1, "activations");
     const auto receive_gradient = [this](const Tensor&, Tape::InputGradients& inputs) {
         const Tensor gradient = inputs.target(0).tensor;
         peers_.receive(gradient.data(), gradient.size(), rank_ + 1, device_.stream(), "gradients");
-        lane_.begin();
+        track_.begin();
     };
-    return flight.tape.record("hand on", Tensor(device_, {1}), {output}, receive_gradient);
+    return in_flight.tape.record("hand on", Tensor(device_, {1}), {output}, receive_gradient);
 }
 
 // ---- And back
 
-void Stage::backward(Flight& flight) {
+void Stage::backward(InFlightMicroBatch& in_flight) {
     if (is_last())
-        lane_.begin();
+        track_.begin();
     const auto send_gradient = [&](Parameter& parameter) {
-        if (&parameter == flight.input.get())
-            send(flight.input_gradient, rank_ - 1, "gradients");
+        if (&parameter == in_flight.input.get())
+            send(in_flight.input_gradient, rank_ - 1, "gradients");
     };
     // The others' gradients have the scale of the last one's in them.
-    flight.tape.backward(flight.end, send_gradient, is_last() ? flight.part.scale : 1.0f);
-    lane_.mark("backward " + flight.number);
+    in_flight.tape.backward(in_flight.end, send_gradient, is_last() ? in_flight.part.scale : 1.0f);
+    track_.mark("backward " + in_flight.number);
 }
 
-void Stage::send(const PoolBuffer<float>& data, int to, const std::string& name) {
+void Stage::send(const ArenaBuffer<float>& data, int to, const std::string& name) {
     computed_.record(device_.stream());
     sending_.wait(computed_);
     peers_.send(data.data(), data.size(), to, sending_, name);

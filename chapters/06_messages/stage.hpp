@@ -39,38 +39,38 @@ class Stage {
     double accumulate(const Tensor& inputs, const Labels& labels, int micro_batch);
 
     // What this rank has computed since the last call, and when: "forward 1", "backward 1", ...
-    std::vector<Interval> intervals() { return lane_.read(rank_); }
+    std::vector<StreamSpan> spans() { return track_.read(rank_); }
 
   private:
     // A micro-batch that is on its way through this stage.
-    struct Flight {
-        explicit Flight(Device& device) : tape(device) {}
+    struct InFlightMicroBatch {
+        explicit InFlightMicroBatch(Device& device) : tape(device) {}
 
         Tape tape;
         MicroBatch part;
-        std::string number;                // from 1
-        std::shared_ptr<Parameter> input;  // what the stage before has sent
-        PoolBuffer<float> input_gradient;  // what it gets back
-        PoolBuffer<float> output;          // what the next one gets
-        Variable end;                      // backward begins here
+        std::string number;                 // from 1
+        std::shared_ptr<Parameter> input;   // what the stage before has sent
+        ArenaBuffer<float> input_gradient;  // what it gets back
+        ArenaBuffer<float> output;          // what the next one gets
+        Variable end;                       // backward begins here
     };
 
     bool is_first() const { return rank_ == 0; }
     bool is_last() const { return rank_ == stages_ - 1; }
-    void forward(Flight& flight, const Tensor& inputs, const Labels& labels);
-    void backward(Flight& flight);
-    Variable receive_input(Flight& flight);
-    Variable hand_on(Flight& flight, Variable output);
-    void send(const PoolBuffer<float>& data, int to, const std::string& name);
+    void forward(InFlightMicroBatch& in_flight, const Tensor& inputs, const Labels& labels);
+    void backward(InFlightMicroBatch& in_flight);
+    Variable receive_input(InFlightMicroBatch& in_flight);
+    Variable hand_on(InFlightMicroBatch& in_flight, Variable output);
+    void send(const ArenaBuffer<float>& data, int to, const std::string& name);
 
     Peers& peers_;
     Device& device_;
     Sequential& layers_;
     const int rank_, stages_, input_width_;
-    Lane lane_;
+    StreamTrack track_;
     Stream sending_;  // so that a neighbour which has no time yet does not keep us from computing
     Event computed_;
-    std::vector<std::unique_ptr<Flight>> flights_;
+    std::vector<std::unique_ptr<InFlightMicroBatch>> in_flight_;
 };
 
 }  // namespace ddp

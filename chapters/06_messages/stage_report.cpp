@@ -61,20 +61,20 @@ struct Traveller {
 
 // One step of all ranks.
 struct Step {
-    std::vector<Interval> intervals;
+    std::vector<StreamSpan> spans;
     double loss = 0;
 
     double begin_s() const {
-        return std::ranges::min_element(intervals, {}, &Interval::begin_s)->begin_s;
+        return std::ranges::min_element(spans, {}, &StreamSpan::begin_s)->begin_s;
     }
     double seconds() const {
-        return std::ranges::max_element(intervals, {}, &Interval::end_s)->end_s - begin_s();
+        return std::ranges::max_element(spans, {}, &StreamSpan::end_s)->end_s - begin_s();
     }
     double busy(int rank) const {
         double sum = 0;
-        for (const Interval& interval : intervals)
-            if (interval.rank == rank)
-                sum += interval.end_s - interval.begin_s;
+        for (const StreamSpan& span : spans)
+            if (span.rank == rank)
+                sum += span.end_s - span.begin_s;
         return sum / seconds();
     }
 };
@@ -83,7 +83,7 @@ Step measure(Rank& rank, Traveller& traveller, const Way& way, const Tensor& inp
              const Labels& labels) {
     rank.barrier();
     const double loss = traveller.step(inputs, labels);
-    const auto mine = traveller.stage ? traveller.stage->intervals() : std::vector<Interval>();
+    const auto mine = traveller.stage ? traveller.stage->spans() : std::vector<StreamSpan>();
     return {gather(rank, mine), std::stod(rank.broadcast(std::to_string(loss), way.stages - 1))};
 }
 
@@ -97,7 +97,7 @@ std::string drawn(const Step& step, int rank, double seconds_a_character) {
     std::string line(static_cast<std::size_t>(step.seconds() / seconds_a_character), '.');
     for (std::size_t i = 0; i < line.size(); i++) {
         const double time = step.begin_s() + (static_cast<double>(i) + 0.5) * seconds_a_character;
-        for (const Interval& each : step.intervals)
+        for (const StreamSpan& each : step.spans)
             if (each.rank == rank && each.begin_s <= time && time < each.end_s)
                 line[i] = static_cast<char>(each.what.back() +
                                             (each.what.starts_with("backward") ? 'a' - '1' : 0));
@@ -136,7 +136,7 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
         return;
     CsvWriter file(beside(csv, "timeline"), {"way", "rank", "name", "begin_ms", "end_ms"});
     for (std::size_t i = 0; i < steps.size(); i++)
-        for (const Interval& each : steps[i].intervals)
+        for (const StreamSpan& each : steps[i].spans)
             file.row({ways[i].name, each.rank, each.what, (each.begin_s - steps[i].begin_s()) * 1e3,
                       (each.end_s - steps[i].begin_s()) * 1e3});
 }

@@ -21,22 +21,22 @@ Clock::time_point time_of(double seconds) {
 
 }  // namespace
 
-void Lane::begin() {
+void StreamTrack::begin() {
     add("");
 }
 
-void Lane::mark(const std::string& what) {
+void StreamTrack::mark(const std::string& what) {
     add(what);
 }
 
-void Lane::add(std::string what) {
+void StreamTrack::add(std::string what) {
     marks_.push_back({std::move(what), Event()});
     marks_.back().event.record(stream_);
 }
 
 // Events know the time between them, and that they were before the clock is read. It may be read
 // late: of several tries the earliest is right.
-std::vector<Interval> Lane::read(int rank) {
+std::vector<StreamSpan> StreamTrack::read(int rank) {
     constexpr int tries = 10;
     Event last;
     last.record(stream_);
@@ -47,40 +47,39 @@ std::vector<Interval> Lane::read(int rank) {
         now.synchronize();
         last_s = std::min(last_s, seconds_of(Clock::now()) - now.seconds_since(last));
     }
-    std::vector<Interval> intervals;
+    std::vector<StreamSpan> spans;
     double before_s = 0;
     for (const Mark& mark : marks_) {
         const double time_s = last_s - last.seconds_since(mark.event);
         if (!mark.what.empty())
-            intervals.push_back({rank, name_, mark.what, before_s, time_s});
+            spans.push_back({rank, name_, mark.what, before_s, time_s});
         before_s = time_s;
     }
     marks_.clear();
-    return intervals;
+    return spans;
 }
 
-std::vector<Interval> gather(Rank& rank, const std::vector<Interval>& mine) {
+std::vector<StreamSpan> gather(Rank& rank, const std::vector<StreamSpan>& mine) {
     std::ostringstream text;
     text.precision(17);
-    for (const Interval& interval : mine)
-        text << interval.rank << ' ' << interval.begin_s << ' ' << interval.end_s << ' '
-             << interval.lane << '\t' << interval.what << '\n';
-    std::vector<Interval> all;
+    for (const StreamSpan& span : mine)
+        text << span.rank << ' ' << span.begin_s << ' ' << span.end_s << ' ' << span.track << '\t'
+             << span.what << '\n';
+    std::vector<StreamSpan> all;
     for (const std::string& theirs : rank.all_gather(text.str())) {
         std::istringstream lines(theirs);
-        Interval interval;
-        while (lines >> interval.rank >> interval.begin_s >> interval.end_s &&
-               std::getline(lines.ignore(), interval.lane, '\t') &&
-               std::getline(lines, interval.what))
-            all.push_back(interval);
+        StreamSpan span;
+        while (lines >> span.rank >> span.begin_s >> span.end_s &&
+               std::getline(lines.ignore(), span.track, '\t') && std::getline(lines, span.what))
+            all.push_back(span);
     }
     return all;
 }
 
-void add_to_trace(Trace& trace, const std::vector<Interval>& intervals) {
-    for (const Interval& interval : intervals)
-        trace.add(trace.track(interval.rank, interval.lane), interval.what,
-                  time_of(interval.begin_s), time_of(interval.end_s));
+void add_to_trace(Trace& trace, const std::vector<StreamSpan>& spans) {
+    for (const StreamSpan& span : spans)
+        trace.add(trace.track(span.rank, span.track), span.what, time_of(span.begin_s),
+                  time_of(span.end_s));
 }
 
 }  // namespace ddp

@@ -11,18 +11,18 @@
 namespace ddp {
 
 // Something that a stream of a rank did.
-struct Interval {
+struct StreamSpan {
     int rank = 0;
-    std::string lane;  // the stream's name
+    std::string track;  // the stream's name
     std::string what;
     double begin_s = 0;  // of the clock that the processes of a host share
     double end_s = 0;
 };
 
 // One stream's marks.
-class Lane {
+class StreamTrack {
   public:
-    Lane(std::string name, Stream& stream) : name_(std::move(name)), stream_(stream) {}
+    StreamTrack(std::string name, Stream& stream) : name_(std::move(name)), stream_(stream) {}
 
     // What is enqueued from now on, up to the next mark, ...
     void begin();
@@ -30,7 +30,7 @@ class Lane {
     void mark(const std::string& what);
 
     // All that was marked since the last read. Waits for the stream.
-    std::vector<Interval> read(int rank);
+    std::vector<StreamSpan> read(int rank);
 
   private:
     struct Mark {
@@ -45,8 +45,8 @@ class Lane {
 };
 
 // Everyone's intervals, by rank, on every rank. All ranks call it together.
-std::vector<Interval> gather(Rank& rank, const std::vector<Interval>& mine);
+std::vector<StreamSpan> gather(Rank& rank, const std::vector<StreamSpan>& mine);
 
-void add_to_trace(Trace& trace, const std::vector<Interval>& intervals);
+void add_to_trace(Trace& trace, const std::vector<StreamSpan>& spans);
 
 }  // namespace ddp

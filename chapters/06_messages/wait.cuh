@@ -66,20 +66,20 @@ __device__ inline Progress progress_of(ControlBlock& peer) {
 // it may be awaiting one of the others.
 __device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
                                       int peer, OperationRecord& theirs, Progress their_progress) {
-    HostBoard& board = *view.board;
+    DeviceErrorReport& error_report = *view.error_report;
     Problem expected = Problem::none;
-    cuda::atomic_ref<Problem, cuda::thread_scope_system> state(board.problem);
+    cuda::atomic_ref<Problem, cuda::thread_scope_system> state(error_report.problem);
     const bool is_first = state.compare_exchange_strong(
         expected, Problem::being_written, cuda::memory_order_acquire, cuda::memory_order_relaxed);
     store_release(view.own().gave_up, std::uint64_t{1});
     if (!is_first)
         return;
-    board.peer = peer;
-    copy_record(board.mine, mine);
-    copy_record(board.theirs, theirs);
-    board.their_progress = their_progress;
-    store_release(board.problem, problem);
-    store_release(board.stop, 1u);
+    error_report.peer = peer;
+    copy_record(error_report.mine, mine);
+    copy_record(error_report.theirs, theirs);
+    error_report.their_progress = their_progress;
+    store_release(error_report.problem, problem);
+    store_release(error_report.stop, 1u);
 }
 
 // Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are
@@ -93,7 +93,7 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
         if (load_acquire(view.own().gave_up) != 0)  // an earlier kernel has looked
             return false;
         if (polls % polls_between_looks == 0) {
-            if (load_acquire(view.board->stop) != 0) {
+            if (load_acquire(view.error_report->stop) != 0) {
                 store_release(view.own().gave_up, std::uint64_t{1});
                 return false;
             }
@@ -130,7 +130,7 @@ __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int pee
 // meanwhile.
 __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {
-        if (load_acquire(view.board->stop) != 0) {
+        if (load_acquire(view.error_report->stop) != 0) {
             store_release(view.own().gave_up, std::uint64_t{1});
             return false;
         }

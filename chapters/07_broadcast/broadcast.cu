@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "07_broadcast/route.hpp"
+#include "07_broadcast/topology.hpp"
 #include "07_broadcast/transfer.cuh"
 
 namespace ddp {
@@ -19,55 +19,56 @@ struct Plan {
 // ---- On the device
 
 // One thread of a block, which has slice `step`.
-__device__ bool serve_children(Collective& collective, const Route& route, const Plan& plan,
+__device__ bool serve_children(Collective& collective, const Topology& topology, const Plan& plan,
                                int step, std::uint64_t& now_ns) {
-    for (int i = 0; i < route.children; i++) {
-        const int child = route.child[i];
-        if (!offer(collective, child, step, now_ns) ||
-            (plan.in_turn && !wait_until_taken(collective, child, step, now_ns)))
+    for (int i = 0; i < topology.children; i++) {
+        const int child = topology.child[i];
+        if (!post(collective, child, step, now_ns) ||
+            (plan.in_turn && !wait_until_acknowledged(collective, child, step, now_ns)))
             return false;
     }
     return true;
 }
 
 // One thread of a block. We end when all have taken what they get from us.
-__device__ bool wait_for_children(Collective& collective, const Route& route, const Plan& plan,
-                                  std::uint64_t& now_ns) {
-    for (int i = 0; i < route.children; i++)
-        if (!wait_until_taken(collective, route.child[i], plan.slices, now_ns))
+__device__ bool wait_for_children(Collective& collective, const Topology& topology,
+                                  const Plan& plan, std::uint64_t& now_ns) {
+    for (int i = 0; i < topology.children; i++)
+        if (!wait_until_acknowledged(collective, topology.child[i], plan.slices, now_ns))
             return false;
     return true;
 }
 
-__global__ void broadcast_kernel(Collective collective, Route route, Plan plan) {
+__global__ void broadcast_kernel(Collective collective, Topology topology, Plan plan) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
     std::uint64_t now_ns = link_time(collective);
     bool all_came = threadIdx.x != 0 || begin_collective(collective);
     for (int step = 1; step <= plan.slices; step++) {
-        const Piece share = share_of_block(piece_of(plan.bytes, plan.slices, step - 1));
+        const Slice share = block_share(slice_of(plan.bytes, plan.slices, step - 1));
         const auto copy = [&](const std::byte* theirs) {
             copy_by_block(data + share.begin, theirs + share.begin, share.bytes);
         };
-        if (route.parent >= 0 && !take(collective, route.parent, step, share.bytes, now_ns, copy))
+        if (topology.parent >= 0 &&
+            !take(collective, topology.parent, step, share.bytes, now_ns, copy))
             return;
         if (threadIdx.x != 0)
             continue;
-        if (route.parent >= 0 && step == plan.slices)
-            confirm(collective, route.parent, step, now_ns);
-        all_came = all_came && serve_children(collective, route, plan, step, now_ns);
+        if (topology.parent >= 0 && step == plan.slices)
+            acknowledge(collective, topology.parent, step, now_ns);
+        all_came = all_came && serve_children(collective, topology, plan, step, now_ns);
     }
-    if (threadIdx.x == 0 && all_came && wait_for_children(collective, route, plan, now_ns))
+    if (threadIdx.x == 0 && all_came && wait_for_children(collective, topology, plan, now_ns))
         end_block(collective);
 }
 
 // ---- On the host
 
-using MakeRoute = Route (*)(int rank, int ranks, int root);
+using MakeTopology = Topology (*)(int rank, int ranks, int root);
 
 void broadcast(Peers& peers, const std::string& operation, const AnyArray& array, int root,
-               Stream& stream, const std::string& name, MakeRoute make_route, Plan plan) {
-    require_route(peers, root, operation);
+               Stream& stream, const std::string& name, MakeTopology make_topology, Plan plan) {
+    require_reachable(peers, root, operation);
     CollectiveCall call{operation, array.count, array.type, name};
     call.input = call.output = array.data;
     call.input_bytes = call.output_bytes = plan.bytes = array.bytes();
@@ -75,7 +76,7 @@ void broadcast(Peers& peers, const std::string& operation, const AnyArray& array
     const Collective collective = peers.next_collective(call, stream);
     const PeersView& view = peers.view();
     launch_cooperative(stream, shape_of_transfer(peers, plan.bytes), broadcast_kernel, collective,
-                       make_route(view.rank, view.world_size, root), plan);
+                       make_topology(view.rank, view.world_size, root), plan);
     peers.enqueued(stream);
 }
 
@@ -88,19 +89,19 @@ int default_slices(std::size_t bytes) {
 
 void linear_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
                       const std::string& name) {
-    broadcast(peers, "linear broadcast", array, root, stream, name, linear_route,
+    broadcast(peers, "linear broadcast", array, root, stream, name, linear_topology,
               {.in_turn = true});
 }
 
 void all_at_once_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
                            const std::string& name) {
-    broadcast(peers, "all-at-once broadcast", array, root, stream, name, linear_route,
+    broadcast(peers, "all-at-once broadcast", array, root, stream, name, linear_topology,
               {.slices = default_slices(array.bytes())});
 }
 
 void tree_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
                     const std::string& name) {
-    broadcast(peers, "tree broadcast", array, root, stream, name, tree_route, {.in_turn = true});
+    broadcast(peers, "tree broadcast", array, root, stream, name, tree_topology, {.in_turn = true});
 }
 
 void chain_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
@@ -110,7 +111,7 @@ void chain_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stre
                                     std::to_string(slices) + " slices; 1 is the least");
     // A rank that cuts it otherwise is found out by its record.
     broadcast(peers, "chain broadcast (" + std::to_string(slices) + ")", array, root, stream, name,
-              chain_route, {.slices = slices});
+              chain_topology, {.slices = slices});
 }
 
 }  // namespace ddp

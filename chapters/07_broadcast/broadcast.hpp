@@ -1,11 +1,11 @@
 #pragma once
 // Broadcast: what one rank has, all have afterwards. Four ways, the same for whoever calls them:
-// every rank passes its own array of `count` elements, which lies in its pool; the root's is sent,
+// every rank passes its own array of `count` elements, which lies in its arena; the root's is sent,
 // the others' are written. Each is one kernel per rank, on `stream`; the host goes on. All ranks of
 // the world call the same with the same count, type, root and name, in the same order.
 //
-// Throws std::invalid_argument for a root that is not there, data that is not in the pool, or ranks
-// on several hosts.
+// Throws std::invalid_argument for a root that is not there, data that is not in the arena, or
+// ranks on several hosts.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ struct AnyArray {
     std::size_t count, element_bytes;
     std::string type;
 
-    // More elements than memory has bytes are refused as data that is not in the pool.
+    // More elements than memory has bytes are refused as data that is not in the arena.
     std::size_t bytes() const { return std::min(count, SIZE_MAX / element_bytes) * element_bytes; }
 
     template <class T>

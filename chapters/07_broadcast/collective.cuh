@@ -6,7 +6,7 @@
 //         if (threadIdx.x == 0)
 //             begin_collective(collective);
 //         ... one thread: meet(collective, peer), wait_for_ready(...); all threads: copy or add;
-//         ... one thread: tell_ready(...) or tell_taken(...);
+//         ... one thread: tell_ready(...) or tell_acknowledged(...);
 //         end_collective(collective);   // all threads
 //     }
 //
@@ -25,23 +25,23 @@ __device__ inline std::uint64_t mark_of(const Collective& collective, std::uint6
 
 // What rank `r` has begun with the number of this collective.
 __device__ inline OperationRecord& record_of(const Collective& collective, int r) {
-    return collective.view.control[r]->together.records[collective.number % 2];
+    return collective.view.control[r]->collective_state.records[collective.number % 2];
 }
 
 // What rank `r` has told this one of its operation number `number`.
-__device__ inline Begun& begun_of(const Collective& collective, int r, std::uint64_t number) {
-    return collective.view.own().together.begun[r][number % 2];
+__device__ inline PostedCall& begun_of(const Collective& collective, int r, std::uint64_t number) {
+    return collective.view.own().collective_state.posted_calls[r][number % 2];
 }
 // Where rank `r` has the data of this collective, once they have met.
-__device__ inline const DataPlace& place_of(const Collective& collective, int r) {
+__device__ inline const BufferOffsets& place_of(const Collective& collective, int r) {
     return begun_of(collective, r, collective.number);
 }
 
 // One thread. Waits until rank `peer` has begun its operation number `number`, or a later one.
 __device__ inline bool wait_for_begun(Collective& collective, int peer, std::uint64_t number) {
-    std::uint64_t& begun = begun_of(collective, peer, number).number;
+    std::uint64_t& posted_calls = begun_of(collective, peer, number).number;
     return wait_until(collective.view, collective.record, peer,
-                      [&] { return load_acquire(begun) >= number; });
+                      [&] { return load_acquire(posted_calls) >= number; });
 }
 
 // One thread of each block. No rank is ahead of another by more than one operation: what it has
@@ -55,12 +55,12 @@ __device__ inline bool wait_for_last_but_one(Collective& collective) {
 }
 
 // One thread. Writes down what this rank has begun, in another one's memory or its own.
-__device__ inline void tell_begun(const Collective& collective, Together& there) {
-    Begun& begun = there.begun[collective.view.rank][collective.number % 2];
-    begun.offset = collective.record.offset;
-    begun.result = collective.record.result;
-    begun.call = collective.call;
-    store_release(begun.number, collective.number);
+__device__ inline void tell_begun(const Collective& collective, CollectiveState& there) {
+    PostedCall& posted_calls = there.posted_calls[collective.view.rank][collective.number % 2];
+    posted_calls.offset = collective.record.offset;
+    posted_calls.result = collective.record.result;
+    posted_calls.call = collective.call;
+    store_release(posted_calls.number, collective.number);
 }
 
 // One thread of each block. Tells every rank of this host what this rank has begun. False if the
@@ -76,7 +76,7 @@ __device__ inline bool begin_collective(Collective& collective) {
     copy_record(record_of(collective, view.rank), collective.record);
     for (int r = 0; r < view.world_size; r++)
         if (view.control[r] != nullptr)
-            tell_begun(collective, view.control[r]->together);
+            tell_begun(collective, view.control[r]->collective_state);
     return true;
 }
 
@@ -97,7 +97,7 @@ __device__ bool wait_together(Collective& collective, int peer, Ready ready) {
 // One thread. Waits until rank `peer` has begun its next operation, and compares: false if it is
 // another one than ours, which is then reported, or if the run fails. The fingerprint has come with
 // the news; the record would have to be fetched from the peer's memory.
-__device__ inline bool meet(Collective& collective, int peer) {
+__device__ inline bool handshake(Collective& collective, int peer) {
     if (!wait_for_begun(collective, peer, collective.number))
         return false;
     if (begun_of(collective, peer, collective.number).call == collective.call)
@@ -110,28 +110,31 @@ __device__ inline bool meet(Collective& collective, int peer) {
 // One thread of a block, which speaks for its block. What the block has written before it tells is
 // seen by whoever has waited for it.
 __device__ inline void tell_ready(const Collective& collective, int peer, std::uint64_t step) {
-    Together& there = collective.view.control[peer]->together;
+    CollectiveState& there = collective.view.control[peer]->collective_state;
     store_release(there.ready[collective.view.rank][blockIdx.x].value, mark_of(collective, step));
 }
-__device__ inline void tell_taken(const Collective& collective, int peer, std::uint64_t step) {
-    Together& there = collective.view.control[peer]->together;
-    store_release(there.taken[collective.view.rank][blockIdx.x].value, mark_of(collective, step));
+__device__ inline void tell_acknowledged(const Collective& collective, int peer,
+                                         std::uint64_t step) {
+    CollectiveState& there = collective.view.control[peer]->collective_state;
+    store_release(there.acknowledged[collective.view.rank][blockIdx.x].value,
+                  mark_of(collective, step));
 }
 __device__ inline bool wait_for_ready(Collective& collective, int peer, std::uint64_t step) {
-    std::uint64_t& ready = collective.view.own().together.ready[peer][blockIdx.x].value;
+    std::uint64_t& ready = collective.view.own().collective_state.ready[peer][blockIdx.x].value;
     return wait_together(collective, peer,
                          [&] { return load_acquire(ready) >= mark_of(collective, step); });
 }
-__device__ inline bool wait_for_taken(Collective& collective, int peer, std::uint64_t step) {
-    std::uint64_t& taken = collective.view.own().together.taken[peer][blockIdx.x].value;
+__device__ inline bool wait_for_acknowledged(Collective& collective, int peer, std::uint64_t step) {
+    std::uint64_t& acknowledged =
+        collective.view.own().collective_state.acknowledged[peer][blockIdx.x].value;
     return wait_together(collective, peer,
-                         [&] { return load_acquire(taken) >= mark_of(collective, step); });
+                         [&] { return load_acquire(acknowledged) >= mark_of(collective, step); });
 }
 
 // One thread of each block, when the block has done its work. The last one writes down that the
 // rank has ended.
 __device__ inline void end_block(const Collective& collective) {
-    Together& own = collective.view.own().together;
+    CollectiveState& own = collective.view.own().collective_state;
     cuda::atomic_ref<unsigned int, cuda::thread_scope_system> blocks(own.blocks);
     if (blocks.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {
         own.blocks = 0;

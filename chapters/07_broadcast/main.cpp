@@ -6,8 +6,8 @@
 
 #include "05_ranks/cores.hpp"
 #include "05_ranks/world.hpp"
-#include "07_broadcast/story_report.hpp"
-#include "07_broadcast/ways.hpp"
+#include "07_broadcast/algorithms.hpp"
+#include "07_broadcast/worked_example.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -47,22 +47,23 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     rank.select_device();
     Peers peers(rank, 2 * largest);
     const CostModel message = measure_messages(peers, largest, 2 * rounds);
-    const auto ways = std::span(broadcast_ways()).last(4);  // as many as a page is wide
+    const auto algorithms = std::span(broadcast_algorithms()).last(4);  // as many as a page is wide
     std::vector<std::string> header{"bytes"};
-    for (const BroadcastWay& way : ways)
-        header.insert(header.end(), {way.name, "predicted"});
+    for (const BroadcastAlgorithm& algorithm : algorithms)
+        header.insert(header.end(), {algorithm.name, "predicted"});
     header.push_back("fastest");
     Table table("A broadcast among " + std::to_string(rank.world_size()) + " ranks", header);
     for (std::size_t bytes = 4 << 10; bytes <= largest; bytes *= 4) {
         std::vector<std::string> cells{format_bytes(static_cast<double>(bytes))};
         std::pair<double, std::string> fastest{INFINITY, ""};
-        for (const BroadcastWay& way : ways) {
-            const double measured = broadcast_seconds(peers, way, bytes, rounds);
-            const double predicted = way.predicted_seconds(message, rank.world_size(), bytes);
+        for (const BroadcastAlgorithm& algorithm : algorithms) {
+            const double measured = broadcast_seconds(peers, algorithm, bytes, rounds);
+            const double predicted = algorithm.predicted_seconds(message, rank.world_size(), bytes);
             cells.insert(cells.end(), {format_seconds(measured), format_seconds(predicted)});
-            fastest = std::min(fastest, {measured, way.name});
+            fastest = std::min(fastest, {measured, algorithm.name});
             if (rank.rank() == 0)
-                file.row({"machine", way.name, rank.world_size(), bytes, measured, predicted});
+                file.row(
+                    {"machine", algorithm.name, rank.world_size(), bytes, measured, predicted});
         }
         cells.push_back(fastest.second);
         table.row(cells);
@@ -91,12 +92,12 @@ int run(int argc, char** argv) {
     CsvWriter file(world.has_rank_0() ? common.csv : "",
                    {"part", "way", "ranks", "bytes", "seconds", "predicted_seconds"});
     if (common.ranks || world.job().has_processes) {
-        world.run([&](Rank& rank) { tell_story(rank, file); });
+        world.run([&](Rank& rank) { show_worked_example(rank, file); });
     } else {
         CommonOptions eight = common;
         eight.ranks = 8;
         World friends(eight);
-        friends.run([&](Rank& rank) { tell_story(rank, file); });
+        friends.run([&](Rank& rank) { show_worked_example(rank, file); });
     }
     world.run([&](Rank& rank) { measure_machine(rank, common, file); });
     return 0;

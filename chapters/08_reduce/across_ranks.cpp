@@ -17,7 +17,7 @@ double measure_tree_reduce(Rank& rank, const LinkSpeed& link, std::size_t bytes)
     rank.select_device();
     Peers peers(rank, 2 * bytes, {}, link);
     Stream stream;
-    PoolBuffer<float> gradients = peers.allocate<float>(bytes / sizeof(float));
+    ArenaBuffer<float> gradients = peers.allocate<float>(bytes / sizeof(float));
     std::vector<float> host(gradients.size());
     std::iota(host.begin(), host.end(), static_cast<float>(rank.rank()));
     gradients.copy_from(host);

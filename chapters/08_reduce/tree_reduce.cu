@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "07_broadcast/route.hpp"
+#include "07_broadcast/topology.hpp"
 #include "07_broadcast/transfer.cuh"
 
 namespace ddp {
@@ -19,7 +19,7 @@ std::size_t slices_of(std::size_t bytes) {
 
 // A rank's place in the tree. The data goes from the children to the parent.
 struct Branch {
-    Route route;
+    Topology topology;
     bool is_leaf[most_peers] = {};  // child i has nothing but its input
     std::size_t bytes = 0;
     int slices = 1;
@@ -58,8 +58,9 @@ __device__ void combine_by_block(ReduceOp op, T* to, const T* a, const T* b, std
 __device__ bool wait_for_slot(Collective& collective, int parent, int step, std::uint64_t& now_ns) {
     __shared__ bool is_free;
     if (threadIdx.x == 0)
-        is_free = step <= static_cast<int>(slots) ||
-                  wait_until_taken(collective, parent, step - static_cast<int>(slots), now_ns);
+        is_free =
+            step <= static_cast<int>(slots) ||
+            wait_until_acknowledged(collective, parent, step - static_cast<int>(slots), now_ns);
     __syncthreads();
     return is_free;
 }
@@ -67,15 +68,15 @@ __device__ bool wait_for_slot(Collective& collective, int parent, int step, std:
 // All threads of a block: slice `step` of this rank's own elements and of all below it, at `to`.
 template <class T>
 __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& branch, int step,
-                             const Piece& share, std::size_t skip, T* to, std::uint64_t& now_ns) {
+                             const Slice& share, std::size_t skip, T* to, std::uint64_t& now_ns) {
     const PeersView& view = collective.view;
     const auto* mine =
         reinterpret_cast<const T*>(view.data_of(view.rank, collective.record) + share.begin);
     const std::size_t count = share.bytes / sizeof(T);
     // The route of a broadcast serves the largest group first; here it comes last.
-    for (int i = branch.route.children - 1; i >= 0; i--) {
-        const int child = branch.route.child[i];
-        const int ranks = branch.route.parent < 0 && i == 0 ? view.world_size : 1;
+    for (int i = branch.topology.children - 1; i >= 0; i--) {
+        const int child = branch.topology.child[i];
+        const int ranks = branch.topology.parent < 0 && i == 0 ? view.world_size : 1;
         const auto combine_with = [&](const std::byte* input) {
             const std::byte* place =
                 branch.is_leaf[i]
@@ -90,7 +91,7 @@ __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& 
         if (!take(collective, child, step, share.bytes, now_ns, combine_with))
             return false;
         if (threadIdx.x == 0)
-            confirm(collective, child, step, now_ns);
+            acknowledge(collective, child, step, now_ns);
         mine = to;
     }
     return true;
@@ -99,16 +100,16 @@ __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& 
 template <class T>
 __global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch branch) {
     const PeersView& view = collective.view;
-    const int parent = branch.route.parent;
+    const int parent = branch.topology.parent;
     std::byte* result = view.result_of(view.rank, collective.record);
     std::uint64_t now_ns = link_time(collective);
     bool is_well = threadIdx.x != 0 || begin_collective(collective);
     for (int step = 1; step <= branch.slices; step++) {
-        const Piece slice = piece_of(branch.bytes, static_cast<std::size_t>(branch.slices),
+        const Slice slice = slice_of(branch.bytes, static_cast<std::size_t>(branch.slices),
                                      static_cast<std::size_t>(step - 1));
-        const Piece share = share_of_block(slice);
+        const Slice share = block_share(slice);
         const std::size_t skip = share.begin - slice.begin;
-        if (branch.route.children > 0) {
+        if (branch.topology.children > 0) {
             if (parent >= 0 && !wait_for_slot(collective, parent, step, now_ns))
                 return;
             std::byte* to = parent >= 0 ? slot_of(result, step, skip) : result + share.begin;
@@ -120,10 +121,10 @@ __global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch br
                           view.data_of(view.rank, collective.record) + share.begin, share.bytes);
         }
         if (threadIdx.x == 0 && parent >= 0)
-            is_well = is_well && offer(collective, parent, step, now_ns);
+            is_well = is_well && post(collective, parent, step, now_ns);
     }
     if (threadIdx.x == 0 && is_well &&
-        (parent < 0 || wait_until_taken(collective, parent, branch.slices, now_ns)))
+        (parent < 0 || wait_until_acknowledged(collective, parent, branch.slices, now_ns)))
         end_block(collective);
 }
 
@@ -135,16 +136,16 @@ template <class T>
 void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,
                  Stream& stream, const std::string& name) {
     const std::string operation = "tree reduce " + name_of(op);
-    require_route(peers, root, operation);
+    require_reachable(peers, root, operation);
     const int rank = peers.view().rank, ranks = peers.view().world_size;
-    Branch branch{tree_route(rank, ranks, root)};
-    for (int i = 0; i < branch.route.children; i++)
-        branch.is_leaf[i] = tree_route(branch.route.child[i], ranks, root).children == 0;
+    Branch branch{tree_topology(rank, ranks, root)};
+    for (int i = 0; i < branch.topology.children; i++)
+        branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, root).children == 0;
 
     CollectiveCall call{operation, count, type_name<T>(), name};
     call.root = root;
     call.input = input;
-    // More elements than memory has bytes are refused as data that is not in the pool.
+    // More elements than memory has bytes are refused as data that is not in the arena.
     call.input_bytes = branch.bytes = std::min(count, SIZE_MAX / sizeof(T)) * sizeof(T);
     call.output = rank == root ? static_cast<void*>(output) : peers.staging();
     call.output_bytes = rank == root ? branch.bytes : Peers::most_staged;

@@ -11,7 +11,7 @@
 namespace ddp {
 
 // `output` on rank `root` becomes the sum (or average, maximum, minimum) of all ranks' `input`, of
-// `count` elements each; the other ranks' output is not looked at. Both lie in the ranks' pools;
+// `count` elements each; the other ranks' output is not looked at. Both lie in the ranks' arenas;
 // they may be the same, and must not overlap otherwise. T is float, double, int, __half or
 // __nv_bfloat16.
 //
@@ -21,7 +21,7 @@ namespace ddp {
 // sum is rounded to T; an average is divided by the number of ranks at the end.
 //
 // One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
-// is not there, data that is not in the pool, or ranks on several hosts.
+// is not there, data that is not in the arena, or ranks on several hosts.
 template <class T>
 void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,
                  Stream& stream, const std::string& name = "");

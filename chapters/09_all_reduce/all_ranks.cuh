@@ -13,9 +13,9 @@ __device__ inline int next_rank(const PeersView& view, int j) {
 
 // One thread of each block: waits until all ranks have come, the next one first. This one is the
 // last: its record, too, is read from memory, where its first block writes it.
-__device__ inline bool meet_all(Collective& collective) {
+__device__ inline bool handshake_all(Collective& collective) {
     for (int j = 0; j < collective.view.world_size; j++)
-        if (!meet(collective, next_rank(collective.view, j)))
+        if (!handshake(collective, next_rank(collective.view, j)))
             return false;
     return true;
 }

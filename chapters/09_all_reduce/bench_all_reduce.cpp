@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/contest.hpp"
+#include "09_all_reduce/comparison.hpp"
 #include "common/gpu/launch.hpp"
 #include "common/report/progress.hpp"
 
@@ -23,18 +23,18 @@ struct Settings {
     std::string samples;
 
     // The one that is compared with the references.
-    std::string champion() const { return algorithm == "all" ? "own" : algorithm; }
+    std::string subject() const { return algorithm == "all" ? "native" : algorithm; }
 };
 
 // Once in every job.
-std::vector<Sample> measure(World& world, const Settings& mine) {
+std::vector<Measurement> measure(World& world, const Settings& mine) {
     std::vector<std::size_t> bytes;
     for (const int kibibytes : mine.sizes)
         bytes.push_back(static_cast<std::size_t>(kibibytes) << 10);
-    std::vector<Sample> samples;
+    std::vector<Measurement> samples;
     world.run([&](Rank& rank) {
         rank.select_device();
-        std::vector<Sample> mine_of_all =
+        std::vector<Measurement> mine_of_all =
             compare_all_reduces(rank, bytes, mine.rounds, mine.algorithm);
         if (rank.rank() == 0)
             samples = std::move(mine_of_all);
@@ -45,13 +45,13 @@ std::vector<Sample> measure(World& world, const Settings& mine) {
 // This process is one of a job's, which was started by the function below or by the reader.
 void take_part(const Settings& mine, const CommonOptions& common) {
     World world(common);
-    const std::vector<Sample> samples = measure(world, mine);
+    const std::vector<Measurement> samples = measure(world, mine);
     if (!world.has_rank_0())
         return;
     if (!mine.samples.empty())
-        return write_samples(mine.samples, samples);
-    CsvWriter file(common.csv, contest_columns());
-    report_contest(world.world_size(), {{"mpi", {}, samples}}, mine.champion(), file);
+        return write_measurements(mine.samples, samples);
+    CsvWriter file(common.csv, comparison_columns());
+    report_comparison(world.world_size(), {{"mpi", {}, samples}}, mine.subject(), file);
 }
 
 // This program's own words, for the processes of a job.
@@ -74,8 +74,8 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
 }
 
 // By mpirun, or without one by our own launcher.
-std::vector<Sample> run_processes(int ranks, const JobKind& kind, const Settings& mine,
-                                  const CommonOptions& common) {
+std::vector<Measurement> run_processes(int ranks, const MpiVariant& kind, const Settings& mine,
+                                       const CommonOptions& common) {
     const std::filesystem::path file = std::filesystem::temp_directory_path() /
                                        ("ddp_samples_" + std::to_string(getpid()) + ".csv");
     std::vector<std::string> words = words_of_job(mine, common, file);
@@ -96,12 +96,12 @@ std::vector<Sample> run_processes(int ranks, const JobKind& kind, const Settings
         throw std::runtime_error("a job of " + std::to_string(ranks) +
                                  " ranks has ended with status " + std::to_string(status) +
                                  ": what it has said stands above");
-    const std::vector<Sample> samples = read_samples(file);
+    const std::vector<Measurement> samples = read_measurements(file);
     std::filesystem::remove(file);
     return samples;
 }
 
-std::vector<Sample> run_threads(int ranks, const Settings& mine, CommonOptions common) {
+std::vector<Measurement> run_threads(int ranks, const Settings& mine, CommonOptions common) {
     common.ranks = ranks;
     World world(common);
     return measure(world, mine);
@@ -114,8 +114,8 @@ int run(int argc, char** argv) {
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--jobs", mine.jobs, {1, 1000}, "jobs of each kind, which take turns");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds of a job: a batch of each in turn");
-    std::vector<std::string> algorithms{"all",       "own",  "server", "reduce+broadcast",
-                                        "host ring", "ring", "direct", "one-shot"};
+    std::vector<std::string> algorithms{"all",       "native", "server",   "reduce+broadcast",
+                                        "host ring", "ring",   "two-shot", "one-shot"};
     for (const FurtherAllReduce& further : further_all_reduces())
         algorithms.push_back(further.name);
     options.add_choice("--algorithm", mine.algorithm, algorithms,
@@ -135,23 +135,24 @@ int run(int argc, char** argv) {
         mine.sizes = {4, 64, 1024};
         mine.jobs = mine.rounds = 1;
     }
-    CsvWriter file(common.csv, contest_columns());
+    CsvWriter file(common.csv, comparison_columns());
     for (const int ranks : mine.ranks) {
-        std::vector<JobKind> kinds = kernels_run_on_cpu ? mpi_jobs(ranks) : std::vector<JobKind>();
+        std::vector<MpiVariant> kinds =
+            kernels_run_on_cpu ? mpi_variants(ranks) : std::vector<MpiVariant>();
         if (kinds.empty())
             kinds.push_back({"mpi", {}, {}});
         {
             Progress progress(std::to_string(ranks) + " ranks",
                               static_cast<std::int64_t>(kinds.size()) * mine.jobs);
             for (int job = 0; job < mine.jobs; job++)
-                for (JobKind& kind : kinds) {
-                    add_samples(kind.samples, kernels_run_on_cpu
-                                                  ? run_processes(ranks, kind, mine, common)
-                                                  : run_threads(ranks, mine, common));
+                for (MpiVariant& kind : kinds) {
+                    add_measurements(kind.samples, kernels_run_on_cpu
+                                                       ? run_processes(ranks, kind, mine, common)
+                                                       : run_threads(ranks, mine, common));
                     progress.advance();
                 }
         }
-        report_contest(ranks, kinds, mine.champion(), file);
+        report_comparison(ranks, kinds, mine.subject(), file);
     }
     return 0;
 }

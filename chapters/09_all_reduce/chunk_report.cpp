@@ -28,7 +28,7 @@ std::vector<std::vector<std::string>> watch_ring(Rank& rank) {
     const std::size_t count = kChunk * static_cast<std::size_t>(rank.world_size());
     Peers peers(rank, 1 << 20);
     HostRing<int> ring(peers, count);
-    PoolBuffer<int> input = peers.allocate<int>(count), output = peers.allocate<int>(count);
+    ArenaBuffer<int> input = peers.allocate<int>(count), output = peers.allocate<int>(count);
     input.copy_from(std::vector<int>(count, 1 << rank.rank()));
     output.copy_from(std::vector<int>(count, 0));
     Stream stream;

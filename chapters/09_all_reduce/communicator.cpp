@@ -11,13 +11,13 @@ void Communicator::require_rank(int rank, const std::string& what) const {
 }
 
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t pool_bytes) {
-    if (kind == "own")
-        return make_own_communicator(rank, pool_bytes);
+                                                std::size_t arena_bytes) {
+    if (kind == "native")
+        return make_native_communicator(rank, arena_bytes);
     if (kind == "mpi")
-        return make_mpi_communicator(rank, pool_bytes);
+        return make_mpi_communicator(rank, arena_bytes);
     if (kind == "nccl")
-        return make_nccl_communicator(rank, pool_bytes);
+        return make_nccl_communicator(rank, arena_bytes);
     throw OptionError("There is no communicator '" + kind + "'; there are own, mpi and nccl.");
 }
 

@@ -2,8 +2,8 @@
 // What a program says to all ranks: NCCL's vocabulary, on a stream, whoever carries the data. Three
 // do: this book's own kernels, MPI and NCCL.
 //
-//     std::unique_ptr<Communicator> communicator = make_communicator("own", rank, bytes);
-//     PoolBuffer<float> gradients = communicator->allocate<float>(n);
+//     std::unique_ptr<Communicator> communicator = make_communicator("native", rank, bytes);
+//     ArenaBuffer<float> gradients = communicator->allocate<float>(n);
 //     communicator->all_reduce(gradients.data(), gradients.data(), n, ReduceOp::average, stream);
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 #include "02_kernels/reduction.hpp"
 #include "05_ranks/rank.hpp"
-#include "06_messages/pool.hpp"
+#include "06_messages/shared_arena.hpp"
 #include "09_all_reduce/element_type.hpp"
 
 namespace ddp {
@@ -27,7 +27,7 @@ struct Elements {
     const void* input;
     void* output;
 
-    // More elements than memory has bytes are refused as data that is not in the pool, too.
+    // More elements than memory has bytes are refused as data that is not in the arena, too.
     std::size_t bytes() const {
         return std::min(count, SIZE_MAX / bytes_of(type)) * bytes_of(type);
     }
@@ -48,12 +48,12 @@ class Communicator {
 
     Rank& rank() { return rank_; }
     int world_size() const { return rank_.world_size(); }
-    virtual std::string kind() const = 0;  // "own", "mpi", "nccl"
+    virtual std::string kind() const = 0;  // "native", "mpi", "nccl"
 
     // An array that all calls take, for as long as the communicator lives.
     template <class T>
-    PoolBuffer<T> allocate(std::size_t size) {
-        return PoolBuffer<T>(pool(), size);
+    ArenaBuffer<T> allocate(std::size_t size) {
+        return ArenaBuffer<T>(arena(), size);
     }
 
     // The root's data, on every rank.
@@ -114,7 +114,7 @@ class Communicator {
     explicit Communicator(Rank& rank) : rank_(rank) {}
 
   private:
-    virtual const std::shared_ptr<Pool>& pool() = 0;
+    virtual const std::shared_ptr<SharedArena>& arena() = 0;
     virtual void broadcast_elements(const Elements& elements, int root, Stream& stream,
                                     const std::string& name) = 0;
     virtual void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
@@ -134,16 +134,16 @@ class Communicator {
     Rank& rank_;
 };
 
-// "own": this book's kernels; "mpi"; "nccl". With `pool_bytes` of device memory for allocate(). All
-// ranks call it together. Throws OptionError, in a sentence, where there is no such thing here.
+// "native": this book's kernels; "mpi"; "nccl". With `arena_bytes` of device memory for allocate().
+// All ranks call it together. Throws OptionError, in a sentence, where there is no such thing here.
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t pool_bytes);
+                                                std::size_t arena_bytes);
 
 // The makers behind make_communicator, each in a file of its own. `timeout_s` is of every wait of a
 // kernel (0: for ever), the job's unless given.
-std::unique_ptr<Communicator> make_own_communicator(Rank& rank, std::size_t pool_bytes,
-                                                    std::optional<double> timeout_s = std::nullopt);
-std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t pool_bytes);
-std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t pool_bytes);
+std::unique_ptr<Communicator> make_native_communicator(
+    Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt);
+std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes);
+std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes);
 
 }  // namespace ddp

@@ -27,7 +27,7 @@ double ring_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     return seconds(message, ranks, bytes, steps, steps);
 }
 
-double direct_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+double two_shot_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     return seconds(message, ranks, bytes, ranks == 1 ? 0 : 2, 2 * (ranks - 1));
 }
 

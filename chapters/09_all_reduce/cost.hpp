@@ -20,7 +20,7 @@ double reduce_broadcast_seconds(const CostModel& message, int ranks, std::size_t
 double ring_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 // As many chunks through every port, but only two meetings: 2 alpha + 2 (N - 1) / N bytes beta.
-double direct_seconds(const CostModel& message, int ranks, std::size_t bytes);
+double two_shot_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 // One meeting, and everything from everyone: alpha + (N - 1) bytes beta.
 double one_shot_seconds(const CostModel& message, int ranks, std::size_t bytes);

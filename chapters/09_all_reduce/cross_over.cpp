@@ -19,13 +19,13 @@ double predicted_cross_over(PredictedSeconds small, PredictedSeconds large,
     return static_cast<double>(ahead);
 }
 
-double measured_cross_over(std::span<const Duel> duels) {
-    std::size_t next = duels.size();  // behind the last size at which `small` is the faster one
-    while (next > 0 && duels[next - 1].large_s <= duels[next - 1].small_s)
+double measured_cross_over(std::span<const CrossOverPair> pairs) {
+    std::size_t next = pairs.size();  // behind the last size at which `small` is the faster one
+    while (next > 0 && pairs[next - 1].large_s <= pairs[next - 1].small_s)
         next--;
-    if (next == 0 || next == duels.size())
+    if (next == 0 || next == pairs.size())
         return next == 0 ? 0 : INFINITY;
-    const Duel &before = duels[next - 1], &after = duels[next];
+    const CrossOverPair &before = pairs[next - 1], &after = pairs[next];
     const double lead = std::log(before.large_s / before.small_s);
     const double lag = std::log(after.small_s / after.large_s);
     const auto from = static_cast<double>(before.bytes), to = static_cast<double>(after.bytes);

@@ -17,7 +17,7 @@ double predicted_cross_over(PredictedSeconds small, PredictedSeconds large,
                             const CostModel& message, int ranks);
 
 // What two ways have taken for so many bytes.
-struct Duel {
+struct CrossOverPair {
     std::size_t bytes = 0;
     double small_s = 0, large_s = 0;
 };
@@ -25,6 +25,6 @@ struct Duel {
 // Where the second one gets ahead for good: between two sizes, on a straight line through the
 // logarithms. 0 if it is ahead at all of them, INFINITY if it is not at the last. `duels` go from
 // short to long.
-double measured_cross_over(std::span<const Duel> duels);
+double measured_cross_over(std::span<const CrossOverPair> pairs);
 
 }  // namespace ddp

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "05_ranks/cores.hpp"
-#include "07_broadcast/ways.hpp"
+#include "07_broadcast/algorithms.hpp"
 #include "09_all_reduce/cross_over.hpp"
 #include "09_all_reduce/times.hpp"
 #include "common/report/stats.hpp"
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::size_t kLongest = 1 << 20;  // bytes
 
-const AllReduceWay<float>& way_called(const std::vector<AllReduceWay<float>>& ways,
-                                      const std::string& name) {
-    return *std::ranges::find(ways, name, &AllReduceWay<float>::name);
+const AllReduceAlgorithm<float>& algorithm_called(
+    const std::vector<AllReduceAlgorithm<float>>& algorithms, const std::string& name) {
+    return *std::ranges::find(algorithms, name, &AllReduceAlgorithm<float>::name);
 }
 
 // From an eighth to four times of what the link carries within its latency: there it is decided.
@@ -35,11 +35,11 @@ std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
 }
 
 // What else the machine does can only add to what the link takes: the least of three.
-double least_of_runs(Peers& peers, const AllReduceWay<float>& way, AllReduceData& data,
+double least_of_runs(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
                      std::size_t bytes) {
     double least = INFINITY;
     for (int round = 0; round < 3; round++)
-        least = std::min(least, seconds_of_one(peers, way, data, bytes / sizeof(float)));
+        least = std::min(least, seconds_of_one(peers, algorithm, data, bytes / sizeof(float)));
     return least;
 }
 
@@ -54,8 +54,8 @@ std::string in_words(double bytes, std::size_t shortest, std::size_t longest) {
 
 // Adds one line: two ways, and what the model and the measurements say of them.
 void add_line(Table& table, const std::string& where, const CostModel& message, int ranks,
-              const AllReduceWay<float>& small, const AllReduceWay<float>& large,
-              const std::vector<Duel>& duels) {
+              const AllReduceAlgorithm<float>& small, const AllReduceAlgorithm<float>& large,
+              const std::vector<CrossOverPair>& pairs) {
     const double predicted =
         predicted_cross_over(small.predicted_seconds, large.predicted_seconds, message, ranks);
     table.row({where, format_seconds(message.alpha_s),
@@ -63,7 +63,7 @@ void add_line(Table& table, const std::string& where, const CostModel& message, 
                predicted == 0          ? "always"
                : std::isinf(predicted) ? "never"
                                        : format_bytes(predicted),
-               in_words(measured_cross_over(duels), duels.front().bytes, duels.back().bytes)});
+               in_words(measured_cross_over(pairs), pairs.front().bytes, pairs.back().bytes)});
 }
 
 void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& file) {
@@ -72,47 +72,47 @@ void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& 
     Peers peers(rank, 4 * kLongest, {}, link);
     const CostModel message = measure_messages(peers, kLongest, common.quick ? 1 : 3);
     AllReduceData data(peers, kLongest / sizeof(float));
-    const auto ways = all_reduce_ways<float>(peers, kLongest / sizeof(float));
-    const AllReduceWay<float>& small = way_called(ways, "reduce+broadcast");
-    const AllReduceWay<float>& large = way_called(ways, "ring");
-    std::vector<Duel> duels;
+    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
+    const AllReduceAlgorithm<float>& small = algorithm_called(algorithms, "reduce+broadcast");
+    const AllReduceAlgorithm<float>& large = algorithm_called(algorithms, "ring");
+    std::vector<CrossOverPair> pairs;
     for (const std::size_t bytes : sizes_around(link)) {
-        duels.push_back({bytes, least_of_runs(peers, small, data, bytes),
+        pairs.push_back({bytes, least_of_runs(peers, small, data, bytes),
                          least_of_runs(peers, large, data, bytes)});
-        const auto write = [&](const AllReduceWay<float>& way, double seconds) {
-            file.row({"cross-over", way.name, ranks, bytes, seconds,
-                      way.predicted_seconds(message, ranks, bytes),
+        const auto write = [&](const AllReduceAlgorithm<float>& algorithm, double seconds) {
+            file.row({"cross-over", algorithm.name, ranks, bytes, seconds,
+                      algorithm.predicted_seconds(message, ranks, bytes),
                       bus_bandwidth(ranks, bytes, seconds)});
         };
         if (rank.rank() == 0) {
-            write(small, duels.back().small_s);
-            write(large, duels.back().large_s);
+            write(small, pairs.back().small_s);
+            write(large, pairs.back().large_s);
         }
     }
     if (rank.rank() == 0)  // who knows what a message costs
-        add_line(table, "the link", message, ranks, small, large, duels);
+        add_line(table, "the link", message, ranks, small, large, pairs);
 }
 
-void add_memory(Table& table, Rank& rank, int rounds, const std::vector<Sample>& samples) {
+void add_memory(Table& table, Rank& rank, int rounds, const std::vector<Measurement>& samples) {
     Peers peers(rank, 4 * kLongest);
     const CostModel message = measure_messages(peers, kLongest, rounds);
-    const auto ways = all_reduce_ways<float>(peers, kLongest / sizeof(float));
+    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
     if (rank.rank() != 0)
         return;
-    std::vector<Duel> duels;
-    for (const Sample& small : samples)
-        for (const Sample& large : samples)
-            if (small.algorithm == "one-shot" && large.algorithm == "direct" &&
+    std::vector<CrossOverPair> pairs;
+    for (const Measurement& small : samples)
+        for (const Measurement& large : samples)
+            if (small.algorithm == "one-shot" && large.algorithm == "two-shot" &&
                 small.bytes == large.bytes)
-                duels.push_back({small.bytes, median(small.batches), median(large.batches)});
-    add_line(table, "memory", message, rank.world_size(), way_called(ways, "one-shot"),
-             way_called(ways, "direct"), duels);
+                pairs.push_back({small.bytes, median(small.batches), median(large.batches)});
+    add_line(table, "memory", message, rank.world_size(), algorithm_called(algorithms, "one-shot"),
+             algorithm_called(algorithms, "two-shot"), pairs);
 }
 
 }  // namespace
 
-void show_cross_overs(Rank& rank, const CommonOptions& common, const std::vector<Sample>& samples,
-                      CsvWriter& file) {
+void show_cross_overs(Rank& rank, const CommonOptions& common,
+                      const std::vector<Measurement>& samples, CsvWriter& file) {
     Table table(
         "From which size on? Alpha and beta fitted by ping-pong, and what they predict",
         {"through", "alpha", "1 / beta", "who beats whom", "predicted from", "measured from"});

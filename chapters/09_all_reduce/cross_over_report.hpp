@@ -2,7 +2,7 @@
 // Alpha and beta fitted here, the sizes that they say, and those that were measured; as a table.
 #include <vector>
 
-#include "09_all_reduce/contenders.hpp"
+#include "09_all_reduce/candidates.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
 
@@ -13,7 +13,7 @@ namespace ddp {
 // bandwidth. And in memory, direct against one-shot, as `samples` have it; rank 0 needs these, and
 // there is no such line without any. Rank 0 prints. All ranks of one host call this together, two
 // or more.
-void show_cross_overs(Rank& rank, const CommonOptions& common, const std::vector<Sample>& samples,
-                      CsvWriter& file);
+void show_cross_overs(Rank& rank, const CommonOptions& common,
+                      const std::vector<Measurement>& samples, CsvWriter& file);
 
 }  // namespace ddp

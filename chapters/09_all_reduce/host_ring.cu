@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/launch_collective.cuh"
 #include "09_all_reduce/pack.cuh"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
@@ -40,7 +40,7 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
         throw std::invalid_argument("a HostRing for " + std::to_string(most_) +
                                     " elements cannot reduce " + std::to_string(count));
     if (ranks_ == 1)  // no neighbour to talk to
-        return direct_all_reduce(peers_, input, output, count, op, stream, name);
+        return two_shot_all_reduce(peers_, input, output, count, op, stream, name);
     const int left = (rank_ + ranks_ - 1) % ranks_, right = (rank_ + 1) % ranks_;
     const int last_sum = ranks_ - 2, last_step = 2 * ranks_ - 3;
     for (int step = 0; step <= last_step; step++) {

@@ -15,11 +15,11 @@ namespace ddp {
 template <class T>
 class HostRing {
   public:
-    // For up to `most` elements; takes room for one chunk of them in the pool. `peers` must outlive
-    // it. All ranks make theirs before one of them begins.
+    // For up to `most` elements; takes room for one chunk of them in the arena. `peers` must
+    // outlive it. All ranks make theirs before one of them begins.
     HostRing(Peers& peers, std::size_t most);
 
-    // As direct_all_reduce, with the same bits. What it enqueues, on `stream` and on a stream of
+    // As two_shot_all_reduce, with the same bits. What it enqueues, on `stream` and on a stream of
     // its own, takes its turn on the device; the host goes on. Throws std::invalid_argument for
     // more than `most` elements, too. `after_step` is called when a step is enqueued, for those who
     // want to see it.
@@ -33,7 +33,7 @@ class HostRing {
     Peers& peers_;
     const std::size_t most_;
     const int rank_, ranks_;
-    PoolBuffer<T> received_;  // what the left neighbour has summed so far
+    ArenaBuffer<T> received_;  // what the left neighbour has summed so far
     Stream sending_;
     Event has_chunk_, has_sent_;
 };

@@ -1,6 +1,6 @@
 #include "09_all_reduce/hosts_communicator.hpp"
 
-#include "09_all_reduce/carrier.hpp"
+#include "09_all_reduce/network_proxy.hpp"
 #include "09_all_reduce/pairs_over_hosts.hpp"
 #include "09_all_reduce/ring_over_hosts.hpp"
 #include "09_all_reduce/with_type.hpp"
@@ -10,30 +10,30 @@ namespace {
 
 // Works for the kernels, which the peers await at their end, and lives until the end of the run.
 struct Retire {
-    void operator()(Carrier* carrier) const { carrier->retire(); }
+    void operator()(NetworkProxy* proxy) const { proxy->retire(); }
 };
-using CarrierOfRun = std::unique_ptr<Carrier, Retire>;
+using CarrierOfRun = std::unique_ptr<NetworkProxy, Retire>;
 
-CarrierOfRun make_carrier(Rank& rank, std::unique_ptr<Wire> wire) {
-    const auto carrier = std::make_shared<Carrier>(rank, std::move(wire));
-    rank.keep(carrier);
-    return CarrierOfRun(carrier.get());
+CarrierOfRun make_carrier(Rank& rank, std::unique_ptr<Transport> transport) {
+    const auto proxy = std::make_shared<NetworkProxy>(rank, std::move(transport));
+    rank.keep_until_run_ends(proxy);
+    return CarrierOfRun(proxy.get());
 }
 
 class HostsCommunicator final : public Communicator {
   public:
-    HostsCommunicator(Rank& rank, std::size_t pool_bytes, std::unique_ptr<Wire> wire,
+    HostsCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
                       std::optional<double> timeout_s)
         : Communicator(rank),
-          carrier_(make_carrier(rank, std::move(wire))),
-          peers_(rank, pool_bytes + RingOverHosts::pool_bytes, timeout_s),
+          carrier_(make_carrier(rank, std::move(transport))),
+          peers_(rank, arena_bytes + RingOverHosts::arena_bytes, timeout_s),
           ring_(peers_, *carrier_),
           pairs_(peers_, *carrier_) {
         rank.barrier();  // nobody's kernel waits while another rank still asks for memory
         carrier_->start();
     }
 
-    std::string kind() const override { return "own"; }
+    std::string kind() const override { return "native"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
 
   private:
@@ -43,7 +43,7 @@ class HostsCommunicator final : public Communicator {
     }
     bool is_near(int rank) const { return peers_.view().control[rank] != nullptr; }
 
-    const std::shared_ptr<Pool>& pool() override { return peers_.pool(); }
+    const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
     void broadcast_elements(const Elements& elements, int root, Stream& stream,
                             const std::string& name) override {
@@ -103,14 +103,14 @@ class HostsCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t pool_bytes,
-                                                      std::unique_ptr<Wire> wire,
+std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t arena_bytes,
+                                                      std::unique_ptr<Transport> transport,
                                                       std::optional<double> timeout_s) {
     if (rank.job().link)
         throw OptionError(
             "--link simulates a link between the ranks of one host, and these are on several, with "
             "a real one: leave it out.");
-    return std::make_unique<HostsCommunicator>(rank, pool_bytes, std::move(wire), timeout_s);
+    return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport), timeout_s);
 }
 
 }  // namespace ddp

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "02_kernels/reduction.hpp"
-#include "07_broadcast/route.hpp"
+#include "07_broadcast/topology.hpp"
 #include "07_broadcast/transfer.cuh"
 
 // Calls `instantiate` with every element type of the collectives.
@@ -24,19 +24,19 @@ CollectiveCall call_of(const std::string& operation, ReduceOp op, std::size_t co
     return {operation + " " + name_of(op), count, type_name<T>(), name};
 }
 
-// More elements than memory has bytes are refused as data that is not in the pool, too.
+// More elements than memory has bytes are refused as data that is not in the arena, too.
 template <class T>
 std::size_t bytes_of_array(std::size_t count, std::size_t parts = 1) {
     const std::size_t most = SIZE_MAX / sizeof(T) / parts;
     return std::min(count, most) * sizeof(T) * parts;
 }
 
-// Throws std::invalid_argument for data that is not in the pool, or ranks on several hosts.
+// Throws std::invalid_argument for data that is not in the arena, or ranks on several hosts.
 template <class... Parameters, class... Arguments>
 void launch_collective(Peers& peers, const CollectiveCall& call, Stream& stream,
                        const LaunchShape& shape, void (*kernel)(Collective, Parameters...),
                        Arguments&&... arguments) {
-    require_route(peers, 0, call.operation);
+    require_reachable(peers, 0, call.operation);
     const Collective collective = peers.next_collective(call, stream);
     launch_cooperative(stream, shape, kernel, collective, std::forward<Arguments>(arguments)...);
     peers.enqueued(stream);

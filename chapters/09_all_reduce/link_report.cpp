@@ -19,19 +19,19 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
                     format_bandwidth(link.bytes_per_second) + " with a latency of " +
                     format_seconds(link.latency_s),
                 {"way", "bytes in a row", "of the data", "predicted", "measured", "difference"});
-    for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count)) {
-        if (count > way.most)
+    for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(peers, count)) {
+        if (count > algorithm.most)
             continue;
-        const double in_a_row = way.predicted_seconds({0, 1}, ranks, bytes);
+        const double in_a_row = algorithm.predicted_seconds({0, 1}, ranks, bytes);
         const double predicted =
-            way.predicted_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
-        const double measured = seconds_of_one(peers, way, data, count);
-        table.row({way.name, format_bytes(in_a_row),
+            algorithm.predicted_seconds({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
+        const double measured = seconds_of_one(peers, algorithm, data, count);
+        table.row({algorithm.name, format_bytes(in_a_row),
                    format_fixed(in_a_row / static_cast<double>(bytes), 2),
                    format_seconds(predicted), format_seconds(measured),
                    format_percent(measured / predicted - 1)});
         if (rank.rank() == 0)
-            file.row({"link", way.name, ranks, bytes, measured, predicted,
+            file.row({"link", algorithm.name, ranks, bytes, measured, predicted,
                       bus_bandwidth(ranks, bytes, measured)});
     }
     table.note(

@@ -15,40 +15,42 @@ namespace {
 
 // Values without repetition, in the order in which they come.
 template <class Value, class Get>
-std::vector<Value> each_once(const std::vector<Sample>& samples, Get get) {
+std::vector<Value> each_once(const std::vector<Measurement>& samples, Get get) {
     std::vector<Value> values;
-    for (const Sample& sample : samples)
-        if (std::ranges::find(values, get(sample)) == values.end())
-            values.push_back(get(sample));
+    for (const Measurement& measurement : samples)
+        if (std::ranges::find(values, get(measurement)) == values.end())
+            values.push_back(get(measurement));
     return values;
 }
 
 }  // namespace
 
-void report_machine(int ranks, const std::string& where, const std::vector<Sample>& samples,
+void report_machine(int ranks, const std::string& where, const std::vector<Measurement>& samples,
                     CsvWriter& file) {
-    const auto sizes = each_once<std::size_t>(samples, [](const Sample& s) { return s.bytes; });
-    const auto ways = each_once<std::string>(samples, [](const Sample& s) { return s.algorithm; });
+    const auto sizes =
+        each_once<std::size_t>(samples, [](const Measurement& s) { return s.bytes; });
+    const auto algorithms =
+        each_once<std::string>(samples, [](const Measurement& s) { return s.algorithm; });
     std::map<std::pair<std::string, std::size_t>, double> seconds;
-    for (const Sample& sample : samples)
-        seconds[{sample.algorithm, sample.bytes}] = median(sample.batches);
+    for (const Measurement& measurement : samples)
+        seconds[{measurement.algorithm, measurement.bytes}] = median(measurement.batches);
     std::vector<std::string> header{"way"};
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
     const std::string title =
         "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
-    for (const std::string& way : ways) {
-        std::vector<std::string> time_cells{way}, bandwidth_cells{way};
+    for (const std::string& algorithm : algorithms) {
+        std::vector<std::string> time_cells{algorithm}, bandwidth_cells{algorithm};
         for (const std::size_t bytes : sizes) {
-            const auto found = seconds.find({way, bytes});
-            const double taken = found == seconds.end() ? NAN : found->second;
-            const double bandwidth = bus_bandwidth(ranks, bytes, taken);
-            time_cells.push_back(format_seconds(taken));
+            const auto found = seconds.find({algorithm, bytes});
+            const double acknowledged = found == seconds.end() ? NAN : found->second;
+            const double bandwidth = bus_bandwidth(ranks, bytes, acknowledged);
+            time_cells.push_back(format_seconds(acknowledged));
             bandwidth_cells.push_back(format_bandwidth(bandwidth));
             if (found != seconds.end())
-                file.row(
-                    {"machine", way, ranks, bytes, taken, seconds[{limit_name, bytes}], bandwidth});
+                file.row({"machine", algorithm, ranks, bytes, acknowledged,
+                          seconds[{limit_name, bytes}], bandwidth});
         }
         times.row(time_cells);
         bandwidths.row(bandwidth_cells);

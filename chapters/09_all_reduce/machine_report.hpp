@@ -3,7 +3,7 @@
 // size.
 #include <vector>
 
-#include "09_all_reduce/contenders.hpp"
+#include "09_all_reduce/candidates.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {
@@ -11,7 +11,7 @@ namespace ddp {
 // Prints time and bus bandwidth of `samples`, of `ranks` ranks `where` ("of this machine"), and
 // writes rows to `file`:
 // "machine", way, ranks, bytes, seconds, the limit's seconds, bus bandwidth in bytes per second.
-void report_machine(int ranks, const std::string& where, const std::vector<Sample>& samples,
+void report_machine(int ranks, const std::string& where, const std::vector<Measurement>& samples,
                     CsvWriter& file);
 
 }  // namespace ddp

@@ -20,11 +20,12 @@ namespace {
 using namespace ddp;
 
 // What the ways take on this machine, beside what its memory allows.
-std::vector<Sample> show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+std::vector<Measurement> show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     std::vector<std::size_t> sizes;
     for (std::size_t bytes = 4 << 10; bytes <= (common.quick ? 1u : 16u) << 20; bytes *= 4)
         sizes.push_back(bytes);
-    std::vector<Sample> samples = compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
+    std::vector<Measurement> samples =
+        compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
         report_machine(rank.world_size(),
                        rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
@@ -48,10 +49,11 @@ void show_bits(Rank& rank) {
     if (!rank.job().has_several_hosts()) {
         Peers peers(rank, 1 << 20);
         AllReduceData data(peers, count);
-        for (const AllReduceWay<float>& way : all_reduce_ways<float>(peers, count))
-            add(way.name, hashes_of_one(peers, way, data, count));
+        for (const AllReduceAlgorithm<float>& algorithm :
+             all_reduce_algorithms<float>(peers, count))
+            add(algorithm.name, hashes_of_one(peers, algorithm, data, count));
     }
-    add("own", hashes_of(*make_communicator("own", rank, 1 << 20), count));
+    add("native", hashes_of(*make_communicator("native", rank, 1 << 20), count));
     table.note(
         "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
         "with rank c + 1 and goes round. Two numbers have one sum in any order. own: the "
@@ -84,7 +86,7 @@ int run(int argc, char** argv) {
                 show_chunks(rank);
             show_link(rank, common, file);
         }
-        std::vector<Sample> samples;
+        std::vector<Measurement> samples;
         if (!common.link)
             samples = show_machine(rank, common, file);
         if (!rank.job().has_several_hosts())

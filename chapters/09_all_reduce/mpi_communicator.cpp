@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "09_all_reduce/check_mpi.hpp"
-#include "09_all_reduce/in_pool.hpp"
+#include "09_all_reduce/in_arena.hpp"
 #include "09_all_reduce/proxy.hpp"
 #include "09_all_reduce/with_type.hpp"
 #include "common/report/bench.hpp"
@@ -190,7 +190,7 @@ class Exchange {
 
 class MpiCommunicator final : public Communicator {
   public:
-    MpiCommunicator(Rank& rank, std::size_t pool_bytes);
+    MpiCommunicator(Rank& rank, std::size_t arena_bytes);
     ~MpiCommunicator() override;
 
     std::string kind() const override { return "mpi"; }
@@ -206,7 +206,7 @@ class MpiCommunicator final : public Communicator {
         Finish finish;
     };
 
-    const std::shared_ptr<Pool>& pool() override { return pool_; }
+    const std::shared_ptr<SharedArena>& arena() override { return arena_; }
     void broadcast_elements(const Elements& elements, int root, Stream& stream,
                             const std::string& name) override;
     void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
@@ -232,23 +232,24 @@ class MpiCommunicator final : public Communicator {
     Reducer reducer_of(ElementType type, ReduceOp op) const;
 
     // The proxy's thread:
-    void meet(const Call& call);
+    void handshake(const Call& call);
     void see(const Call& call, int peer);
     void end(MPI_Request& request, const Call& call);
 
-    const std::shared_ptr<Pool> pool_;
+    const std::shared_ptr<SharedArena> arena_;
     MPI_Comm communicator_ = MPI_COMM_NULL;               // MPI never mixes it up with another one
     const std::shared_ptr<std::vector<Record>> records_;  // by rank; our own at our place
     std::uint64_t operations_ = 0;
     std::optional<Proxy> proxy_;
 };
 
-MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t pool_bytes)
+MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes)
     : Communicator(rank),
-      pool_(std::make_shared<Pool>(pool_bytes)),
+      arena_(std::make_shared<SharedArena>(arena_bytes)),
       records_(std::make_shared<std::vector<Record>>(static_cast<std::size_t>(rank.world_size()))) {
-    rank.keep(pool_);  // to free it may be to wait for kernels, which may wait for another rank
-    rank.keep(records_);
+    rank.keep_until_run_ends(
+        arena_);  // to free it may be to wait for kernels, which may wait for another rank
+    rank.keep_until_run_ends(records_);
     rank.barrier();  // MPI's own waits have no limit: enter them together
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
@@ -296,12 +297,12 @@ Call MpiCommunicator::message(const std::string& operation, const Elements& elem
 void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::size_t input_parts,
                               std::size_t output_parts, Stream& stream, const Start& start,
                               const Finish& finish) {
-    require_in_pool(*pool_, elements.input, elements.bytes(), call.text(), input_parts);
-    require_in_pool(*pool_, elements.output, elements.bytes(), call.text(), output_parts);
+    require_in_arena(*arena_, elements.input, elements.bytes(), call.text(), input_parts);
+    require_in_arena(*arena_, elements.output, elements.bytes(), call.text(), output_parts);
     const std::size_t element_bytes = bytes_of(elements.type);
     const auto work = [=, this](const StagedPiece& piece) {
         const int count = static_cast<int>(piece.bytes / element_bytes);
-        meet(call);
+        handshake(call);
         MPI_Request request = MPI_REQUEST_NULL;
         check_mpi(start(piece, count, &request), call.text());
         end(request, call);
@@ -400,7 +401,7 @@ void MpiCommunicator::receive_elements(const Elements& elements, int from, Strea
 // ---- The thread that calls MPI
 
 // Until all peers have come to the same call.
-void MpiCommunicator::meet(const Call& call) {
+void MpiCommunicator::handshake(const Call& call) {
     (*records_)[static_cast<std::size_t>(rank().rank())] = call.record;
     Exchange exchange(communicator_, call.peers, rank().rank(), *records_);
     const auto is_over = [&] { return exchange.is_over([&](int peer) { see(call, peer); }); };
@@ -445,7 +446,7 @@ void MpiCommunicator::end(MPI_Request& request, const Call& call) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t pool_bytes) {
+std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes) {
     int is_started = 0;
     MPI_Initialized(&is_started);
     const Job& job = rank.job();
@@ -454,7 +455,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t pool
                           (job.has_processes ? "processes started by " : std::string()) +
                           job.started_by +
                           ": start the program by mpirun -n 4, or use the communicator own.");
-    return std::make_unique<MpiCommunicator>(rank, pool_bytes);
+    return std::make_unique<MpiCommunicator>(rank, arena_bytes);
 }
 
 #else

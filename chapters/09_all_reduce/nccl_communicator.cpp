@@ -14,7 +14,7 @@
 #include <mutex>
 #include <optional>
 
-#include "09_all_reduce/in_pool.hpp"
+#include "09_all_reduce/in_arena.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 #endif
@@ -99,9 +99,9 @@ struct Operation {
 
 // NCCL is called without blocking: a call may return before it is over, and its state is asked for
 // until it is. Only so can another thread end it when the run fails.
-class NcclCommunicator final : public Communicator, private Guarded {
+class NcclCommunicator final : public Communicator, private Abortable {
   public:
-    NcclCommunicator(Rank& rank, std::size_t pool_bytes);
+    NcclCommunicator(Rank& rank, std::size_t arena_bytes);
     ~NcclCommunicator() override;
 
     std::string kind() const override { return "nccl"; }
@@ -110,7 +110,7 @@ class NcclCommunicator final : public Communicator, private Guarded {
   private:
     using Call = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
 
-    const std::shared_ptr<Pool>& pool() override { return pool_; }
+    const std::shared_ptr<SharedArena>& arena() override { return arena_; }
     void broadcast_elements(const Elements& elements, int root, Stream& stream,
                             const std::string& name) override;
     void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
@@ -135,9 +135,9 @@ class NcclCommunicator final : public Communicator, private Guarded {
     void close() noexcept;
 
     void stop() noexcept override;
-    std::string complaint() override;
+    std::string error() override;
 
-    const std::shared_ptr<Pool> pool_;
+    const std::shared_ptr<SharedArena> arena_;
     const int exceptions_ = std::uncaught_exceptions();
     std::mutex mutex_;  // of all that follows: the watchdog uses it, too
     ncclComm_t communicator_ = nullptr;
@@ -146,9 +146,10 @@ class NcclCommunicator final : public Communicator, private Guarded {
     std::deque<Operation> pending_;  // in the order of the calls
 };
 
-NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t pool_bytes)
-    : Communicator(rank), pool_(std::make_shared<Pool>(pool_bytes)) {
-    rank.keep(pool_);  // to free it may be to wait for kernels, which may wait for another rank
+NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t arena_bytes)
+    : Communicator(rank), arena_(std::make_shared<SharedArena>(arena_bytes)) {
+    rank.keep_until_run_ends(
+        arena_);  // to free it may be to wait for kernels, which may wait for another rank
     ncclUniqueId id{};
     if (rank.rank() == 0)
         if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess)
@@ -216,8 +217,8 @@ void NcclCommunicator::enqueue(const std::string& operation, const Elements& ele
     const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + operation +
                              " of " + std::to_string(elements.count) + " " +
                              name_of(elements.type) + (name.empty() ? "" : " (\"" + name + "\")");
-    require_in_pool(*pool_, elements.input, elements.bytes(), text, input_parts);
-    require_in_pool(*pool_, elements.output, elements.bytes(), text, output_parts);
+    require_in_arena(*arena_, elements.input, elements.bytes(), text, input_parts);
+    require_in_arena(*arena_, elements.output, elements.bytes(), text, output_parts);
     operations_++;
     Operation pending{text, {}, {}, {}};
     pending.begin.record(stream);
@@ -328,7 +329,7 @@ void NcclCommunicator::synchronize(Stream& stream) {
     for (;;) {
         const cudaError_t status = forget_not_ready(cudaStreamQuery(stream));
         rank().check();
-        if (const std::string text = complaint(); !text.empty())
+        if (const std::string text = error(); !text.empty())
             throw std::runtime_error(text);
         if (status == cudaSuccess)
             return;
@@ -348,7 +349,7 @@ void NcclCommunicator::stop() noexcept {
 
 // What NCCL says of itself, or that an operation takes too long. Its kernels' time is counted, not
 // that of whatever stands before them on the stream.
-std::string NcclCommunicator::complaint() {
+std::string NcclCommunicator::error() {
     if (const ncclResult_t result = state(); result != ncclSuccess && result != ncclInProgress)
         return std::string("NCCL failed: ") + ncclGetErrorString(result);
     std::lock_guard lock(mutex_);
@@ -368,9 +369,9 @@ std::string NcclCommunicator::complaint() {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t pool_bytes) {
+std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes) {
     require_a_gpu_each(rank);
-    return std::make_unique<NcclCommunicator>(rank, pool_bytes);
+    return std::make_unique<NcclCommunicator>(rank, arena_bytes);
 }
 
 #else

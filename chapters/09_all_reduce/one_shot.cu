@@ -42,7 +42,7 @@ __global__ void one_shot(Collective collective, ReduceOp op, const T* input, T* 
                reinterpret_cast<const std::byte*>(input), count * sizeof(T));
     __syncthreads();
     if (threadIdx.x == 0) {
-        may_go_on = begin_collective(collective) && meet_all(collective) &&
+        may_go_on = begin_collective(collective) && handshake_all(collective) &&
                     fetch_over_link(view, count * sizeof(T));
         if (may_go_on)
             staged.find(collective);

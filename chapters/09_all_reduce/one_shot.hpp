@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// As direct_all_reduce, with the same bits, for any device memory, and for up to Peers::most_staged
-// bytes; throws std::invalid_argument for more.
+// As two_shot_all_reduce, with the same bits, for any device memory, and for up to
+// Peers::most_staged bytes; throws std::invalid_argument for more.
 template <class T>
 void one_shot_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
                          Stream& stream, const std::string& name = "");

@@ -70,24 +70,24 @@ __global__ void receive_over_hosts(Collective call, Fifo* fifo, std::byte* data,
 
 // ---- On the host
 
-PairsOverHosts::PairsOverHosts(Peers& peers, Carrier& carrier) : peers_(peers) {
+PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
     constexpr int line_of_pairs = 2;
     for (int r = 0; r < peers.view().world_size; r++) {
         if (peers.view().control[r] != nullptr)
             continue;
-        to_[r].fifo = carrier.line_to(r, line_of_pairs);
-        from_[r].fifo = carrier.line_from(r, line_of_pairs);
+        to_[r].fifo = proxy.channel_to(r, line_of_pairs);
+        from_[r].fifo = proxy.channel_from(r, line_of_pairs);
     }
 }
 
-void PairsOverHosts::launch(TransferKernel kernel, OperationRecord record, int peer, Way& way,
-                            void* data, std::size_t bytes, Stream& stream) {
+void PairsOverHosts::launch(TransferKernel kernel, OperationRecord record, int peer,
+                            Algorithm& algorithm, void* data, std::size_t bytes, Stream& stream) {
     record.peer = peer;
-    stream.wait(way.last);
+    stream.wait(algorithm.last);
     launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)}, kernel,
-                       Collective{peers_.view(), record}, way.fifo, static_cast<std::byte*>(data),
-                       bytes);
-    way.last.record(stream);
+                       Collective{peers_.view(), record}, algorithm.fifo,
+                       static_cast<std::byte*>(data), bytes);
+    algorithm.last.record(stream);
     peers_.enqueued(stream);
 }
 

@@ -5,7 +5,7 @@
 
 #include "06_messages/peers.hpp"
 #include "07_broadcast/broadcast.hpp"
-#include "09_all_reduce/carrier.hpp"
+#include "09_all_reduce/network_proxy.hpp"
 
 namespace ddp {
 
@@ -13,7 +13,7 @@ class PairsOverHosts {
   public:
     // All ranks make theirs together. Lines are added to `carrier`, which starts when all are
     // there.
-    PairsOverHosts(Peers& peers, Carrier& carrier);
+    PairsOverHosts(Peers& peers, NetworkProxy& proxy);
 
     // As Peers::send and receive: a send is over when the receiver's kernel has asked for the data
     // and all of it is on that side. `peer` is on another host.
@@ -22,16 +22,16 @@ class PairsOverHosts {
 
   private:
     // One way between this rank and another one. Whoever uses it next waits for the one before.
-    struct Way {
+    struct Algorithm {
         Fifo* fifo = nullptr;
         Event last;
     };
     using TransferKernel = void (*)(Collective, Fifo*, std::byte*, std::size_t);
-    void launch(TransferKernel kernel, OperationRecord record, int peer, Way& way, void* data,
-                std::size_t bytes, Stream& stream);
+    void launch(TransferKernel kernel, OperationRecord record, int peer, Algorithm& algorithm,
+                void* data, std::size_t bytes, Stream& stream);
 
     Peers& peers_;
-    std::map<int, Way> to_, from_;  // by rank
+    std::map<int, Algorithm> to_, from_;  // by rank
 };
 
 }  // namespace ddp

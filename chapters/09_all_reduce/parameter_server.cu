@@ -2,9 +2,9 @@
 
 #include "07_broadcast/broadcast.hpp"
 #include "07_broadcast/transfer.cuh"
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/launch_collective.cuh"
 #include "09_all_reduce/pack.cuh"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
@@ -13,7 +13,7 @@ constexpr int server = 0;
 
 // All threads of a block, on the server: takes this block's share from one rank after the other.
 template <class T>
-__device__ bool sum_all(Collective& collective, ReduceOp op, const Piece& share,
+__device__ bool sum_all(Collective& collective, ReduceOp op, const Slice& share,
                         std::uint64_t& now_ns) {
     const PeersView& view = collective.view;
     const auto at = [&](std::byte* data) { return reinterpret_cast<T*>(data + share.begin); };
@@ -27,7 +27,7 @@ __device__ bool sum_all(Collective& collective, ReduceOp op, const Piece& share,
         if (!take(collective, worker, 1, share.bytes, now_ns, add))
             return false;
         if (threadIdx.x == 0)
-            confirm(collective, worker, 1, now_ns);
+            acknowledge(collective, worker, 1, now_ns);
         sum = output;
     }
     return true;
@@ -35,14 +35,14 @@ __device__ bool sum_all(Collective& collective, ReduceOp op, const Piece& share,
 
 template <class T>
 __global__ void sum_on_server(Collective collective, ReduceOp op, std::size_t count) {
-    const Piece share = share_of_block({0, count * sizeof(T)});
+    const Slice share = block_share({0, count * sizeof(T)});
     std::uint64_t now_ns = link_time(collective);
     bool is_well = threadIdx.x != 0 || begin_collective(collective);
     if (collective.view.rank == server)
         is_well = sum_all<T>(collective, op, share, now_ns) && is_well;
     else if (threadIdx.x == 0)
-        is_well = is_well && offer(collective, server, 1, now_ns) &&
-                  wait_until_taken(collective, server, 1, now_ns);
+        is_well = is_well && post(collective, server, 1, now_ns) &&
+                  wait_until_acknowledged(collective, server, 1, now_ns);
     if (threadIdx.x == 0 && is_well)
         end_block(collective);
 }
@@ -53,7 +53,7 @@ template <class T>
 void parameter_server_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
                                  ReduceOp op, Stream& stream, const std::string& name) {
     if (peers.view().world_size == 1)  // nobody to serve
-        return direct_all_reduce(peers, input, output, count, op, stream, name);
+        return two_shot_all_reduce(peers, input, output, count, op, stream, name);
     CollectiveCall call = call_of<T>("sum on server", op, count, name);
     call.input = input;
     call.output = output;

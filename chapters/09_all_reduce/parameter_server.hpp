@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// As direct_all_reduce, but every sum is in the order of the ranks: other bits, which are again the
-// same on all ranks.
+// As two_shot_all_reduce, but every sum is in the order of the ranks: other bits, which are again
+// the same on all ranks.
 template <class T>
 void parameter_server_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
                                  ReduceOp op, Stream& stream, const std::string& name = "");

@@ -30,7 +30,7 @@ struct Slots {
 
 // The kernel's side of a job; passed by value.
 struct Relay {
-    ProxyBoard* board;
+    ProxyBoard* error_report;
     Slots slots;
     const std::byte* input;
     std::size_t input_parts;
@@ -50,7 +50,7 @@ __device__ void stage(const Relay& relay, std::size_t i) {
                    relay.input + p * relay.pieces.part_bytes + i * relay.pieces.piece_bytes, bytes);
     __syncthreads();
     if (threadIdx.x == 0)
-        store_release(relay.board->staged[blockIdx.x].value, relay.first_piece + i + 1);
+        store_release(relay.error_report->staged[blockIdx.x].value, relay.first_piece + i + 1);
 }
 
 // All threads take the result of piece `i`. The thread writes to the slot again when all blocks
@@ -65,9 +65,9 @@ __device__ void fetch(const Relay& relay, std::size_t i) {
 
 // One thread of each block. False if the run fails. (The wait has no limit of its own: those of the
 // work that it waits for have.)
-__device__ bool wait_for_done(ProxyBoard& board, std::uint64_t pieces) {
-    while (load_acquire(board.done.value) < pieces) {
-        if (load_acquire(board.stop.value) != 0)
+__device__ bool wait_for_done(ProxyBoard& error_report, std::uint64_t pieces) {
+    while (load_acquire(error_report.done.value) < pieces) {
+        if (load_acquire(error_report.stop.value) != 0)
             return false;
         __nanosleep(100);
     }
@@ -82,7 +82,7 @@ __global__ void relay_kernel(Relay relay) {
         if (i + 1 < count)
             stage(relay, i + 1);
         if (threadIdx.x == 0)
-            may_go_on = wait_for_done(*relay.board, relay.first_piece + i + 1);
+            may_go_on = wait_for_done(*relay.error_report, relay.first_piece + i + 1);
         __syncthreads();
         if (!may_go_on)
             return;
@@ -113,14 +113,14 @@ void write(Flag& flag, std::uint64_t value) {
 
 Proxy::Proxy(Rank& rank)
     : rank_(rank),
-      board_(std::make_shared<PinnedBuffer<ProxyBoard>>(1)),
+      error_report_(std::make_shared<PinnedBuffer<ProxyBoard>>(1)),
       staging_(std::make_shared<PinnedBuffer<std::byte>>(4 * staging_slot_bytes)) {
-    (*board_)[0] = ProxyBoard{};
+    (*error_report_)[0] = ProxyBoard{};
     let_kernels_run(10 * rank.job().timeout_s);
     // Freeing pinned memory may wait for kernels, which may wait for another rank: later. And what
     // work has left unfinished in a run that has failed may still be read and written.
-    rank.keep(board_);
-    rank.keep(staging_);
+    rank.keep_until_run_ends(error_report_);
+    rank.keep_until_run_ends(staging_);
     thread_ = std::thread([this] { run(); });
     rank.add(*this);
 }
@@ -138,14 +138,14 @@ bool Proxy::finish() {
     if (thread_.joinable())
         thread_.join();
     rank_.remove(*this);
-    return read((*board_)[0].stop) == 0;
+    return read((*error_report_)[0].stop) == 0;
 }
 
 void Proxy::enqueue(ProxyJob job, Stream& stream) {
     const Pieces pieces = cut(job);
     const std::size_t parts = std::max(job.input_parts, job.output_parts);
     const LaunchShape shape = shape_of_copy(parts * pieces.size(0), rank_.world_size());
-    const Relay relay{board_->data(),
+    const Relay relay{error_report_->data(),
                       Slots{staging_->data()},
                       static_cast<const std::byte*>(job.input),
                       job.input_parts,
@@ -169,14 +169,14 @@ void Proxy::enqueue(ProxyJob job, Stream& stream) {
 void Proxy::synchronize(Stream& stream) {
     stream.synchronize();
     rank_.check();
-    if (const std::string text = complaint(); !text.empty())
+    if (const std::string text = error(); !text.empty())
         throw std::runtime_error(text);
 }
 
 bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const {
     constexpr double patience_s = 1e-3;  // from then on it may be some time
     for (const Stopwatch waited; !ready();) {
-        if (read((*board_)[0].stop) != 0)
+        if (read((*error_report_)[0].stop) != 0)
             throw ProxyStopped();
         if (limit_s > 0 && waited.seconds() > limit_s)
             return false;
@@ -189,12 +189,12 @@ bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const
 }
 
 void Proxy::stop() noexcept {
-    write((*board_)[0].stop, 1);
+    write((*error_report_)[0].stop, 1);
 }
 
-std::string Proxy::complaint() {
+std::string Proxy::error() {
     std::lock_guard lock(mutex_);
-    return complaint_;
+    return error_;
 }
 
 // The thread: one task after the other. After a failure nothing more is done.
@@ -214,14 +214,14 @@ void Proxy::run() try {
 } catch (const std::exception& error) {
     {
         std::lock_guard lock(mutex_);
-        complaint_ = error.what();
+        error_ = error.what();
     }
     stop();
 }
 
 // All blocks have brought their shares of `piece`.
 bool Proxy::is_staged(const Task& task, std::uint64_t piece) const {
-    return std::all_of((*board_)[0].staged, (*board_)[0].staged + task.blocks,
+    return std::all_of((*error_report_)[0].staged, (*error_report_)[0].staged + task.blocks,
                        [&](Flag& flag) { return read(flag) > piece; });
 }
 
@@ -231,7 +231,7 @@ void Proxy::carry_out(const Task& task) const {
         const std::uint64_t piece = task.first_piece + i;
         wait_until([&] { return is_staged(task, piece); }, 0);
         task.work({slots.input(piece), slots.output(piece), task.pieces.size(i)});
-        write((*board_)[0].done, piece + 1);
+        write((*error_report_)[0].done, piece + 1);
     }
 }
 

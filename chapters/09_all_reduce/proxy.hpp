@@ -67,7 +67,7 @@ struct ProxyJob {
 // A wait of the thread has ended because the run has failed elsewhere.
 struct ProxyStopped {};
 
-class Proxy final : private Guarded {
+class Proxy final : private Abortable {
   public:
     // `rank` must outlive it.
     explicit Proxy(Rank& rank);
@@ -101,14 +101,14 @@ class Proxy final : private Guarded {
     };
 
     void stop() noexcept override;
-    std::string complaint() override;
+    std::string error() override;
 
     void run();
     bool is_staged(const Task& task, std::uint64_t piece) const;
     void carry_out(const Task& task) const;
 
     Rank& rank_;
-    std::shared_ptr<PinnedBuffer<ProxyBoard>> board_;
+    std::shared_ptr<PinnedBuffer<ProxyBoard>> error_report_;
     std::shared_ptr<PinnedBuffer<std::byte>> staging_;
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t pieces_ = 0;            // of all that was enqueued
@@ -118,7 +118,7 @@ class Proxy final : private Guarded {
     std::condition_variable changed_;
     std::deque<Task> tasks_;
     bool ended_ = false;
-    std::string complaint_;
+    std::string error_;
     std::thread thread_;  // the last member: it uses all others
 };
 

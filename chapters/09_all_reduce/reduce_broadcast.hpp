@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// As direct_all_reduce, but the sums are in the order of the tree: other bits, which are again the
-// same on all ranks.
+// As two_shot_all_reduce, but the sums are in the order of the tree: other bits, which are again
+// the same on all ranks.
 template <class T>
 void reduce_broadcast_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
                                  ReduceOp op, Stream& stream, const std::string& name = "");

@@ -2,9 +2,9 @@
 
 #include "07_broadcast/transfer.cuh"
 #include "09_all_reduce/chunk.hpp"
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/launch_collective.cuh"
 #include "09_all_reduce/pack.cuh"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
@@ -48,8 +48,8 @@ struct Ring {
         const Chunk all = chunk((rank - 2 - step + 3 * world_size) % world_size);
         const std::size_t begin = i * slice < all.size ? i * slice : all.size;
         const std::size_t size = slice < all.size - begin ? slice : all.size - begin;
-        const Piece share =
-            share_of_block({(all.begin + begin) * element_bytes, size * element_bytes});
+        const Slice share =
+            block_share({(all.begin + begin) * element_bytes, size * element_bytes});
         return {share.begin / element_bytes, share.bytes / element_bytes};
     }
     // How many slices the left neighbour must have done before this one can be read.
@@ -99,14 +99,14 @@ __global__ void ring_kernel(Collective collective, ReduceOp op, std::size_t coun
     const Ring ring(view, count, sizeof(T));
     std::uint64_t now_ns = link_time(collective);
     if (threadIdx.x == 0) {
-        may_go_on = begin_collective(collective) && meet(collective, ring.left) &&
-                    meet(collective, ring.right);
+        may_go_on = begin_collective(collective) && handshake(collective, ring.left) &&
+                    handshake(collective, ring.right);
     }
     __syncthreads();
     if (!may_go_on)
         return;
     const OperationRecord& record = collective.record;
-    const DataPlace& theirs = place_of(collective, ring.left);
+    const BufferOffsets& theirs = place_of(collective, ring.left);
     const auto* own_input = reinterpret_cast<const T*>(view.data_of(view.rank, record));
     auto* output = reinterpret_cast<T*>(view.result_of(view.rank, record));
     const auto* left_input = reinterpret_cast<const T*>(view.data_of(ring.left, theirs));
@@ -135,8 +135,8 @@ __global__ void ring_kernel(Collective collective, ReduceOp op, std::size_t coun
     }
     // Our data may be overwritten once the right neighbour has read the last of it.
     if (threadIdx.x == 0) {
-        tell_taken(collective, ring.left, 1);
-        if (wait_for_taken(collective, ring.right, 1))
+        tell_acknowledged(collective, ring.left, 1);
+        if (wait_for_acknowledged(collective, ring.right, 1))
             end_block(collective);
     }
 }
@@ -152,7 +152,7 @@ void ring_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
     call.input_bytes = call.output_bytes = bytes_of_array<T>(count);
     const int ranks = peers.view().world_size;
     if (ranks == 1)  // no neighbour to wait for
-        return direct_all_reduce(peers, input, output, count, op, stream, name);
+        return two_shot_all_reduce(peers, input, output, count, op, stream, name);
     launch_collective(peers, call, stream,
                       shape_of_transfer(peers, call.input_bytes / static_cast<std::size_t>(ranks)),
                       ring_kernel<T>, op, count);

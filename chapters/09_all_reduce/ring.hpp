@@ -12,8 +12,8 @@
 
 namespace ddp {
 
-// As direct_all_reduce, with the same bits. One kernel that stays for all steps: its chunks are cut
-// into slices, each of which is passed on as soon as it is there.
+// As two_shot_all_reduce, with the same bits. One kernel that stays for all steps: its chunks are
+// cut into slices, each of which is passed on as soon as it is there.
 template <class T>
 void ring_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
                      Stream& stream, const std::string& name = "");

@@ -221,12 +221,12 @@ void cut_into_slices(RingPlan& plan, std::size_t element_bytes) {
 
 }  // namespace
 
-RingOverHosts::RingOverHosts(Peers& peers, Carrier& carrier) : peers_(peers) {
+RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
     const PeersView& view = peers.view();
     const int left = (view.rank + view.world_size - 1) % view.world_size;
     const int right = (view.rank + 1) % view.world_size;
     if (view.control[left] == nullptr) {
-        from_left_ = carrier.line_from(left, line_of_ring);
+        from_left_ = proxy.channel_from(left, line_of_ring);
     } else {
         in_pool_ = peers.allocate<Fifo>(1);
         from_left_ = in_pool_.data();
@@ -235,7 +235,7 @@ RingOverHosts::RingOverHosts(Peers& peers, Carrier& carrier) : peers_(peers) {
                              cudaMemcpyHostToDevice));
     }
     Fifo* of_right = find_fifo_of(right);
-    to_right_ = of_right != nullptr ? of_right : carrier.line_to(right, line_of_ring);
+    to_right_ = of_right != nullptr ? of_right : proxy.channel_to(right, line_of_ring);
 }
 
 // Null if it is on another host. All ranks call this together.

@@ -23,7 +23,7 @@
 #include "02_kernels/reduction.hpp"
 #include "06_messages/peers.hpp"
 #include "07_broadcast/broadcast.hpp"
-#include "09_all_reduce/carrier.hpp"
+#include "09_all_reduce/network_proxy.hpp"
 
 namespace ddp {
 
@@ -47,13 +47,13 @@ class RingOverHosts {
   public:
     // All ranks make theirs together. Lines are added to `carrier`, which starts when all are
     // there.
-    RingOverHosts(Peers& peers, Carrier& carrier);
+    RingOverHosts(Peers& peers, NetworkProxy& proxy);
 
-    // What its FIFO takes of the pool.
-    static constexpr std::size_t pool_bytes = sizeof(Fifo) + Pool::unit;
+    // What its FIFO takes of the arena.
+    static constexpr std::size_t arena_bytes = sizeof(Fifo) + SharedArena::unit;
 
     // As their namesakes of one host (direct.hpp, broadcast.hpp, tree_reduce.hpp): data lies in the
-    // pool. They throw std::invalid_argument where it does not.
+    // arena. They throw std::invalid_argument where it does not.
     template <class T>
     void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                     const std::string& name);
@@ -72,7 +72,7 @@ class RingOverHosts {
     Fifo* find_fifo_of(int right);
 
     Peers& peers_;
-    PoolBuffer<Fifo> in_pool_;  // where the left neighbour is on this host
+    ArenaBuffer<Fifo> in_pool_;  // where the left neighbour is on this host
     Fifo *from_left_ = nullptr, *to_right_ = nullptr;
 };
 

@@ -17,7 +17,7 @@ __global__ void fill_with_thirds(float* data, std::size_t count, int rank) {
 }
 
 // FNV-1a over the words of each rank's `data`, by rank.
-std::vector<std::string> hashes_of_all(Rank& rank, const PoolBuffer<float>& data,
+std::vector<std::string> hashes_of_all(Rank& rank, const ArenaBuffer<float>& data,
                                        std::size_t count) {
     std::vector<float> host = data.to_host();
     host.resize(count);
@@ -31,12 +31,13 @@ std::vector<std::string> hashes_of_all(Rank& rank, const PoolBuffer<float>& data
 
 }  // namespace
 
-double seconds_of_one(Peers& peers, const AllReduceWay<float>& way, AllReduceData& data,
+double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
                       std::size_t count) {
     Stream stream;
     peers.rank().barrier();
     const Stopwatch watch;
-    way.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream, way.name);
+    algorithm.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream,
+                  algorithm.name);
     peers.synchronize(stream);
     double slowest = 0;
     for (const std::string& each : peers.rank().all_gather(std::to_string(watch.seconds())))
@@ -44,18 +45,19 @@ double seconds_of_one(Peers& peers, const AllReduceWay<float>& way, AllReduceDat
     return slowest;
 }
 
-std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceWay<float>& way,
+std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
                                        AllReduceData& data, std::size_t count) {
     Stream stream;
     launch(stream, grid_for(count), fill_with_thirds, data.input.data(), count,
            peers.rank().rank());
-    way.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream, way.name);
+    algorithm.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream,
+                  algorithm.name);
     peers.synchronize(stream);
     return hashes_of_all(peers.rank(), data.output, count);
 }
 
 std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count) {
-    PoolBuffer<float> data = communicator.allocate<float>(count);
+    ArenaBuffer<float> data = communicator.allocate<float>(count);
     Rank& rank = communicator.rank();
     Stream stream;
     launch(stream, grid_for(count), fill_with_thirds, data.data(), count, rank.rank());
@@ -65,7 +67,7 @@ std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count
 }
 
 double bus_bandwidth(int ranks, std::size_t bytes, double seconds) {
-    return ranks == 1 ? NAN : direct_seconds({0, 1}, ranks, bytes) / seconds;
+    return ranks == 1 ? NAN : two_shot_seconds({0, 1}, ranks, bytes) / seconds;
 }
 
 }  // namespace ddp

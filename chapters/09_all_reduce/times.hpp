@@ -1,24 +1,24 @@
 #pragma once
 // What one all-reduce takes, and which bits it gives. All ranks call these together.
+#include "09_all_reduce/algorithms.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/ways.hpp"
 
 namespace ddp {
 
-// Two arrays of one rank, in the pool.
+// Two arrays of one rank, in the arena.
 struct AllReduceData {
     AllReduceData(Peers& peers, std::size_t most)
         : input(peers.allocate<float>(most)), output(peers.allocate<float>(most)) {}
 
-    PoolBuffer<float> input, output;
+    ArenaBuffer<float> input, output;
 };
 
 // One sum, from when all ranks are ready until the last one has it.
-double seconds_of_one(Peers& peers, const AllReduceWay<float>& way, AllReduceData& data,
+double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
                       std::size_t count);
 
 // What every rank has as the sum of numbers that have to be rounded: a hash of its bits, by rank.
-std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceWay<float>& way,
+std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
                                        AllReduceData& data, std::size_t count);
 
 // The same of the same numbers, summed by a communicator, on one host or on several.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "09_all_reduce/direct.hpp"
+#include "09_all_reduce/two_shot.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 // What `call(data)` makes of numbers in the communicator's memory.
 template <class Call>
 Numbers send(Communicator& communicator, Stream& stream, const Numbers& mine, const Call& call) {
-    PoolBuffer<double> data = communicator.allocate<double>(mine.size());
+    ArenaBuffer<double> data = communicator.allocate<double>(mine.size());
     data.copy_from(mine);
     communicator.rank().barrier();  // nobody is reading what was here before
     call(data.data());
@@ -58,8 +58,8 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
     std::vector<int> filled(most + 1, -1);  // how many there are, and they
     filled[0] = static_cast<int>(mine.size());
     std::ranges::copy(mine, filled.begin() + 1);
-    PoolBuffer<int> own = communicator.allocate<int>(filled.size());
-    PoolBuffer<int> all = communicator.allocate<int>(filled.size() * ranks);
+    ArenaBuffer<int> own = communicator.allocate<int>(filled.size());
+    ArenaBuffer<int> all = communicator.allocate<int>(filled.size() * ranks);
     own.copy_from(filled);
     communicator.rank().barrier();
     communicator.all_gather(own.data(), all.data(), filled.size(), stream, "predictions");
@@ -113,18 +113,18 @@ void show_averages(Communicator& communicator, Stream& stream) {
 void validate_on_rank_0(Rank& rank, bool is_for_all) {
     constexpr double timeout_s = 1;
     Peers peers(rank, 1 << 16, timeout_s);
-    PoolBuffer<float> loss = peers.allocate<float>(1);
+    ArenaBuffer<float> loss = peers.allocate<float>(1);
     loss.copy_from(std::vector<float>{1});
     rank.barrier();
     Stream stream;
     if (rank.rank() == 0 || is_for_all) {
-        direct_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
-                          "validation loss");
+        two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
+                            "validation loss");
         peers.synchronize(stream);
     }
     if (!is_for_all)  // the others have gone on to the next step
-        direct_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
-                          "gradients");
+        two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
+                            "gradients");
     peers.synchronize(stream);
     rank.barrier();
 }

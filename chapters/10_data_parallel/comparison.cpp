@@ -27,7 +27,7 @@ constexpr int kStepsBetweenDrifts = 10;
 
 Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::vector<int>& order,
                            const ComparisonOptions& options) {
-    auto& device = make_kept<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory);
     const auto communicator = make_communicator(options.communicator, rank, 32 << 20);
     const int ranks = rank.world_size();
     // `reduce` is what is done to the gradients after each backward.
@@ -35,7 +35,8 @@ Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::
                            const std::function<void(NaiveDdp&)>& reduce, DriftCurve* curve) {
         Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // all differ
         const auto model = make_mlp(device, random);
-        auto& loader = make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
+        auto& loader =
+            make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
         loader.start_epoch(which);
         NaiveDdp ddp(*communicator, device, *model);
         Drift drift(*communicator, device, *model);
@@ -132,15 +133,15 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
 
 // ---- One process
 
-void show_one_process(Rank& rank, const LabelledImages& images, const Course& ranks, int batch,
-                      int steps, std::uint64_t seed) {
+void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
+                      int batch, int steps, std::uint64_t seed) {
     const int replicas = rank.world_size();
     if (rank.rank() != 0) {  // looks on, and waits for one step at a time: it may not wait for long
         for (int step = 0; step <= steps; step++)
             rank.barrier();
         return;
     }
-    auto& device = make_kept<Device>(rank);
+    auto& device = make_run_scoped<Device>(rank);
     Random random(seed);
     const auto model = make_mlp(device, random);
     const auto make = [&](Device& other) { return make_mlp(other, random); };

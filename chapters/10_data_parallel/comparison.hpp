@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "10_data_parallel/course.hpp"
+#include "10_data_parallel/training_result.hpp"
 #include "common/data/images.hpp"
 
 namespace ddp {
 
 struct ComparisonOptions {
-    int batch = 32;                    // samples a step and rank
-    std::string communicator = "own";  // who carries the gradients
+    int batch = 32;                       // samples a step and rank
+    std::string communicator = "native";  // who carries the gradients
     std::uint64_t seed = 1;
 };
 
@@ -22,8 +22,9 @@ struct DriftCurve {
 };
 
 struct Comparison {
-    Course alone, together, whole;  // gradients not sent; averaged; one rank, all the samples
-    Course sum, shorter_sum;        // gradients added up; and steps that are N times shorter
+    TrainingResult alone, together,
+        whole;                        // gradients not sent; averaged; one rank, all the samples
+    TrainingResult sum, shorter_sum;  // gradients added up; and steps that are N times shorter
     DriftCurve drift_alone, drift_together;
 };
 
@@ -37,7 +38,7 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
 
 // What a step of DataParallel is made of, with as many replicas as there are ranks, all driven by
 // rank 0; beside it a step of `ranks`, a course of all of them. The others wait.
-void show_one_process(Rank& rank, const LabelledImages& images, const Course& ranks, int batch,
-                      int steps, std::uint64_t seed);
+void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
+                      int batch, int steps, std::uint64_t seed);
 
 }  // namespace ddp

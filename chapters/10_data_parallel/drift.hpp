@@ -19,7 +19,7 @@ class Drift {
     Communicator& communicator_;
     Device& device_;
     const Parameters parameters_;
-    PoolBuffer<float> of_rank_0_;  // one parameter
+    ArenaBuffer<float> of_rank_0_;  // one parameter
 };
 
 }  // namespace ddp

@@ -12,9 +12,9 @@ FirstStep take_first_step(Communicator& communicator, Device& device) {
     Stream& stream = device.stream();
     const int r = rank.rank(), ranks = rank.world_size();
     FirstStep step;
-    PoolBuffer<float> parameter = communicator.allocate<float>(1);
-    PoolBuffer<float> gradient = communicator.allocate<float>(1);
-    const auto read = [&](PoolBuffer<float>& buffer) {
+    ArenaBuffer<float> parameter = communicator.allocate<float>(1);
+    ArenaBuffer<float> gradient = communicator.allocate<float>(1);
+    const auto read = [&](ArenaBuffer<float>& buffer) {
         communicator.synchronize(stream);
         return buffer.to_host()[0];
     };

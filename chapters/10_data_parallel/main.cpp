@@ -20,7 +20,7 @@ constexpr std::size_t small_memory = 1 << 20;
 struct DataParallelOptions {
     int steps = 200;
     int batch = 32;
-    std::string communicator = "own";
+    std::string communicator = "native";
 };
 
 // The same for all ranks.
@@ -39,7 +39,7 @@ std::vector<int> samples_of_all(const LabelledImages& images, const DataParallel
 // What a chapter says with small numbers: a step by hand, and averages of metrics.
 void show_small(Rank& rank, const std::string& kind) {
     rank.select_device();
-    auto& device = make_kept<Device>(rank, small_memory);
+    auto& device = make_run_scoped<Device>(rank, small_memory);
     const auto communicator = make_communicator(kind, rank, small_memory);
     show_first_step(*communicator, device);
     show_averages(*communicator, device.stream());
@@ -64,7 +64,7 @@ int run(int argc, char** argv) {
     Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
     options.add_int("--steps", mine.steps, {1, 60'000}, "of each training");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "who carries the gradients");
     options.refuse({"--trace"}, "the timeline of a step comes in chapter 14");
     options.example("--ranks 2 --batch 64", "two ranks");

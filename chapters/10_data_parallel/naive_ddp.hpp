@@ -20,8 +20,8 @@ class NaiveDdp {
   private:
     Communicator& communicator_;
     Device& device_;
-    Parameters parameters_;          // that learn
-    PoolBuffer<float> transferred_;  // for the largest gradient
+    Parameters parameters_;           // that learn
+    ArenaBuffer<float> transferred_;  // for the largest gradient
 };
 
 }  // namespace ddp

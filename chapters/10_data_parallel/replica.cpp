@@ -62,7 +62,7 @@ void copy(float* to, const float* from, std::size_t count, Stream& stream) {
 
 // Side by side in `staging`, from the root, and back.
 void broadcast(Communicator& communicator, Stream& stream, std::span<const NamedTensor> tensors,
-               PoolBuffer<float>& staging, int root, const std::string& name) {
+               ArenaBuffer<float>& staging, int root, const std::string& name) {
     float* end = staging.data();
     for (const NamedTensor& tensor : tensors) {
         copy(end, tensor.value.data(), tensor.value.size(), stream);
@@ -93,14 +93,14 @@ void copy_from_rank_0(Communicator& communicator, Device& device, const Module& 
 
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model) {
     const std::vector<NamedTensor> state = state_of(model);
-    PoolBuffer<float> staging = communicator.allocate<float>(elements_of(state));
+    ArenaBuffer<float> staging = communicator.allocate<float>(elements_of(state));
     broadcast(communicator, device.stream(), state, staging, root, "model");
     communicator.synchronize(device.stream());
     communicator.rank().barrier();  // from here on memory may be allocated again: nobody waits
 }
 
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
-                       PoolBuffer<float>& staging, int root) {
+                       ArenaBuffer<float>& staging, int root) {
     if (const std::vector<NamedTensor> buffers = model.buffers(); !buffers.empty())
         broadcast(communicator, device.stream(), buffers, staging, root, "buffers");
 }

@@ -18,9 +18,9 @@ inline constexpr std::size_t rank_memory = std::size_t{512} << 20;
 // so: when a rank fails, the kernels of the others wait for it; to free memory may be to wait for
 // these kernels, and nobody would learn what has happened.
 template <class T, class... Arguments>
-T& make_kept(Rank& rank, Arguments&&... arguments) {
+T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     const auto made = std::make_shared<T>(std::forward<Arguments>(arguments)...);
-    rank.keep(made);
+    rank.keep_until_run_ends(made);
     return *made;
 }
 
@@ -35,7 +35,7 @@ void copy_from_rank(int root, Communicator& communicator, Device& device, const 
 // in the device's stream. `staging` is memory of the communicator for all of them
 // (buffer_elements()).
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
-                       PoolBuffer<float>& staging, int root = 0);
+                       ArenaBuffer<float>& staging, int root = 0);
 std::size_t buffer_elements(const Module& model);
 
 // A number that is the same for models with the same bits in their parameters, and almost surely

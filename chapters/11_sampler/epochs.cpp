@@ -5,8 +5,8 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
-#include "09_all_reduce/direct.hpp"
-#include "10_data_parallel/course.hpp"
+#include "09_all_reduce/two_shot.hpp"
+#include "10_data_parallel/training_result.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -57,7 +57,7 @@ Coverage coverage_of(Division division, int samples, int batch, int world_size,
 
 namespace {
 
-constexpr std::size_t kPoolBytes = 32 << 20;
+constexpr std::size_t kArenaBytes = 32 << 20;
 
 std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
     Random random(seed);
@@ -70,14 +70,14 @@ Student::Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t 
     : rank_(rank),
       data_(data),
       batch_(batch),
-      device_(make_kept<Device>(rank, rank_memory)),
+      device_(make_run_scoped<Device>(rank, rank_memory)),
       model_(make_network(device_, seed)),
-      communicator_(make_communicator("own", rank, kPoolBytes)),
+      communicator_(make_communicator("native", rank, kArenaBytes)),
       ddp_(*communicator_, device_, *model_) {}
 
 Epoch Student::learn(const std::vector<int>& indices) {
     auto& loader =
-        make_kept<Loader>(rank_, device_, data_.train, fashion_mnist_normalisation, batch_);
+        make_run_scoped<Loader>(rank_, device_, data_.train, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);
     model_->set_training(true);
     rank_.barrier();
@@ -88,7 +88,7 @@ Epoch Student::learn(const std::vector<int>& indices) {
 
 Metrics::Totals Student::measure(const std::vector<int>& indices) {
     auto& loader =
-        make_kept<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation, batch_);
+        make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);
     return add_up(rank_, evaluate(device_, *model_, loader));
 }
@@ -99,13 +99,13 @@ void train_unevenly(Rank& rank, int batches) {
     constexpr std::size_t parameters = 1000;
     constexpr double timeout_s = 1;
     Peers peers(rank, 1 << 16, timeout_s);
-    PoolBuffer<float> gradient = peers.allocate<float>(parameters);
+    ArenaBuffer<float> gradient = peers.allocate<float>(parameters);
     gradient.copy_from(std::vector<float>(parameters, 1));
     rank.barrier();
     Stream stream;
     for (int batch = 0; batch < batches; batch++)
-        direct_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
-                          stream, "gradients of batch " + std::to_string(batch + 1));
+        two_shot_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
+                            stream, "gradients of batch " + std::to_string(batch + 1));
     peers.synchronize(stream);
     rank.barrier();
 }

@@ -42,7 +42,7 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
         if (peers.view().control[worker] == nullptr)
             throw std::invalid_argument("worker " + std::to_string(worker) +
                                         " is on another host, where kernels cannot reach");
-    peers.rank().keep(found_);
+    peers.rank().keep_until_run_ends(found_);
 }
 
 int Mailboxes::wait(Stream& stream) {

@@ -5,8 +5,8 @@
 
 #include "03_network/dataset.hpp"
 #include "05_ranks/world.hpp"
+#include "12_async/experiment.hpp"
 #include "12_async/implicit_momentum.hpp"
-#include "12_async/race.hpp"
 #include "12_async/staleness.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -16,10 +16,11 @@ namespace {
 
 using namespace ddp;
 
-std::vector<std::string> cells_of(Way way, bool has_slow, const Outcome& outcome) {
-    const bool is_local = way == Way::local;  // no gradient is applied to what others have changed
+std::vector<std::string> cells_of(Algorithm algorithm, bool has_slow, const Outcome& outcome) {
+    const bool is_local =
+        algorithm == Algorithm::local;  // no gradient is applied to what others have changed
     const auto of_server = [&](const std::string& text) { return is_local ? "" : text; };
-    return {text_of(way),
+    return {text_of(algorithm),
             has_slow ? "yes" : "no",
             format_count(outcome.gradients),
             format_count(outcome.updates),
@@ -30,9 +31,9 @@ std::vector<std::string> cells_of(Way way, bool has_slow, const Outcome& outcome
             format_fixed(outcome.accuracy, 3)};
 }
 
-void show_race(Rank& rank, const FashionMnist& data, const RaceOptions& mine,
+void show_race(Rank& rank, const FashionMnist& data, const ExperimentOptions& mine,
                const std::filesystem::path& path) {
-    Race race(rank, data, mine);
+    Experiment experiment(rank, data, mine);
     const int workers = rank.world_size() - 1;
     Table table(
         "A small network on " + format_count(static_cast<std::int64_t>(data.train.count())) +
@@ -41,16 +42,18 @@ void show_race(Rank& rank, const FashionMnist& data, const RaceOptions& mine,
         {"way", "slow", "gradients", "updates", "time", "staleness", "most", "ahead", "accuracy"});
     CsvWriter csv(rank.rank() == 0 ? path : "", {"way", "slow", "gradients", "seconds", "loss"});
     for (bool has_slow : {false, true})
-        for (Way way : {Way::synchronous, Way::asynchronous, Way::bounded, Way::local}) {
-            const Outcome outcome = race.run(way, has_slow);
+        for (Algorithm algorithm : {Algorithm::synchronous, Algorithm::asynchronous,
+                                    Algorithm::bounded, Algorithm::local}) {
+            const Outcome outcome = experiment.run(algorithm, has_slow);
             if (rank.rank() != 0)
                 continue;
-            table.row(cells_of(way, has_slow, outcome));
+            table.row(cells_of(algorithm, has_slow, outcome));
             for (const Outcome::Point& point : outcome.curve)
-                csv.row({text_of(way), has_slow ? "yes" : "no", point.gradients, point.seconds,
-                         point.loss});
+                csv.row({text_of(algorithm), has_slow ? "yes" : "no", point.gradients,
+                         point.seconds, point.loss});
         }
-    const std::string proofs[] = {race.prove_one_worker(), race.prove_meeting_every_step()};
+    const std::string proofs[] = {experiment.prove_one_worker(),
+                                  experiment.prove_meeting_every_step()};
     if (rank.rank() != 0)
         return;
     table.note("Each step sleeps " + format_seconds(mine.compute_s) +
@@ -62,7 +65,7 @@ void show_race(Rank& rank, const FashionMnist& data, const RaceOptions& mine,
 }
 
 int run(int argc, char** argv) {
-    RaceOptions mine;
+    ExperimentOptions mine;
     double compute_ms = 3;
     Options options("async",
                     "Must everyone wait? A parameter server, and workers that do not wait.");

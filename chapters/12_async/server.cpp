@@ -14,9 +14,9 @@ void copy(const Tensor& to, const Tensor& from) {
 }
 
 // All parameters as one, whose gradient is what a worker has sent.
-std::shared_ptr<Parameter> as_one(const Letters& letters) {
-    const auto all = std::make_shared<Parameter>("all", letters.values);
-    all->place_gradient(letters.gradients);
+std::shared_ptr<Parameter> as_one(const MessageBuffers& buffers) {
+    const auto all = std::make_shared<Parameter>("all", buffers.values);
+    all->place_gradient(buffers.gradients);
     return all;
 }
 
@@ -35,17 +35,17 @@ std::optional<int> bound_of(const ServerOptions& options) {
     return options.is_synchronous ? 0 : options.bound;
 }
 
-Tensor in_pool(Peers& peers, Device& device, std::size_t size) {
+Tensor in_arena(Peers& peers, Device& device, std::size_t size) {
     return {device, {static_cast<int>(size)}, peers.allocate<float>(size).share()};
 }
 
 }  // namespace
 
-// ---- Letters
+// ---- MessageBuffers
 
-Letters::Letters(Peers& peers, Device& device, std::size_t parameters)
-    : order_(in_pool(peers, device, parameters + 1)),
-      report_(in_pool(peers, device, parameters + 2)) {
+MessageBuffers::MessageBuffers(Peers& peers, Device& device, std::size_t parameters)
+    : order_(in_arena(peers, device, parameters + 1)),
+      report_(in_arena(peers, device, parameters + 2)) {
     const Shape shape{static_cast<int>(parameters)};
     values = order_.view(0, shape);
     gradients = report_.view(0, shape);
@@ -106,15 +106,15 @@ std::string what_is_wrong(const ServerLog& log, const ServerOptions& options) {
 
 // ---- Server
 
-Server::Server(Peers& peers, Device& device, Letters& letters, double learning_rate,
+Server::Server(Peers& peers, Device& device, MessageBuffers& buffers, double learning_rate,
                const ServerOptions& options)
     : peers_(peers),
-      letters_(letters),
+      buffers_(buffers),
       stream_(device.stream()),
       options_(checked(options)),
       mailboxes_(peers, options.workers),
-      turnstile_(options.workers, bound_of(options), options.gradients),
-      all_(as_one(letters)),
+      gate_(options.workers, bound_of(options), options.gradients),
+      all_(as_one(buffers)),
       optimizer_({all_}, learning_rate),
       read_(static_cast<std::size_t>(options.workers)) {}
 
@@ -126,7 +126,7 @@ ServerLog Server::serve() {
         answer();
     }
     peers_.synchronize(stream_);
-    log_.most_ahead = turnstile_.most_ahead();
+    log_.most_ahead = gate_.most_ahead();
     log_.seconds = watch_.seconds();
     return log_;
 }
@@ -141,23 +141,23 @@ void Server::apply_next() {
     const int worker = options_.is_synchronous
                            ? 1 + static_cast<int>(log_.applied.size()) % options_.workers
                            : mailboxes_.wait(stream_);
-    const Tensor& report = letters_.report_;
+    const Tensor& report = buffers_.report_;
     peers_.receive(report.data(), report.size(), worker, stream_, "gradient");
     all_->gradient_for_writing();  // it is there
     optimizer_.step();
     peers_.synchronize(stream_);
-    const std::vector<float> more = report.view(letters_.gradients.size(), {2}).to_host();
+    const std::vector<float> more = report.view(buffers_.gradients.size(), {2}).to_host();
     log_.applied.push_back({worker, static_cast<int>(more[1]),
                             read_[static_cast<std::size_t>(worker) - 1], version(), more[0],
                             watch_.seconds()});
-    turnstile_.arrive(worker);
+    gate_.arrive(worker);
 }
 
 // The parameters as they are now, to all who need not wait.
 void Server::answer() {
-    const Tensor& order = letters_.order_;
-    Tensor go_on = order.view(letters_.values.size(), {1});
-    for (const Turnstile::Pass& pass : turnstile_.let_through()) {
+    const Tensor& order = buffers_.order_;
+    Tensor go_on = order.view(buffers_.values.size(), {1});
+    for (const StalenessGate::Pass& pass : gate_.let_through()) {
         fill(go_on, pass.goes_on ? 1.0f : 0.0f);
         peers_.send(order.data(), order.size(), pass.worker, stream_, "parameters");
         read_[static_cast<std::size_t>(pass.worker) - 1] = version();
@@ -166,21 +166,21 @@ void Server::answer() {
 
 // ---- The workers
 
-int work(Peers& peers, Device& device, Letters& letters,
+int work(Peers& peers, Device& device, MessageBuffers& buffers,
          const std::function<Tensor(int step)>& compute) {
     Stream& stream = device.stream();
-    const std::size_t parameters = letters.values.size();
-    const Tensor go_on = letters.order_.view(parameters, {1});
-    const Tensor loss = letters.report_.view(parameters, {1});
-    Tensor number = letters.report_.view(parameters + 1, {1});
+    const std::size_t parameters = buffers.values.size();
+    const Tensor go_on = buffers.order_.view(parameters, {1});
+    const Tensor loss = buffers.report_.view(parameters, {1});
+    Tensor number = buffers.report_.view(parameters + 1, {1});
     for (int step = 0;; step++) {
-        peers.receive(letters.order_.data(), letters.order_.size(), server, stream, "parameters");
+        peers.receive(buffers.order_.data(), buffers.order_.size(), server, stream, "parameters");
         peers.synchronize(stream);
         if (go_on.to_host()[0] == 0)
             return step;
         copy(loss, compute(step));
         fill(number, static_cast<float>(step));
-        peers.send(letters.report_.data(), letters.report_.size(), server, stream, "gradient");
+        peers.send(buffers.report_.data(), buffers.report_.size(), server, stream, "gradient");
     }
 }
 

@@ -9,22 +9,22 @@
 
 #include "01_sgd/sgd.hpp"
 #include "12_async/mailboxes.hpp"
-#include "12_async/turnstile.hpp"
+#include "12_async/staleness_gate.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
 
 // What goes to and fro, in memory of the peers: each rank has one.
-class Letters {
+class MessageBuffers {
   public:
-    Letters(Peers& peers, Device& device, std::size_t parameters);
+    MessageBuffers(Peers& peers, Device& device, std::size_t parameters);
 
     Tensor values;     // [parameters]
     Tensor gradients;  // the same
 
   private:
     friend class Server;
-    friend int work(Peers&, Device&, Letters&, const std::function<Tensor(int)>&);
+    friend int work(Peers&, Device&, MessageBuffers&, const std::function<Tensor(int)>&);
 
     Tensor order_;   // values, and behind them whether to do another step (1 or 0)
     Tensor report_;  // gradients, and behind them the loss and the step's number
@@ -73,7 +73,7 @@ class Server {
   public:
     // All must live longer. To be made before anybody waits: it asks the device for memory. Throws
     // std::invalid_argument for options that contradict each other.
-    Server(Peers& peers, Device& device, Letters& letters, double learning_rate,
+    Server(Peers& peers, Device& device, MessageBuffers& buffers, double learning_rate,
            const ServerOptions& options);
 
     // Until options.gradients gradients are applied, and all workers know. To be called once.
@@ -85,11 +85,11 @@ class Server {
     int version() const;
 
     Peers& peers_;
-    Letters& letters_;
+    MessageBuffers& buffers_;
     Stream& stream_;
     const ServerOptions options_;
     Mailboxes mailboxes_;
-    Turnstile turnstile_;
+    StalenessGate gate_;
     std::shared_ptr<Parameter> all_;  // parameters, as one
     PlainSgd optimizer_;
     std::vector<int> read_;  // the version that each worker computes with
@@ -100,7 +100,7 @@ class Server {
 // The part of ranks 1 to W: calls compute(0), compute(1), ... until the server has enough. It is to
 // leave the gradient at letters.values in letters.gradients, by work on the device's stream, and to
 // return the loss (one element). Returns how often it was called.
-int work(Peers& peers, Device& device, Letters& letters,
+int work(Peers& peers, Device& device, MessageBuffers& buffers,
          const std::function<Tensor(int step)>& compute);
 
 // "" if the log is what such a server may have done: every gradient once, in its worker's order, as

@@ -55,17 +55,18 @@ std::vector<Action> actions_of(const ServerLog& log) {
 namespace {
 
 // `together` gradients are one update.
-void show(const std::string& title, const OneParameter& model, int together,
+void show(const std::string& title, const OneParameter& model, int collective_state,
           const std::vector<Action>& actions, const std::vector<std::string>& notes) {
     Table table(title, {"update", "worker", "has seen", "computed at", "gradient", "applied to",
                         "staleness", "new w"});
     int number = 0;
     for (const OneUpdate& update : play(model, 3, actions))
-        table.row({std::to_string(1 + number++ / together), std::to_string(update.worker),
-                   "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
-                   format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
-                   std::to_string(update.applied_to / together - update.read / together),
-                   format_fixed(update.after, 3)});
+        table.row(
+            {std::to_string(1 + number++ / collective_state), std::to_string(update.worker),
+             "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
+             format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
+             std::to_string(update.applied_to / collective_state - update.read / collective_state),
+             format_fixed(update.after, 3)});
     for (const std::string& note : notes)
         table.note(note);
     std::cout << table << "\n";
@@ -76,19 +77,20 @@ void show(const std::string& title, const OneParameter& model, int together,
 void show_staleness() {
     constexpr Action::What reads = Action::reads, is_applied = Action::is_applied;
     const OneParameter model;
-    std::vector<Action> together, apart;
+    std::vector<Action> collective_state, apart;
     for (int step = 0; step < 2; step++) {
         for (int worker : {1, 2, 3})
-            together.push_back({worker, is_applied});
+            collective_state.push_back({worker, is_applied});
         for (int worker : {1, 2, 3})
-            together.push_back({worker, reads});
+            collective_state.push_back({worker, reads});
     }
     for (int worker : {1, 2, 1, 3, 2, 1}) {
         apart.push_back({worker, is_applied});
         apart.push_back({worker, reads});
     }
     show(
-        "One parameter, three workers: w from 0 to 8, and all wait for all", model, 3, together,
+        "One parameter, three workers: w from 0 to 8, and all wait for all", model, 3,
+        collective_state,
         {"A gradient moves w by a quarter of itself. The three of an update are computed at one w, "
          "and their order does not matter."});
     show(

@@ -142,7 +142,7 @@ void FlatBuffers::zero_absent(std::size_t i) {
 
 // ---- Searching -------------------------------------------------------------------------------
 
-void FlatBuffers::search_not_finite(std::size_t bucket) {
+void FlatBuffers::check_finite(std::size_t bucket) {
     const Tensor all = this->bucket(bucket);
     launch(device_.stream(), grid_for(all.size()), find_not_finite, all.size(), all.data(),
            begin_of(bucket), first_not_finite_.data());

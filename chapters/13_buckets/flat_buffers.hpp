@@ -47,7 +47,7 @@ class FlatBuffers {
     void zero_absent(std::size_t i);
 
     // Enqueues a search for NaN and infinity in a bucket, which costs one pass over its memory.
-    void search_not_finite(std::size_t bucket);
+    void check_finite(std::size_t bucket);
     // Waits for the device, and throws std::runtime_error naming the parameter if a search since
     // the last call has found one; the first in memory if there are several.
     void require_finite();

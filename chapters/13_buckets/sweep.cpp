@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/one_shot.hpp"
+#include "09_all_reduce/two_shot.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -46,7 +46,7 @@ std::string text_of_cap(std::size_t cap) {
 
 double bucket_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     return bytes <= kOneShotBytes ? one_shot_seconds(message, ranks, bytes)
-                                  : direct_seconds(message, ranks, bytes);
+                                  : two_shot_seconds(message, ranks, bytes);
 }
 
 std::vector<double> ready_seconds(const BucketPlan& plan, double backward_s) {
@@ -72,7 +72,7 @@ double predicted_seconds(const BucketPlan& plan, const CostModel& message, int r
 
 // ---- The measurement
 
-double measured_seconds(Peers& peers, PoolBuffer<float>& memory, const BucketPlan& plan,
+double measured_seconds(Peers& peers, ArenaBuffer<float>& memory, const BucketPlan& plan,
                         double backward_s) {
     Stream stream;
     const std::vector<double> ready = ready_seconds(plan, backward_s);
@@ -87,7 +87,7 @@ double measured_seconds(Peers& peers, PoolBuffer<float>& memory, const BucketPla
         if (bytes_sent(bucket) <= kOneShotBytes)
             one_shot_all_reduce(peers, data, data, bucket.size, ReduceOp::average, stream, name);
         else
-            direct_all_reduce(peers, data, data, bucket.size, ReduceOp::average, stream, name);
+            two_shot_all_reduce(peers, data, data, bucket.size, ReduceOp::average, stream, name);
         data += bucket.size;
     }
     peers.synchronize(stream);
@@ -108,9 +108,9 @@ void show_sweep(Rank& rank, const std::vector<SweptModel>& models,
         for (const LinkSpeed& link : links) {
             const CostModel message{link.latency_s, 1 / link.bytes_per_second};
             const std::size_t bytes = plan_of(model.gradients, 0).memory_bytes();
-            const double backward_s = direct_seconds({0, message.beta_s_per_byte}, ranks, bytes);
+            const double backward_s = two_shot_seconds({0, message.beta_s_per_byte}, ranks, bytes);
             Peers peers(rank, bytes + (1 << 20), {}, link);
-            PoolBuffer<float> memory = peers.allocate<float>(bytes / sizeof(float));
+            ArenaBuffer<float> memory = peers.allocate<float>(bytes / sizeof(float));
             memory.copy_from(std::vector<float>(memory.size(), 1));
             Table table(model.name + ", over " + format_bandwidth(link.bytes_per_second) + " and " +
                             format_seconds(link.latency_s) + "; backward takes " +
@@ -144,8 +144,8 @@ void show_sweep(Rank& rank, const std::vector<SweptModel>& models,
 std::string hash_of_reduced(Rank& rank, const GradientSizes& gradients, std::size_t cap) {
     const BucketPlan plan = plan_of(gradients, cap);
     const std::size_t size = plan.memory_bytes() / sizeof(float);
-    const auto communicator = make_communicator("own", rank, plan.memory_bytes() + (1 << 20));
-    PoolBuffer<float> memory = communicator->allocate<float>(size);
+    const auto communicator = make_communicator("native", rank, plan.memory_bytes() + (1 << 20));
+    ArenaBuffer<float> memory = communicator->allocate<float>(size);
     std::vector<std::size_t> begins(plan.buckets.size());
     for (std::size_t k = 1; k < begins.size(); k++)
         begins[k] = begins[k - 1] + plan.buckets[k - 1].size;

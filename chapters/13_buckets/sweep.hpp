@@ -25,7 +25,7 @@ double predicted_seconds(const BucketPlan& plan, const CostModel& message, int r
 // The same, measured: every rank's thread sleeps until a bucket is ready, as if a device computed,
 // and sends it. From when all ranks are there until the last is done. `memory` holds all buckets.
 // All ranks call it together.
-double measured_seconds(Peers& peers, PoolBuffer<float>& memory, const BucketPlan& plan,
+double measured_seconds(Peers& peers, ArenaBuffer<float>& memory, const BucketPlan& plan,
                         double backward_s);
 
 // A model's gradients, in the order in which backward has them.

@@ -57,12 +57,12 @@ void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncA
 
 Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
                             const Accumulation& accumulation, std::uint64_t seed) {
-    auto& device = make_kept<Device>(rank, std::size_t{8} << 20);
-    auto& loader =
-        make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, accumulation.batch);
+    auto& device = make_run_scoped<Device>(rank, std::size_t{8} << 20);
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           accumulation.batch);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 32, 10});
-    const auto communicator = make_communicator("own", rank, ddp_pool_bytes(*model));
+    const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model);
     Accumulated result;
     ddp.set_bucket_hook(

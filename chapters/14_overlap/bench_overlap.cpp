@@ -67,7 +67,7 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
     const std::vector<int> widths(kLayers + 1, kWidth);
     const auto model_off = make_mlp(device, random, widths);
     const auto model_on = make_mlp(device, random, widths);
-    const auto communicator = make_communicator("own", rank, 2 * ddp_pool_bytes(*model_off));
+    const auto communicator = make_communicator("native", rank, 2 * ddp_arena_bytes(*model_off));
     TimedOptions options{{kWidth}, kWidth, mine.batch, false, {kCapBytes, false, false}};
     TimedTraining training_off(*communicator, device, *model_off, random, options);
     options.ddp.overlap = true;

@@ -55,7 +55,7 @@ void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
     Device device(rank_memory);
     Random random(seed + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_model(mine.model, device, random);
-    const auto communicator = make_communicator("own", rank, ddp_pool_bytes(*model));
+    const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
     TimedOptions options{{1, 28, 28}, 10, mine.batch, mine.alone, {}};
     TimedTraining training(*communicator, device, *model, random, options);
     training.run(warm_up_steps);
@@ -74,7 +74,7 @@ void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
 struct Entry {
     std::string name;  // "mlp", "mlp_copies", "mlp_pytorch"
     int ranks;
-    Contestant program;
+    BenchmarkSubprocess program;
     // A step's seconds of each round: the whole, computing, communicating, waiting; only the first
     // where no more is known.
     std::vector<double> parts[4] = {};
@@ -89,8 +89,8 @@ struct Entry {
 };
 
 // A rank that is alone communicates with nobody: one rank is one copy.
-Contestant start_ours(const std::string& model, int ranks, bool alone, const TrainOptions& mine,
-                      std::uint64_t seed) {
+BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
+                               const TrainOptions& mine, std::uint64_t seed) {
     std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "--serve",
                                      // a GPU gives its time to one process after the other
                                      kernels_run_on_cpu ? "--processes" : "--ranks",
@@ -99,7 +99,8 @@ Contestant start_ours(const std::string& model, int ranks, bool alone, const Tra
                                      "--timeout", "3600"};  // others are measured meanwhile
     if (alone || ranks == 1)
         command.push_back("--alone");
-    std::optional<Contestant> ours = Contestant::start(command, own_environment(), false);
+    std::optional<BenchmarkSubprocess> ours =
+        BenchmarkSubprocess::start(command, own_environment(), false);
     if (!ours)
         throw std::runtime_error("this program has started itself with " + std::to_string(ranks) +
                                  " ranks, which have ended at once");

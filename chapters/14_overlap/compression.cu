@@ -24,7 +24,7 @@ __global__ void lengthen(std::size_t n, const T* from, float* to) {
 template <class T>
 BucketHook compressed_average(Communicator& communicator, const FlatBuffers& gradients,
                               Divide divide) {
-    const auto memory = std::make_shared<PoolBuffer<T>>(
+    const auto memory = std::make_shared<ArenaBuffer<T>>(
         communicator.allocate<T>(gradients.plan().memory_bytes() / sizeof(float)));
     return [memory, divide](Communicator& ranks, Tensor bucket, Stream& stream,
                             const std::string& name) {
@@ -42,8 +42,8 @@ BucketHook compressed_average(Communicator& communicator, const FlatBuffers& gra
 template BucketHook compressed_average<__half>(Communicator&, const FlatBuffers&, Divide);
 template BucketHook compressed_average<__nv_bfloat16>(Communicator&, const FlatBuffers&, Divide);
 
-std::size_t compressed_pool_bytes(const Module& model) {
-    std::size_t bytes = Pool::unit;
+std::size_t compressed_arena_bytes(const Module& model) {
+    std::size_t bytes = SharedArena::unit;
     for (const auto& parameter : model.parameters())
         bytes += (parameter->value.bytes() + BucketPlan::alignment) / 2;
     return bytes;

@@ -16,13 +16,13 @@ namespace ddp {
 enum class Divide { before, after };
 
 // The mean over the ranks, in numbers of T: __half or __nv_bfloat16. Takes memory of the
-// communicator for all gradients (compressed_pool_bytes), and keeps it. The communicator must live
+// communicator for all gradients (compressed_arena_bytes), and keeps it. The communicator must live
 // longer.
 template <class T>
 BucketHook compressed_average(Communicator& communicator, const FlatBuffers& gradients,
                               Divide divide = Divide::before);
 
-// What make_communicator must be given for such a hook, beyond ddp_pool_bytes.
-std::size_t compressed_pool_bytes(const Module& model);
+// What make_communicator must be given for such a hook, beyond ddp_arena_bytes.
+std::size_t compressed_arena_bytes(const Module& model);
 
 }  // namespace ddp

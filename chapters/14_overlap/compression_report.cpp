@@ -11,7 +11,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "10_data_parallel/course.hpp"
+#include "10_data_parallel/training_result.hpp"
 #include "14_overlap/compression.hpp"
 #include "14_overlap/power_sgd.hpp"
 #include "common/report/csv.hpp"
@@ -28,7 +28,7 @@ constexpr int kLargestRank = 4;
 
 BucketHook power_sgd(Rank& rank, Communicator& communicator, const FlatBuffers& gradients,
                      const PowerSgdOptions& options) {
-    return make_kept<PowerSgd>(rank, communicator, gradients, options).hook();
+    return make_run_scoped<PowerSgd>(rank, communicator, gradients, options).hook();
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communic
     throw std::invalid_argument("there is no bucket hook '" + name + "'");
 }
 
-std::size_t hook_pool_bytes(const Module& model) {
-    return std::max(compressed_pool_bytes(model), power_sgd_pool_bytes(model, kLargestRank));
+std::size_t hook_arena_bytes(const Module& model) {
+    return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, kLargestRank));
 }
 
 // ---- A training
@@ -110,7 +110,7 @@ class Watched {
   private:
     const FlatBuffers& gradients_;
     const BucketHook hook_;
-    PoolBuffer<float> exact_;  // as the buckets lie
+    ArenaBuffer<float> exact_;  // as the buckets lie
     std::vector<double> sum_, exact_sum_;
 };
 
@@ -129,16 +129,16 @@ std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
 HookCourse learn_with_hook(Rank& rank, const LabelledImages& images, const std::string& name,
                            int steps, std::uint64_t seed) {
     constexpr int counted = 10;
-    auto& device = make_kept<Device>(rank, std::size_t{32} << 20);
-    auto& loader = make_kept<Loader>(rank, device, images, fashion_mnist_normalisation, kBatch,
-                                     LastBatch::drop);
+    auto& device = make_run_scoped<Device>(rank, std::size_t{32} << 20);
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           kBatch, LastBatch::drop);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 256, 256, 10});
     const auto communicator =
-        make_communicator("own", rank, 2 * ddp_pool_bytes(*model) + hook_pool_bytes(*model));
+        make_communicator("native", rank, 2 * ddp_arena_bytes(*model) + hook_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model, {.bucket_cap_bytes = 1 << 19});
-    auto& watched = make_kept<Watched>(rank, *communicator, ddp.gradients(),
-                                       make_hook(name, rank, *communicator, ddp.gradients()));
+    auto& watched = make_run_scoped<Watched>(rank, *communicator, ddp.gradients(),
+                                             make_hook(name, rank, *communicator, ddp.gradients()));
     ddp.set_bucket_hook([&](Communicator& ranks, Tensor bucket, Stream& stream,
                             const std::string& of) { watched.reduce(ranks, bucket, stream, of); });
     Sgd optimizer(model->parameters(), 0.05);
@@ -197,11 +197,11 @@ void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64
 
 void show_short_numbers(Rank& rank) {
     const std::vector<float> numbers{1.0f / 3, 1e-8f, 60'000};
-    auto& device = make_kept<Device>(rank, 1 << 16);
-    const auto communicator = make_communicator("own", rank, 1 << 16);
+    auto& device = make_run_scoped<Device>(rank, 1 << 16);
+    const auto communicator = make_communicator("native", rank, 1 << 16);
     const auto parameter = std::make_shared<Parameter>("numbers", Tensor(device, {3}, numbers));
     const GradientSizes sizes = gradient_sizes({parameter});
-    PoolBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
+    ArenaBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
     const FlatBuffers gradients(device, {parameter}, first_plan(sizes, {}), memory.share(),
                                 memory.size());
     Table table("The average of a number that every rank has", {"sent as", "1/3", "1e-8", "60000"});

@@ -16,8 +16,8 @@ std::vector<std::string> hook_names();
 // for another name.
 BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
                      const FlatBuffers& gradients);
-// What make_communicator must be given for any of them, beyond ddp_pool_bytes.
-std::size_t hook_pool_bytes(const Module& model);
+// What make_communicator must be given for any of them, beyond ddp_arena_bytes.
+std::size_t hook_arena_bytes(const Module& model);
 
 // What is left of a training by one hook.
 struct HookCourse {

@@ -12,7 +12,7 @@ FlatBuffers make_gradients(Communicator& communicator, Device& device, const Mod
     const Parameters parameters = learned_parameters(model.parameters());
     BucketPlan plan =
         first_plan(gradient_sizes(parameters), options.bucket_cap_bytes, !options.rebuild_buckets);
-    const PoolBuffer<float> memory =
+    const ArenaBuffer<float> memory =
         communicator.allocate<float>(plan.memory_bytes() / sizeof(float));
     return {device, parameters, std::move(plan), memory.share(), memory.size()};
 }
@@ -26,7 +26,7 @@ void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
 }
 
 // The gradients and the buffers, and at the beginning once more all that is copied from rank 0.
-std::size_t ddp_pool_bytes(const Module& model) {
+std::size_t ddp_arena_bytes(const Module& model) {
     std::size_t bytes = (1 << 20) + 2 * buffer_elements(model) * sizeof(float);
     for (const auto& parameter : model.parameters())
         bytes += 2 * (parameter->value.bytes() + BucketPlan::alignment);
@@ -48,13 +48,13 @@ DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Dev
 
 Variable DistributedDataParallel::forward(Variable input) {
     const bool is_reduced = is_reducing_ && model_.is_training();
-    if (points_.before_forward)
-        points_.before_forward(is_reduced);
+    if (hooks_.before_forward)
+        hooks_.before_forward(is_reduced);
     begin_step();
     const Variable output = model_.forward(input);
     buffers_may_differ_ = expects_backward_ = is_reduced;
     if (is_reduced)
-        prepare(points_.after_forward ? points_.after_forward(output) : Parameters());
+        prepare(hooks_.after_forward ? hooks_.after_forward(output) : Parameters());
     return output;
 }
 
@@ -121,8 +121,8 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
         [&](Parameter& parameter) {
             if (is_final)
                 is_final(parameter);
-            if (points_.after_gradient)
-                points_.after_gradient(parameter);
+            if (hooks_.after_gradient)
+                hooks_.after_gradient(parameter);
             if (reduces)
                 mark_ready(gradients_.index_of(parameter));
         },
@@ -162,17 +162,17 @@ void DistributedDataParallel::launch_ready_buckets() {
 
 // The communication stream waits for what backward has enqueued so far, and backward goes on.
 void DistributedDataParallel::launch(std::size_t i) {
-    if (options_.search_not_finite)
-        gradients_.search_not_finite(i);
+    if (options_.check_finite)
+        gradients_.check_finite(i);
     computed_.record(device_.stream());
     communication_.wait(computed_);
     const Tensor bucket = gradients_.bucket(i);
-    if (lane_ != nullptr)
-        lane_->begin();
+    if (track_ != nullptr)
+        track_->begin();
     hook_(communicator_, bucket, communication_, "bucket " + std::to_string(i));
-    if (lane_ != nullptr)
-        lane_->mark("bucket " + std::to_string(i) + ", " +
-                    format_bytes(static_cast<double>(bucket.bytes())));
+    if (track_ != nullptr)
+        track_->mark("bucket " + std::to_string(i) + ", " +
+                     format_bytes(static_cast<double>(bucket.bytes())));
 }
 
 // Backward has ended: nothing more becomes ready by itself.
@@ -184,12 +184,12 @@ void DistributedDataParallel::complete() {
             missing.push_back(gradients_.parameters()[i]);
             names += (names.empty() ? "" : ", ") + gradients_.plan().gradients[i].name;
         }
-    if (!missing.empty() && !points_.after_backward)
+    if (!missing.empty() && !hooks_.after_backward)
         throw std::runtime_error(
             "backward has ended, and these parameters got no gradient: " + names +
             "; the loss must depend on every parameter, or the others wait for ever");
     if (!missing.empty())
-        points_.after_backward(missing);
+        hooks_.after_backward(missing);
     for (const auto& parameter : missing)
         mark_zero(gradients_.index_of(*parameter));
     launch_ready_buckets();
@@ -197,11 +197,11 @@ void DistributedDataParallel::complete() {
 
 // Whoever comes next on the device's stream finds the reduced gradients.
 void DistributedDataParallel::finalize() {
-    if (points_.before_finalize)
-        points_.before_finalize();
+    if (hooks_.before_finalize)
+        hooks_.before_finalize();
     reduced_.record(communication_);
     device_.stream().wait(reduced_);
-    if (options_.search_not_finite)
+    if (options_.check_finite)
         gradients_.require_finite();
 }
 

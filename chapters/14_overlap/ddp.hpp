@@ -26,7 +26,7 @@ namespace ddp {
 struct DdpOptions {
     std::optional<std::size_t> bucket_cap_bytes;  // not given: 1 MiB and then 25 MiB
     bool overlap = true;                          // or all buckets when backward has ended
-    bool search_not_finite = false;               // names the gradient that holds NaN or infinity
+    bool check_finite = false;                    // names the gradient that holds NaN or infinity
     // After the first step, in the order of its gradients; or never: where the graph differs from
     // step to step no order is the right one, and the model's holds for good.
     bool rebuild_buckets = true;
@@ -42,7 +42,7 @@ void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
 
 // Where later chapters come in. All are called by the rank's own thread, at the same places of a
 // step on every rank.
-struct DdpPoints {
+struct DdpHooks {
     // Of every forward, before anything else is sent: will the step be reduced?
     std::function<void(bool is_reduced)> before_forward = {};
     // Of a step that will be reduced; the graph is on the output's tape. Returns the parameters
@@ -69,7 +69,7 @@ struct DdpState {
 };
 
 // What make_communicator must be given for a DistributedDataParallel of this model.
-std::size_t ddp_pool_bytes(const Module& model);
+std::size_t ddp_arena_bytes(const Module& model);
 
 class DistributedDataParallel {
   public:
@@ -129,12 +129,12 @@ class DistributedDataParallel {
 
     // For all buckets from now on.
     void set_bucket_hook(BucketHook hook) { hook_ = std::move(hook); }
-    void set_points(DdpPoints points) { points_ = std::move(points); }
+    void set_hooks(DdpHooks hooks) { hooks_ = std::move(hooks); }
     // As DdpOptions::overlap, from the next step on; the same on all ranks.
     void set_overlap(bool overlap) { options_.overlap = overlap; }
     bool overlaps() const { return options_.overlap; }
     // Where each reduction is written down; nullptr for nowhere.
-    void set_lane(Lane* lane) { lane_ = lane; }
+    void set_track(StreamTrack* track) { track_ = track; }
 
     const FlatBuffers& gradients() const { return gradients_; }
     Stream& communication_stream() { return communication_; }
@@ -155,11 +155,11 @@ class DistributedDataParallel {
     Module& model_;
     DdpOptions options_;
     FlatBuffers gradients_;
-    PoolBuffer<float> buffers_;  // of the model, on their way
+    ArenaBuffer<float> buffers_;  // of the model, on their way
     Stream communication_;
     BucketHook hook_ = average_bucket;
-    DdpPoints points_;
-    Lane* lane_ = nullptr;
+    DdpHooks hooks_;
+    StreamTrack* track_ = nullptr;
 
     bool is_reducing_ = true;        // not within no_sync
     bool expects_backward_ = false;  // a forward was made for a reduced backward

@@ -26,7 +26,7 @@ struct OverlapOptions {
     int cap = 1;
     bool no_overlap = false;
     bool detect_anomaly = false;
-    std::string communicator = "own", hook = "average";
+    std::string communicator = "native", hook = "average";
 };
 
 constexpr int kTestBatch = 500;
@@ -35,19 +35,19 @@ constexpr int kWatchedStep = 20;  // the buckets are as they stay, and everythin
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
            const CommonOptions& common, Trace& trace) {
     rank.select_device();
-    auto& device = make_kept<Device>(rank, rank_memory);
-    auto& train = make_kept<Loader>(rank, device, data.train, fashion_mnist_normalisation,
-                                    mine.batch, LastBatch::drop);
-    auto& test = make_kept<Loader>(rank, device, data.test, fashion_mnist_normalisation,
-                                   std::min(kTestBatch, static_cast<int>(data.test.count())));
+    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
+                                          mine.batch, LastBatch::drop);
+    auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,
+                                         std::min(kTestBatch, static_cast<int>(data.test.count())));
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));  // rank 0's will count
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator(mine.communicator, rank,
-                                                ddp_pool_bytes(*model) + hook_pool_bytes(*model));
+                                                ddp_arena_bytes(*model) + hook_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model,
                                 {.bucket_cap_bytes = static_cast<std::size_t>(mine.cap) << 20,
                                  .overlap = !mine.no_overlap,
-                                 .search_not_finite = mine.detect_anomaly});
+                                 .check_finite = mine.detect_anomaly});
     ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
     options.add_flag("--detect-anomaly", mine.detect_anomaly,
                      "name rank and parameter of a gradient that is infinite or no number");
     options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
-    options.add_choice("--communicator", mine.communicator, {"own", "mpi", "nccl"},
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "who carries the gradients");
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
     options.example("--processes 4", "ranks that are processes");

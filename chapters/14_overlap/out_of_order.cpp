@@ -15,7 +15,7 @@ namespace ddp {
 namespace {
 
 constexpr int kInputs = 16, kWidth = 8, kClasses = 4;
-constexpr std::size_t kDeviceBytes = 1 << 20, kPoolBytes = 1 << 20;
+constexpr std::size_t kDeviceBytes = 1 << 20, kArenaBytes = 1 << 20;
 
 // head(a(x) + relu(b(x))). The branch that forward computes last is the first that backward comes
 // to.
@@ -83,10 +83,10 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
 }  // namespace
 
 double error_of_step(Rank& rank, SendingOrder order) {
-    auto& device = make_kept<Device>(rank, kDeviceBytes);
+    auto& device = make_run_scoped<Device>(rank, kDeviceBytes);
     Random random(1);
     TwoBranches model(device, random, rank.rank() % 2 == 1);
-    const auto communicator = make_communicator("own", rank, kPoolBytes);
+    const auto communicator = make_communicator("native", rank, kArenaBytes);
     DistributedDataParallel ddp(*communicator, device, model, {.bucket_cap_bytes = 0});
     Tape tape(device);
     const Tensor input = make_input(device, rank.rank());

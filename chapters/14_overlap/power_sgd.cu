@@ -163,8 +163,8 @@ PowerSgd::PowerSgd(Communicator& communicator, const FlatBuffers& gradients,
     fill(errors_, 0.0f);
 }
 
-std::size_t power_sgd_pool_bytes(const Module& model, int rank) {
-    std::size_t bytes = 4 * Pool::unit;
+std::size_t power_sgd_arena_bytes(const Module& model, int rank) {
+    std::size_t bytes = 4 * SharedArena::unit;
     for (const auto& parameter : model.parameters()) {
         const Shape& shape = parameter->value.shape();
         const auto rows = static_cast<std::size_t>(shape.at(0));

@@ -22,7 +22,7 @@ struct PowerSgdOptions {
 class PowerSgd {
   public:
     // For a DistributedDataParallel with these gradients, which must live longer, as must the
-    // communicator, of which it takes memory (power_sgd_pool_bytes). All ranks make theirs before
+    // communicator, of which it takes memory (power_sgd_arena_bytes). All ranks make theirs before
     // any of them trains. Throws std::invalid_argument
     // for a rank below 1, or a start before step 2: until then buckets are not as they stay.
     PowerSgd(Communicator& communicator, const FlatBuffers& gradients,
@@ -65,15 +65,15 @@ class PowerSgd {
     const PowerSgdOptions options_;
     Device device_;  // a stream of its own to compute in
     Tensor errors_;
-    PoolBuffer<float> p_, q_, others_;
+    ArenaBuffer<float> p_, q_, others_;
     std::vector<Part> parts_;  // by bucket
     int step_ = 0;
     std::size_t sent_bytes_ = 0;
     Event arrived_, done_;
 };
 
-// What make_communicator must be given for one of that rank, beyond ddp_pool_bytes.
-std::size_t power_sgd_pool_bytes(const Module& model, int rank);
+// What make_communicator must be given for one of that rank, beyond ddp_arena_bytes.
+std::size_t power_sgd_arena_bytes(const Module& model, int rank);
 
 // What a rank gives to the all-reduces of a compressed step.
 std::size_t power_sgd_bytes(const Parameters& parameters, const PowerSgdOptions& options);

@@ -32,16 +32,16 @@ std::vector<std::string> environment_of_one_thread() {
 
 }  // namespace
 
-std::optional<Contestant> start_pytorch(const std::string& model, int batch, int ranks) {
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks) {
     const std::optional<fs::path> script = find_script();
     if (!script)
         return std::nullopt;
     for (const char* python : {"python3", "/usr/bin/python3"}) {
         // Quiet: that PyTorch is missing there matters only if it is missing everywhere.
-        std::optional<Contestant> pytorch =
-            Contestant::start({python, script->string(), "--rounds", "--model", model, "--batch",
-                               std::to_string(batch), "--ranks", std::to_string(ranks)},
-                              environment_of_one_thread(), true);
+        std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
+            {python, script->string(), "--rounds", "--model", model, "--batch",
+             std::to_string(batch), "--ranks", std::to_string(ranks)},
+            environment_of_one_thread(), true);
         if (pytorch)
             return pytorch;
     }

@@ -1,15 +1,15 @@
 #pragma once
-// PyTorch as a contestant: tests/golden/pytorch_train.py.
+// PyTorch as a subprocess: tests/golden/pytorch_train.py.
 #include <optional>
 #include <string>
 
-#include "14_overlap/contestant.hpp"
+#include "14_overlap/benchmark_subprocess.hpp"
 
 namespace ddp {
 
 // Starts the script with the first python3 that has PyTorch; nothing if none has, or if the script
 // is not where it was when this was built. More ranks than one are processes with
 // DistributedDataParallel on Gloo.
-std::optional<Contestant> start_pytorch(const std::string& model, int batch, int ranks);
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks);
 
 }  // namespace ddp

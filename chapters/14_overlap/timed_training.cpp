@@ -16,11 +16,11 @@ constexpr const char* kBackward = "backward";
 constexpr const char* kWaiting = "waiting";
 constexpr const char* kOptimizer = "optimizer";
 
-double sum_of(const std::vector<Interval>& intervals, const std::string& what) {
+double sum_of(const std::vector<StreamSpan>& spans, const std::string& what) {
     double sum = 0;
-    for (const Interval& interval : intervals)
-        if (what.empty() || interval.what == what)
-            sum += interval.end_s - interval.begin_s;
+    for (const StreamSpan& span : spans)
+        if (what.empty() || span.what == what)
+            sum += span.end_s - span.begin_s;
     return sum;
 }
 
@@ -61,7 +61,7 @@ TimedTraining::TimedTraining(Communicator& communicator, Device& device, Sequent
     }
     if (options.is_alone)
         alone_.emplace(ddp_);
-    ddp_.set_lane(&communication_);
+    ddp_.set_track(&communication_);
 }
 
 StepParts TimedTraining::run(int steps) {
@@ -96,7 +96,7 @@ void TimedTraining::step() {
 }
 
 StepParts TimedTraining::read() {
-    const std::vector<Interval> compute = compute_.read(rank_.rank());
+    const std::vector<StreamSpan> compute = compute_.read(rank_.rank());
     StepParts parts;
     parts.left = sum_of(compute, kBackward);
     parts.backward = sum_of(compute, kFirstBucket) + parts.left;

@@ -53,8 +53,8 @@ class TimedTraining {
     Sgd optimizer_;
     std::optional<DistributedDataParallel::NoSync> alone_;
     Tape tape_{device_};
-    Lane compute_{"compute", device_.stream()};
-    Lane communication_{"communication", ddp_.communication_stream()};
+    StreamTrack compute_{"compute", device_.stream()};
+    StreamTrack communication_{"communication", ddp_.communication_stream()};
     std::vector<Tensor> inputs_;
     std::vector<Labels> labels_;
     std::size_t steps_ = 0;

@@ -12,10 +12,10 @@
 namespace ddp {
 namespace {
 
-double first_begin(const std::vector<Interval>& intervals) {
+double first_begin(const std::vector<StreamSpan>& spans) {
     double begin = std::numeric_limits<double>::infinity();
-    for (const Interval& interval : intervals)
-        begin = std::min(begin, interval.begin_s);
+    for (const StreamSpan& span : spans)
+        begin = std::min(begin, span.begin_s);
     return begin;
 }
 
@@ -24,17 +24,17 @@ struct StepOfRank {
     double compute_s = 0, communication_s = 0, waiting_s = 0;
 };
 
-std::map<int, StepOfRank> steps_by_rank(const std::vector<Interval>& intervals) {
+std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
     std::map<int, StepOfRank> ranks;
-    for (const Interval& interval : intervals) {
-        const double length_s = interval.end_s - interval.begin_s;
-        StepOfRank& step = ranks[interval.rank];
-        step.begin_s = std::min(step.begin_s, interval.begin_s);
-        step.end_s = std::max(step.end_s, interval.end_s);
-        if (interval.what == waiting_for_gradients)
+    for (const StreamSpan& span : spans) {
+        const double length_s = span.end_s - span.begin_s;
+        StepOfRank& step = ranks[span.rank];
+        step.begin_s = std::min(step.begin_s, span.begin_s);
+        step.end_s = std::max(step.end_s, span.end_s);
+        if (span.what == waiting_for_gradients)
             step.waiting_s += length_s;
         else
-            (interval.lane == "compute" ? step.compute_s : step.communication_s) += length_s;
+            (span.track == "compute" ? step.compute_s : step.communication_s) += length_s;
     }
     return ranks;
 }
@@ -45,8 +45,8 @@ void show_timeline(const TwoSteps& steps) {
     std::cout << "\n";
     Table table("One step, and one without overlap",
                 {"overlap", "rank", "the step", "computing", "communicating", "of that hidden"});
-    const auto add = [&](const std::string& overlap, const std::vector<Interval>& intervals) {
-        for (const auto& [rank, step] : steps_by_rank(intervals))
+    const auto add = [&](const std::string& overlap, const std::vector<StreamSpan>& spans) {
+        for (const auto& [rank, step] : steps_by_rank(spans))
             table.row({overlap, std::to_string(rank), format_seconds(step.end_s - step.begin_s),
                        format_seconds(step.compute_s), format_seconds(step.communication_s),
                        format_percent(step.communication_s > 0
@@ -65,11 +65,11 @@ void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps) {
         return;
     CsvWriter file(beside(csv, "timeline"),
                    {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
-    const auto add = [&](const char* overlap, const std::vector<Interval>& intervals) {
-        const double zero = first_begin(intervals);
-        for (const Interval& interval : intervals)
-            file.row({overlap, interval.rank, interval.lane, interval.what,
-                      (interval.begin_s - zero) * 1e3, (interval.end_s - zero) * 1e3});
+    const auto add = [&](const char* overlap, const std::vector<StreamSpan>& spans) {
+        const double zero = first_begin(spans);
+        for (const StreamSpan& span : spans)
+            file.row({overlap, span.rank, span.track, span.what, (span.begin_s - zero) * 1e3,
+                      (span.end_s - zero) * 1e3});
     };
     add("on", steps.usual);
     add("off", steps.without_overlap);

@@ -12,7 +12,7 @@ inline constexpr const char* waiting_for_gradients = "waiting for gradients";
 
 // A step with overlap (unless it was switched off), and one without. The latter may be empty.
 struct TwoSteps {
-    std::vector<Interval> usual, without_overlap;
+    std::vector<StreamSpan> usual, without_overlap;
 };
 
 // How long they were, and how much of the communication ran beside computation, for each rank.

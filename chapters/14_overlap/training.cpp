@@ -15,7 +15,7 @@ DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, Distribute
       model_(model),
       ddp_(ddp),
       optimizer_(optimizer),
-      metrics_(make_kept<Metrics>(rank, device)),
+      metrics_(make_run_scoped<Metrics>(rank, device)),
       tape_(device) {}
 
 void DdpTrainer::step(const Batch& batch) {
@@ -34,20 +34,20 @@ void DdpTrainer::step(const Batch& batch) {
     tape_.clear();
 }
 
-std::vector<Interval> DdpTrainer::watched_step(const Batch& batch) {
-    Lane compute("compute", device_.stream()),
+std::vector<StreamSpan> DdpTrainer::watched_step(const Batch& batch) {
+    StreamTrack compute("compute", device_.stream()),
         communication("communication", ddp_.communication_stream());
     compute_ = &compute;
-    ddp_.set_lane(&communication);
+    ddp_.set_track(&communication);
     model_.observe([&](const Module& layer) { compute.mark("forward " + layer.name()); });
     compute.begin();
     step(batch);
     model_.observe({});
-    ddp_.set_lane(nullptr);
+    ddp_.set_track(nullptr);
     compute_ = nullptr;
-    std::vector<Interval> mine = compute.read(rank_.rank());
-    for (Interval& interval : communication.read(rank_.rank()))
-        mine.push_back(std::move(interval));
+    std::vector<StreamSpan> mine = compute.read(rank_.rank());
+    for (StreamSpan& span : communication.read(rank_.rank()))
+        mine.push_back(std::move(span));
     return gather(rank_, mine);
 }
 
@@ -65,8 +65,8 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
     const int steps_before = steps_;
     while (const std::optional<Batch> batch = loader.next()) {
         rank_.check();
-        if (points_.before_step)
-            points_.before_step(*batch);
+        if (hooks_.before_step)
+            hooks_.before_step(*batch);
         if (steps_ == watched_) {
             timeline_ = watched_step(*batch);
         } else if (steps_ == watched_ + 1) {
@@ -78,8 +78,8 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
             step(*batch);
         }
         steps_++;
-        if (points_.after_step)
-            points_.after_step(steps_);
+        if (hooks_.after_step)
+            hooks_.after_step(steps_);
         if (progress)
             progress->advance();
         if (steps_ % steps_between_checks == 0)

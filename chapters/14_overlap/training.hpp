@@ -37,19 +37,19 @@ class DdpTrainer {
     // buckets are sent when backward has ended.
     void watch(int step) { watched_ = step; }
     // What all ranks did in these, on every rank. Empty for a step that did not come.
-    const std::vector<Interval>& timeline() const { return timeline_; }
-    const std::vector<Interval>& timeline_without_overlap() const { return without_overlap_; }
+    const std::vector<StreamSpan>& timeline() const { return timeline_; }
+    const std::vector<StreamSpan>& timeline_without_overlap() const { return without_overlap_; }
     // Of all epochs.
     int steps() const { return steps_; }
     // A training that goes on where another one was.
     void set_steps(int steps) { steps_ = steps; }
-    void set_points(TrainerPoints points) { points_ = std::move(points); }
+    void set_hooks(TrainerPoints hooks) { hooks_ = std::move(hooks); }
     // What this rank has added up in the running epoch.
     const Metrics& metrics() const { return metrics_; }
 
   private:
     void step(const Batch& batch);
-    std::vector<Interval> watched_step(const Batch& batch);
+    std::vector<StreamSpan> watched_step(const Batch& batch);
     void require_finite(const Metrics::Totals& mine, int steps_before);
 
     Rank& rank_;
@@ -59,11 +59,11 @@ class DdpTrainer {
     Optimizer& optimizer_;
     Metrics& metrics_;
     Tape tape_;
-    TrainerPoints points_;
-    Lane* compute_ = nullptr;  // while a step is watched
+    TrainerPoints hooks_;
+    StreamTrack* compute_ = nullptr;  // while a step is watched
     int steps_ = 0;
     int watched_ = -2;
-    std::vector<Interval> timeline_, without_overlap_;
+    std::vector<StreamSpan> timeline_, without_overlap_;
 };
 
 }  // namespace ddp

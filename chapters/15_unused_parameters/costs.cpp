@@ -14,12 +14,13 @@ std::vector<StepCost> measure_steps(Rank& rank, std::uint64_t seed, int rounds) 
         {"find_unused_parameters", {.routes = {all}, .unused = Unused::searched}},
         {"static_graph", {.routes = {all}, .unused = Unused::fixed}},
         {"join", {.routes = {all}, .joins = true}}};
-    std::vector<std::unique_ptr<Trainee>> trainees;
-    std::vector<Traces> traces(ways.size());
+    std::vector<std::unique_ptr<TrainingRun>> trainees;
+    std::vector<RecordedState> recorded(ways.size());
     std::vector<Measurement> steps;
     for (std::size_t i = 0; i < ways.size(); i++) {
-        trainees.push_back(std::make_unique<Trainee>(rank, ways[i].second, seed, traces[i]));
-        steps.push_back(timed([trainee = trainees.back().get()] { trainee->repeat_step(); }));
+        trainees.push_back(std::make_unique<TrainingRun>(rank, ways[i].second, seed, recorded[i]));
+        steps.push_back(
+            timed([training_run = trainees.back().get()] { training_run->repeat_step(); }));
     }
     rank.barrier();
     const std::vector<std::vector<double>> samples = interleave(steps, warm_up, rounds);
@@ -32,7 +33,7 @@ std::vector<StepCost> measure_steps(Rank& rank, std::uint64_t seed, int rounds) 
 
 double measure_search(Rank& rank, std::uint64_t seed) {
     constexpr int times = 200;
-    auto& device = make_kept<Device>(rank, expert_memory);
+    auto& device = make_run_scoped<Device>(rank, expert_memory);
     Random random(seed);
     Experts model(device, 256, random);
     Tape tape(device);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "15_unused_parameters/trainee.hpp"
+#include "15_unused_parameters/training_run.hpp"
 
 namespace ddp {
 

@@ -8,14 +8,14 @@ namespace ddp {
 
 // ---- Writing down
 
-void StepRecorder::plug_into(DdpPoints& points) {
-    points.before_forward = [this, next = points.before_forward](bool is_reduced) {
+void StepRecorder::plug_into(DdpHooks& hooks) {
+    hooks.before_forward = [this, next = hooks.before_forward](bool is_reduced) {
         if (next)
             next(is_reduced);
         begin_step(is_reduced);
     };
-    if (!points.after_backward)
-        points.after_backward = [this](const Parameters& missing) { refuse(missing); };
+    if (!hooks.after_backward)
+        hooks.after_backward = [this](const Parameters& missing) { refuse(missing); };
     ddp_.set_bucket_hook(
         [this](Communicator& communicator, Tensor bucket, Stream& stream, const std::string& name) {
             state_.buckets = static_cast<int>(ddp_.gradients().plan().buckets.size());

@@ -34,7 +34,7 @@ class StepRecorder {
   public:
     StepRecorder(DistributedDataParallel& ddp, StepState& state) : ddp_(ddp), state_(state) {}
     // Takes before_forward, the bucket hook, and after_backward unless somebody has it.
-    void plug_into(DdpPoints& points);
+    void plug_into(DdpHooks& hooks);
 
   private:
     void begin_step(bool is_reduced);

@@ -26,15 +26,15 @@ std::string names_of(const Parameters& parameters) {
 FindUnused::FindUnused(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
     : ddp_(ddp), map_(communicator, device, ddp) {}
 
-void FindUnused::plug_into(DdpPoints& points) {
-    points.after_forward = [this](Variable output) {
+void FindUnused::plug_into(DdpHooks& hooks) {
+    hooks.after_forward = [this](Variable output) {
         Parameters unreached = unreached_from(output, ddp_.gradients().parameters());
         has_found_ |= !unreached.empty();
         map_.keep_old_gradients(unreached);
         return unreached;
     };
-    points.after_gradient = [this](Parameter& parameter) { map_.mark(parameter); };
-    points.before_finalize = [this] {
+    hooks.after_gradient = [this](Parameter& parameter) { map_.mark(parameter); };
+    hooks.before_finalize = [this] {
         map_.reduce();
         map_.settle();
     };
@@ -45,9 +45,9 @@ void FindUnused::plug_into(DdpPoints& points) {
 StaticGraph::StaticGraph(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
     : map_(communicator, device, ddp) {}
 
-void StaticGraph::plug_into(DdpPoints& points) {
-    points.after_forward = [this](Variable) { return unused_; };
-    points.after_gradient = [this](Parameter& parameter) {
+void StaticGraph::plug_into(DdpHooks& hooks) {
+    hooks.after_forward = [this](Variable) { return unused_; };
+    hooks.after_gradient = [this](Parameter& parameter) {
         if (is_first_)
             return map_.mark(parameter);
         for (const auto& unused : unused_)
@@ -56,14 +56,14 @@ void StaticGraph::plug_into(DdpPoints& points) {
                                          "' has a gradient, and had none in the first step; a "
                                          "graph that changes needs FindUnused");
     };
-    points.after_backward = [this](const Parameters& missing) {
+    hooks.after_backward = [this](const Parameters& missing) {
         if (!is_first_)
             throw std::runtime_error("the graph has changed: no gradient of " + names_of(missing) +
                                      ", which had one in the first step; a graph that changes "
                                      "needs FindUnused");
         unused_ = missing;
     };
-    points.before_finalize = [this] {
+    hooks.before_finalize = [this] {
         if (is_first_)
             first_step_ends();
         for (const auto& parameter : used_by_others_)

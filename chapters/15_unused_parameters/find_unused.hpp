@@ -4,9 +4,9 @@
 //
 //     DistributedDataParallel ddp(*communicator, device, model, {.rebuild_buckets = false});
 //     FindUnused unused(*communicator, device, ddp);
-//     DdpPoints points;
+//     DdpHooks points;
 //     unused.plug_into(points);
-//     ddp.set_points(points);
+//     ddp.set_hooks(points);
 #include "15_unused_parameters/used_map.hpp"
 
 namespace ddp {
@@ -25,7 +25,7 @@ class FindUnused {
     // All must live longer. All ranks make theirs together, of a `ddp` whose buckets are not
     // rebuilt: no step's order is that of the others.
     FindUnused(Communicator& communicator, Device& device, DistributedDataParallel& ddp);
-    void plug_into(DdpPoints& points);
+    void plug_into(DdpHooks& hooks);
 
     // Whether any step's search has found any on this rank.
     bool has_found() const { return has_found_; }
@@ -43,7 +43,7 @@ class StaticGraph {
     // As FindUnused; `ddp` has made no step yet.
     StaticGraph(Communicator& communicator, Device& device, DistributedDataParallel& ddp);
     // A backward that then uses other parameters throws std::runtime_error naming them.
-    void plug_into(DdpPoints& points);
+    void plug_into(DdpHooks& hooks);
 
   private:
     void first_step_ends();

@@ -15,8 +15,8 @@ __global__ void scale_kernel(std::size_t n, float factor, float* data) {
 
 }  // namespace
 
-std::size_t join_pool_bytes(int world_size) {
-    return 2 * Pool::unit + (static_cast<std::size_t>(world_size) + 1) * sizeof(int);
+std::size_t join_arena_bytes(int world_size) {
+    return 2 * SharedArena::unit + (static_cast<std::size_t>(world_size) + 1) * sizeof(int);
 }
 
 Join::Join(Communicator& communicator, Device& device, Module& model, DistributedDataParallel& ddp,
@@ -28,7 +28,7 @@ Join::Join(Communicator& communicator, Device& device, Module& model, Distribute
       options_(options),
       mine_(communicator.allocate<int>(1)),
       all_(communicator.allocate<int>(static_cast<std::size_t>(communicator.world_size()))),
-      host_(make_kept<PinnedBuffer<int>>(communicator.rank(), all_.size())),
+      host_(make_run_scoped<PinnedBuffer<int>>(communicator.rank(), all_.size())),
       active_(communicator.world_size()),
       last_(communicator.world_size() - 1) {
     communicator.rank().barrier();  // nobody's kernel waits while another rank asks for memory
@@ -42,16 +42,16 @@ Join::Join(Communicator& communicator, Device& device, Module& model, Distribute
     });
 }
 
-void Join::plug_into(DdpPoints& points) {
-    points.before_forward = [this](bool is_reduced) {
-        tell(is_reduced ? Doing::reduced : Doing::alone);
+void Join::plug_into(DdpHooks& hooks) {
+    hooks.before_forward = [this](bool is_reduced) {
+        announce(is_reduced ? Activity::reduced : Activity::alone);
         require_all_active();
     };
 }
 
 void Join::shadow_others(const std::function<void()>& after_step) {
     for (;;) {
-        const bool is_reduced = tell(Doing::nothing);
+        const bool is_reduced = announce(Activity::nothing);
         if (active_ == 0)
             break;
         require_all_active();
@@ -71,7 +71,7 @@ void Join::shadow_others(const std::function<void()>& after_step) {
 
 // All ranks hear what all are doing; whether those with data are in a step that will be reduced.
 // From the highest of them come the buffers.
-bool Join::tell(Doing mine) {
+bool Join::announce(Activity mine) {
     Stream& stream = ddp_.communication_stream();
     host_[0] = static_cast<int>(mine);
     DDP_CHECK(
@@ -83,12 +83,12 @@ bool Join::tell(Doing mine) {
     active_ = 0;
     bool is_reduced = false;
     for (int r = 0; r < communicator_.world_size(); r++) {
-        const auto theirs = static_cast<Doing>(host_[static_cast<std::size_t>(r)]);
-        if (theirs == Doing::nothing)
+        const auto theirs = static_cast<Activity>(host_[static_cast<std::size_t>(r)]);
+        if (theirs == Activity::nothing)
             continue;
         active_++;
         last_ = r;
-        is_reduced |= theirs == Doing::reduced;
+        is_reduced |= theirs == Activity::reduced;
     }
     ddp_.set_buffers_root(last_);
     return is_reduced;
@@ -99,7 +99,7 @@ void Join::require_all_active() const {
         return;
     std::string out;
     for (int r = 0; r < communicator_.world_size(); r++)
-        if (static_cast<Doing>(host_[static_cast<std::size_t>(r)]) == Doing::nothing)
+        if (static_cast<Activity>(host_[static_cast<std::size_t>(r)]) == Activity::nothing)
             out += (out.empty() ? "" : ", ") + std::to_string(r);
     throw InputsExhausted("rank " + out + " has no batch left: all ranks end the epoch here");
 }

@@ -3,9 +3,9 @@
 // nobody has one. (torch/distributed/algorithms/join.py, and DistributedDataParallel.join.)
 //
 //     Join join(*communicator, device, model, ddp);
-//     DdpPoints points;
+//     DdpHooks points;
 //     join.plug_into(points);
-//     ddp.set_points(points);
+//     ddp.set_hooks(points);
 //     while (const auto batch = loader.next()) ...        // as many as this rank has
 //     join.shadow_others();                               // until all have come here
 #include <functional>
@@ -29,8 +29,8 @@ class InputsExhausted : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What a communicator must have for it besides ddp_pool_bytes.
-std::size_t join_pool_bytes(int world_size);
+// What a communicator must have for it besides ddp_arena_bytes.
+std::size_t join_arena_bytes(int world_size);
 
 class Join {
   public:
@@ -40,7 +40,7 @@ class Join {
 
     // Takes before_forward: every forward begins with telling the others that this rank has data,
     // and with hearing who has. That waits for the device.
-    void plug_into(DdpPoints& points);
+    void plug_into(DdpHooks& hooks);
 
     // This rank has no batch left. Takes part in the others' steps until none of them has, either;
     // then all models become that of the rank that was last (the highest, of several), and all
@@ -54,8 +54,8 @@ class Join {
     int last() const { return last_; }
 
   private:
-    enum class Doing : int { nothing, alone, reduced };
-    bool tell(Doing mine);
+    enum class Activity : int { nothing, alone, reduced };
+    bool announce(Activity mine);
     void require_all_active() const;
 
     Communicator& communicator_;
@@ -63,8 +63,8 @@ class Join {
     Module& model_;
     DistributedDataParallel& ddp_;
     const JoinOptions options_;
-    PoolBuffer<int> mine_, all_;  // what each rank is doing
-    PinnedBuffer<int>& host_;     // the same
+    ArenaBuffer<int> mine_, all_;  // what each rank is doing
+    PinnedBuffer<int>& host_;      // the same
     int active_, last_;
 };
 

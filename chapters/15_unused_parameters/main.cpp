@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "15_unused_parameters/costs.hpp"
-#include "15_unused_parameters/demonstration.hpp"
+#include "15_unused_parameters/demo.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -43,9 +43,9 @@ int run(int argc, char** argv) {
         std::cout
             << "One rank waits for nobody: here are the cures alone, and --ranks 3 shows what "
                "they cure.\n";
-    Demonstration demonstration(world, common);
-    for (const Mishap mishap : all_mishaps)
-        demonstration.show(mishap);
+    Demo demo(world, common);
+    for (const FailureCase failure : all_failure_cases)
+        demo.show(failure_case);
     world.run([&](Rank& rank) { show_costs(rank, common); });
     return 0;
 }

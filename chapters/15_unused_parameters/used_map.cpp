@@ -13,8 +13,8 @@ void copy(const Tensor& from, const Tensor& to, Stream& stream) {
 
 }  // namespace
 
-std::size_t used_map_pool_bytes(const Module& model) {
-    return model.parameters().size() * sizeof(int) + Pool::unit;
+std::size_t used_map_arena_bytes(const Module& model) {
+    return model.parameters().size() * sizeof(int) + SharedArena::unit;
 }
 
 UsedMap::UsedMap(Communicator& communicator, Device& device, DistributedDataParallel& ddp)
@@ -24,8 +24,8 @@ UsedMap::UsedMap(Communicator& communicator, Device& device, DistributedDataPara
       used_(ddp.gradients().parameters().size(), 0),
       old_(used_.size()),
       counts_(communicator.allocate<int>(used_.size())),
-      upload_(make_kept<PinnedBuffer<int>>(communicator.rank(), used_.size())),
-      sums_(make_kept<PinnedBuffer<int>>(communicator.rank(), used_.size())) {
+      upload_(make_run_scoped<PinnedBuffer<int>>(communicator.rank(), used_.size())),
+      sums_(make_run_scoped<PinnedBuffer<int>>(communicator.rank(), used_.size())) {
     communicator.rank().barrier();  // nobody's kernel waits while another rank asks for memory
 }
 

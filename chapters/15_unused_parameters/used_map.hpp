@@ -8,8 +8,8 @@
 
 namespace ddp {
 
-// What a communicator must have for it besides ddp_pool_bytes.
-std::size_t used_map_pool_bytes(const Module& model);
+// What a communicator must have for it besides ddp_arena_bytes.
+std::size_t used_map_arena_bytes(const Module& model);
 
 class UsedMap {
   public:
@@ -43,7 +43,7 @@ class UsedMap {
     DistributedDataParallel& ddp_;
     std::vector<int> used_;             // here, by gradient: 0 or 1
     std::vector<Tensor> old_;           // by gradient; empty where there is none
-    PoolBuffer<int> counts_;            // on how many ranks
+    ArenaBuffer<int> counts_;           // on how many ranks
     PinnedBuffer<int>&upload_, &sums_;  // used_ on its way to the device, and counts_ back
     Event uploaded_;
 };

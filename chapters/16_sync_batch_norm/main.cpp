@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "16_sync_batch_norm/own_class.hpp"
-#include "16_sync_batch_norm/union_check.hpp"
+#include "16_sync_batch_norm/class_per_rank.hpp"
+#include "16_sync_batch_norm/equivalence_check.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
@@ -23,8 +23,8 @@ struct SyncOptions {
 // Both learn in turn, so that a machine that slows down slows both.
 void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& mine,
                    const CommonOptions& common) {
-    Pupil plain(rank, device, data, false, mine.batch, common.seed);
-    Pupil synchronised(rank, device, data, true, mine.batch, common.seed);
+    BatchNormRun plain(rank, device, data, false, mine.batch, common.seed);
+    BatchNormRun synchronised(rank, device, data, true, mine.batch, common.seed);
     const bool prints = rank.rank() == 0;
     CsvWriter csv(prints ? common.csv : "", {"epoch", "batch_norm_train", "batch_norm_test",
                                              "sync_batch_norm_train", "sync_batch_norm_test"});
@@ -33,7 +33,7 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
                  "in the test"});
     std::vector<double> without, with;
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
-        const Pupil::Epoch a = plain.epoch(epoch), b = synchronised.epoch(epoch);
+        const BatchNormRun::Epoch a = plain.epoch(epoch), b = synchronised.epoch(epoch);
         if (epoch > 1 || mine.epochs == 1) {  // the first one is to get warm
             without.push_back(a.seconds);
             with.push_back(b.seconds);
@@ -80,7 +80,7 @@ int run(int argc, char** argv) {
                           " ranks has: take a smaller batch or fewer ranks.");
     world.run([&](Rank& rank) {
         rank.select_device();
-        auto& device = make_kept<Device>(rank, rank_memory);
+        auto& device = make_run_scoped<Device>(rank, rank_memory);
         show_statistics(rank, device, data.train, mine.batch);
         show_equality(rank, device, common.seed);
         show_training(rank, device, data, mine, common);

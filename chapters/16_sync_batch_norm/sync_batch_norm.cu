@@ -166,12 +166,12 @@ void SyncBatchNorm::backward(const Tensor& x, const Tensor& weight, const Joined
 
 // ---- A whole model
 
-std::size_t sync_batch_norm_pool_bytes(const Module& model, int world_size) {
+std::size_t sync_batch_norm_arena_bytes(const Module& model, int world_size) {
     std::size_t bytes = 0;
     for (const NamedTensor& buffer : model.buffers())
         bytes += told_numbers(static_cast<int>(buffer.value.size())) * sizeof(float) *
                      static_cast<std::size_t>(world_size + 1) +
-                 2 * Pool::unit;
+                 2 * SharedArena::unit;
     return bytes;
 }
 

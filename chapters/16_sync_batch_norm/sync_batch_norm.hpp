@@ -68,13 +68,13 @@ class SyncBatchNorm : public Module {
 
     const std::unique_ptr<BatchNorm2d> plain_;
     Communicator& communicator_;
-    PoolBuffer<float> told_;  // by every rank
-    PoolBuffer<float> sums_;
+    ArenaBuffer<float> told_;  // by every rank
+    ArenaBuffer<float> sums_;
     Traffic traffic_;
 };
 
 // What a communicator must have for the layers of this model, at most.
-std::size_t sync_batch_norm_pool_bytes(const Module& model, int world_size);
+std::size_t sync_batch_norm_arena_bytes(const Module& model, int world_size);
 
 // Every BatchNorm2d of the model, those of networks within it too, becomes a SyncBatchNorm with the
 // same parameters, frozen ones too, and buffers. Returns them, in the order of the network. All

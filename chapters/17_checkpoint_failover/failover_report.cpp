@@ -56,47 +56,49 @@ class StoryWriter {
     explicit StoryWriter(const std::string& path)
         : csv_(path, {"story", "what", "rank", "begin_s", "end_s", "samples", "loss"}) {}
 
-    void write(const Story& story) {
+    void write(const Scenario& scenario) {
         double caught_up_s = 0;
-        for (std::size_t i = 0; i < story.attempts.size(); i++) {
-            const Attempt& attempt = story.attempts[i];
-            const bool fails = i < story.faults.size();
-            const double last_s = fails ? story.faults[i].time_s : attempt.end_s;
+        for (std::size_t i = 0; i < scenario.attempts.size(); i++) {
+            const Attempt& attempt = scenario.attempts[i];
+            const bool fails = i < scenario.faults.size();
+            const double last_s = fails ? scenario.faults[i].time_s : attempt.end_s;
             const double met_s = attempt.time_of("met"), resumed_s = attempt.time_of("resumed");
-            caught_up_s = i == 0 ? resumed_s : time_of_step(attempt, story.faults[i - 1].at_step);
+            caught_up_s =
+                i == 0 ? resumed_s : time_of_step(attempt, scenario.faults[i - 1].at_step);
             for (int rank = 0; rank < ranks_of(attempt); rank++) {
-                interval(story, "starts", rank, attempt.begin_s, met_s);
-                interval(story, "loads", rank, met_s, resumed_s);
-                interval(story, "redoes", rank, resumed_s, caught_up_s);
-                interval(story, "trains", rank, caught_up_s, last_s);
+                interval(scenario, "starts", rank, attempt.begin_s, met_s);
+                interval(scenario, "loads", rank, met_s, resumed_s);
+                interval(scenario, "redoes", rank, resumed_s, caught_up_s);
+                interval(scenario, "trains", rank, caught_up_s, last_s);
                 if (fails)
-                    interval(story, "is down", rank, last_s, attempt.end_s);
+                    interval(scenario, "is down", rank, last_s, attempt.end_s);
             }
             if (fails)
-                csv_.row({story.name, story.faults[i].text(), story.faults[i].rank, last_s, last_s,
-                          0, 0.0});
-            const bool is_last = i + 1 == story.attempts.size();
-            write_reports(story, attempt,
+                csv_.row({scenario.name, scenario.faults[i].text(), scenario.faults[i].rank, last_s,
+                          last_s, 0, 0.0});
+            const bool is_last = i + 1 == scenario.attempts.size();
+            write_reports(scenario, attempt,
                           is_last ? std::numeric_limits<std::int64_t>::max()
-                                  : samples_at_start(story.attempts[i + 1]));
+                                  : samples_at_start(scenario.attempts[i + 1]));
         }
     }
 
   private:
-    void interval(const Story& story, const std::string& what, int rank, double begin_s,
+    void interval(const Scenario& scenario, const std::string& what, int rank, double begin_s,
                   double end_s) {
         if (end_s > begin_s)
-            csv_.row({story.name, what, rank, begin_s, end_s, 0, 0.0});
+            csv_.row({scenario.name, what, rank, begin_s, end_s, 0, 0.0});
     }
 
     // Losses up to `samples`: what came behind the next life's checkpoint has not been.
-    void write_reports(const Story& story, const Attempt& attempt, std::int64_t most_samples) {
+    void write_reports(const Scenario& scenario, const Attempt& attempt,
+                       std::int64_t most_samples) {
         double saving_s = 0;
         for (const auto& [time_s, report] : attempt.reports) {
             if (report.what == "saving")
                 saving_s = time_s;
             if (report.what == "saved")
-                csv_.row({story.name, "checkpoint", report.rank, saving_s, time_s, 0, 0.0});
+                csv_.row({scenario.name, "checkpoint", report.rank, saving_s, time_s, 0, 0.0});
             if (report.what != "step")
                 continue;
             std::int64_t samples = 0;
@@ -104,7 +106,7 @@ class StoryWriter {
             std::istringstream(report.value) >> samples >> loss;
             if (samples > most_samples)
                 continue;
-            csv_.row({story.name, "loss", report.rank, time_s, time_s, samples, loss});
+            csv_.row({scenario.name, "loss", report.rank, time_s, time_s, samples, loss});
         }
     }
 
@@ -113,21 +115,21 @@ class StoryWriter {
 
 }  // namespace
 
-std::string Story::final_hash() const {
+std::string Scenario::final_hash() const {
     return last_value(attempts, "done");
 }
 
-double Story::final_accuracy() const {
+double Scenario::final_accuracy() const {
     const std::string accuracy = last_value(attempts, "tested");
     return accuracy.empty() ? 0 : std::stod(accuracy);
 }
 
-double Story::waited_s() const {
+double Scenario::waited_s() const {
     const std::string seconds = last_value(attempts, "waited");
     return seconds.empty() ? 0 : std::stod(seconds);
 }
 
-std::vector<Recovery> Story::recoveries() const {
+std::vector<Recovery> Scenario::recoveries() const {
     std::vector<Recovery> all;
     for (std::size_t i = 0; i < faults.size() && i + 1 < attempts.size(); i++) {
         const Attempt &failed = attempts[i], &next = attempts[i + 1];
@@ -145,12 +147,12 @@ std::vector<Recovery> Story::recoveries() const {
     return all;
 }
 
-void show_recoveries(const std::vector<Story>& stories) {
+void show_recoveries(const std::vector<Scenario>& scenarios) {
     Table table("From each fault until the training is again where it was",
                 {"fault", "step", "noticed", "all ended", "started", "loaded", "redone", "total",
                  "goes on"});
-    for (const Story& story : stories)
-        for (const Recovery& each : story.recoveries())
+    for (const Scenario& scenario : scenarios)
+        for (const Recovery& each : scenario.recoveries())
             table.row({each.fault.text(), std::to_string(each.fault.at_step),
                        format_seconds(each.notice_s), format_seconds(each.end_s),
                        format_seconds(each.start_s), format_seconds(each.load_s),
@@ -160,24 +162,24 @@ void show_recoveries(const std::vector<Story>& stories) {
     std::cout << table << std::endl;
 }
 
-void show_endings(const std::vector<Story>& stories) {
+void show_endings(const std::vector<Scenario>& scenarios) {
     Table table("How the trainings have ended",
                 {"training", "lives", "waited to save", "test accuracy", "hash of the parameters"});
-    for (const Story& story : stories)
-        table.row({story.name, std::to_string(story.attempts.size()),
-                   format_seconds(story.waited_s()), format_fixed(story.final_accuracy(), 3),
-                   story.final_hash()});
+    for (const Scenario& scenario : scenarios)
+        table.row({scenario.name, std::to_string(scenario.attempts.size()),
+                   format_seconds(scenario.waited_s()), format_fixed(scenario.final_accuracy(), 3),
+                   scenario.final_hash()});
     table.note("waited to save: the last life's training, for the checkpoint before");
     std::cout << table;
-    if (stories.at(1).final_hash() != stories.at(0).final_hash())
+    if (scenarios.at(1).final_hash() != scenarios.at(0).final_hash())
         throw std::runtime_error("the killed training has other parameters than the undisturbed");
     std::cout << "The killed training has the parameters of the undisturbed one, to the bit.\n";
 }
 
-void write_stories(const std::string& path, const std::vector<Story>& stories) {
+void write_scenarios(const std::string& path, const std::vector<Scenario>& scenarios) {
     StoryWriter writer(path);
-    for (const Story& story : stories)
-        writer.write(story);
+    for (const Scenario& scenario : scenarios)
+        writer.write(scenario);
 }
 
 }  // namespace ddp

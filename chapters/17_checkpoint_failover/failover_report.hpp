@@ -23,7 +23,7 @@ struct Recovery {
 };
 
 // One supervised training.
-struct Story {
+struct Scenario {
     std::string name;
     std::vector<Attempt> attempts;
     std::vector<Fault> faults;  // number i ended attempt i
@@ -34,13 +34,13 @@ struct Story {
     std::vector<Recovery> recoveries() const;
 };
 
-void show_recoveries(const std::vector<Story>& stories);
+void show_recoveries(const std::vector<Scenario>& scenarios);
 
 // How they have ended. Throws std::runtime_error if the second, whose ranks came back each time,
 // has other parameters than the first, to which nothing has happened.
-void show_endings(const std::vector<Story>& stories);
+void show_endings(const std::vector<Scenario>& scenarios);
 
 // One line for each interval of each rank's lane, for each fault, and for each loss.
-void write_stories(const std::string& path, const std::vector<Story>& stories);
+void write_scenarios(const std::string& path, const std::vector<Scenario>& scenarios);
 
 }  // namespace ddp

@@ -41,7 +41,7 @@ pid_t process_of(const Attempt& attempt, int rank) {
     return 0;
 }
 
-void Faults::watch(SupervisedJob&, const Attempt& attempt, double now_s) {
+void Faults::watch(SupervisedProcess&, const Attempt& attempt, double now_s) {
     if (next_ == static_cast<int>(faults_.size()) || attempt.begin_s == attempt_s_)
         return;
     Fault& fault = faults_[static_cast<std::size_t>(next_)];

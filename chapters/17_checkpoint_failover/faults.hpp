@@ -25,7 +25,7 @@ class Faults {
   public:
     explicit Faults(std::vector<Fault> faults) : faults_(std::move(faults)) {}
 
-    void watch(SupervisedJob& job, const Attempt& attempt, double now_s);
+    void watch(SupervisedProcess& job, const Attempt& attempt, double now_s);
     // Those that have happened: number i ended attempt i.
     std::vector<Fault> happened() const { return {faults_.begin(), faults_.begin() + next_}; }
 

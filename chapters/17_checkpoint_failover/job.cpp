@@ -13,7 +13,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "17_checkpoint_failover/report.hpp"
+#include "17_checkpoint_failover/status_line.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -51,7 +51,7 @@ bool is_gone(const Descriptor& process) {
 
 }  // namespace
 
-SupervisedJob::SupervisedJob(std::vector<std::string> command) {
+SupervisedProcess::SupervisedProcess(std::vector<std::string> command) {
     std::vector<char*> words;
     for (std::string& word : command)
         words.push_back(word.data());
@@ -68,11 +68,11 @@ SupervisedJob::SupervisedJob(std::vector<std::string> command) {
     outputs_ = {Output{std::move(output[0]), ""}, Output{std::move(error[0]), ""}};
 }
 
-SupervisedJob::~SupervisedJob() {
+SupervisedProcess::~SupervisedProcess() {
     end(0, [](const std::string&) {});
 }
 
-void SupervisedJob::attend(const OnLine& on_line) {
+void SupervisedProcess::attend(const OnLine& on_line) {
     pollfd ready[] = {{status_ ? -1 : pidfd_.number(), POLLIN, 0},
                       {outputs_[0].read_end.number(), POLLIN, 0},
                       {outputs_[1].read_end.number(), POLLIN, 0}};
@@ -85,7 +85,7 @@ void SupervisedJob::attend(const OnLine& on_line) {
         status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void SupervisedJob::read(Output& output, const OnLine& on_line) {
+void SupervisedProcess::read(Output& output, const OnLine& on_line) {
     char bytes[16384];
     const ssize_t count = ::read(output.read_end.number(), bytes, sizeof bytes);
     if (count < 0 && errno == EINTR)
@@ -101,20 +101,20 @@ void SupervisedJob::read(Output& output, const OnLine& on_line) {
     }
 }
 
-void SupervisedJob::signal(int signal) const {
+void SupervisedProcess::signal(int signal) const {
     if (!status_)
         kill(-process_, signal);
 }
 
-void SupervisedJob::adopt(pid_t process) {
+void SupervisedProcess::adopt(pid_t process) {
     adopted_.push_back(open_process(process));
 }
 
-bool SupervisedJob::all_are_gone() const {
+bool SupervisedProcess::all_are_gone() const {
     return status_ && std::ranges::all_of(adopted_, is_gone);
 }
 
-void SupervisedJob::signal_all(int number) const {
+void SupervisedProcess::signal_all(int number) const {
     signal(number);
     for (const Descriptor& process : adopted_)
         if (process.number() >= 0)
@@ -122,7 +122,7 @@ void SupervisedJob::signal_all(int number) const {
 }
 
 // A process that was stopped hears nothing but SIGKILL until it is continued.
-void SupervisedJob::end(double patience_s, const OnLine& on_line) {
+void SupervisedProcess::end(double patience_s, const OnLine& on_line) {
     signal_all(SIGTERM);
     signal_all(SIGCONT);
     const Stopwatch watch;

@@ -14,14 +14,14 @@
 namespace ddp {
 
 // A running program, in a process group of its own. It dies with this process.
-class SupervisedJob {
+class SupervisedProcess {
   public:
     // command[0] is looked up on PATH. Throws std::runtime_error if it cannot be started.
-    explicit SupervisedJob(std::vector<std::string> command);
+    explicit SupervisedProcess(std::vector<std::string> command);
     // Ends what is left of it.
-    ~SupervisedJob();
-    SupervisedJob(const SupervisedJob&) = delete;
-    SupervisedJob& operator=(const SupervisedJob&) = delete;
+    ~SupervisedProcess();
+    SupervisedProcess(const SupervisedProcess&) = delete;
+    SupervisedProcess& operator=(const SupervisedProcess&) = delete;
 
     // Calls `on_line` for each line that has come on stdout or stderr; waits at most 10 ms for one.
     using OnLine = std::function<void(const std::string& line)>;

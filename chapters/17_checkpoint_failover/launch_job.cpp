@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "05_ranks/launch.hpp"
+#include "05_ranks/environment.hpp"
 #include "05_ranks/rendezvous.hpp"
 #include "common/report/options.hpp"
 

@@ -7,7 +7,7 @@
 #include "17_checkpoint_failover/checkpoint_folder.hpp"
 #include "17_checkpoint_failover/mirror.hpp"
 #include "17_checkpoint_failover/resumable_training.hpp"
-#include "17_checkpoint_failover/story.hpp"
+#include "17_checkpoint_failover/scenario.hpp"
 #include "17_checkpoint_failover/torn_files.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/units.hpp"
@@ -63,11 +63,11 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
 
 int show(const JobSettings& settings, const CommonOptions& common) {
     show_torn_files(settings.ranks);
-    const std::vector<Story> stories = tell_three_stories(settings, common.quick);
-    show_recoveries(stories);
+    const std::vector<Scenario> scenarios = tell_three_stories(settings, common.quick);
+    show_recoveries(scenarios);
     if (!common.csv.empty())
-        write_stories(common.csv, stories);
-    show_endings(stories);
+        write_scenarios(common.csv, scenarios);
+    show_endings(scenarios);
     return 0;
 }
 
@@ -103,10 +103,11 @@ int run(int argc, char** argv) {
                     common);
     if (mine.folder.empty())
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
-    const Story story = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
-    std::cout << "done in " << story.attempts.size()
-              << (story.attempts.size() == 1 ? " life" : " lives") << ": test accuracy "
-              << format_fixed(story.final_accuracy(), 3) << ", hash " << story.final_hash() << "\n";
+    const Scenario scenario = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
+    std::cout << "done in " << scenario.attempts.size()
+              << (scenario.attempts.size() == 1 ? " life" : " lives") << ": test accuracy "
+              << format_fixed(scenario.final_accuracy(), 3) << ", hash " << scenario.final_hash()
+              << "\n";
     return 0;
 }
 

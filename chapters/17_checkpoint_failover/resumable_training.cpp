@@ -11,9 +11,9 @@
 #include "03_network/sgd_momentum.hpp"
 #include "14_overlap/training.hpp"
 #include "17_checkpoint_failover/mirror.hpp"
-#include "17_checkpoint_failover/report.hpp"
 #include "17_checkpoint_failover/resume.hpp"
 #include "17_checkpoint_failover/saver.hpp"
+#include "17_checkpoint_failover/status_line.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -50,19 +50,19 @@ class ResumableTraining {
     ResumableTraining(Rank& rank, const FashionMnist& data, const TrainingPlan& plan)
         : rank_(rank),
           plan_(plan),
-          device_(make_kept<Device>(rank, rank_memory)),
-          train_(make_kept<Loader>(rank, device_, data.train, fashion_mnist_normalisation,
-                                   plan.batch, LastBatch::drop)),
-          test_(make_kept<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
-                                  std::min(test_batch, static_cast<int>(data.test.count())))),
+          device_(make_run_scoped<Device>(rank, rank_memory)),
+          train_(make_run_scoped<Loader>(rank, device_, data.train, fashion_mnist_normalisation,
+                                         plan.batch, LastBatch::drop)),
+          test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
+                                        std::min(test_batch, static_cast<int>(data.test.count())))),
           model_(make_network(device_, plan.seed)),
           communicator_(make_communicator(plan.communicator, rank,
-                                          ddp_pool_bytes(*model_) + resume_pool_bytes())),
+                                          ddp_arena_bytes(*model_) + resume_arena_bytes())),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
           trainer_(rank, device_, *model_, ddp_, *optimizer_),
           coins_(~plan.seed),
-          storage_(make_kept<Storage>(rank, plan)) {
+          storage_(make_run_scoped<Storage>(rank, plan)) {
         state_.configuration = {{"optimizer", plan.optimizer},
                                 {"batch", std::to_string(plan.batch)},
                                 {"learning rate", format_fixed(plan.learning_rate, 6)},
@@ -75,12 +75,12 @@ class ResumableTraining {
                                    [r = rank.rank()](const std::string& what, int step) {
                                        tell_supervisor({r, what, step, ""});
                                    });
-        ddp_.set_points({.before_finalize = [this] {
+        ddp_.set_hooks({.before_finalize = [this] {
             if (storage_.saver)
                 storage_.saver->let_change();
         }});
-        trainer_.set_points({.before_step = [this](const Batch& batch) { prepare(batch); },
-                             .after_step = [this](int steps) { count(steps); }});
+        trainer_.set_hooks({.before_step = [this](const Batch& batch) { prepare(batch); },
+                            .after_step = [this](int steps) { count(steps); }});
     }
 
     ~ResumableTraining() {
@@ -92,7 +92,7 @@ class ResumableTraining {
         go_on();
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
             epoch();
-        trainer_.set_points({});
+        trainer_.set_hooks({});
         save();
         if (storage_.saver) {
             storage_.saver->finish();

@@ -13,7 +13,7 @@ struct TrainingPlan {
     int batch = 64;  // pictures a step and rank
     double learning_rate = 0.1;
     std::string optimizer = "sgd";
-    std::string communicator = "own";
+    std::string communicator = "native";
     std::uint64_t seed = 1;
     std::filesystem::path folder;  // of the checkpoints
     int every = 50;                // steps between two

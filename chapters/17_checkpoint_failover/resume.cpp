@@ -14,7 +14,7 @@ void copy(float* to, const float* from, std::size_t count, Stream& stream) {
     DDP_CHECK(cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
 }
 
-void broadcast(Communicator& communicator, Stream& stream, PoolBuffer<float>& staging,
+void broadcast(Communicator& communicator, Stream& stream, ArenaBuffer<float>& staging,
                const NamedTensor& tensor, int root) {
     for (std::size_t first = 0; first < tensor.value.size(); first += piece) {
         const std::size_t count = std::min(piece, tensor.value.size() - first);
@@ -66,8 +66,8 @@ void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tenso
     }
 }
 
-std::size_t resume_pool_bytes() {
-    return piece * sizeof(float) + Pool::unit;
+std::size_t resume_arena_bytes() {
+    return piece * sizeof(float) + SharedArena::unit;
 }
 
 std::optional<Resumed> resume(Communicator& communicator, Device& device,
@@ -93,7 +93,7 @@ std::optional<Resumed> resume(Communicator& communicator, Device& device,
     if (rank.rank() == from)
         for (const auto* list : {&tensors.fixed_in_forward, &tensors.buffers})
             load_tensors(mine->file, *list, name);
-    PoolBuffer<float> staging = communicator.allocate<float>(piece);
+    ArenaBuffer<float> staging = communicator.allocate<float>(piece);
     rank.barrier();
     for (const auto* list : {&tensors.fixed_in_forward, &tensors.buffers})
         for (const NamedTensor& tensor : *list)

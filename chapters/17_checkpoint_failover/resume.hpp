@@ -34,6 +34,6 @@ std::optional<Resumed> resume(Communicator& communicator, Device& device,
                               std::vector<std::string>& complaints);
 
 // What make_communicator must be given for it.
-std::size_t resume_pool_bytes();
+std::size_t resume_arena_bytes();
 
 }  // namespace ddp

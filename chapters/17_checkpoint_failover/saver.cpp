@@ -35,7 +35,7 @@ void Saver::end() {
 
 void Saver::finish() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !job_; });  // the writer ends, or throws
+    changed_.wait(lock, [this] { return !request_; });  // the writer ends, or throws
     if (error_)
         std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -51,11 +51,11 @@ void Saver::save(const TrainingState& state) {
     copies_.wait(computed_);
     copy(tensors_.fixed_in_forward, 0, copies_);
     copied_.record(copies_);
-    Job job{state.step, layout_};
-    job.header.metadata = to_metadata(state);
+    SaveRequest request{state.step, layout_};
+    request.header.metadata = to_metadata(state);
     {
         const std::lock_guard lock(mutex_);
-        job_ = std::move(job);
+        request_ = std::move(request);
     }
     changed_.notify_all();
 }
@@ -70,29 +70,29 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
 // Where a rank is lost, the all-reduces that wait for it give up, and the optimizer behind them
 // steps with gradients that are none. The copy of that must not become a checkpoint: the
 // communicator knows, and throws.
-void Saver::write(Job& job) {
+void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
-    on_event_("saving", job.step);
-    checkpoints_.save(job.step, std::move(job.header), host_.span());
-    on_event_("saved", job.step);
+    on_event_("saving", request.step);
+    checkpoints_.save(request.step, std::move(request.header), host_.span());
+    on_event_("saved", request.step);
 }
 
 void Saver::write_jobs() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] { return job_ || ends_; });
-        if (!job_)
+        changed_.wait(lock, [this] { return request_ || ends_; });
+        if (!request_)
             return;
         lock.unlock();
         std::exception_ptr error;
         try {
-            write(*job_);
+            write(*request_);
         } catch (...) {
             error = std::current_exception();
         }
         lock.lock();
         error_ = error;
-        job_.reset();
+        request_.reset();
         changed_.notify_all();
     }
 }

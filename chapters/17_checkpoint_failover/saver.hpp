@@ -45,14 +45,14 @@ class Saver {
     double seconds_waited() const { return seconds_waited_; }
 
   private:
-    struct Job {
+    struct SaveRequest {
         int step;
         SafetensorsHeader header;
     };
 
     void copy(const std::vector<NamedTensor>& tensors, std::size_t first, Stream& stream);
     void write_jobs();
-    void write(Job& job);
+    void write(SaveRequest& request);
 
     Communicator& communicator_;
     Device& device_;
@@ -67,7 +67,7 @@ class Saver {
 
     std::mutex mutex_;  // of what follows
     std::condition_variable changed_;
-    std::optional<Job> job_;  // until it is on the disk
+    std::optional<SaveRequest> request_;  // until it is on the disk
     std::exception_ptr error_;
     bool ends_ = false;
     std::thread writer_;

@@ -77,7 +77,7 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     Attempt attempt;
     attempt.command = command;
     attempt.begin_s = heard_s_ = now_s();
-    SupervisedJob job(std::move(command));
+    SupervisedProcess job(std::move(command));
     const auto on_line = [&](const std::string& line) {
         heard_s_ = now_s();
         hear(line, job, attempt);
@@ -112,7 +112,7 @@ bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     return true;
 }
 
-void Supervisor::hear(const std::string& line, SupervisedJob& job, Attempt& attempt) {
+void Supervisor::hear(const std::string& line, SupervisedProcess& job, Attempt& attempt) {
     const double now_s = heard_s_;
     const auto complain = [&](const std::string& cause) {
         if (attempt.noticed_s > 0)  // the first one counts

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "17_checkpoint_failover/job.hpp"
-#include "17_checkpoint_failover/report.hpp"
+#include "17_checkpoint_failover/status_line.hpp"
 
 namespace ddp {
 
@@ -48,7 +48,7 @@ class Supervisor {
     // there are; an empty one where nobody is left to run it.
     using NextCommand = std::function<std::vector<std::string>(const std::vector<Attempt>& before)>;
     // Called at least every 10 ms, for whoever wants to interfere.
-    using Watch = std::function<void(SupervisedJob& job, const Attempt& attempt, double now_s)>;
+    using Watch = std::function<void(SupervisedProcess& job, const Attempt& attempt, double now_s)>;
 
     Supervisor(SupervisorOptions options, NextCommand next_command, Watch watch = {});
 
@@ -60,7 +60,7 @@ class Supervisor {
   private:
     Attempt attempt(std::vector<std::string> command);
     bool is_to_be_ended(Attempt& attempt, double now_s) const;
-    void hear(const std::string& line, SupervisedJob& job, Attempt& attempt);
+    void hear(const std::string& line, SupervisedProcess& job, Attempt& attempt);
 
     const SupervisorOptions options_;
     const NextCommand next_command_;

@@ -11,7 +11,7 @@ namespace ddp {
 
 // Enqueues on `stream` that what rank r has in `data` arrives in `received` of rank r + distance,
 // counted round: after N - 1 comes 0. Every rank calls it with the same `count` and `distance`, and
-// with two arrays of `count` elements of its own that do not overlap; `data` lies in its pool, and
+// with two arrays of `count` elements of its own that do not overlap; `data` lies in its arena, and
 // stays as it is. By peers.send() and peers.receive(), each of which ends when the other rank has
 // come; any number of ranks, 1 too. The host does not wait.
 //

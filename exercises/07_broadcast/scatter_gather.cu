@@ -1,15 +1,16 @@
 // The exercise scatter_gather: a broadcast in chunks. Read exercises/07_broadcast/README.md first.
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
-#include "07_broadcast/route.hpp"
+#include "07_broadcast/topology.hpp"
 #include "07_broadcast/transfer.cuh"
 
 namespace ddp {
 namespace {
 
-// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: piece_of() and
-// share_of_block() cut the data, offer() and take() pass it on, confirm() and
-// wait_until_taken() tell when a rank may end; broadcast.cu shows how a kernel begins and ends.
+// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: slice_of() and
+// block_share() cut the data, offer() and take() pass it on, confirm() and
+// wait_until_acknowledged() tell when a rank may end; broadcast.cu shows how a kernel begins and
+// ends.
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 namespace ddp {
 
 // Enqueues on `stream` that every rank's data[i], i = 0, ..., count - 1, becomes that of rank
-// `root`. Every rank calls it with its own array of `count` elements, which lies in its pool; any
+// `root`. Every rank calls it with its own array of `count` elements, which lies in its arena; any
 // `count`, 0 too; any number of ranks. The host does not wait. What comes behind the call on a
 // rank's stream may overwrite that rank's `data`.
 //

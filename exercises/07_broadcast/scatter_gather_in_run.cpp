@@ -1,6 +1,6 @@
 // `./book run 07 --algorithm mine`: the reader's broadcast, and the reader's own prediction, beside
 // the chapter's.
-#include "07_broadcast/ways.hpp"
+#include "07_broadcast/algorithms.hpp"
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
 namespace ddp {
@@ -20,7 +20,7 @@ int left_of(int root, int ranks) {
 
 }  // namespace
 
-std::vector<BroadcastWay> further_broadcast_ways() {
+std::vector<BroadcastAlgorithm> further_broadcast_algorithms() {
     return {{"mine", "your own", scatter_gather, scatter_gather_seconds, left_of}};
 }
 

@@ -10,7 +10,8 @@ namespace ddp {
 namespace {
 
 // Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: offer(), take(),
-// confirm() and wait_until_taken(); ring.cu of chapter 09 shows how a kernel begins and ends.
+// confirm() and wait_until_acknowledged(); ring.cu of chapter 09 shows how a kernel begins and
+// ends.
 
 }  // namespace
 

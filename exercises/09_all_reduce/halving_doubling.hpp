@@ -11,7 +11,7 @@ namespace ddp {
 
 // Enqueues on `stream` that data[i] becomes the sum of all ranks' data[i], for i = 0, ...,
 // count - 1, on every rank. Every rank calls it with its own array of `count` elements, which lies
-// in its pool; any `count`, 0 too. The host does not wait. What comes behind the call on a rank's
+// in its arena; any `count`, 0 too. The host does not wait. What comes behind the call on a rank's
 // stream may overwrite that rank's `data`.
 //
 // Task powers_of_two: the number of ranks is a power of two.

@@ -2,22 +2,22 @@
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
 
-// Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: meet_all() waits until
-// all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array lies. The
-// kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
+// Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
+// until all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array
+// lies. The kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
 
 }  // namespace
 
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream) {
     // Task same_bits is solved here, too. Round everything to `narrow`; sum the own chunk by a
-    // kernel that launch_collective() launches; bring the sums to all by direct_all_gather() of
+    // kernel that launch_collective() launches; bring the sums to all by all_gather() of
     // chapter 09; and back to float.
     throw NotImplemented("one_rounding");
 }

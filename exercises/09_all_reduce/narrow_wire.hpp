@@ -20,7 +20,7 @@ inline std::size_t equal_chunk(std::size_t count, std::size_t ranks) {
 // Enqueues on `stream` that data[i] becomes the sum of all ranks' data[i], for i = 0, ...,
 // count - 1. What goes from rank to rank is bfloat16, and what is added is float: every summand is
 // rounded once, and so is the sum. `narrow` is memory to work with: one chunk for each rank, of
-// equal_chunk(count, ranks) elements, in this rank's pool, not initialised. `data` is any device
+// equal_chunk(count, ranks) elements, in this rank's arena, not initialised. `data` is any device
 // memory. Any `count`, 0 too; any number of ranks. The host does not wait.
 //
 // Task one_rounding: data[i] is bfloat16(bfloat16(summand) + ... + bfloat16(summand)).

@@ -28,7 +28,7 @@ std::vector<float> mean_of(const std::vector<LargestElements>& sent, std::size_t
 
 // Task break_even. An index has 4 bytes, and so has a value; every rank gets those of all others by
 // an all-gather, which takes one latency. Each rank's bucket has `elements` floats. With which k
-// does that take as long as the chapter's direct all-reduce of the bucket (direct_seconds in
+// does that take as long as the chapter's direct all-reduce of the bucket (two_shot_seconds in
 // 09_all_reduce/cost.hpp)? There are at least two ranks.
 double break_even(const CostModel& message, int ranks, std::size_t elements);
 

@@ -16,7 +16,7 @@ float element(int rank, std::size_t i, int call) {
 }
 
 // One call; whether this rank has what it should have.
-bool is_right(Peers& peers, const Candidate& candidate, PoolBuffer<float>& data, std::size_t count,
+bool is_right(Peers& peers, const Candidate& candidate, ArenaBuffer<float>& data, std::size_t count,
               int root, int call) {
     std::vector<float> values(data.size());
     for (std::size_t i = 0; i < values.size(); i++)
@@ -40,7 +40,7 @@ bool is_broadcast(Peers& peers, const Candidate& candidate) {
     //: call, peers.synchronize(stream) waits.
     Rank& rank = peers.rank();
     const auto ranks = static_cast<std::size_t>(rank.world_size());
-    PoolBuffer<float> data = peers.allocate<float>(longest + behind);
+    ArenaBuffer<float> data = peers.allocate<float>(longest + behind);
     bool all_right = true;
     int call = 0;
     // Nobody leaves the loop before the others: they would wait.

@@ -1,16 +1,17 @@
 // The exercise scatter_gather: a broadcast in chunks. Read exercises/07_broadcast/README.md first.
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
-#include "07_broadcast/route.hpp"
+#include "07_broadcast/topology.hpp"
 #include "07_broadcast/transfer.cuh"
 
 namespace ddp {
 namespace {
 
 // stub
-//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: piece_of() and
-//: share_of_block() cut the data, offer() and take() pass it on, confirm() and
-//: wait_until_taken() tell when a rank may end; broadcast.cu shows how a kernel begins and ends.
+//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: slice_of() and
+//: block_share() cut the data, offer() and take() pass it on, confirm() and
+//: wait_until_acknowledged() tell when a rank may end; broadcast.cu shows how a kernel begins and
+//: ends.
 // The steps of a rank: 1 is its chunk from the root; step s > 1 is what its left neighbour has had
 // since step s - 1.
 constexpr int scatter_step = 1;
@@ -22,15 +23,15 @@ struct Ring {
     __device__ int left() const { return (rank + ranks - 1) % ranks; }
     __device__ int right() const { return (rank + 1) % ranks; }
     // This block's share of chunk `i`, counted from this rank's own backwards.
-    __device__ Piece share_of_chunk(int i) const {
+    __device__ Slice share_of_chunk(int i) const {
         const int chunk = (rank - i + ranks) % ranks;
-        return share_of_block(
-            piece_of(bytes, static_cast<std::size_t>(ranks), static_cast<std::size_t>(chunk)));
+        return block_share(
+            slice_of(bytes, static_cast<std::size_t>(ranks), static_cast<std::size_t>(chunk)));
     }
 };
 
 // All threads of a block: `share` of rank `from`'s data becomes ours.
-__device__ bool take_share(Collective& collective, int from, int step, Piece share,
+__device__ bool take_share(Collective& collective, int from, int step, Slice share,
                            std::uint64_t& now_ns) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
@@ -44,8 +45,8 @@ __device__ bool take_share(Collective& collective, int from, int step, Piece sha
 __device__ bool scatter(Collective& collective, const Ring& ring, std::uint64_t& now_ns) {
     for (int i = 1; i < ring.ranks; i++) {
         const int to = (ring.root + i) % ring.ranks;
-        if (!offer(collective, to, scatter_step, now_ns) ||
-            !wait_until_taken(collective, to, scatter_step, now_ns))
+        if (!post(collective, to, scatter_step, now_ns) ||
+            !wait_until_acknowledged(collective, to, scatter_step, now_ns))
             return false;
     }
     return true;
@@ -62,9 +63,9 @@ __device__ bool get_own_chunk(Collective& collective, const Ring& ring, std::uin
         if (is_root)
             is_done = scatter(collective, ring, now_ns);
         else
-            confirm(collective, ring.root, scatter_step, now_ns);
-        is_done = (!is_root || is_done) && meet(collective, ring.left()) &&
-                  meet(collective, ring.right());
+            acknowledge(collective, ring.root, scatter_step, now_ns);
+        is_done = (!is_root || is_done) && handshake(collective, ring.left()) &&
+                  handshake(collective, ring.right());
     }
     __syncthreads();
     return is_done;
@@ -93,9 +94,9 @@ __global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, 
         return;
     // Our data may be overwritten once the right neighbour has read the last of it.
     if (ring.ranks > 1 && ring.rank != ring.root)
-        confirm(collective, ring.left(), ring.ranks, now_ns);
+        acknowledge(collective, ring.left(), ring.ranks, now_ns);
     if (ring.ranks == 1 || ring.right() == ring.root ||
-        wait_until_taken(collective, ring.right(), ring.ranks, now_ns))
+        wait_until_acknowledged(collective, ring.right(), ring.ranks, now_ns))
         end_block(collective);
 }
 // end stub
@@ -112,7 +113,7 @@ void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int 
     call.input = call.output = data;
     call.input_bytes = call.output_bytes = count * sizeof(float);
     call.root = root;
-    require_route(peers, root, call.operation);
+    require_reachable(peers, root, call.operation);
     const Collective collective = peers.next_collective(call, stream);
     launch_cooperative(stream, shape_of_transfer(peers, call.input_bytes), scatter_gather_kernel,
                        collective, call.input_bytes, root);

@@ -11,7 +11,8 @@ namespace {
 
 // stub
 //: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: offer(), take(),
-//: confirm() and wait_until_taken(); ring.cu of chapter 09 shows how a kernel begins and ends.
+//: confirm() and wait_until_acknowledged(); ring.cu of chapter 09 shows how a kernel begins and
+//: ends.
 // Each pair of ranks meets twice: to sum, and to copy.
 constexpr int to_sum = 1, to_copy = 2;
 
@@ -28,7 +29,7 @@ struct Part {
 // Every block does the whole algorithm on a share of its own, so that blocks never wait for
 // another one of their rank.
 __device__ Part part_of_block(std::size_t count) {
-    const Piece piece = share_of_block({0, count * sizeof(float)});
+    const Slice piece = block_share({0, count * sizeof(float)});
     return {piece.begin / sizeof(float), (piece.begin + piece.bytes) / sizeof(float)};
 }
 
@@ -39,26 +40,26 @@ struct Work {
     std::uint64_t now_ns;
 
     // All threads. The partner may read our data, as far as it has come.
-    __device__ bool offer_to(int partner, int meeting) {
+    __device__ bool offer_to(int partner, int coordinator) {
         __shared__ bool has_come;
         if (threadIdx.x == 0)
-            has_come = offer(collective, partner, meeting, now_ns);
+            has_come = post(collective, partner, coordinator, now_ns);
         __syncthreads();
         return has_come;
     }
     // All threads. Adds the partner's `part` to ours, or puts it in its place.
-    __device__ bool take_from(int partner, int meeting, Part part) {
+    __device__ bool take_from(int partner, int coordinator, Part part) {
         const std::size_t size = part.end - part.begin;
-        return take(collective, partner, meeting, size * sizeof(float), now_ns,
+        return take(collective, partner, coordinator, size * sizeof(float), now_ns,
                     [&](const std::byte* there) {
                         const float* theirs = reinterpret_cast<const float*>(there) + part.begin;
                         float* mine = data + part.begin;
                         for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
-                            mine[i] = meeting == to_sum ? mine[i] + theirs[i] : theirs[i];
+                            mine[i] = coordinator == to_sum ? mine[i] + theirs[i] : theirs[i];
                     });
     }
-    __device__ bool exchange(int partner, int meeting, Part part) {
-        return offer_to(partner, meeting) && take_from(partner, meeting, part);
+    __device__ bool exchange(int partner, int coordinator, Part part) {
+        return offer_to(partner, coordinator) && take_from(partner, coordinator, part);
     }
 };
 
@@ -86,9 +87,9 @@ __device__ bool copy_in_pairs(Work& work, int rank, int pairs, Part all) {
 }
 
 // One thread. Our data may change when all who read it have done so.
-__device__ bool part_from(Work& work, int partner, int meeting) {
-    confirm(work.collective, partner, meeting, work.now_ns);
-    return wait_until_taken(work.collective, partner, meeting, work.now_ns);
+__device__ bool part_from(Work& work, int partner, int coordinator) {
+    acknowledge(work.collective, partner, coordinator, work.now_ns);
+    return wait_until_acknowledged(work.collective, partner, coordinator, work.now_ns);
 }
 
 // Ranks from `pairs` on have no partner in the pairs: rank r - pairs adds their data to its own
@@ -109,7 +110,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
         if (!work.offer_to(rank - pairs, to_sum) || !work.take_from(rank - pairs, to_copy, all))
             return;
         if (threadIdx.x == 0) {
-            confirm(collective, rank - pairs, to_copy, work.now_ns);
+            acknowledge(collective, rank - pairs, to_copy, work.now_ns);
             end_block(collective);
         }
         return;
@@ -124,7 +125,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     for (int distance = 1; distance < pairs; distance *= 2)
         if (!part_from(work, rank ^ distance, to_copy))
             return;
-    if (extra < 0 || wait_until_taken(collective, extra, to_copy, work.now_ns))
+    if (extra < 0 || wait_until_acknowledged(collective, extra, to_copy, work.now_ns))
         end_block(collective);
 }
 // end stub

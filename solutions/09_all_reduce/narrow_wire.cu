@@ -2,16 +2,16 @@
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/direct.hpp"
 #include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: meet_all() waits until
-//: all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array lies. The
-//: kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
+//: Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
+//: until all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array
+//: lies. The kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
 // What is behind the end of the data is there to make chunks of the same length.
 __global__ void round_all(const float* data, std::size_t count, __nv_bfloat16* narrow,
                           std::size_t padded) {
@@ -31,7 +31,7 @@ __global__ void sum_own_chunk(Collective collective, std::size_t chunk) {
     __shared__ bool is_met;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {
-        is_met = begin_collective(collective) && meet_all(collective) &&
+        is_met = begin_collective(collective) && handshake_all(collective) &&
                  fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
         for (int r = 0; is_met && r < view.world_size; r++)
             inputs[r] =
@@ -60,7 +60,7 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
                        Stream& stream) {
     // stub: one_rounding
     //: Task same_bits is solved here, too. Round everything to `narrow`; sum the own chunk by a
-    //: kernel that launch_collective() launches; bring the sums to all by direct_all_gather() of
+    //: kernel that launch_collective() launches; bring the sums to all by all_gather() of
     //: chapter 09; and back to float.
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     const std::size_t chunk = equal_chunk(count, ranks);
@@ -71,7 +71,7 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
     launch_collective(peers, call, stream, shape_of_transfer(peers, chunk * sizeof(__nv_bfloat16)),
                       sum_own_chunk, chunk);
     __nv_bfloat16* own = narrow + static_cast<std::size_t>(peers.view().rank) * chunk;
-    direct_all_gather(peers, AnyArray::of(own, chunk), narrow, stream);
+    all_gather(peers, AnyArray::of(own, chunk), narrow, stream);
     launch(stream, grid_for(count), widen_all, narrow, count, data);
     // end stub
 }

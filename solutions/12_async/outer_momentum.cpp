@@ -10,9 +10,9 @@ double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, 
     //: What part of its way to its own target does a rank go between two meetings?
     double sum = 0, weights = 0;
     for (const LocalLoss& loss : ranks) {
-        const double way = 1 - std::pow(1 - learning_rate * loss.curvature, every);
-        sum += way * loss.target;
-        weights += way;
+        const double algorithm = 1 - std::pow(1 - learning_rate * loss.curvature, every);
+        sum += algorithm * loss.target;
+        weights += algorithm;
     }
     return sum / weights;
     // end stub

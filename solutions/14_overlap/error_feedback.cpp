@@ -48,7 +48,7 @@ std::vector<float> mean_of(const std::vector<LargestElements>& sent, std::size_t
 double break_even(const CostModel& message, int ranks, std::size_t elements) {
     // stub: break_even
     //: How many bytes does a rank receive in the all-gather?
-    const double all_reduce = direct_seconds(message, ranks, elements * sizeof(float));
+    const double all_reduce = two_shot_seconds(message, ranks, elements * sizeof(float));
     const double bytes_of_pair = sizeof(int) + sizeof(float);
     return (all_reduce - message.alpha_s) / ((ranks - 1) * bytes_of_pair * message.beta_s_per_byte);
     // end stub

@@ -13,9 +13,9 @@ namespace ddp::test {
 namespace {
 
 // Walks through the lines that are no comments, and knows how to complain about the present one.
-class Lines {
+class ProxyChannels {
   public:
-    Lines(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+    ProxyChannels(const std::string& text, const std::string& name) : text_(text), name_(name) {}
 
     // False at the end of the file.
     bool next() {
@@ -48,7 +48,7 @@ class Lines {
 };
 
 template <typename T>
-T parse(const std::string& word, const Lines& lines) {
+T parse(const std::string& word, const ProxyChannels& lines) {
     T value{};
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, value);
@@ -58,7 +58,7 @@ T parse(const std::string& word, const Lines& lines) {
 }
 
 // The present line holds `name dims...`; the values follow, one line for each row.
-GoldenTensor parse_tensor(Lines& lines) {
+GoldenTensor parse_tensor(ProxyChannels& lines) {
     constexpr std::size_t kMost =
         1 << 20;  // no golden file holds more; a broken one shall not eat memory
     GoldenTensor tensor;
@@ -149,7 +149,7 @@ std::vector<std::string> golden_files(const std::string& prefix) {
 
 Golden parse_golden(const std::string& text, const std::string& name) {
     Golden golden;
-    Lines lines(text, name);
+    ProxyChannels lines(text, name);
     if (!lines.next() || lines.words().size() < 3 || lines.words()[0] != "golden" ||
         lines.words()[1] != "1")
         lines.fail("the file does not start with 'golden 1' and its maker");

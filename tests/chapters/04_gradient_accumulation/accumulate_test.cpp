@@ -26,8 +26,8 @@ std::vector<House> whole_houses(int count) {
     return houses;
 }
 
-struct Learner {
-    explicit Learner(const std::vector<House>& houses, double learning_rate = 1.0 / 1024)
+struct Worker {
+    explicit Worker(const std::vector<House>& houses, double learning_rate = 1.0 / 1024)
         : model(device, houses), optimizer({model.weights}, learning_rate), tape(device) {}
 
     double backward(const std::vector<MicroBatch>& batch) {
@@ -50,7 +50,7 @@ struct Learner {
 };
 
 Values gradient_of(const std::vector<House>& houses, const std::vector<MicroBatch>& batch) {
-    Learner learner(houses);
+    Worker learner(houses);
     learner.backward(batch);
     return learner.gradient();
 }
@@ -86,7 +86,7 @@ std::vector<int> counts(const std::vector<Samples>& pieces) {
 
 TEST_CASE("accumulation: the book's two houses, as by hand") {
     const std::vector<House> two = make_houses(2, 1);
-    Learner learner(two, 1e-3);
+    Worker learner(two, 1e-3);
     REQUIRE(learner.backward({{{0, 1}, 0.5f}}) == 112.5);
     REQUIRE(learner.gradient() == Values{-90, -30, -15});
     REQUIRE(learner.backward({{{1, 1}, 0.5f}}) == 72);
@@ -153,7 +153,7 @@ TEST_CASE("accumulation: the order of the sum decides its last bits, and nothing
 
 TEST_CASE("accumulation: many steps stay those of the whole batch") {
     const std::vector<House> houses = make_houses(7, 1);
-    Learner whole(houses), parts(houses);
+    Worker whole(houses), parts(houses);
     for (int step = 0; step < 100; step++) {
         whole.step(micro_batches({0, 7}, 7));
         parts.step(micro_batches({0, 7}, 3));
@@ -168,14 +168,14 @@ TEST_CASE("accumulation: the returned loss is the batch's mean") {
     for (const House& house : houses)
         mean += house.price * house.price / 8;
     for (const int size : {1, 2, 3, 5, 8}) {
-        Learner learner(houses);
+        Worker learner(houses);
         REQUIRE(learner.backward(micro_batches({0, 8}, size)) == Approx(mean).epsilon(1e-6));
     }
 }
 
 TEST_CASE("accumulation: the tape holds one micro-batch at a time, and none at the end") {
     const std::vector<House> houses = whole_houses(8);
-    Learner learner(houses);
+    Worker learner(houses);
     std::vector<std::size_t> nodes;
     accumulate(learner.tape, micro_batches({0, 8}, 2), [&](Tape& tape, Samples samples) {
         nodes.push_back(tape.nodes().size());
@@ -187,7 +187,7 @@ TEST_CASE("accumulation: the tape holds one micro-batch at a time, and none at t
 
 TEST_CASE("accumulation: a backward before it counts, too, until gradients are zeroed") {
     const std::vector<House> houses = whole_houses(4);
-    Learner learner(houses);
+    Worker learner(houses);
     learner.backward(micro_batches({0, 4}, 2));
     const Values once = learner.gradient();
     learner.backward(micro_batches({0, 4}, 2));
@@ -222,7 +222,7 @@ TEST_CASE("accumulation: the usual mistakes give other numbers") {
 
 TEST_CASE("accumulation: a step without zero goes too far from the second step on") {
     const std::vector<House> houses = whole_houses(4);
-    Learner right(houses), wrong(houses);
+    Worker right(houses), wrong(houses);
     right.step(micro_batches({0, 4}, 1));
     wrong.step(micro_batches({0, 4}, 1), false);
     REQUIRE(right.values() == wrong.values());  // nobody sees it in the first

@@ -21,7 +21,7 @@ std::vector<Member> members_of(int world_size, int rank) {
 }
 
 // What joining ends with: "" or why it did not work.
-std::string join(const MeetingPlace& place, int rank, int world_size, double limit_s,
+std::string join(const RendezvousEndpoint& place, int rank, int world_size, double limit_s,
                  std::vector<Member>* found = nullptr) {
     std::vector<Member> members = members_of(world_size, rank);
     try {
@@ -45,7 +45,7 @@ std::string text_of(const std::vector<Member>& members) {
 
 TEST_CASE("all ranks learn who all are") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
-    const MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
     std::vector<std::vector<Member>> found(5);
     std::vector<std::thread> ranks;
     for (int rank = 4; rank > 0; rank--)
@@ -64,11 +64,11 @@ TEST_CASE("all ranks learn who all are") {
 
 TEST_CASE("strangers are turned away, and do not hold up the meeting") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
-    MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
     std::vector<Member> members = members_of(2, 0);
     auto rank_0 = std::async(std::launch::async,
                              [&] { return receive_ranks(listener, "job", members, 10).size(); });
-    MeetingPlace other = place;
+    RendezvousEndpoint other = place;
     other.job = "another";
     const std::string wrong_job = join(other, 1, 2, 0.3);
     const std::string wrong_size = join(place, 1, 3, 0.3);
@@ -86,7 +86,7 @@ TEST_CASE("strangers are turned away, and do not hold up the meeting") {
 TEST_CASE("who does not come is named") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     std::vector<Member> members = members_of(4, 0);
-    const MeetingPlace place{{"127.0.0.1"}, port_of(listener), "job"};
+    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
     auto rank_2 = std::async(std::launch::async, [&] { return join(place, 2, 4, 1.5); });
     REQUIRE_THROWS_WITH(receive_ranks(listener, "job", members, 1),
                         "rank 0 waited for rank 1, rank 3 at port " + std::to_string(place.port) +
@@ -96,7 +96,7 @@ TEST_CASE("who does not come is named") {
 
 TEST_CASE("a rank may come before rank 0 listens, and has several addresses to try") {
     Descriptor listener = listen_at("127.0.0.1", 0);
-    const MeetingPlace place{{"127.0.0.2", "127.0.0.1"}, port_of(listener), "job"};
+    const RendezvousEndpoint place{{"127.0.0.2", "127.0.0.1"}, port_of(listener), "job"};
     listener = Descriptor();  // the port is free again
     auto rank_1 = std::async(std::launch::async, [&] { return join(place, 1, 2, 10); });
     std::this_thread::sleep_for(100ms);

@@ -67,11 +67,11 @@ TEST_CASE("each rank knows who it is") {
         REQUIRE(world.has_rank_0());
         std::vector<int> seen(static_cast<std::size_t>(ranks), 0);
         std::atomic<int> wrong = 0;
-        for (std::uint64_t epoch = 1; epoch <= 2; epoch++)
+        for (std::uint64_t run_id = 1; run_id <= 2; run_id++)
             world.run([&](Rank& rank) {
                 seen[static_cast<std::size_t>(rank.rank())]++;
                 wrong += rank.world_size() != ranks || rank.local_rank() != rank.rank() ||
-                         rank.local_world_size() != ranks || rank.epoch() != epoch ||
+                         rank.local_world_size() != ranks || rank.run_id() != run_id ||
                          rank.member().process != getpid() || rank.host().empty();
             });
         REQUIRE(seen == std::vector<int>(static_cast<std::size_t>(ranks), 2));
@@ -245,11 +245,11 @@ TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
 }
 
 // Counts how often it is stopped, and complains once it is told to.
-struct Worker : Guarded {
+struct Worker : Abortable {
     std::atomic<int> stops = 0;
     std::atomic<bool> complains = false;
     void stop() noexcept override { stops++; }
-    std::string complaint() override { return complains ? "a kernel has failed" : ""; }
+    std::string error() override { return complains ? "a kernel has failed" : ""; }
 };
 
 TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
@@ -283,7 +283,7 @@ TEST_CASE("what is kept lives until every rank has ended the run") {
         ~Thing() { alive--; }
     };
     world.run([&](Rank& rank) {
-        rank.keep(std::make_shared<Thing>(alive));
+        rank.keep_until_run_ends(std::make_shared<Thing>(alive));
         rank.barrier();
         std::this_thread::sleep_for(std::chrono::milliseconds(20 * rank.rank()));
         if (alive < least)

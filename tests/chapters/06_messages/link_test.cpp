@@ -29,7 +29,7 @@ double seconds_of_sends(int ranks, LinkSpeed link, std::size_t bytes, bool to_al
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
         Stream stream;
-        PoolBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
+        ArenaBuffer<unsigned char> data = peers.allocate<unsigned char>(bytes);
         try_until_good(rank, [&] {
             rank.barrier();
             const Stopwatch watch;

@@ -18,8 +18,8 @@ int count_wrong(Peers& peers, int round, std::size_t count, std::size_t shift) {
     std::vector<T> host(count + shift + 1);
     for (std::size_t i = 0; i < count; i++)
         host[i + shift] = value<T>(rank.rank(), round, i);
-    PoolBuffer<T> source = peers.allocate<T>(host.size());
-    PoolBuffer<T> target = peers.allocate<T>(host.size());
+    ArenaBuffer<T> source = peers.allocate<T>(host.size());
+    ArenaBuffer<T> target = peers.allocate<T>(host.size());
     source.copy_from(host);
     target.copy_from(std::vector<T>(host.size(), T(42)));
     Stream out, in;

@@ -49,7 +49,7 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
         Peers peers(rank, 1 << 20);
         Stream stream;
         constexpr int rounds = 200;
-        PoolBuffer<int> data = peers.allocate<int>(rounds);
+        ArenaBuffer<int> data = peers.allocate<int>(rounds);
         std::vector<int> host(rounds);
         for (int i = 0; i < rounds; i++)
             host[static_cast<std::size_t>(i)] = 1000 * rank.rank() + i;
@@ -75,7 +75,7 @@ TEST_CASE("two sends against each other are diagnosed, both operations are quote
     const std::string cause = peers_failure(world, [&](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
-        PoolBuffer<float> data = peers.allocate<float>(100);
+        ArenaBuffer<float> data = peers.allocate<float>(100);
         const std::vector<float> own(100, static_cast<float>(rank.rank()));
         data.copy_from(own);
         peers.send(data.data(), 100, 1 - rank.rank(), stream, rank.rank() == 0 ? "here" : "there");
@@ -104,7 +104,7 @@ TEST_CASE("another count, or another type, is diagnosed at once") {
         const std::string cause = peers_failure(world, [&](Rank& rank) {
             Peers peers(rank, 1 << 16);
             Stream stream;
-            PoolBuffer<float> data = peers.allocate<float>(100);
+            ArenaBuffer<float> data = peers.allocate<float>(100);
             if (rank.rank() == 2)
                 peers.send(data.data(), 100, 1, stream);
             else if (rank.rank() == 1 && other_type)
@@ -127,7 +127,7 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
     const std::string cause = peers_failure(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
-        PoolBuffer<int> data = peers.allocate<int>(7);
+        ArenaBuffer<int> data = peers.allocate<int>(7);
         if (rank.rank() == 0)
             peers.receive(data.data(), 7, 2, stream);
         peers.synchronize(stream);
@@ -146,7 +146,7 @@ TEST_CASE("a time-out that only a slow link is to blame for says so") {
     World world(peers_options(2));
     const std::string cause = peers_failure(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0, LinkSpeed{250, 0});  // 16 s for what follows
-        PoolBuffer<int> data = peers.allocate<int>(1000);
+        ArenaBuffer<int> data = peers.allocate<int>(1000);
         Stream stream;
         if (rank.rank() == 0)
             peers.send(data.data(), 1000, 1, stream);
@@ -166,7 +166,7 @@ TEST_CASE("a rank that throws releases kernels that wait") {
     const std::string cause = peers_failure(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16);
         Stream stream;
-        PoolBuffer<int> data = peers.allocate<int>(7);
+        ArenaBuffer<int> data = peers.allocate<int>(7);
         if (rank.rank() == 1)
             throw std::runtime_error("broken on purpose");
         peers.receive(data.data(), 7, 1, stream);
@@ -181,7 +181,7 @@ TEST_CASE(
     World world(peers_options(2, 0));  // without a time-out they would wait for ever
     const std::string cause = peers_failure(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16);
-        PoolBuffer<int> data = peers.allocate<int>(7);
+        ArenaBuffer<int> data = peers.allocate<int>(7);
         Stream stream;
         if (rank.rank() == 0) {
             peers.receive(data.data(), 7, 1, stream);
@@ -194,44 +194,47 @@ TEST_CASE(
 
 TEST_CASE("requests that make no sense") {
     World world(peers_options(2));
-    const auto refusal = [&](const std::function<void(Peers&, Stream&, PoolBuffer<int>&)>& ask) {
+    const auto refusal = [&](const std::function<void(Peers&, Stream&, ArenaBuffer<int>&)>& ask) {
         return peers_failure(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
-            PoolBuffer<int> data = peers.allocate<int>(10);
+            ArenaBuffer<int> data = peers.allocate<int>(10);
             if (rank.rank() == 0)
                 ask(peers, stream, data);
             rank.barrier();
         });
     };
-    REQUIRE(has(refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.send(d.data(), 1, 0, s); }),
-                "send to rank 0: the other ranks of rank 0 are those of 0 to 1"));
     REQUIRE(
-        has(refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.receive(d.data(), 1, 2, s); }),
+        has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) { p.send(d.data(), 1, 0, s); }),
+            "send to rank 0: the other ranks of rank 0 are those of 0 to 1"));
+    REQUIRE(
+        has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) { p.receive(d.data(), 1, 2, s); }),
             "receive from rank 2: the other ranks"));
-    REQUIRE(has(refusal([](Peers& p, Stream& s, PoolBuffer<int>&) {
+    REQUIRE(has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>&) {
                     Buffer<int> elsewhere(10);
                     p.send(elsewhere.data(), 10, 1, s);
                 }),
-                "send: the data does not lie in this rank's pool"));
-    REQUIRE(has(
-        refusal([](Peers& p, Stream& s, PoolBuffer<int>& d) { p.send(d.data(), 1'000'000, 1, s); }),
-        "send: the data does not lie in this rank's pool"));
-    REQUIRE(has(refusal([](Peers& p, Stream&, PoolBuffer<int>&) { p.allocate<int>(5000); }),
-                "has no room for 19.5 KiB: make the Peers with a larger pool"));
+                "send: the data does not lie in this rank's arena"));
+    REQUIRE(has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) {
+                    p.send(d.data(), 1'000'000, 1, s);
+                }),
+                "send: the data does not lie in this rank's arena"));
+    REQUIRE(has(refusal([](Peers& p, Stream&, ArenaBuffer<int>&) { p.allocate<int>(5000); }),
+                "has no room for 19.5 KiB: make the Peers with a larger arena"));
 }
 
-TEST_CASE("a pool hands out what it gets back") {
-    Pool pool(10 * Pool::unit);
+TEST_CASE("an arena hands out what it gets back") {
+    SharedArena arena(10 * SharedArena::unit);
     std::vector<std::size_t> parts;
     for (int i = 0; i < 10; i++)
-        parts.push_back(pool.take(1));
-    REQUIRE(parts.back() == 9 * Pool::unit);
-    REQUIRE_THROWS_AS(pool.take(1), std::runtime_error);
+        parts.push_back(arena.take(1));
+    REQUIRE(parts.back() == 9 * SharedArena::unit);
+    REQUIRE_THROWS_AS(arena.take(1), std::runtime_error);
     for (int i : {3, 5, 4, 0, 9})
-        pool.give_back(parts[static_cast<std::size_t>(i)]);
-    REQUIRE(pool.take(3 * Pool::unit) == 3 * Pool::unit);  // three neighbours became one
-    REQUIRE(pool.take(Pool::unit) == 0);
+        arena.give_back(parts[static_cast<std::size_t>(i)]);
+    REQUIRE(arena.take(3 * SharedArena::unit) ==
+            3 * SharedArena::unit);  // three neighbours became one
+    REQUIRE(arena.take(SharedArena::unit) == 0);
 }
 
 TEST_CASE("the cost of a message is a line, whatever one measurement says") {

@@ -26,7 +26,7 @@ void show_neighbours(Rank& rank) {
 void send_both(Rank& rank) {
     Peers peers(rank, 1 << 16, rank.job().timeout_s / 2);
     Stream stream;
-    PoolBuffer<float> data = peers.allocate<float>(100);
+    ArenaBuffer<float> data = peers.allocate<float>(100);
     if (rank.rank() < 2)
         peers.send(data.data(), 100, 1 - rank.rank(), stream);
     peers.synchronize(stream);

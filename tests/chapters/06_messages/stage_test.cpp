@@ -117,7 +117,7 @@ TEST_CASE("stages: losses and gradients are those of one device, to the bit") {
 
 TEST_CASE("stages: every rank does all forward, and then all backward") {
     World world(thread_options(3));
-    std::vector<Interval> all;
+    std::vector<StreamSpan> all;
     world.run([&](Rank& rank) {
         Device device(1 << 20);
         Peers peers(rank, 1 << 20);
@@ -126,7 +126,7 @@ TEST_CASE("stages: every rank does all forward, and then all backward") {
         Stage stage(peers, device, *part, 3, width);
         rank.barrier();
         stage.accumulate(data.inputs, data.labels, 5);
-        const std::vector<Interval> everyone = gather(rank, stage.intervals());
+        const std::vector<StreamSpan> everyone = gather(rank, stage.spans());
         if (rank.rank() == 0)
             all = everyone;
     });

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/chapters/07_broadcast/ways.hpp"
+#include "tests/chapters/07_broadcast/algorithms.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -39,17 +39,19 @@ __global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, 
 
 // One rank's buffer, which is written, broadcast and checked again and again, all on streams.
 template <class T>
-class Exercise {
+class CollectiveCheck {
   public:
-    Exercise(Peers& peers, std::size_t size)
+    CollectiveCheck(Peers& peers, std::size_t size)
         : peers_(peers), data_(peers.allocate<T>(size)), wrong_(peers.allocate<int>(1)) {
         wrong_.copy_from(std::vector<int>(1));
     }
 
-    void broadcast(const Way& way, std::size_t shift, std::size_t count, int root, Stream& stream) {
+    void broadcast(const Algorithm& algorithm, std::size_t shift, std::size_t count, int root,
+                   Stream& stream) {
         const int rank = peers_.rank().rank();
         launch(stream, grid_for(data_.size()), fill<T>, data_.data(), data_.size(), rank, ++turn_);
-        way.broadcast(peers_, AnyArray::of(data_.data() + shift, count), root, stream, "data");
+        algorithm.broadcast(peers_, AnyArray::of(data_.data() + shift, count), root, stream,
+                            "data");
         launch(stream, grid_for(data_.size()), count_wrong<T>, data_.data(), data_.size(), shift,
                count, rank, root, turn_, wrong_.data());
     }
@@ -58,8 +60,8 @@ class Exercise {
 
   private:
     Peers& peers_;
-    PoolBuffer<T> data_;
-    PoolBuffer<int> wrong_;
+    ArenaBuffer<T> data_;
+    ArenaBuffer<int> wrong_;
     int turn_ = 0;
 };
 
@@ -68,11 +70,11 @@ template <class T>
 int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, int roots) {
     const int ranks = peers.rank().world_size();
     Stream stream;
-    Exercise<T> exercise(peers, *std::ranges::max_element(counts) + 5);
-    for (const Way& way : all_ways())
+    CollectiveCheck<T> exercise(peers, *std::ranges::max_element(counts) + 5);
+    for (const Algorithm& algorithm : all_algorithms())
         for (const std::size_t count : counts)
             for (int root = 0; root < std::min(roots, ranks); root++)
-                exercise.broadcast(way, (count + static_cast<std::size_t>(root)) % 4, count,
+                exercise.broadcast(algorithm, (count + static_cast<std::size_t>(root)) % 4, count,
                                    ranks - 1 - root, stream);
     peers.synchronize(stream);
     return exercise.wrong();
@@ -130,16 +132,16 @@ TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of
         Peers peers(rank, 1 << 16);
         Stream stream;
         const double mine = rank.rank();
-        for (int way = 0; way < 5; way++) {
-            PoolBuffer<double> data = peers.allocate<double>(4);
+        for (int algorithm = 0; algorithm < 5; algorithm++) {
+            ArenaBuffer<double> data = peers.allocate<double>(4);
             data.copy_from(std::vector<double>{mine, mine, mine, mine});
-            if (way == 0)
+            if (algorithm == 0)
                 linear_broadcast(peers, data.data(), 3, 1, stream);
-            else if (way == 1)
+            else if (algorithm == 1)
                 all_at_once_broadcast(peers, data.data(), 3, 1, stream);
-            else if (way == 2)
+            else if (algorithm == 2)
                 tree_broadcast(peers, data.data(), 3, 1, stream);
-            else if (way == 3)
+            else if (algorithm == 3)
                 chain_broadcast(peers, data.data(), 3, 1, stream);
             else
                 chain_broadcast(peers, AnyArray::of(data.data(), 3), 1, stream, "", 100);
@@ -156,12 +158,12 @@ TEST_CASE("broadcasts on two streams keep the order in which they were enqueued"
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         std::array<Stream, 2> streams;
-        std::array<Exercise<int>, 2> exercises{Exercise<int>(peers, 10'000),
-                                               Exercise<int>(peers, 10'000)};
+        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(peers, 10'000),
+                                                      CollectiveCheck<int>(peers, 10'000)};
         for (int turn = 0; turn < 40; turn++) {
             const std::size_t which = turn % 3 == 0;
-            exercises[which].broadcast(all_ways()[static_cast<std::size_t>(turn) % 4], 1, 9'001,
-                                       turn % 4, streams[which]);
+            exercises[which].broadcast(all_algorithms()[static_cast<std::size_t>(turn) % 4], 1,
+                                       9'001, turn % 4, streams[which]);
         }
         for (std::size_t i : {0, 1}) {
             peers.synchronize(streams[i]);
@@ -177,12 +179,12 @@ TEST_CASE("two Peers at once do not wait for each other") {
     world.run([&](Rank& rank) {
         Peers first(rank, 1 << 20), second(rank, 1 << 20);
         std::array<Stream, 2> streams;
-        std::array<Exercise<int>, 2> exercises{Exercise<int>(first, 20'000),
-                                               Exercise<int>(second, 20'000)};
+        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(first, 20'000),
+                                                      CollectiveCheck<int>(second, 20'000)};
         for (int turn = 0; turn < 20; turn++)
             for (std::size_t i : {0, 1}) {
                 const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
-                exercises[which].broadcast(all_ways()[static_cast<std::size_t>(turn) % 4], 0,
+                exercises[which].broadcast(all_algorithms()[static_cast<std::size_t>(turn) % 4], 0,
                                            19'997, turn % 3, streams[which]);
             }
         first.synchronize(streams[0]);
@@ -195,19 +197,19 @@ TEST_CASE("two Peers at once do not wait for each other") {
 TEST_CASE("a rank may come late, and the root may be gone by then") {
     World world(thread_options(4));
     for (int late = 0; late < 4; late++)
-        for (const Way& way : all_ways()) {
+        for (const Algorithm& algorithm : all_algorithms()) {
             std::atomic<int> wrong = 0;
             world.run([&](Rank& rank) {
                 Peers peers(rank, 1 << 20);
                 Stream stream;
-                Exercise<int> exercise(peers, 1000);
+                CollectiveCheck<int> exercise(peers, 1000);
                 if (rank.rank() == late)
                     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                exercise.broadcast(way, 0, 1000, 0, stream);
+                exercise.broadcast(algorithm, 0, 1000, 0, stream);
                 peers.synchronize(stream);
                 wrong += exercise.wrong();
             });
-            CAPTURE(late, way.operation);
+            CAPTURE(late, algorithm.operation);
             REQUIRE(wrong == 0);
         }
 }
@@ -222,7 +224,7 @@ std::string cause_where_one_differs(
     const std::string cause = failure_of(world, [&](Rank& rank) {
         Peers peers(rank, 1 << 16);
         Stream stream;
-        PoolBuffer<int> data = peers.allocate<int>(100);
+        ArenaBuffer<int> data = peers.allocate<int>(100);
         act(peers, data.data(), stream, rank.rank() == other);
         peers.synchronize(stream);
         rank.barrier();
@@ -297,18 +299,18 @@ TEST_CASE("two ranks that disagree about the root do not wait for a time-out") {
 
 TEST_CASE("a rank that does not come is named, whoever waits for it and in whatever way") {
     World world(thread_options(5));
-    for (const Way& way : all_ways())
+    for (const Algorithm& algorithm : all_algorithms())
         for (int absent = 0; absent < 5; absent++) {
             const std::string cause = failure_of(world, [&](Rank& rank) {
                 Peers peers(rank, 1 << 16, 0.8);  // of kernels only: they know whom they wait for
                 Stream stream;
-                PoolBuffer<float> data = peers.allocate<float>(1000);
+                ArenaBuffer<float> data = peers.allocate<float>(1000);
                 const AnyArray array = AnyArray::of(data.data(), 1000);
                 if (absent % 2 == 1)
-                    way.broadcast(peers, array, 0, stream, "");
+                    algorithm.broadcast(peers, array, 0, stream, "");
                 peers.synchronize(stream);
                 if (rank.rank() != absent)
-                    way.broadcast(peers, array, 0, stream, "weights");
+                    algorithm.broadcast(peers, array, 0, stream, "weights");
                 peers.synchronize(stream);
                 while (rank.rank() == absent) {
                     rank.check();
@@ -317,11 +319,12 @@ TEST_CASE("a rank that does not come is named, whoever waits for it and in whate
             });
             CAPTURE(cause, absent);
             const std::string number = std::to_string(1 + absent % 2);
-            REQUIRE(has(cause, ": waited 0.8 s in operation " + number + ", " + way.operation +
-                                   " of 1000 float from rank 0 (\"weights\"); rank " +
-                                   std::to_string(absent) + " has " +
-                                   (absent % 2 == 0 ? "begun no operation"
-                                                    : "ended operation 1, " + way.operation)));
+            REQUIRE(
+                has(cause, ": waited 0.8 s in operation " + number + ", " + algorithm.operation +
+                               " of 1000 float from rank 0 (\"weights\"); rank " +
+                               std::to_string(absent) + " has " +
+                               (absent % 2 == 0 ? "begun no operation"
+                                                : "ended operation 1, " + algorithm.operation)));
         }
     std::atomic<int> wrong = 0;
     World patient(thread_options(5));
@@ -338,7 +341,7 @@ TEST_CASE("requests that make no sense") {
         return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
-            PoolBuffer<int> data = peers.allocate<int>(10);
+            ArenaBuffer<int> data = peers.allocate<int>(10);
             if (rank.rank() == 0)
                 ask(peers, stream, data.data());
             rank.barrier();
@@ -352,11 +355,11 @@ TEST_CASE("requests that make no sense") {
                     Buffer<int> elsewhere(10);
                     linear_broadcast(p, elsewhere.data(), 10, 0, s);
                 }),
-                "linear broadcast: the data does not lie in this rank's pool"));
+                "linear broadcast: the data does not lie in this rank's arena"));
     for (std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
         REQUIRE(
             has(refusal([&](Peers& p, Stream& s, int* d) { chain_broadcast(p, d, count, 0, s); }),
-                "the data does not lie in this rank's pool"));
+                "the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream& s, int* d) {
                     chain_broadcast(p, AnyArray::of(d, 10), 0, s, "", 0);
                 }),

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "07_broadcast/ways.hpp"
+#include "07_broadcast/algorithms.hpp"
 #include "common/report/bench.hpp"
-#include "tests/chapters/07_broadcast/ways.hpp"
+#include "tests/chapters/07_broadcast/algorithms.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -16,22 +16,22 @@ constexpr std::size_t bytes_sent = 400'000;
 constexpr int slices_at_once = 4;
 
 struct Predicted {
-    Way way;
+    Algorithm algorithm;
     double (*seconds)(const CostModel& link, int ranks);
 };
 
 const std::vector<Predicted>& predictions() {
     static const std::vector<Predicted> all{
-        {all_ways()[0],
+        {all_algorithms()[0],
          [](const CostModel& link, int ranks) { return linear_seconds(link, ranks, bytes_sent); }},
-        {all_ways()[1],
+        {all_algorithms()[1],
          [](const CostModel& link, int ranks) {
              return all_at_once_seconds(link, ranks, bytes_sent, slices_at_once);
          }},
-        {all_ways()[2],
+        {all_algorithms()[2],
          [](const CostModel& link, int ranks) { return tree_seconds(link, ranks, bytes_sent); }},
-        {all_ways()[3], [](const CostModel& link,
-                           int ranks) { return chain_seconds(link, ranks, bytes_sent, 3); }},
+        {all_algorithms()[3], [](const CostModel& link,
+                                 int ranks) { return chain_seconds(link, ranks, bytes_sent, 3); }},
         {{"chain broadcast (20)",
           [](Peers& peers, const AnyArray& array, int root, Stream& stream,
              const std::string& name) { chain_broadcast(peers, array, root, stream, name, 20); }},
@@ -53,11 +53,11 @@ CommonOptions options_with_link(int ranks, const CostModel& link) {
 }
 
 // From when all are ready until the last rank has the data.
-double seconds_of(Rank& rank, Peers& peers, const Way& way, PoolBuffer<char>& data) {
+double seconds_of(Rank& rank, Peers& peers, const Algorithm& algorithm, ArenaBuffer<char>& data) {
     Stream stream;
     rank.barrier();
     const Stopwatch watch;
-    way.broadcast(peers, AnyArray::of(data.data(), data.size()), 1, stream, "");
+    algorithm.broadcast(peers, AnyArray::of(data.data(), data.size()), 1, stream, "");
     peers.synchronize(stream);
     rank.barrier();
     return watch.seconds();
@@ -72,10 +72,11 @@ TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %
         std::vector<double> measured(predictions().size());
         world.run([&](Rank& rank) {
             Peers peers(rank, 1 << 20);
-            PoolBuffer<char> data = peers.allocate<char>(bytes_sent);
+            ArenaBuffer<char> data = peers.allocate<char>(bytes_sent);
             for (std::size_t i = 0; i < measured.size(); i++)
                 try_until_good(rank, [&] {
-                    const double seconds = seconds_of(rank, peers, predictions()[i].way, data);
+                    const double seconds =
+                        seconds_of(rank, peers, predictions()[i].algorithm, data);
                     if (rank.rank() == 0)
                         measured[i] = seconds;
                     return is_near(seconds, predictions()[i].seconds(link, ranks));
@@ -83,7 +84,7 @@ TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %
         });
         for (std::size_t i = 0; i < measured.size(); i++) {
             const double predicted = predictions()[i].seconds(link, ranks);
-            CAPTURE(ranks, predictions()[i].way.operation, measured[i], predicted);
+            CAPTURE(ranks, predictions()[i].algorithm.operation, measured[i], predicted);
             REQUIRE(is_near(measured[i], predicted));
         }
     }
@@ -93,22 +94,22 @@ TEST_CASE("broadcasts in a row do not overlap where one of them is to be measure
     const CostModel link{0.001, 1 / 40e6};
     for (int ranks : {2, 3, 4}) {
         World world(options_with_link(ranks, link));
-        std::vector<double> measured(broadcast_ways().size());
+        std::vector<double> measured(broadcast_algorithms().size());
         world.run([&](Rank& rank) {
             Peers peers(rank, 1 << 20);
             for (std::size_t i = 0; i < measured.size(); i++)
                 try_until_good(rank, [&] {
-                    const BroadcastWay& way = broadcast_ways()[i];
-                    const double seconds = broadcast_seconds(peers, way, bytes_sent, 2);
+                    const BroadcastAlgorithm& algorithm = broadcast_algorithms()[i];
+                    const double seconds = broadcast_seconds(peers, algorithm, bytes_sent, 2);
                     if (rank.rank() == 0)
                         measured[i] = seconds;
-                    return is_near(seconds, way.predicted_seconds(link, ranks, bytes_sent));
+                    return is_near(seconds, algorithm.predicted_seconds(link, ranks, bytes_sent));
                 });
         });
         for (std::size_t i = 0; i < measured.size(); i++) {
-            const BroadcastWay& way = broadcast_ways()[i];
-            const double predicted = way.predicted_seconds(link, ranks, bytes_sent);
-            CAPTURE(ranks, way.name, measured[i], predicted);
+            const BroadcastAlgorithm& algorithm = broadcast_algorithms()[i];
+            const double predicted = algorithm.predicted_seconds(link, ranks, bytes_sent);
+            CAPTURE(ranks, algorithm.name, measured[i], predicted);
             REQUIRE(is_near(measured[i], predicted));
         }
     }
@@ -120,9 +121,9 @@ TEST_CASE("the link's clock says when each rank had the data") {
         {0.042, 0.084, 0.126}, {0.12, 0.12, 0.12}, {0.084, 0.042, 0.084}, {0.048, 0.06, 0.072}};
     World world(options_with_link(4, {0.002, 1 / 10e6}));
     std::vector<LinkRun> runs(expected.size());
-    const auto is_right = [&](const LinkRun& run, std::size_t way) {
+    const auto is_right = [&](const LinkRun& run, std::size_t algorithm) {
         for (std::size_t r = 1; r < 4; r++)
-            if (!is_near(run.arrived[r], expected[way][r - 1]))
+            if (!is_near(run.arrived[r], expected[algorithm][r - 1]))
                 return false;
         return true;
     };
@@ -130,14 +131,15 @@ TEST_CASE("the link's clock says when each rank had the data") {
         Peers peers(rank, 1 << 20);
         for (std::size_t i = 0; i < runs.size(); i++)
             try_until_good(rank, [&] {
-                const LinkRun run = broadcast_over_link(peers, broadcast_ways()[i], bytes_sent);
+                const LinkRun run =
+                    broadcast_over_link(peers, broadcast_algorithms()[i], bytes_sent);
                 if (rank.rank() == 0)
                     runs[i] = run;
                 return is_right(run, i);
             });
     });
     for (std::size_t i = 0; i < runs.size(); i++) {
-        CAPTURE(broadcast_ways()[i].name, runs[i].arrived[1], runs[i].arrived[2],
+        CAPTURE(broadcast_algorithms()[i].name, runs[i].arrived[1], runs[i].arrived[2],
                 runs[i].arrived[3]);
         REQUIRE(runs[i].arrived.size() == 4);
         REQUIRE(runs[i].arrived[0] == 0);

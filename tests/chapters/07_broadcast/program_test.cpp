@@ -25,8 +25,8 @@ int far_off(const Csv& csv, const std::string& part) {
 }
 
 // When each had it, from the story's row of that way.
-std::vector<double> arrivals(const std::string& output, const std::string& way) {
-    const std::size_t begin = output.find("\n" + way);
+std::vector<double> arrivals(const std::string& output, const std::string& algorithm) {
+    const std::size_t begin = output.find("\n" + algorithm);
     std::istringstream row(output.substr(begin, output.find('\n', begin + 1) - begin));
     std::string word;
     while (word != "%")

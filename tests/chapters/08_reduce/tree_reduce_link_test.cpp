@@ -23,7 +23,7 @@ TEST_CASE("on a simulated link a reduction takes log2(N) times what one message 
         world.run([&](Rank& rank) {
             Peers peers(rank, 1 << 20);
             Stream stream;
-            PoolBuffer<float> data = peers.allocate<float>(bytes / sizeof(float));
+            ArenaBuffer<float> data = peers.allocate<float>(bytes / sizeof(float));
             try_until_good(rank, [&] {
                 rank.barrier();
                 const Stopwatch watch;

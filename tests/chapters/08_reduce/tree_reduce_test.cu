@@ -67,9 +67,9 @@ __global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, 
 
 // Writes, reduces and checks again and again on one stream; the host does not wait in between.
 template <class T>
-class Exercise {
+class CollectiveCheck {
   public:
-    Exercise(Peers& peers, std::size_t size)
+    CollectiveCheck(Peers& peers, std::size_t size)
         : peers_(peers),
           input_(peers.allocate<T>(size)),
           output_(peers.allocate<T>(size)),
@@ -99,8 +99,8 @@ class Exercise {
 
   private:
     Peers& peers_;
-    PoolBuffer<T> input_, output_;
-    PoolBuffer<int> wrong_;
+    ArenaBuffer<T> input_, output_;
+    ArenaBuffer<int> wrong_;
     int turn_ = 0;
 };
 
@@ -109,7 +109,7 @@ int wrong_reductions(Peers& peers, const std::vector<std::size_t>& counts, int r
                      std::span<const ReduceOp> ops = all_ops) {
     const int ranks = peers.rank().world_size();
     Stream stream;
-    Exercise<T> exercise(peers, *std::max_element(counts.begin(), counts.end()) + 5);
+    CollectiveCheck<T> exercise(peers, *std::max_element(counts.begin(), counts.end()) + 5);
     for (const ReduceOp op : ops)
         for (const std::size_t count : counts)
             for (int root = 0; root < std::min(roots, ranks); root++)
@@ -156,7 +156,7 @@ int sums_with_other_bits(World& world, std::size_t count) {
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
         Stream stream;
-        PoolBuffer<T> input = peers.allocate<T>(count), output = peers.allocate<T>(count);
+        ArenaBuffer<T> input = peers.allocate<T>(count), output = peers.allocate<T>(count);
         std::vector<T> host;
         for (std::size_t i = 0; i < count; i++)
             host.push_back(rough_value<T>(rank.rank(), i));
@@ -261,11 +261,11 @@ TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 16);
         Stream stream;
-        PoolBuffer<float> values = peers.allocate<float>(3), result = peers.allocate<float>(6);
+        ArenaBuffer<float> values = peers.allocate<float>(3), result = peers.allocate<float>(6);
         std::vector<float> host{1, 2, 3};
         host[static_cast<std::size_t>(rank.rank())] = NAN;
         values.copy_from(host);
-        PoolBuffer<int> ints = peers.allocate<int>(2);
+        ArenaBuffer<int> ints = peers.allocate<int>(2);
         ints.copy_from(rank.rank() == 2 ? std::vector<int>{3, -3} : std::vector<int>{1, -1});
         tree_reduce(peers, static_cast<const float*>(values.data()), result.data(), 3,
                     ReduceOp::maximum, 0, stream);
@@ -291,9 +291,9 @@ TEST_CASE(
     world.run([&](Rank& rank) {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         std::array<Stream, 3> streams;
-        std::array<Exercise<float>, 3> exercises{Exercise<float>(first, 60'000),
-                                                 Exercise<float>(first, 60'000),
-                                                 Exercise<float>(second, 60'000)};
+        std::array<CollectiveCheck<float>, 3> exercises{CollectiveCheck<float>(first, 60'000),
+                                                        CollectiveCheck<float>(first, 60'000),
+                                                        CollectiveCheck<float>(second, 60'000)};
         for (int turn = 0; turn < 30; turn++) {
             const std::size_t mine = turn % 4 == 0;
             exercises[mine].reduce(all_ops[turn % 4], 1, 50'021, turn % 4, turn % 3 == 0,
@@ -315,7 +315,7 @@ TEST_CASE("a rank may come late to a reduction") {
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream;
-            Exercise<int> exercise(peers, 100'000);
+            CollectiveCheck<int> exercise(peers, 100'000);
             if (rank.rank() == late)
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
             exercise.reduce(ReduceOp::sum, 0, 100'000, 0, false, stream);
@@ -360,7 +360,7 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
             const std::string cause = failure_of(world, [&](Rank& rank) {
                 Peers peers(rank, 1 << 16);
                 Stream stream;
-                PoolBuffer<float> data = peers.allocate<float>(100);
+                ArenaBuffer<float> data = peers.allocate<float>(100);
                 reduce(peers, data.data(), 7, ReduceOp::sum, 1, stream, "");  // fine so far
                 if (rank.rank() == other)
                     c.other(peers, data.data(), stream);
@@ -389,7 +389,7 @@ TEST_CASE("a rank that does not come to a reduction is named") {
         const std::string cause = failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 1 << 16);
             Stream stream;
-            PoolBuffer<float> data = peers.allocate<float>(1000);
+            ArenaBuffer<float> data = peers.allocate<float>(1000);
             if (rank.rank() != absent)
                 tree_reduce(peers, static_cast<const float*>(data.data()), data.data(), 1000,
                             ReduceOp::average, 1, stream, "gradients");
@@ -413,7 +413,7 @@ TEST_CASE("reductions that make no sense") {
         return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
-            PoolBuffer<double> data = peers.allocate<double>(10);
+            ArenaBuffer<double> data = peers.allocate<double>(10);
             Buffer<double> outside(elsewhere ? 10 : 0);
             if (rank.rank() == 0)
                 tree_reduce(peers, static_cast<const double*>(data.data()),
@@ -426,9 +426,9 @@ TEST_CASE("reductions that make no sense") {
                 "tree reduce sum: there is no rank 2; the root is one of 0 to 1"));
     REQUIRE(has(refusal(10, -1, false), "there is no rank -1"));
     REQUIRE(
-        has(refusal(10, 0, true), "tree reduce sum: the data does not lie in this rank's pool"));
+        has(refusal(10, 0, true), "tree reduce sum: the data does not lie in this rank's arena"));
     for (std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 8 + 2, SIZE_MAX})
-        REQUIRE(has(refusal(count, 0, false), "the data does not lie in this rank's pool"));
+        REQUIRE(has(refusal(count, 0, false), "the data does not lie in this rank's arena"));
 }
 
 }  // namespace ddp::test

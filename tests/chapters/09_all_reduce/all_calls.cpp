@@ -185,7 +185,7 @@ class Calls {
     const int me_, ranks_;
     const std::size_t all_;
     Stream stream_;
-    PoolBuffer<T> input_, output_;
+    ArenaBuffer<T> input_, output_;
     std::vector<CallResult> results_;
 };
 
@@ -201,7 +201,7 @@ void make_calls_of(Communicator& communicator, const std::vector<std::size_t>& c
 
 }  // namespace
 
-std::size_t pool_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large) {
+std::size_t arena_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large) {
     const std::size_t most = std::ranges::max(counts);
     return 2 * static_cast<std::size_t>(ranks) *
                std::max(most * sizeof(double), large * sizeof(float)) +

@@ -21,7 +21,7 @@ struct CallResult {
 std::vector<CallResult> make_all_calls(Communicator& communicator,
                                        const std::vector<std::size_t>& counts, std::size_t large);
 
-// The pool that takes.
-std::size_t pool_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large);
+// The arena that takes.
+std::size_t arena_bytes_for(int ranks, const std::vector<std::size_t>& counts, std::size_t large);
 
 }  // namespace ddp::test

@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "07_broadcast/broadcast.hpp"
-#include "09_all_reduce/ways.hpp"
-#include "tests/chapters/09_all_reduce/exercise.cuh"
+#include "09_all_reduce/algorithms.hpp"
+#include "tests/chapters/09_all_reduce/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -17,15 +17,15 @@ namespace {
 template <class T>
 int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
     const std::size_t most = *std::ranges::max_element(counts);
-    Exercise<T> exercise(peers, most);
-    const std::vector<AllReduceWay<T>> ways = all_reduce_ways<T>(peers, most);
+    CollectiveCheck<T> exercise(peers, most);
+    const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, most);
     Stream stream;
     peers.rank().barrier();  // all have taken their memory
     Dice dice(seed);
-    for (const AllReduceWay<T>& way : ways)
+    for (const AllReduceAlgorithm<T>& algorithm : algorithms)
         for (const std::size_t count : counts)
-            if (count <= way.most)
-                exercise.all_reduce(way.run, dice.turn(count), stream);
+            if (count <= algorithm.most)
+                exercise.all_reduce(algorithm.run, dice.turn(count), stream);
     peers.synchronize(stream);
     return exercise.wrong();
 }
@@ -76,15 +76,16 @@ namespace {
 template <class T>
 int wrong_in_every_turn(Peers& peers) {
     constexpr std::size_t count = 1009;
-    Exercise<T> exercise(peers, count);
-    const std::vector<AllReduceWay<T>> ways = all_reduce_ways<T>(peers, count);
+    CollectiveCheck<T> exercise(peers, count);
+    const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, count);
     Stream stream;
     peers.rank().barrier();
-    for (const AllReduceWay<T>& way : ways)
+    for (const AllReduceAlgorithm<T>& algorithm : algorithms)
         for (const ReduceOp op : all_ops())
             for (const bool in_place : {false, true})
                 for (const std::size_t shift : {0, 1, 4})
-                    exercise.all_reduce(way.run, {count, op, in_place, shift, 4 - shift}, stream);
+                    exercise.all_reduce(algorithm.run, {count, op, in_place, shift, 4 - shift},
+                                        stream);
     peers.synchronize(stream);
     return exercise.wrong();
 }
@@ -113,16 +114,17 @@ TEST_CASE("ranks whose data is aligned differently") {
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         Stream stream;
-        PoolBuffer<float> input = peers.allocate<float>(10'010),
-                          output = peers.allocate<float>(10'010);
-        const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, 10'000);
+        ArenaBuffer<float> input = peers.allocate<float>(10'010),
+                           output = peers.allocate<float>(10'010);
+        const std::vector<AllReduceAlgorithm<float>> algorithms =
+            all_reduce_algorithms<float>(peers, 10'000);
         const auto shift = static_cast<std::size_t>(rank.rank());
-        for (const AllReduceWay<float>& way : ways) {
+        for (const AllReduceAlgorithm<float>& algorithm : algorithms) {
             input.copy_from(std::vector<float>(10'010, static_cast<float>(1 << rank.rank())));
             output.copy_from(std::vector<float>(10'010, -1));
             rank.barrier();
-            way.run(input.data() + shift, output.data() + 3 - shift, 10'000, ReduceOp::sum, stream,
-                    "");
+            algorithm.run(input.data() + shift, output.data() + 3 - shift, 10'000, ReduceOp::sum,
+                          stream, "");
             peers.synchronize(stream);
             const std::vector<float> host = output.to_host();
             for (std::size_t i = 0; i < host.size(); i++)
@@ -163,7 +165,7 @@ class Others {
     static constexpr std::size_t size = 501;
     Peers& peers_;
     Stream& sending_;
-    PoolBuffer<int> data_;  // what rank 0 has, what is sent, what is received
+    ArenaBuffer<int> data_;  // what rank 0 has, what is sent, what is received
 };
 
 }  // namespace
@@ -175,9 +177,10 @@ TEST_CASE("all kinds in a row, without the host waiting") {
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream, sending;
-            Exercise<float> exercise(peers, 20'000);
+            CollectiveCheck<float> exercise(peers, 20'000);
             Others others(peers, sending);
-            const std::vector<AllReduceWay<float>> ways = all_reduce_ways<float>(peers, 20'000);
+            const std::vector<AllReduceAlgorithm<float>> algorithms =
+                all_reduce_algorithms<float>(peers, 20'000);
             rank.barrier();
             Dice dice(99);
             for (int turn = 0; turn < 300; turn++) {
@@ -188,7 +191,7 @@ TEST_CASE("all kinds in a row, without the host waiting") {
                     others.pass_on(stream);
                 } else {
                     const bool is_short = kind == 5 || dice.roll(2) == 0;
-                    exercise.all_reduce(ways[kind].run,
+                    exercise.all_reduce(algorithms[kind].run,
                                         dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
                 }
             }
@@ -207,14 +210,15 @@ TEST_CASE("two streams take turns in the order of the calls") {
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
         std::array<Stream, 2> streams;
-        std::array<Exercise<int>, 2> exercises{Exercise<int>(peers, 9000),
-                                               Exercise<int>(peers, 9000)};
-        const std::vector<AllReduceWay<int>> ways = all_reduce_ways<int>(peers, 9000);
+        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(peers, 9000),
+                                                      CollectiveCheck<int>(peers, 9000)};
+        const std::vector<AllReduceAlgorithm<int>> algorithms =
+            all_reduce_algorithms<int>(peers, 9000);
         rank.barrier();
         Dice dice(5);
         for (int turn = 0; turn < 100; turn++) {
             const std::size_t which = dice.roll(2);
-            exercises[which].all_reduce(ways[dice.roll(6)].run, dice.turn(dice.roll(9000)),
+            exercises[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
                                         streams[which]);
         }
         for (std::size_t i : {0, 1}) {
@@ -232,18 +236,19 @@ TEST_CASE("two Peers at once do not wait for each other") {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         const std::array<Peers*, 2> peers{&first, &second};
         std::array<Stream, 2> streams;
-        std::array<Exercise<int>, 2> exercises{Exercise<int>(first, 20'000),
-                                               Exercise<int>(second, 20'000)};
-        const std::array ways{all_reduce_ways<int>(first, 20'000),
-                              all_reduce_ways<int>(second, 20'000)};
+        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(first, 20'000),
+                                                      CollectiveCheck<int>(second, 20'000)};
+        const std::array algorithms{all_reduce_algorithms<int>(first, 20'000),
+                                    all_reduce_algorithms<int>(second, 20'000)};
         rank.barrier();
         Dice dice(7);
         for (int turn = 0; turn < 60; turn++) {
             const Turn of_both = dice.turn(dice.roll(16'000));
-            const std::uint32_t way = dice.roll(6);
+            const std::uint32_t algorithm = dice.roll(6);
             for (std::size_t i : {0, 1}) {
                 const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
-                exercises[which].all_reduce(ways[which][way].run, of_both, streams[which]);
+                exercises[which].all_reduce(algorithms[which][algorithm].run, of_both,
+                                            streams[which]);
             }
         }
         for (std::size_t i : {0, 1}) {
@@ -261,8 +266,8 @@ TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
     const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 20);
         Stream stream;
-        PoolBuffer<float> data = peers.allocate<float>(1000);
-        const auto reduce = rank.rank() == 1 ? ring_all_reduce<float> : direct_all_reduce<float>;
+        ArenaBuffer<float> data = peers.allocate<float>(1000);
+        const auto reduce = rank.rank() == 1 ? ring_all_reduce<float> : two_shot_all_reduce<float>;
         reduce(peers, data.data(), data.data(), 1000, ReduceOp::sum, stream, "gradients");
         peers.synchronize(stream);
         rank.barrier();
@@ -275,20 +280,20 @@ TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
 namespace {
 
 // What is said when rank 0 asks way number `way` for something, and the others do not.
-std::string refusal_of(std::size_t way, std::size_t count, bool input_is_elsewhere,
+std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_elsewhere,
                        bool output_is_elsewhere) {
     World world(thread_options(2));
     return failure_of(world, [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         Stream stream;
-        PoolBuffer<float> data = peers.allocate<float>(100);
+        ArenaBuffer<float> data = peers.allocate<float>(100);
         Buffer<float> other(100);
-        const auto ways = all_reduce_ways<float>(peers, 1000);
+        const auto algorithms = all_reduce_algorithms<float>(peers, 1000);
         rank.barrier();
         if (rank.rank() == 0)
-            ways[way].run(input_is_elsewhere ? other.data() : data.data(),
-                          output_is_elsewhere ? other.data() : data.data(), count, ReduceOp::sum,
-                          stream, "");
+            algorithms[algorithm].run(input_is_elsewhere ? other.data() : data.data(),
+                                      output_is_elsewhere ? other.data() : data.data(), count,
+                                      ReduceOp::sum, stream, "");
         rank.barrier();
     });
 }
@@ -297,19 +302,20 @@ std::string refusal_of(std::size_t way, std::size_t count, bool input_is_elsewhe
 
 TEST_CASE("requests that make no sense") {
     for (const std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
-        for (std::size_t way = 0; way < 6; way++) {
-            const std::string refusal = refusal_of(way, count, false, false);
-            CAPTURE(refusal, count, way);
-            const char* const texts[] = {": the data does not lie in this rank's pool",
+        for (std::size_t algorithm = 0; algorithm < 6; algorithm++) {
+            const std::string refusal = refusal_of(algorithm, count, false, false);
+            CAPTURE(refusal, count, algorithm);
+            const char* const texts[] = {": the data does not lie in this rank's arena",
                                          "a HostRing for 1000 elements cannot reduce ",
                                          ": it is for up to "};
-            REQUIRE(has(refusal, texts[way == 2 ? 1 : way == 5 ? 2 : 0]));
+            REQUIRE(has(refusal, texts[algorithm == 2 ? 1 : algorithm == 5 ? 2 : 0]));
         }
     for (const bool input_is : {false, true})
-        for (const std::size_t way : {0, 1, 3, 4}) {  // those whose arrays others read or write
-            CAPTURE(way, input_is);
-            REQUIRE(has(refusal_of(way, 100, input_is, !input_is),
-                        ": the data does not lie in this rank's pool"));
+        for (const std::size_t algorithm :
+             {0, 1, 3, 4}) {  // those whose arrays others read or write
+            CAPTURE(algorithm, input_is);
+            REQUIRE(has(refusal_of(algorithm, 100, input_is, !input_is),
+                        ": the data does not lie in this rank's arena"));
         }
 }
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "09_all_reduce/ways.hpp"
+#include "09_all_reduce/algorithms.hpp"
 #include "tests/chapters/09_all_reduce/mutants.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -84,14 +84,14 @@ std::map<std::string, Results<T>> results(int ranks, std::size_t count) {
     world.run([&](Rank& rank) {
         Peers peers(rank, 8 << 20);
         Stream stream;
-        PoolBuffer<T> input = peers.allocate<T>(count), output = peers.allocate<T>(count);
+        ArenaBuffer<T> input = peers.allocate<T>(count), output = peers.allocate<T>(count);
         input.copy_from(rounding_values<T>(rank.rank(), count));
-        std::vector<std::pair<std::string, AllReduce<T>>> ways;
-        for (const AllReduceWay<T>& way : all_reduce_ways<T>(peers, count))
-            ways.emplace_back(way.name, way.run);
+        std::vector<std::pair<std::string, AllReduce<T>>> algorithms;
+        for (const AllReduceAlgorithm<T>& algorithm : all_reduce_algorithms<T>(peers, count))
+            algorithms.emplace_back(algorithm.name, algorithm.run);
         if constexpr (std::is_same_v<T, float>)
-            ways.emplace_back("own order", own_order_all_reduce(peers, count));
-        for (const auto& [name, run] : ways) {
+            algorithms.emplace_back("own order", own_order_all_reduce(peers, count));
+        for (const auto& [name, run] : algorithms) {
             rank.barrier();
             run(input.data(), output.data(), count, ReduceOp::sum, stream, "");
             peers.synchronize(stream);
@@ -117,7 +117,7 @@ void require_bits(int ranks, std::size_t count) {
         REQUIRE(have_same_bits(of_ranks) == (name != "own order" || ranks <= 2));
     }
     const std::vector<T> ring = sum_round_the_ring(inputs), by_rank = sum_by_rank(inputs);
-    for (const char* name : {"ring", "host ring", "direct", "one-shot"})
+    for (const char* name : {"ring", "host ring", "two-shot", "one-shot"})
         REQUIRE(are_same(all.at(name)[0], ring));
     REQUIRE(are_same(all.at("server")[0], by_rank));
     if (ranks == 4)

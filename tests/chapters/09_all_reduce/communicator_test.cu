@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "tests/chapters/09_all_reduce/exercise.cuh"
+#include "tests/chapters/09_all_reduce/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -121,11 +121,11 @@ class Caller {
         }
         return all;
     }
-    void compare(const PoolBuffer<T>& actual, const std::vector<T>& expected) {
+    void compare(const ArenaBuffer<T>& actual, const std::vector<T>& expected) {
         communicator_.synchronize(stream_);
         compare_part(actual, 0, expected);
     }
-    void compare_part(const PoolBuffer<T>& actual, std::size_t begin,
+    void compare_part(const ArenaBuffer<T>& actual, std::size_t begin,
                       const std::vector<T>& expected) {
         const std::vector<T> host = actual.to_host();
         for (std::size_t i = 0; i < expected.size(); i++)
@@ -135,7 +135,7 @@ class Caller {
     Communicator& communicator_;
     const int rank_, ranks_;
     const std::size_t all_, own_begin_, count_;
-    PoolBuffer<T> large_, small_;  // elements for each rank, and for one
+    ArenaBuffer<T> large_, small_;  // elements for each rank, and for one
     Stream stream_;
     int turn_ = 0, wrong_ = 0;
 };
@@ -168,8 +168,8 @@ TEST_CASE("every call of the Communicator, world sizes 1 to 9, every type", "[ex
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
-            const auto own = make_communicator("own", rank, 8 << 20);
-            wrong += own->kind() != "own" || own->world_size() != ranks;
+            const auto own = make_communicator("native", rank, 8 << 20);
+            wrong += own->kind() != "native" || own->world_size() != ranks;
             const auto n = static_cast<std::size_t>(ranks);
             for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n + 1, std::size_t{509},
                                             std::size_t{5003}})  // the last is no short one
@@ -187,11 +187,11 @@ TEST_CASE("bytes can be moved") {
     World world(thread_options(3));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
-        const auto own = make_communicator("own", rank, 1 << 20);
+        const auto own = make_communicator("native", rank, 1 << 20);
         Stream stream;
         const auto mine = static_cast<unsigned char>(rank.rank() + 5);
-        PoolBuffer<unsigned char> one = own->allocate<unsigned char>(33);
-        PoolBuffer<unsigned char> all = own->allocate<unsigned char>(99);
+        ArenaBuffer<unsigned char> one = own->allocate<unsigned char>(33);
+        ArenaBuffer<unsigned char> all = own->allocate<unsigned char>(99);
         one.copy_from(std::vector<unsigned char>(33, mine));
         own->all_gather(one.data(), all.data(), 33, stream);
         own->broadcast(one.data(), 33, 2, stream);
@@ -210,9 +210,9 @@ namespace {
 std::string refusal_of(const std::function<void(Communicator&, float*, Stream&)>& ask) {
     World world(thread_options(2));
     return failure_of(world, [&](Rank& rank) {
-        const auto own = make_communicator("own", rank, 1 << 20);
+        const auto own = make_communicator("native", rank, 1 << 20);
         Stream stream;
-        PoolBuffer<float> data = own->allocate<float>(100);
+        ArenaBuffer<float> data = own->allocate<float>(100);
         rank.barrier();
         if (rank.rank() == 0)
             ask(*own, data.data(), stream);

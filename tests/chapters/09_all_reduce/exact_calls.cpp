@@ -69,7 +69,7 @@ class Calls {
 
     void all_reduce(ReduceOp op) {
         for (const bool in_place : {false, true}) {
-            PoolBuffer<T> input = own(count_), output = own(count_);
+            ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.all_reduce(input.data(), to, count_, op, stream_, "sum me");
             expect(in_place ? input : output, reduced<T>(op, ranks_, count_));
@@ -80,7 +80,7 @@ class Calls {
 
     void reduce(ReduceOp op, int root) {
         for (const bool in_place : {false, true}) {
-            PoolBuffer<T> input = own(count_), output = own(count_);
+            ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.reduce(input.data(), to, count_, op, root, stream_);
             expect(in_place ? input : output,
@@ -92,7 +92,7 @@ class Calls {
         const std::vector<T> sums = reduced<T>(op, ranks_, all_);
         const auto mine = sums.begin() + static_cast<std::ptrdiff_t>(begin());
         const std::vector<T> expected(mine, mine + static_cast<std::ptrdiff_t>(count_));
-        PoolBuffer<T> input = own(all_), output = own(count_);
+        ArenaBuffer<T> input = own(all_), output = own(count_);
         communicator_.reduce_scatter(input.data(), output.data(), count_, op, stream_);
         expect(output, expected);
         expect(input, numbers_of<T>(me_, all_));
@@ -108,10 +108,10 @@ class Calls {
         for (int r = 0; r < ranks_; r++)
             for (const T value : numbers_of<T>(r, count_))
                 expected.push_back(value);
-        PoolBuffer<T> input = own(count_), output = own(all_);
+        ArenaBuffer<T> input = own(count_), output = own(all_);
         communicator_.all_gather(input.data(), output.data(), count_, stream_);
         expect(output, expected);
-        PoolBuffer<T> both = communicator_.allocate<T>(all_);
+        ArenaBuffer<T> both = communicator_.allocate<T>(all_);
         std::vector<T> before(all_, T{});
         std::copy(expected.begin() + static_cast<std::ptrdiff_t>(begin()),
                   expected.begin() + static_cast<std::ptrdiff_t>(begin() + count_),
@@ -122,7 +122,7 @@ class Calls {
     }
 
     void broadcast(int root) {
-        PoolBuffer<T> data = own(count_);
+        ArenaBuffer<T> data = own(count_);
         communicator_.broadcast(data.data(), count_, root, stream_);
         expect(data, numbers_of<T>(root, count_));
     }
@@ -131,7 +131,7 @@ class Calls {
     void messages() {
         if (ranks_ == 1)
             return;
-        PoolBuffer<T> data = own(count_), received = own(count_);
+        ArenaBuffer<T> data = own(count_), received = own(count_);
         const int next = (me_ + 1) % ranks_, last = (me_ + ranks_ - 1) % ranks_;
         const auto send = [&] { communicator_.send(data.data(), count_, next, stream_); };
         const auto receive = [&] { communicator_.receive(received.data(), count_, last, stream_); };
@@ -150,12 +150,12 @@ class Calls {
 
   private:
     std::size_t begin() const { return static_cast<std::size_t>(me_) * count_; }
-    PoolBuffer<T> own(std::size_t count) {
-        PoolBuffer<T> buffer = communicator_.allocate<T>(count);
+    ArenaBuffer<T> own(std::size_t count) {
+        ArenaBuffer<T> buffer = communicator_.allocate<T>(count);
         buffer.copy_from(numbers_of<T>(me_, count));
         return buffer;
     }
-    void expect(const PoolBuffer<T>& actual, const std::vector<T>& expected) {
+    void expect(const ArenaBuffer<T>& actual, const std::vector<T>& expected) {
         communicator_.synchronize(stream_);
         const std::vector<T> values = actual.to_host();
         for (std::size_t i = 0; i < expected.size(); i++)
@@ -218,7 +218,7 @@ int wrong_of_nan(Communicator& communicator, Stream& stream) {
         values[42] = std::numeric_limits<float>::quiet_NaN();
     int wrong = 0;
     for (const ReduceOp op : ops) {
-        PoolBuffer<float> data = communicator.allocate<float>(values.size());
+        ArenaBuffer<float> data = communicator.allocate<float>(values.size());
         data.copy_from(values);
         communicator.all_reduce(data.data(), data.data(), values.size(), op, stream);
         communicator.synchronize(stream);
@@ -252,7 +252,7 @@ int wrong_of_order(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 16 << 20);
     Stream stream, other;
     constexpr std::size_t count = 600'000;
-    PoolBuffer<float> data = communicator->allocate<float>(count);
+    ArenaBuffer<float> data = communicator->allocate<float>(count);
     data.copy_from(numbers_of<float>(rank.rank(), count));
     add_late(data.data(), count, 1, stream);
     communicator->all_reduce(data.data(), data.data(), count, ReduceOp::sum, stream);
@@ -275,7 +275,7 @@ int wrong_of_two(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicators[] = {
         make_communicator(kind, rank, small_pool), make_communicator(kind, rank, small_pool)};
     Stream streams[2];
-    PoolBuffer<int> data[2];
+    ArenaBuffer<int> data[2];
     constexpr std::size_t count = 800'000;
     for (const std::size_t i : {0, 1}) {
         data[i] = communicators[i]->allocate<int>(count);

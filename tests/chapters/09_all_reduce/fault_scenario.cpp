@@ -22,10 +22,10 @@ struct Fault {
     int elements = 5000;
 };
 
-constexpr std::size_t pool_bytes = 8 << 20;
+constexpr std::size_t arena_bytes = 8 << 20;
 
 // Leaves many calls on the way, of which some are done and some are not.
-void run_ahead(Communicator& communicator, PoolBuffer<float>& data, Stream& stream) {
+void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& stream) {
     for (int i = 0; i < 200; i++)
         communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::average, stream,
                                 "ahead");
@@ -34,7 +34,7 @@ void run_ahead(Communicator& communicator, PoolBuffer<float>& data, Stream& stre
 
 // Before its second call rank fault.who does what it should not. Its calls are the others' unless
 // it returns false.
-bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>& data,
+bool misbehave(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
                Stream& stream) {
     if (fault.what == "throw")
         throw std::runtime_error("broken on purpose");
@@ -53,10 +53,10 @@ bool misbehave(const Fault& fault, Communicator& communicator, PoolBuffer<float>
 
 void act(Rank& rank, const Fault& fault) {
     rank.select_device();
-    const auto own = make_communicator("own", rank, pool_bytes);
+    const auto own = make_communicator("native", rank, arena_bytes);
     Stream stream;
     const auto n = static_cast<std::size_t>(fault.elements);
-    PoolBuffer<float> data = own->allocate<float>(n), other = own->allocate<float>(10);
+    ArenaBuffer<float> data = own->allocate<float>(n), other = own->allocate<float>(10);
     data.copy_from(std::vector<float>(n, 1));
     other.copy_from(std::vector<float>(10, 1));
     rank.barrier();
@@ -103,8 +103,8 @@ void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& has
     const int ranks = communicator.world_size();
     const auto all_count = count * static_cast<std::size_t>(ranks);
     Stream stream;
-    PoolBuffer<T> one = communicator.allocate<T>(count), two = communicator.allocate<T>(count);
-    PoolBuffer<T> all = communicator.allocate<T>(all_count);
+    ArenaBuffer<T> one = communicator.allocate<T>(count), two = communicator.allocate<T>(count);
+    ArenaBuffer<T> all = communicator.allocate<T>(all_count);
     one.copy_from(rounded_values<T>(communicator.rank().rank(), count));
     two.copy_from(std::vector<T>(count));
     communicator.rank().barrier();
@@ -116,14 +116,14 @@ void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& has
     communicator.broadcast(one.data(), count, ranks - 1, stream);
     communicator.all_gather(one.data(), all.data(), count, stream);
     communicator.synchronize(stream);
-    for (const PoolBuffer<T>* result : {&one, &two, &all}) {
+    for (const ArenaBuffer<T>* result : {&one, &two, &all}) {
         const std::vector<T> host = result->to_host();
         add_bytes(hash, host.data(), host.size() * sizeof(T));
     }
 }
 
 void show_bits(Rank& rank) {
-    const auto own = make_communicator("own", rank, pool_bytes);
+    const auto own = make_communicator("native", rank, arena_bytes);
     std::uint64_t hash = 14'695'981'039'346'656'037u;
     for (const std::size_t count : {10, 1009, 65'537}) {
         add_calls<float>(*own, count, hash);

@@ -113,8 +113,8 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
     const ChildResult job =
         start(launch, words, 60,
               {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    CAPTURE(launch.name, expected.what, who, elements, job.output, taken.count());
+    const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
+    CAPTURE(launch.name, expected.what, who, elements, job.output, acknowledged.count());
     const std::string says =
         std::regex_replace(expected.says, std::regex("WHO"), std::to_string(who));
     const std::string output = without_launcher(plain(job.output));
@@ -123,7 +123,7 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
                                   : "caught: " + says + "\nbits of 3 ranks: [0-9]+\n";
     REQUIRE(std::regex_match(output, std::regex(whole)));
     REQUIRE((job.exit_code == 0) == !expected.loses_rank);
-    REQUIRE(taken.count() < most_seconds);
+    REQUIRE(acknowledged.count() < most_seconds);
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
     REQUIRE(shared_memory() == before);
     REQUIRE(folder.is_empty());

@@ -17,8 +17,8 @@ using namespace ddp;
 void show_all_calls(Rank& rank) {
     const std::vector<std::size_t> counts{0, 1, 2, 3, 31, 997, 8191};
     constexpr std::size_t large = 300'007;
-    const auto communicator =
-        make_communicator("own", rank, ddp::test::pool_bytes_for(rank.world_size(), counts, large));
+    const auto communicator = make_communicator(
+        "native", rank, ddp::test::arena_bytes_for(rank.world_size(), counts, large));
     for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))
@@ -33,8 +33,8 @@ void show_all_calls(Rank& rank) {
 // The slowest rank's median, of each size: bytes and seconds.
 void time_all_reduce(Rank& rank, int most_mebibytes) {
     const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
-    const auto communicator = make_communicator("own", rank, most * sizeof(float));
-    PoolBuffer<float> data = communicator->allocate<float>(most);
+    const auto communicator = make_communicator("native", rank, most * sizeof(float));
+    ArenaBuffer<float> data = communicator->allocate<float>(most);
     data.copy_from(std::vector<float>(most, 1.0f));
     Stream stream;
     for (std::size_t count = 1 << 10; count <= most; count *= 4) {
@@ -57,8 +57,8 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
 
 // All ranks reduce again and again, until rank `who` does something else.
 void go_wrong(Rank& rank, const std::string& what, int who) {
-    const auto communicator = make_communicator("own", rank, 1 << 20);
-    PoolBuffer<float> data = communicator->allocate<float>(100'000);
+    const auto communicator = make_communicator("native", rank, 1 << 20);
+    ArenaBuffer<float> data = communicator->allocate<float>(100'000);
     Stream stream;
     const auto all_reduce = [&](std::size_t count) {
         communicator->all_reduce(data.data(), data.data(), count, ReduceOp::sum, stream, "weights");

@@ -5,7 +5,7 @@
 
 #include "09_all_reduce/hosts_communicator.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
-#include "tests/chapters/09_all_reduce/thread_wire.hpp"
+#include "tests/chapters/09_all_reduce/thread_transport.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -61,7 +61,7 @@ AllResults results_on(const Hosts& hosts, std::size_t large) {
     AllResults results;
     const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
         const auto communicator = make_hosts_communicator(
-            rank, pool_bytes_for(rank.world_size(), counts, large), wires.of(rank.rank()));
+            rank, arena_bytes_for(rank.world_size(), counts, large), wires.of(rank.rank()));
         const AllResults all = results_of(*communicator, large);
         if (rank.rank() == 0)
             results = all;
@@ -86,7 +86,8 @@ TEST_CASE("the same bits on one host and on several") {
     World world(thread_options(4));
     std::vector<std::string> on_one;
     world.run([&](Rank& rank) {
-        const auto communicator = make_communicator("own", rank, pool_bytes_for(4, counts, large));
+        const auto communicator =
+            make_communicator("native", rank, arena_bytes_for(4, counts, large));
         const AllResults all = results_of(*communicator, large);
         if (rank.rank() == 0)
             on_one = all.bits;
@@ -132,8 +133,8 @@ TEST_CASE("sends, receives and all-reduces at the same time, of several communic
         const auto one = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
         const auto two = make_hosts_communicator(rank, small_pool, other_wires.of(rank.rank()));
         constexpr std::size_t count = 50'001;
-        PoolBuffer<float> a = one->allocate<float>(count), b = two->allocate<float>(count);
-        PoolBuffer<float> to = one->allocate<float>(count), from = one->allocate<float>(count);
+        ArenaBuffer<float> a = one->allocate<float>(count), b = two->allocate<float>(count);
+        ArenaBuffer<float> to = one->allocate<float>(count), from = one->allocate<float>(count);
         const int me = rank.rank(), opposite = me ^ 1;
         a.copy_from(std::vector<float>(count, 1));
         b.copy_from(std::vector<float>(count, 2));
@@ -160,7 +161,7 @@ TEST_CASE("a rank that has said all may go: the rest of its words still leave") 
     std::atomic<int> wrong = 0;
     const std::string failure =
         failure_with({"a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
-            PoolBuffer<float> data = communicator.allocate<float>(100'003);
+            ArenaBuffer<float> data = communicator.allocate<float>(100'003);
             const bool is_root = communicator.rank().rank() == 0;
             data.copy_from(is_root ? iota(data.size(), 5) : std::vector<float>(data.size()));
             communicator.broadcast(data.data(), data.size(), 0, stream);
@@ -174,7 +175,7 @@ TEST_CASE("a rank that has said all may go: the rest of its words still leave") 
 TEST_CASE("ranks of different hosts that do not do the same are told so") {
     const auto all_reduce = [](Communicator& communicator, std::size_t count, ReduceOp op,
                                Stream& stream, const std::string& name) {
-        PoolBuffer<float> data = communicator.allocate<float>(100);
+        ArenaBuffer<float> data = communicator.allocate<float>(100);
         communicator.all_reduce(data.data(), data.data(), count, op, stream, name);
         communicator.synchronize(stream);
     };
@@ -205,7 +206,7 @@ TEST_CASE("ranks of different hosts that do not do the same are told so") {
 TEST_CASE("two roots are found out, though no data would go between them") {
     const std::string text =
         failure_with({"a", "b"}, [](Communicator& communicator, Stream& stream) {
-            PoolBuffer<float> data = communicator.allocate<float>(10);
+            ArenaBuffer<float> data = communicator.allocate<float>(10);
             communicator.broadcast(data.data(), 10, communicator.rank().rank(), stream);
         });
     CAPTURE(text);
@@ -219,7 +220,7 @@ TEST_CASE("a rank of another host that does not come is named by its neighbour")
         return failure_with(
             {"a", "b", "c", "d"},
             [=](Communicator& communicator, Stream& stream) {
-                PoolBuffer<float> data = communicator.allocate<float>(100);
+                ArenaBuffer<float> data = communicator.allocate<float>(100);
                 const bool is_absent = communicator.rank().rank() == 1;
                 for (int i = 0; i < rounds - is_absent; i++)
                     communicator.all_reduce(data.data(), data.data(), 100, ReduceOp::sum, stream);
@@ -239,7 +240,7 @@ TEST_CASE("sends and receives that do not fit, or do not come") {
         return failure_with(
             {"a", "b"},
             [=](Communicator& communicator, Stream& stream) {
-                PoolBuffer<float> data = communicator.allocate<float>(100);
+                ArenaBuffer<float> data = communicator.allocate<float>(100);
                 if (communicator.rank().rank() == 0)
                     communicator.send(data.data(), sent, 1, stream, "it");
                 else if (received > 0)
@@ -262,7 +263,7 @@ TEST_CASE("a wire that breaks ends the run") {
     ThreadWires wires;
     const std::string text = failure_on_hosts({"a", "b"}, [&](Rank& rank) {
         const auto communicator = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
-        PoolBuffer<float> data = communicator->allocate<float>(100'000);
+        ArenaBuffer<float> data = communicator->allocate<float>(100'000);
         Stream stream;
         for (int i = 0; i < 1000; i++) {
             communicator->all_reduce(data.data(), data.data(), data.size(), ReduceOp::sum, stream);
@@ -278,8 +279,8 @@ TEST_CASE("a simulated link between hosts is refused in a sentence") {
     Job job;
     job.members = {{"a", 0, 0, 1}, {"b", 0, 0, 1}};
     job.link = LinkSpeed{1e9, 1e-5};
-    MeetingHost meeting(job, Connections(2));
-    Rank rank(0, 1, job, meeting, meeting.inbox(0));
+    CoordinatorServer coordinator(job, Connections(2));
+    Rank rank(0, 1, job, coordinator, coordinator.events(0));
     REQUIRE_THROWS_WITH(make_hosts_communicator(rank, small_pool, nullptr),
                         "--link simulates a link between the ranks of one host, and these are on "
                         "several, with a real one: leave it out.");
@@ -289,7 +290,7 @@ TEST_CASE("a rank that fails in the middle releases the others, and nothing is l
     for (int turn = 0; turn < 8; turn++) {
         const std::string failure =
             failure_with({"a", "a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
-                PoolBuffer<float> data = communicator.allocate<float>(200'000);
+                ArenaBuffer<float> data = communicator.allocate<float>(200'000);
                 for (int i = 0; i < 10; i++) {
                     if (communicator.rank().rank() == turn % 4 && i == turn)
                         throw std::runtime_error("broken on purpose");

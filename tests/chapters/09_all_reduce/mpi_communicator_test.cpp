@@ -131,12 +131,12 @@ TEST_CASE("a rank that is stopped leaves nobody in MPI") {
         return;
     const auto begin = std::chrono::steady_clock::now();
     const ChildResult job = start(by_mpirun(3), {"--what", "stop", "--who", "1", "--timeout", "2"});
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    CAPTURE(job.output, taken.count());
+    const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
+    CAPTURE(job.output, acknowledged.count());
     REQUIRE(count(job.output, "error:") == 1);
     REQUIRE(count(plain(job.output), "rank 1, which did not come") == 1);
     REQUIRE(job.exit_code != 0);
-    REQUIRE(taken.count() < 15);
+    REQUIRE(acknowledged.count() < 15);
     REQUIRE(nothing_is_left(MPI_SCENARIO));
 }
 

@@ -17,7 +17,7 @@ void act(Rank& rank, const std::string& kind, const std::string& what, int who) 
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 16 << 20);
     Stream stream;
     constexpr std::size_t count = 3'000'000;  // of several pieces
-    PoolBuffer<float> data = communicator->allocate<float>(count);
+    ArenaBuffer<float> data = communicator->allocate<float>(count);
     const auto sum = [&](std::size_t size, ReduceOp op, const std::string& name) {
         communicator->all_reduce(data.data(), data.data(), size, op, stream, name);
     };
@@ -60,7 +60,7 @@ void act(Rank& rank, const std::string& kind, const std::string& what, int who) 
 void send_both(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
     Stream stream;
-    PoolBuffer<float> data = communicator->allocate<float>(100);
+    ArenaBuffer<float> data = communicator->allocate<float>(100);
     if (rank.rank() < 2)
         communicator->send(data.data(), 100, 1 - rank.rank(), stream, "mine");
     communicator->synchronize(stream);
@@ -71,7 +71,7 @@ void send_both(Rank& rank, const std::string& kind) {
 void show_refusals(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
     Stream stream;
-    PoolBuffer<unsigned char> bytes = communicator->allocate<unsigned char>(100);
+    ArenaBuffer<unsigned char> bytes = communicator->allocate<unsigned char>(100);
     Buffer<float> elsewhere(10);
     const auto refused = [&](const auto& call) {
         try {

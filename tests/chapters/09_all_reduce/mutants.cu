@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "09_all_reduce/chunk.hpp"
-#include "09_all_reduce/direct.hpp"
+#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp::test {
 
@@ -19,7 +19,7 @@ struct Workbench {
 
     Peers& peers;
     const int ranks, rank;
-    PoolBuffer<float> everything, result;
+    ArenaBuffer<float> everything, result;
 };
 
 // Adds the arrays of `ranks` ranks, which stand one after the other in `all`, from `first` on and
@@ -61,19 +61,19 @@ using Bench = std::shared_ptr<Workbench>;
 // Gathers everything and adds `used` of the arrays, from that of rank `first` on.
 void gather_and_add(Workbench& bench, const float* input, float* output, std::size_t count,
                     ReduceOp op, Stream& stream, int first, int used, int divide_by) {
-    direct_all_gather(bench.peers, AnyArray::of(const_cast<float*>(input), count),
-                      bench.everything.data(), stream, "");
+    all_gather(bench.peers, AnyArray::of(const_cast<float*>(input), count), bench.everything.data(),
+               stream, "");
     launch(stream, grid_for(count), add_arrays, op, bench.everything.data(), output, count,
            bench.ranks, first, used, divide_by);
 }
 
-// One that is direct_all_reduce, but for what it is called with.
+// One that is two_shot_all_reduce, but for what it is called with.
 template <class Change>
 AllReduce<float> changed(const Bench& bench, Change change) {
     return [bench, change](const float* input, float* output, std::size_t count, ReduceOp op,
                            Stream& stream, const std::string& name) {
         change(count, op);
-        direct_all_reduce(bench->peers, input, output, count, op, stream, name);
+        two_shot_all_reduce(bench->peers, input, output, count, op, stream, name);
     };
 }
 
@@ -89,7 +89,7 @@ AllReduce<float> sum_of_some(const Bench& bench, int offset, int used, int divid
 AllReduce<float> chunk_off_by_one(const Bench& bench) {
     return [=](const float* input, float* output, std::size_t count, ReduceOp op, Stream& stream,
                const std::string& name) {
-        direct_all_reduce(bench->peers, input, bench->result.data(), count, op, stream, name);
+        two_shot_all_reduce(bench->peers, input, bench->result.data(), count, op, stream, name);
         launch(stream, grid_for(count), take_next_chunk, bench->result.data(), output, count,
                static_cast<std::size_t>(bench->ranks));
     };
@@ -99,7 +99,7 @@ AllReduce<float> chunk_off_by_one(const Bench& bench) {
 AllReduce<float> spoils(const Bench& bench, bool the_input) {
     return [=](const float* input, float* output, std::size_t count, ReduceOp op, Stream& stream,
                const std::string& name) {
-        direct_all_reduce(bench->peers, input, output, count, op, stream, name);
+        two_shot_all_reduce(bench->peers, input, output, count, op, stream, name);
         if (the_input)
             launch(stream, {1, 1}, spoil, const_cast<float*>(input), std::size_t{0});
         else

@@ -2,7 +2,7 @@
 // All-reduces with the mistakes that people make. The check that the tests use must notice each.
 #include <vector>
 
-#include "tests/chapters/09_all_reduce/exercise.cuh"
+#include "tests/chapters/09_all_reduce/collective_check.cuh"
 
 namespace ddp::test {
 
@@ -12,7 +12,7 @@ struct Mutant {
     int least_ranks = 2;  // with fewer it is right
 };
 
-// For up to `most` elements; takes four times as many of the pool.
+// For up to `most` elements; takes four times as many of the arena.
 std::vector<Mutant> all_mutants(Peers& peers, std::size_t most);
 
 // Every element is right, but each rank adds in an order of its own, itself first.

@@ -12,7 +12,7 @@ constexpr std::size_t most = 1009;
 
 // How many elements of one rank the check of all tests takes for wrong, over turns such as theirs.
 int wrong_elements(Peers& peers, const AllReduce<float>& run) {
-    Exercise<float> exercise(peers, most);
+    CollectiveCheck<float> exercise(peers, most);
     Stream stream;
     peers.rank().barrier();
     for (const std::size_t count : {std::size_t{5}, most})

@@ -64,7 +64,7 @@ void require_cross_overs(const std::string& output, int ranks) {
         return first;
     };
     REQUIRE((predicted("ring beats reduce+broadcast") == "always") == (ranks < 4));
-    REQUIRE((predicted("direct beats one-shot") == "never") == (ranks == 2));
+    REQUIRE((predicted("two-shot beats one-shot") == "never") == (ranks == 2));
 }
 
 // The first table, for three ranks: the sum of chunk r is at rank r first, and goes round from
@@ -100,17 +100,17 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
                 (ranks == 2 ? 6 : 4));
         const Csv file = read_csv(csv);
         const std::map<std::string, int> link{
-            {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"direct", 1}};
+            {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"two-shot", 1}};
         REQUIRE(rows_of(file, "link") == link);
         // Six sizes around 100 MB/s * 1 ms.
         REQUIRE(rows_of(file, "cross-over") ==
                 std::map<std::string, int>{{"reduce+broadcast", 6}, {"ring", 6}});
         require_cross_overs(run.output, ranks);
         std::map<std::string, int> machine = rows_of(file, "machine");
-        for (const char* way :
-             {"limit", "own", "server", "reduce+broadcast", "host ring", "ring", "direct"}) {
-            CAPTURE(way);
-            REQUIRE(machine[way] == 5);
+        for (const char* algorithm :
+             {"limit", "native", "server", "reduce+broadcast", "host ring", "ring", "two-shot"}) {
+            CAPTURE(algorithm);
+            REQUIRE(machine[algorithm] == 5);
         }
         REQUIRE(machine["one-shot"] == 4);  // it is not for longer ones
         require_numbers(file, ranks);
@@ -126,7 +126,7 @@ TEST_CASE("with --link there is nothing but the link, and one rank has nothing t
     REQUIRE(count(link.output, "on 3 ranks, whose ports carry 200 MB/s") == 1);
     REQUIRE(count(link.output, "of this machine") == 0);
     REQUIRE(count(link.output, "ring beats reduce+broadcast") == 1);
-    REQUIRE(count(link.output, "direct beats one-shot") == 0);
+    REQUIRE(count(link.output, "two-shot beats one-shot") == 0);
     const ChildResult alone = run_command({ALL_REDUCE_PROGRAM, "--ranks", "1"});
     REQUIRE(alone.output == "A sum over ranks takes two or more of them: try --ranks 4.\n");
     REQUIRE(alone.exit_code == 0);

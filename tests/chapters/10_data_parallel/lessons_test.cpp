@@ -22,8 +22,8 @@ std::vector<Result> on_ranks(int ranks, const std::function<Result(Communicator&
     World world(thread_options(ranks));
     std::vector<Result> results(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         results[static_cast<std::size_t>(rank.rank())] = work(*communicator, device);
     });
     return results;

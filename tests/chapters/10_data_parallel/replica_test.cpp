@@ -64,9 +64,9 @@ std::vector<float> counted(std::size_t count, float from) {
 std::string refusal(World& world,
                     const std::function<std::unique_ptr<Module>(Device&, int rank)>& make) {
     return failure_of(world, [&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         const auto model = make(device, rank.rank());
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         copy_from_rank_0(*communicator, device, *model);
     });
 }
@@ -80,11 +80,11 @@ TEST_CASE("replicas: parameters and buffers become rank 0's, frozen ones too") {
         std::vector<std::vector<float>> before(places), after(places);
         world.run([&](Rank& rank) {
             const auto place = static_cast<std::size_t>(rank.rank());
-            auto& device = make_kept<Device>(rank, test_memory);
+            auto& device = make_run_scoped<Device>(rank, test_memory);
             Random random(1);
             const auto model = make_normed(device, random);
             count_up(*model, 1000.0f * static_cast<float>(rank.rank()) + 1);
-            const auto communicator = make_communicator("own", rank, 1 << 20);
+            const auto communicator = make_communicator("native", rank, 1 << 20);
             before[place] = numbers_of(*model);
             copy_from_rank_0(*communicator, device, *model);
             after[place] = numbers_of(*model);
@@ -102,12 +102,12 @@ TEST_CASE("replicas: buffers alone can be shared, and parameters stay as they ar
     World world(thread_options(3));
     std::vector<std::vector<float>> after(3);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(1);
         const auto model = make_normed(device, random);
         count_up(*model, 100.0f * static_cast<float>(rank.rank()));
-        const auto communicator = make_communicator("own", rank, 1 << 20);
-        PoolBuffer<float> staging = communicator->allocate<float>(buffer_elements(*model));
+        const auto communicator = make_communicator("native", rank, 1 << 20);
+        ArenaBuffer<float> staging = communicator->allocate<float>(buffer_elements(*model));
         rank.barrier();
         broadcast_buffers(*communicator, device, *model, staging);
         communicator->synchronize(device.stream());
@@ -199,7 +199,7 @@ TEST_CASE("replicas: those that have drifted apart are named") {
     World world(thread_options(4));
     const auto drift = [&](float by) {
         return failure_of(world, [&](Rank& rank) {
-            auto& device = make_kept<Device>(rank, test_memory);
+            auto& device = make_run_scoped<Device>(rank, test_memory);
             const float more = rank.rank() % 2 == 1 ? by : 0;
             const auto parameter = std::make_shared<Parameter>(
                 "p", Tensor(device, {2}, std::vector<float>{1.0f, 1.0f + more}));
@@ -221,7 +221,7 @@ TEST_CASE("replicas: what is kept lives until every rank has ended the run") {
     World world(thread_options(3));
     std::atomic<int> alive = 0, seen_by_rank_0 = 0;
     const std::string failure = failure_of(world, [&](Rank& rank) {
-        make_kept<Witness>(rank, alive);
+        make_run_scoped<Witness>(rank, alive);
         rank.barrier();
         if (rank.rank() != 0)
             throw std::runtime_error("the others leave early");
@@ -240,10 +240,10 @@ TEST_CASE("replicas: a parameter without a gradient is refused before the others
     World world(thread_options(2, 10));
     REQUIRE(failure_of(world,
                        [&](Rank& rank) {
-                           auto& device = make_kept<Device>(rank, test_memory);
+                           auto& device = make_run_scoped<Device>(rank, test_memory);
                            Random random(1);
                            const auto model = make_small_mlp(device, random);
-                           const auto communicator = make_communicator("own", rank, 1 << 20);
+                           const auto communicator = make_communicator("native", rank, 1 << 20);
                            NaiveDdp ddp(*communicator, device, *model);
                            for (const auto& parameter : model->parameters())
                                if (rank.rank() == 0 || parameter->name != "linear1.weight")

@@ -77,7 +77,7 @@ class Mistaken : public Way {
     Device& device_;
     Module& model_;
     const Mistake mistake_;
-    PoolBuffer<float> transferred_;
+    ArenaBuffer<float> transferred_;
 };
 
 }  // namespace

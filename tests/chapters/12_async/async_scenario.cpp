@@ -31,30 +31,30 @@ int run(int argc, char** argv) {
         return *status;
     World world(common);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, std::size_t{1} << 20);
+        auto& device = make_run_scoped<Device>(rank, std::size_t{1} << 20);
         Peers peers(rank, 1 << 16);
-        Letters letters(peers, device, 100);
-        letters.values.copy_from(std::vector<float>(100, 1));
-        letters.gradients.copy_from(std::vector<float>(100, 0.5));
-        auto& loss = make_kept<Tensor>(rank, device, Shape{1}, std::vector<float>{1});
+        MessageBuffers buffers(peers, device, 100);
+        buffers.values.copy_from(std::vector<float>(100, 1));
+        buffers.gradients.copy_from(std::vector<float>(100, 0.5));
+        auto& loss = make_run_scoped<Tensor>(rank, device, Shape{1}, std::vector<float>{1});
         ServerOptions settings{rank.world_size() - 1, 60, false, {}};
         if (bound >= 0)
             settings.bound = bound;
         std::optional<Server> server;
         if (rank.rank() == 0)
-            server.emplace(peers, device, letters, 1, settings);
+            server.emplace(peers, device, buffers, 1, settings);
         rank.barrier();
         if (server)
             server->serve();
         else
-            work(peers, device, letters, [&](int step) {
+            work(peers, device, buffers, [&](int step) {
                 if (rank.rank() == who && step == 2)
                     act(what);
                 return loss;
             });
         rank.barrier();
         if (rank.rank() == 0)
-            std::cout << "w = " << letters.values.to_host()[99] << std::endl;
+            std::cout << "w = " << buffers.values.to_host()[99] << std::endl;
     });
     return 0;
 }

@@ -39,8 +39,8 @@ std::vector<float> learned(int ranks, int steps, int every, Algorithm algorithm)
     World world(thread_options(ranks));
     std::vector<float> w(static_cast<std::size_t>(ranks) + 1);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, std::size_t{1} << 20);
-        const auto communicator = make_communicator("own", rank, 1 << 16);
+        auto& device = make_run_scoped<Device>(rank, std::size_t{1} << 20);
+        const auto communicator = make_communicator("native", rank, 1 << 16);
         const auto parameter = std::make_shared<Parameter>(
             "w", Tensor(device, {1}, communicator->allocate<float>(1).share()));
         parameter->value.copy_from(std::vector<float>{0});
@@ -65,7 +65,7 @@ std::vector<float> learned(int ranks, int steps, int every, Algorithm algorithm)
 int averages_gradients(Communicator& communicator, const Tensor& values, Optimizer& optimizer,
                        int steps, int every, const std::function<void(int)>& compute) {
     Stream& stream = values.device().stream();
-    PoolBuffer<float> gradient = communicator.allocate<float>(1);
+    ArenaBuffer<float> gradient = communicator.allocate<float>(1);
     for (int step = 1; step <= steps; step++) {
         compute(step - 1);
         const Tensor mine = optimizer.parameters()[0]->gradient();
@@ -111,8 +111,8 @@ TEST_CASE("local SGD: ranks that never meet are refused") {
     World world(thread_options(2));
     REQUIRE(has(failure_of(world,
                            [](Rank& rank) {
-                               Device& device = make_kept<Device>(rank);
-                               const auto communicator = make_communicator("own", rank, 1 << 16);
+                               Device& device = make_run_scoped<Device>(rank);
+                               const auto communicator = make_communicator("native", rank, 1 << 16);
                                const Tensor values(device, {1});
                                PlainSgd optimizer({}, 0.1);
                                local_sgd(*communicator, values, optimizer, 1, 0, [](int) {});

@@ -31,25 +31,25 @@ using Before = std::function<void(Rank& rank, int step)>;
 void take_part(Rank& rank, const ServerOptions& options, const Before& before, Trial& trial,
                std::optional<double> timeout_s = {}) {
     const OneParameter model;
-    auto& device = make_kept<Device>(rank, std::size_t{1} << 20);
+    auto& device = make_run_scoped<Device>(rank, std::size_t{1} << 20);
     Peers peers(rank, 1 << 16, timeout_s);
-    Letters letters(peers, device, 1);
-    auto& loss = make_kept<Tensor>(rank, device, Shape{1});
-    letters.values.copy_from(std::vector<float>{rank.rank() == 0 ? model.begin : -1000});
+    MessageBuffers buffers(peers, device, 1);
+    auto& loss = make_run_scoped<Tensor>(rank, device, Shape{1});
+    buffers.values.copy_from(std::vector<float>{rank.rank() == 0 ? model.begin : -1000});
     std::optional<Server> server;
     if (rank.rank() == 0)
-        server.emplace(peers, device, letters, model.learning_rate, options);
+        server.emplace(peers, device, buffers, model.learning_rate, options);
     rank.barrier();
     if (server) {
         trial.log = server->serve();
-        trial.w = letters.values.to_host()[0];
+        trial.w = buffers.values.to_host()[0];
     } else if (rank.rank() <= options.workers) {
         trial.calls[static_cast<std::size_t>(rank.rank())] =
-            work(peers, device, letters, [&](int step) {
+            work(peers, device, buffers, [&](int step) {
                 if (before)
                     before(rank, step);
-                const float gradient = letters.values.to_host()[0] - model.target;
-                letters.gradients.copy_from(std::vector<float>{gradient});
+                const float gradient = buffers.values.to_host()[0] - model.target;
+                buffers.gradients.copy_from(std::vector<float>{gradient});
                 loss.copy_from(std::vector<float>{gradient * gradient / 2});
                 return loss;
             });
@@ -137,13 +137,13 @@ TEST_CASE("server: synchronous training has the same bits every time, and nothin
 TEST_CASE("server: a worker comes as far ahead as the bound says, and no further") {
     for (int ranks : {3, 4})
         for (int bound : {0, 1, 2, 3}) {
-            std::atomic<int> begun = -1;
+            std::atomic<int> posted_calls = -1;
             const ServerOptions options{ranks - 1, 40, false, bound};
             const Trial trial = train(ranks, options, [&](Rank& rank, int step) {
                 if (rank.rank() == 1)
-                    begun = step;
+                    posted_calls = step;
                 // Rank 2 is in its first step until rank 1 can go no further.
-                while (rank.rank() == 2 && step == 0 && begun < bound) {
+                while (rank.rank() == 2 && step == 0 && posted_calls < bound) {
                     rank.check();
                     pause();
                 }
@@ -158,12 +158,12 @@ TEST_CASE("server: a worker comes as far ahead as the bound says, and no further
 
 TEST_CASE("server: a gradient is as old as what was applied since") {
     constexpr int late = 10;
-    std::atomic<int> begun = -1;
+    std::atomic<int> posted_calls = -1;
     const ServerOptions options{2, 40, false, {}};
     const Trial trial = train(3, options, [&](Rank& rank, int step) {
         if (rank.rank() == 1)
-            begun = step;
-        while (rank.rank() == 2 && step == 0 && begun < late) {
+            posted_calls = step;
+        while (rank.rank() == 2 && step == 0 && posted_calls < late) {
             rank.check();
             pause();
         }

@@ -56,7 +56,7 @@ TEST_CASE("sweep: measured is within a quarter of what was predicted") {
             Peers peers(rank, 4 << 20, {}, link);
             for (const std::size_t cap : {std::size_t{0}, unlimited_bucket}) {
                 const BucketPlan plan = plan_of(cap);
-                PoolBuffer<float> memory = peers.allocate<float>(plan.memory_bytes() / 4);
+                ArenaBuffer<float> memory = peers.allocate<float>(plan.memory_bytes() / 4);
                 memory.copy_from(std::vector<float>(memory.size(), 1));
                 const double predicted = predicted_seconds(plan, message, ranks, 15e-3);
                 try_until_good(rank, [&] {

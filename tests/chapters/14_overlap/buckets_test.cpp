@@ -110,10 +110,10 @@ TEST_CASE("buckets: the plans are those of PyTorch's DistributedDataParallel") {
         const Golden golden = read_golden(file);
         std::vector<Assignment> plans;
         world.run([&, widths = widths](Rank& rank) {
-            auto& device = make_kept<Device>(rank, std::size_t{64} << 20);
+            auto& device = make_run_scoped<Device>(rank, std::size_t{64} << 20);
             Random random(1);
             const auto mlp = make_mlp(device, random, widths);
-            const auto communicator = make_communicator("own", rank, ddp_pool_bytes(*mlp));
+            const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*mlp));
             DistributedDataParallel ddp(*communicator, device, *mlp);
             for (int iteration = 1; iteration <= 3; iteration++) {
                 Tape tape(device);
@@ -166,26 +166,26 @@ TEST_CASE("buckets: a hook makes of a bucket what it likes") {
 
 TEST_CASE("buckets: a lane tells when each was reduced") {
     World world(thread_options(2));
-    std::vector<Interval> intervals;
+    std::vector<StreamSpan> spans;
     world.run([&](Rank& rank) {
         Replica replica(rank, make_small_mlp, {.bucket_cap_bytes = 0});
         replica.step();
-        Lane lane("communication", replica.ddp.communication_stream());
-        replica.ddp.set_lane(&lane);
+        StreamTrack track("communication", replica.ddp.communication_stream());
+        replica.ddp.set_track(&track);
         replica.step();
-        replica.ddp.set_lane(nullptr);
+        replica.ddp.set_track(nullptr);
         replica.step();
         replica.synchronize();
         if (rank.rank() == 1)
-            intervals = lane.read(1);
+            spans = track.read(1);
     });
-    REQUIRE(intervals.size() == 6);
-    REQUIRE(intervals[0].what.starts_with("bucket 0, "));
-    REQUIRE(intervals[5].what.starts_with("bucket 5, "));
-    REQUIRE(intervals[5].what.ends_with(" KiB"));
-    for (const Interval& interval : intervals) {
-        REQUIRE(interval.rank == 1);
-        REQUIRE(interval.lane == "communication");
+    REQUIRE(spans.size() == 6);
+    REQUIRE(spans[0].what.starts_with("bucket 0, "));
+    REQUIRE(spans[5].what.starts_with("bucket 5, "));
+    REQUIRE(spans[5].what.ends_with(" KiB"));
+    for (const StreamSpan& span : spans) {
+        REQUIRE(span.rank == 1);
+        REQUIRE(span.track == "communication");
     }
 }
 

@@ -24,8 +24,8 @@ class Gradients {
   public:
     explicit Gradients(Rank& rank)
         : rank_(rank),
-          device_(make_kept<Device>(rank, test_memory)),
-          communicator_(make_communicator("own", rank, 1 << 20)),
+          device_(make_run_scoped<Device>(rank, test_memory)),
+          communicator_(make_communicator("native", rank, 1 << 20)),
           parameters_{make("wide", {12, 7}), make("bias", {5}), make("conv", {4, 3, 3, 3}),
                       make("tall", {9, 16})} {
         BucketPlan plan = rebuilt_plan(gradient_sizes(parameters_), 400, {3, 2, 1, 0});
@@ -80,7 +80,7 @@ class Gradients {
     Device& device_;
     const std::unique_ptr<Communicator> communicator_;
     Parameters parameters_;
-    PoolBuffer<float> memory_;
+    ArenaBuffer<float> memory_;
     std::optional<FlatBuffers> buffers_;
     Stream stream_;
 };
@@ -150,7 +150,8 @@ std::vector<double> on_all_ranks(int ranks, const std::function<double(Gradients
     World world(thread_options(ranks));
     std::vector<double> results(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        results[static_cast<std::size_t>(rank.rank())] = work(make_kept<Gradients>(rank, rank));
+        results[static_cast<std::size_t>(rank.rank())] =
+            work(make_run_scoped<Gradients>(rank, rank));
     });
     return results;
 }
@@ -199,7 +200,7 @@ TEST_CASE("power_sgd: with all columns there are it is the average") {
         for (const bool feeds : {true, false}) {
             CAPTURE(ranks, feeds);
             const auto worst = on_all_ranks(ranks, [feeds](Gradients& gradients) {
-                PowerSgd& power_sgd = make_kept<PowerSgd>(
+                PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
                     gradients.rank(), gradients.communicator(), gradients.buffers(),
                     PowerSgdOptions{.rank = 100,
                                     .start_step = 2,
@@ -217,7 +218,7 @@ TEST_CASE("power_sgd: what was applied and the mean of the errors is all that th
         CAPTURE(ranks);
         const auto worst = on_all_ranks(ranks, [](Gradients& gradients) {
             Rank& rank = gradients.rank();
-            PowerSgd& power_sgd = make_kept<PowerSgd>(
+            PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
                 rank, gradients.communicator(), gradients.buffers(),
                 PowerSgdOptions{.rank = 2, .start_step = 2, .least_saving = 1.2});
             std::vector<Values> rest(4);
@@ -257,10 +258,11 @@ TEST_CASE(
     for (const int ranks : {3}) {
         const auto sum_with = [&](const PowerSgdOptions& options) {
             return on_all_ranks(ranks, [options](Gradients& gradients) {
-                return worst_sum(gradients,
-                                 make_kept<PowerSgd>(gradients.rank(), gradients.communicator(),
-                                                     gradients.buffers(), options),
-                                 20);
+                return worst_sum(
+                    gradients,
+                    make_run_scoped<PowerSgd>(gradients.rank(), gradients.communicator(),
+                                              gradients.buffers(), options),
+                    20);
             })[0];
         };
         const PowerSgdOptions usual{.rank = 1, .start_step = 2, .least_saving = 1};
@@ -275,9 +277,9 @@ TEST_CASE(
 
 TEST_CASE("power_sgd: sends thin matrices once it has started, and small ones as they are") {
     const auto sent = on_all_ranks(2, [](Gradients& gradients) {
-        PowerSgd& power_sgd =
-            make_kept<PowerSgd>(gradients.rank(), gradients.communicator(), gradients.buffers(),
-                                PowerSgdOptions{.rank = 1, .start_step = 3});
+        PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
+            gradients.rank(), gradients.communicator(), gradients.buffers(),
+            PowerSgdOptions{.rank = 1, .start_step = 3});
         std::vector<std::size_t> after;
         for (int step = 0; step < 5; step++) {
             const std::vector<Values> found = gradients.reduce(power_sgd.hook(), step);
@@ -300,9 +302,9 @@ TEST_CASE("power_sgd: sends thin matrices once it has started, and small ones as
 
 TEST_CASE("power_sgd: a matrix that was zero for a while is not lost") {
     const auto worst = on_all_ranks(3, [](Gradients& gradients) {
-        PowerSgd& power_sgd =
-            make_kept<PowerSgd>(gradients.rank(), gradients.communicator(), gradients.buffers(),
-                                PowerSgdOptions{.rank = 100, .start_step = 2, .least_saving = 0});
+        PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
+            gradients.rank(), gradients.communicator(), gradients.buffers(),
+            PowerSgdOptions{.rank = 100, .start_step = 2, .least_saving = 0});
         double largest = 0;
         for (int step = 0; step < 6; step++) {
             const float scale = step < 4 ? 0.0f : 1.0f;
@@ -323,7 +325,7 @@ TEST_CASE("power_sgd: what makes no sense is refused in a sentence") {
         World world(thread_options(1));
         std::string message;
         world.run([&](Rank& rank) {
-            auto& gradients = make_kept<Gradients>(rank, rank);
+            auto& gradients = make_run_scoped<Gradients>(rank, rank);
             message = message_of(
                 [&] { PowerSgd(gradients.communicator(), gradients.buffers(), options); });
         });

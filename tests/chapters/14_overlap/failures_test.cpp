@@ -99,7 +99,7 @@ TEST_CASE("failures: NaN and infinity in one rank's gradient are traced to rank 
     const auto learn = [&](float value, bool searches) {
         return prompt_failure(world, [&, value, searches](Rank& rank) {
             Replica replica(rank, make_small_mlp,
-                            {.bucket_cap_bytes = 300, .search_not_finite = searches});
+                            {.bucket_cap_bytes = 300, .check_finite = searches});
             for (int step = 0; step < 4; step++) {
                 replica.ddp.backward(replica.forward(), [&](Parameter& parameter) {
                     if (rank.rank() == 1 && step == 2 && parameter.name == "linear2.weight")

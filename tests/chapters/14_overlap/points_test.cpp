@@ -18,7 +18,7 @@ Branches& branches_of(Replica& replica) {
 }
 
 // Those of the branch that is left out: what chapter 15 finds by itself.
-DdpPoints point_to_unreached(Replica& replica) {
+DdpHooks point_to_unreached(Replica& replica) {
     return {.after_forward = [&replica](Variable) {
         Parameters unreached;
         if (branches_of(replica).leaves_out_b)
@@ -37,7 +37,7 @@ TEST_CASE("points: they are called in order") {
     world.run([&](Rank& rank) {
         Names& mine = calls[static_cast<std::size_t>(rank.rank())];
         Replica replica(rank, make_small_mlp, {.bucket_cap_bytes = 500});
-        replica.ddp.set_points(
+        replica.ddp.set_hooks(
             {.before_forward =
                  [&](bool is_reduced) {
                      mine.push_back(is_reduced ? "before reduced" : "before alone");
@@ -60,7 +60,7 @@ TEST_CASE("points: they are called in order") {
             replica.step();
         }
         replica.step();
-        replica.ddp.set_points({});
+        replica.ddp.set_hooks({});
         replica.step();
         replica.synchronize();
     });
@@ -80,7 +80,7 @@ TEST_CASE("points: parameters that backward does not reach count as zeros") {
         world.run([&](Rank& rank) {
             const auto place = static_cast<std::size_t>(rank.rank());
             Replica replica(rank, make_branches, {.bucket_cap_bytes = cap});
-            replica.ddp.set_points(point_to_unreached(replica));
+            replica.ddp.set_hooks(point_to_unreached(replica));
             branches_of(replica).leaves_out_b = rank.rank() == 1;
             for (int step = 0; step < 3; step++)
                 replica.step();
@@ -109,7 +109,7 @@ TEST_CASE("points: an unreached parameter keeps what no_sync has left in it") {
     world.run([&](Rank& rank) {
         const auto place = static_cast<std::size_t>(rank.rank());
         Replica replica(rank, make_branches);
-        replica.ddp.set_points(point_to_unreached(replica));
+        replica.ddp.set_hooks(point_to_unreached(replica));
         replica.step();
         {
             const auto no_sync = replica.ddp.no_sync();
@@ -132,7 +132,7 @@ TEST_CASE("points: to say wrongly that a parameter is not reached is refused") {
     World world(thread_options(2));
     const std::string failure = failure_of(world, [&](Rank& rank) {
         Replica replica(rank, make_branches);
-        replica.ddp.set_points({.after_forward = [&](Variable) -> Parameters {
+        replica.ddp.set_hooks({.after_forward = [&](Variable) -> Parameters {
             if (rank.rank() == 1)
                 return {replica.model->parameters()[1]};
             return {};
@@ -153,12 +153,12 @@ TEST_CASE("points: what backward leaves out counts as zeros where a point lets i
         world.run([&](Rank& rank) {
             const auto place = static_cast<std::size_t>(rank.rank());
             Replica replica(rank, make_branches, {.bucket_cap_bytes = 0, .overlap = overlap});
-            replica.ddp.set_points({.after_gradient = [&](Parameter&) { reached[place]++; },
-                                    .after_backward =
-                                        [&](const Parameters& left_out) {
-                                            for (const auto& parameter : left_out)
-                                                missing[place].push_back(parameter->name);
-                                        }});
+            replica.ddp.set_hooks({.after_gradient = [&](Parameter&) { reached[place]++; },
+                                   .after_backward =
+                                       [&](const Parameters& left_out) {
+                                           for (const auto& parameter : left_out)
+                                               missing[place].push_back(parameter->name);
+                                       }});
             replica.step();
             {
                 const auto no_sync = replica.ddp.no_sync();
@@ -257,7 +257,7 @@ TEST_CASE("points: from the third step on nothing is allocated") {
         std::array<bool, 3> is_pool_as_before{};
         world.run([&](Rank& rank) {
             const auto place = static_cast<std::size_t>(rank.rank());
-            Replica replica(rank, model, {.bucket_cap_bytes = 200, .search_not_finite = true});
+            Replica replica(rank, model, {.bucket_cap_bytes = 200, .check_finite = true});
             Sgd optimizer(replica.model->parameters(), 0.1);
             const auto free_place = [&] { return replica.communicator->allocate<float>(1).data(); };
             const float* before = nullptr;

@@ -88,14 +88,14 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
     REQUIRE(curve.number(2, "test_accuracy") == 1);
     REQUIRE(read_csv(folder / "run_hooks.csv").rows.size() == 6);
     const Csv timeline = read_csv(folder / "run_timeline.csv");
-    std::map<std::string, int> lanes;
+    std::map<std::string, int> tracks;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
-        lanes[timeline.text(i, "overlap") + timeline.text(i, "rank") +
-              timeline.text(i, "stream")]++;
-    REQUIRE(lanes.size() == 16);
+        tracks[timeline.text(i, "overlap") + timeline.text(i, "rank") +
+               timeline.text(i, "stream")]++;
+    REQUIRE(tracks.size() == 16);
     for (const std::string overlap : {"on", "off"}) {
-        REQUIRE(lanes[overlap + "0compute"] == 7 + 6 + 2);
-        REQUIRE(lanes[overlap + "3communication"] == 2);
+        REQUIRE(tracks[overlap + "0compute"] == 7 + 6 + 2);
+        REQUIRE(tracks[overlap + "3communication"] == 2);
     }
     REQUIRE(contents(trace).find("backward to linear1.weight") != std::string::npos);
 }

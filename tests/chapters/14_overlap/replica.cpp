@@ -59,9 +59,9 @@ std::unique_ptr<Module> make_normed(Device& device, Random& random) {
 
 Replica::Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options)
     : rank(rank),
-      device(make_kept<Device>(rank, test_memory)),
+      device(make_run_scoped<Device>(rank, test_memory)),
       model(make(make_model, device, rank.rank())),
-      communicator(make_communicator("own", rank, ddp_pool_bytes(*model))),
+      communicator(make_communicator("native", rank, ddp_arena_bytes(*model))),
       ddp(*communicator, device, *model, options),
       tape(device),
       samples_(1000 * rank.rank()) {

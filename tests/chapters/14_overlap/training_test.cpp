@@ -29,11 +29,12 @@ struct Training {
     Training(Rank& rank, const LabelledImages& images, int batch,
              const Normalisation& normalisation = kUsual)
         : rank(rank),
-          device(make_kept<Device>(rank, std::size_t{16} << 20)),
-          loader(make_kept<Loader>(rank, device, images, normalisation, batch, LastBatch::drop)),
+          device(make_run_scoped<Device>(rank, std::size_t{16} << 20)),
+          loader(
+              make_run_scoped<Loader>(rank, device, images, normalisation, batch, LastBatch::drop)),
           random(static_cast<std::uint64_t>(rank.rank())),
           mlp(make_mlp(device, random, {784, 12, 10})),
-          communicator(make_communicator("own", rank, ddp_pool_bytes(*mlp))),
+          communicator(make_communicator("native", rank, ddp_arena_bytes(*mlp))),
           ddp(*communicator, device, *mlp, {.bucket_cap_bytes = 500}),
           optimizer(mlp->parameters(), 0.3),
           trainer(rank, device, *mlp, ddp, optimizer) {}
@@ -70,7 +71,7 @@ TEST_CASE("training: all ranks' samples count, every one is tested, and the netw
             first[place] = training.epoch(1);
             for (int epoch = 2; epoch <= 6; epoch++)
                 training.epoch(epoch);
-            auto& loader = make_kept<Loader>(rank, training.device, images, kUsual, 7);
+            auto& loader = make_run_scoped<Loader>(rank, training.device, images, kUsual, 7);
             tested[place] = training.trainer.test(loader);
             require_equal_replicas(rank, training.mlp->parameters());
             if (place == 0)
@@ -93,31 +94,31 @@ TEST_CASE("training: all ranks' samples count, every one is tested, and the netw
 TEST_CASE("training: the watched step is written down for all ranks, and no other") {
     World world(thread_options(2));
     const LabelledImages images = lines(64);
-    std::vector<std::vector<Interval>> timelines(2);
+    std::vector<std::vector<StreamSpan>> timelines(2);
     world.run([&](Rank& rank) {
         Training training(rank, images, 8);
         training.trainer.watch(2);
         training.epoch(1);
         timelines[static_cast<std::size_t>(rank.rank())] = training.trainer.timeline();
     });
-    const std::vector<Interval>& timeline = timelines[1];
+    const std::vector<StreamSpan>& timeline = timelines[1];
     REQUIRE(timelines[0].size() == timeline.size());
     for (int rank = 0; rank < 2; rank++) {
         std::vector<std::string> compute, communication;
         double before_s = 0, compute_begin_s = 0;
-        for (const Interval& interval : timeline)
-            if (interval.rank == rank) {
-                const bool is_compute = interval.lane == "compute";
-                std::vector<std::string>& lane = is_compute ? compute : communication;
-                if (lane.empty())
-                    before_s = interval.begin_s;
-                lane.push_back(interval.what);
-                REQUIRE(interval.begin_s >= before_s);  // intervals of a lane do not overlap
-                REQUIRE(interval.end_s >= interval.begin_s);
-                before_s = interval.end_s;
+        for (const StreamSpan& span : timeline)
+            if (span.rank == rank) {
+                const bool is_compute = span.track == "compute";
+                std::vector<std::string>& track = is_compute ? compute : communication;
+                if (track.empty())
+                    before_s = span.begin_s;
+                track.push_back(span.what);
+                REQUIRE(span.begin_s >= before_s);  // intervals of a lane do not overlap
+                REQUIRE(span.end_s >= span.begin_s);
+                before_s = span.end_s;
                 if (is_compute && compute.size() == 1)
-                    compute_begin_s = interval.begin_s;
-                REQUIRE(interval.begin_s >= compute_begin_s - 1e-3);
+                    compute_begin_s = span.begin_s;
+                REQUIRE(span.begin_s >= compute_begin_s - 1e-3);
             }
         REQUIRE(compute == std::vector<std::string>{
                                "forward flatten", "forward linear1", "forward relu1",
@@ -137,7 +138,8 @@ TEST_CASE("training: the rank whose loss is no longer a number first is named, w
         const std::string failure = failure_of(world, [&, who](Rank& rank) {
             Training training(rank, images, 8);
             // Pixels divided by nothing.
-            auto& broken = make_kept<Loader>(rank, training.device, images, Normalisation{0, 0}, 8);
+            auto& broken =
+                make_run_scoped<Loader>(rank, training.device, images, Normalisation{0, 0}, 8);
             training.epoch(1);
             training.epoch(2);
             training.epoch(rank.rank() == who ? broken : training.loader, 3);
@@ -173,7 +175,7 @@ TEST_CASE("training: a rank without a batch is refused, and a test needs none") 
     std::vector<int> tested(3);
     world.run([&](Rank& rank) {
         Training training(rank, images, 2);
-        auto& loader = make_kept<Loader>(rank, training.device, two, kUsual, 2);
+        auto& loader = make_run_scoped<Loader>(rank, training.device, two, kUsual, 2);
         tested[static_cast<std::size_t>(rank.rank())] = training.trainer.test(loader).samples;
     });
     REQUIRE(tested == std::vector<int>{2, 2, 2});
@@ -184,11 +186,11 @@ TEST_CASE("training: a test is of rank 0's buffers") {
     const LabelledImages images = lines(40);
     std::vector<std::vector<float>> means(2);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, std::size_t{64} << 20);
-        auto& loader = make_kept<Loader>(rank, device, images, kUsual, 4);
+        auto& device = make_run_scoped<Device>(rank, std::size_t{64} << 20);
+        auto& loader = make_run_scoped<Loader>(rank, device, images, kUsual, 4);
         Random random(1);
         const auto cnn = make_cnn(device, random);
-        const auto communicator = make_communicator("own", rank, ddp_pool_bytes(*cnn));
+        const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*cnn));
         DistributedDataParallel ddp(*communicator, device, *cnn);
         Sgd optimizer(cnn->parameters(), 0.01);
         DdpTrainer trainer(rank, device, *cnn, ddp, optimizer);

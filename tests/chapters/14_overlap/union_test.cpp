@@ -84,7 +84,7 @@ class ReadyOrder : public Way {
         dynamic_cast<Branches&>(model).b_comes_first = communicator.rank().rank() % 2 == 1;
         const Parameters parameters = learned_parameters(model.parameters());
         BucketPlan plan = first_plan(gradient_sizes(parameters), 0, true);
-        const PoolBuffer<float> memory = communicator.allocate<float>(plan.memory_bytes());
+        const ArenaBuffer<float> memory = communicator.allocate<float>(plan.memory_bytes());
         gradients_.emplace(device, parameters, std::move(plan), memory.share(), memory.size());
     }
     double learn(const Batch& batch, Tape& tape) override {
@@ -142,10 +142,10 @@ std::vector<std::uint64_t> hashes(World& world, const MakeModel& make_model,
                                   const MakeWay& make_way) {
     std::vector<std::uint64_t> found;
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(7);
         const auto model = make_model(device, random);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         const auto way = make_way(*communicator, device, *model);
         Sgd optimizer(model->parameters(), 0.1);
         rank.barrier();

@@ -183,12 +183,12 @@ TEST_CASE("find_unused: who has used everything does not wait for the map; the m
         walker.step("abc", 0);
         walker.synchronize();
         walker.sent.clear();
-        const auto settle = walker.points.before_finalize;
-        walker.points.before_finalize = [&, settle] {
+        const auto settle = walker.hooks.before_finalize;
+        walker.hooks.before_finalize = [&, settle] {
             walker.sent.push_back("map");
             settle();
         };
-        walker.ddp.set_points(walker.points);
+        walker.ddp.set_hooks(walker.hooks);
         const Variable loss = walker.forward(rank.rank() == 0 ? "abc" : "a", 1);
         while (rank.rank() == 1 && !is_back) {
             rank.check();

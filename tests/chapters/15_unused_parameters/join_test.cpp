@@ -13,8 +13,8 @@ using Values = std::vector<float>;
 struct Joiner : Walker {
     Joiner(Rank& rank, const JoinOptions& options = {}, Search search = Search::none)
         : Walker(rank, search, 300), join(*communicator, device, model, ddp, options) {
-        join.plug_into(points);
-        ddp.set_points(points);
+        join.plug_into(hooks);
+        ddp.set_hooks(hooks);
     }
     void step_optimizer() {
         optimizer.step();
@@ -144,17 +144,17 @@ TEST_CASE("join: the highest rank with data gives the buffers, and its model in 
     std::vector<Values> means(3);
     std::vector<int> last;
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(3);
         const auto model = networks()[2].make(device, random);  // with a BatchNorm
         model->set_training(true);
         const auto communicator = make_communicator(
-            "own", rank, ddp_pool_bytes(*model) + join_pool_bytes(rank.world_size()));
+            "native", rank, ddp_arena_bytes(*model) + join_arena_bytes(rank.world_size()));
         DistributedDataParallel ddp(*communicator, device, *model);
         Join join(*communicator, device, *model, ddp);
-        DdpPoints points;
-        join.plug_into(points);
-        ddp.set_points(points);
+        DdpHooks hooks;
+        join.plug_into(hooks);
+        ddp.set_hooks(hooks);
         Tape tape(device);
         const int batches[] = {1, 3, 2};
         std::vector<int> mine;

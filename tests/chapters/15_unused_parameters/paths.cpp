@@ -64,20 +64,20 @@ Parameters Paths::parameters() const {
 
 Walker::Walker(Rank& rank, Search search, std::size_t cap_bytes)
     : rank(rank),
-      device(make_kept<Device>(rank, test_memory)),
+      device(make_run_scoped<Device>(rank, test_memory)),
       model(make_paths(device, rank.rank())),
-      communicator(make_communicator(
-          "own", rank,
-          ddp_pool_bytes(model) + used_map_pool_bytes(model) + join_pool_bytes(rank.world_size()))),
+      communicator(make_communicator("native", rank,
+                                     ddp_arena_bytes(model) + used_map_arena_bytes(model) +
+                                         join_arena_bytes(rank.world_size()))),
       ddp(*communicator, device, model,
           {.bucket_cap_bytes = cap_bytes, .rebuild_buckets = search != Search::every_step}),
       optimizer(model.parameters(), kLearningRate),
       tape(device) {
     if (search == Search::every_step)
-        find_unused.emplace(*communicator, device, ddp).plug_into(points);
+        find_unused.emplace(*communicator, device, ddp).plug_into(hooks);
     if (search == Search::once)
-        static_graph.emplace(*communicator, device, ddp).plug_into(points);
-    ddp.set_points(points);
+        static_graph.emplace(*communicator, device, ddp).plug_into(hooks);
+    ddp.set_hooks(hooks);
     ddp.set_bucket_hook(
         [this](Communicator& ranks, Tensor bucket, Stream& stream, const std::string& name) {
             sent.push_back(name);

@@ -57,7 +57,7 @@ struct Walker {
     Tape tape;
     std::optional<FindUnused> find_unused;
     std::optional<StaticGraph> static_graph;
-    DdpPoints points;
+    DdpHooks hooks;
     std::vector<std::string> sent;  // the buckets
 };
 

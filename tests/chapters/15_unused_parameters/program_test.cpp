@@ -1,5 +1,5 @@
-// The chapter's program: every mishap is diagnosed in time, and cured in the same run, whoever
-// starts the ranks; and the step that hangs is written down.
+// The chapter's program: every failure_case is diagnosed in time, and cured in the same run,
+// whoever starts the ranks; and the step that hangs is written down.
 #include <iostream>
 #include <map>
 #include <regex>
@@ -75,10 +75,11 @@ void require_all_said(const ChildResult& run, int ranks) {
 
 }  // namespace
 
-TEST_CASE("unused_parameters: each mishap is told and cured, by threads and by processes") {
+TEST_CASE("unused_parameters: each failure_case is told and cured, by threads and by processes") {
     if (!has_mpirun())
-        std::cout << "SKIPPED: mishaps of ranks started by mpirun (no mpirun, or built without MPI)"
-                  << std::endl;
+        std::cout
+            << "SKIPPED: failure_cases of ranks started by mpirun (no mpirun, or built without MPI)"
+            << std::endl;
     const auto require_run = [](int ranks, const Launch& launch) {
         CAPTURE(launch.name, ranks);
         const Stopwatch watch;

@@ -7,7 +7,7 @@
 #include "03_network/relu.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "14_overlap/ddp.hpp"
-#include "16_sync_batch_norm/own_class.hpp"
+#include "16_sync_batch_norm/class_per_rank.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -76,11 +76,11 @@ TEST_CASE("sync_batch_norm: a conversion keeps parameters, buffers, what is froz
     World world(thread_options(2));
     REQUIRE(
         failure_of(world, [&](Rank& rank) {
-            auto& device = make_kept<Device>(rank, test_memory);
+            auto& device = make_run_scoped<Device>(rank, test_memory);
             Random random(1);
             const auto made = make_normed(device, random);
             auto& model = dynamic_cast<Sequential&>(*made);
-            const auto communicator = make_communicator("own", rank, 1 << 20);
+            const auto communicator = make_communicator("native", rank, 1 << 20);
             const Parameters before = model.parameters();
             for (const auto& parameter : before)
                 parameter->is_frozen = parameter->name == "inner.norm.weight";
@@ -115,11 +115,12 @@ TEST_CASE("sync_batch_norm: the communicator's memory that is asked for is enoug
     for (const int ranks : {1, 2, 5}) {
         World world(thread_options(ranks));
         REQUIRE(failure_of(world, [&](Rank& rank) {
-                    auto& device = make_kept<Device>(rank, test_memory);
+                    auto& device = make_run_scoped<Device>(rank, test_memory);
                     Random random(1);
                     const auto model = make_shape_network(device, random);
                     const auto communicator = make_communicator(
-                        "own", rank, sync_batch_norm_pool_bytes(*model, rank.world_size()) + 4096);
+                        "native", rank,
+                        sync_batch_norm_arena_bytes(*model, rank.world_size()) + 4096);
                     convert_sync_batch_norm(*model, *communicator);
                 }) == "");
     }

@@ -121,7 +121,7 @@ class Mistaken : public Module {
     Communicator& communicator_;
     const std::size_t ranks_;
     const int channels_;
-    PoolBuffer<float> told_, sums_;
+    ArenaBuffer<float> told_, sums_;
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ std::vector<Differences> compare(World& world, const MakeNorm& make,
                                  const std::vector<std::vector<int>>& all_counts) {
     std::vector<Differences> found(all_counts.size());
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         for (std::size_t i = 0; i < all_counts.size(); i++) {
             const Differences each =
                 compare_with_union(device, *communicator, make, all_counts[i], 3 + i);
@@ -81,8 +81,8 @@ TEST_CASE("sync_batch_norm: a rank may have one value a channel, and all togethe
     World world(thread_options(2));
     std::vector<float> outputs(2), averages(2), after_one(2);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         const auto place = static_cast<std::size_t>(rank.rank());
         SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 1), *communicator);
         Tape tape(device);
@@ -105,8 +105,8 @@ TEST_CASE("sync_batch_norm: a rank may have one value a channel, and all togethe
 TEST_CASE("sync_batch_norm: in evaluation a rank is alone") {
     World world(thread_options(3, 1));
     REQUIRE(failure_of(world, [&](Rank& rank) {
-                auto& device = make_kept<Device>(rank, test_memory);
-                const auto communicator = make_communicator("own", rank, 1 << 20);
+                auto& device = make_run_scoped<Device>(rank, test_memory);
+                const auto communicator = make_communicator("native", rank, 1 << 20);
                 SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 2), *communicator);
                 norm.set_training(false);
                 if (rank.rank() != 1)
@@ -127,8 +127,8 @@ TEST_CASE("sync_batch_norm: two collectives a step, one less where nobody asks f
     World world(thread_options(2));
     std::vector<Traffic> with(2), without(2);
     world.run([&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
         const auto place = static_cast<std::size_t>(rank.rank());
         for (const bool wants_dx : {true, false}) {
             SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 3), *communicator);
@@ -158,8 +158,8 @@ TEST_CASE("sync_batch_norm: two collectives a step, one less where nobody asks f
 TEST_CASE("sync_batch_norm: later steps need no more memory than the first") {
     World world(thread_options(2));
     REQUIRE(failure_of(world, [&](Rank& rank) {
-                auto& device = make_kept<Device>(rank, test_memory);
-                const auto communicator = make_communicator("own", rank, 1 << 20);
+                auto& device = make_run_scoped<Device>(rank, test_memory);
+                const auto communicator = make_communicator("native", rank, 1 << 20);
                 std::optional<std::size_t> most;
                 const std::size_t before = device.memory().live_bytes;
                 for (int i = 0; i < 3; i++) {
@@ -179,8 +179,8 @@ TEST_CASE("sync_batch_norm: a wrong shape is named") {
     World world(thread_options(2));
     REQUIRE(has(failure_of(world,
                            [&](Rank& rank) {
-                               auto& device = make_kept<Device>(rank, test_memory);
-                               const auto communicator = make_communicator("own", rank, 1 << 20);
+                               auto& device = make_run_scoped<Device>(rank, test_memory);
+                               const auto communicator = make_communicator("native", rank, 1 << 20);
                                SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 4),
                                                   *communicator);
                                Tape tape(device);

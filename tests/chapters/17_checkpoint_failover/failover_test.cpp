@@ -38,21 +38,21 @@ void kill_at_random(int kills, int in_each) {
     REQUIRE(calm.attempts.size() == 1);
     REQUIRE(calm.hash.size() == 16);
     const double length_s = calm.attempts[0].end_s - calm.attempts[0].begin_s;
-    int done = 0, lives = 0;
+    int done = 0, attempts = 0;
     for (std::uint32_t seed = 1; done < kills; seed++) {
         CAPTURE(seed, done);
         RandomKills killer(seed, std::min(in_each, kills - done), length_s);
         const Outcome outcome = supervise(training, pictures, {.max_restarts = 2 * in_each},
-                                          [&](SupervisedJob& job, const Attempt& attempt,
+                                          [&](SupervisedProcess& job, const Attempt& attempt,
                                               double now_s) { killer.watch(job, attempt, now_s); });
         REQUIRE(outcome.hash == calm.hash);
         REQUIRE(outcome.torn == 0);
         done += killer.done();
-        lives += static_cast<int>(outcome.attempts.size());
+        attempts += static_cast<int>(outcome.attempts.size());
         REQUIRE(seed < 10 * static_cast<std::uint32_t>(kills));  // kills that come too late
     }
-    std::cout << done << " kills, " << lives << " lives: 0 torn checkpoints, 0 lost runs, one hash"
-              << std::endl;
+    std::cout << done << " kills, " << attempts
+              << " lives: 0 torn checkpoints, 0 lost runs, one hash" << std::endl;
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("failover: a stopped rank is noticed within the time-out") {
         training.timeout_s = 3;
         Faults faults({Fault{Fault::Kind::stop, rank, 20}});
         const Outcome outcome = supervise(training, pictures, {.max_restarts = 3},
-                                          [&](SupervisedJob& job, const Attempt& attempt,
+                                          [&](SupervisedProcess& job, const Attempt& attempt,
                                               double now_s) { faults.watch(job, attempt, now_s); });
         CAPTURE(rank, outcome.attempts[0].cause);
         REQUIRE(outcome.attempts.size() >= 2);
@@ -94,7 +94,7 @@ TEST_CASE("failover: threads die together, and stop together") {
     Faults faults({Fault{Kind::kill, 3, 10}, Fault{Kind::kill_while_saving, 0, 25},
                    Fault{Kind::stop, 1, 35}});
     const Outcome outcome = supervise(training, pictures, {.max_restarts = 3, .silence_s = 6},
-                                      [&](SupervisedJob& job, const Attempt& attempt,
+                                      [&](SupervisedProcess& job, const Attempt& attempt,
                                           double now_s) { faults.watch(job, attempt, now_s); });
     REQUIRE(outcome.attempts.size() == 4);
     REQUIRE(outcome.attempts[2].cause ==
@@ -116,7 +116,7 @@ TEST_CASE("failover: by mpirun") {
     training.ranks = {"-n", "4"};
     Faults faults({Fault{Fault::Kind::kill, 2, 10}});
     const Outcome outcome = supervise(training, pictures, {.max_restarts = 1},
-                                      [&](SupervisedJob& job, const Attempt& attempt,
+                                      [&](SupervisedProcess& job, const Attempt& attempt,
                                           double now_s) { faults.watch(job, attempt, now_s); });
     REQUIRE(outcome.attempts.size() == 2);
     REQUIRE(outcome.hash == calm_hash());
@@ -126,7 +126,7 @@ TEST_CASE("failover: by mpirun") {
 TEST_CASE("supervisor: gives up after max_restarts, with the first cause") {
     const Pictures pictures(1000, 100);
     const std::string failure = failure_of(
-        {}, pictures, {.max_restarts = 1}, [&](SupervisedJob&, const Attempt& attempt, double) {
+        {}, pictures, {.max_restarts = 1}, [&](SupervisedProcess&, const Attempt& attempt, double) {
             // Another rank in each life.
             const int rank = attempt.begin_s < 0.1 ? 1 : 2;
             if (const pid_t process = process_of(attempt, rank); process != 0)
@@ -157,14 +157,14 @@ TEST_CASE("supervisor: what would be wrong again is not tried again") {
 TEST_CASE("supervisor: a job is ended with all that it has started") {
     const Stopwatch watch;
     {
-        SupervisedJob job({"sh", "-c", "sleep 1000 & sleep 1000"});
+        SupervisedProcess job({"sh", "-c", "sleep 1000 & sleep 1000"});
         job.attend([](const std::string&) {});
     }
     REQUIRE(watch.seconds() < 5);
     std::string said;
-    SupervisedJob stubborn({"sh", "-c",
-                            "trap 'echo not yet' TERM; echo ready; while :; do sleep "
-                            "0.05; done"});
+    SupervisedProcess stubborn({"sh", "-c",
+                                "trap 'echo not yet' TERM; echo ready; while :; do sleep "
+                                "0.05; done"});
     const auto listen = [&](const std::string& line) { said += line + ";"; };
     while (said.empty())
         stubborn.attend(listen);

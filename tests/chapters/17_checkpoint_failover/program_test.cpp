@@ -31,13 +31,13 @@ TEST_CASE("checkpoint_failover: killed, and the same to the bit, for threads and
         REQUIRE(count(run.output, "to the bit.") == 1);
         REQUIRE(count(run.output, "kill -9 of rank " + std::to_string(ranks - 1)) == 1);
         REQUIRE(count(run.output, "one rank, under another name first     40     0") == 1);
-        const Csv lives = read_csv(csv);
+        const Csv attempts = read_csv(csv);
         int kills = 0, losses = 0, checkpoints = 0;
-        for (std::size_t row = 0; row < lives.rows.size(); row++) {
-            kills += lives.text(row, "what").starts_with("kill -9");
-            losses += lives.text(row, "what") == "loss";
-            checkpoints += lives.text(row, "what") == "checkpoint";
-            REQUIRE(lives.number(row, "end_s") >= lives.number(row, "begin_s"));
+        for (std::size_t row = 0; row < attempts.rows.size(); row++) {
+            kills += attempts.text(row, "what").starts_with("kill -9");
+            losses += attempts.text(row, "what") == "loss";
+            checkpoints += attempts.text(row, "what") == "checkpoint";
+            REQUIRE(attempts.number(row, "end_s") >= attempts.number(row, "begin_s"));
         }
         REQUIRE(kills == 1);
         REQUIRE(losses > 4);

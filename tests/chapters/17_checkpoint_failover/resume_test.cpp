@@ -192,13 +192,13 @@ TEST_CASE("saver: what follows from a failed all-reduce is no checkpoint") {
         Checkpoints checkpoints(folder, 3);
         World world(thread_options(2));
         const std::string failure = failure_of(world, [&](Rank& rank) {
-            auto& device = make_kept<Device>(rank, test_memory);
-            const auto communicator = make_communicator("own", rank, 1 << 20);
-            PoolBuffer<float> gradients = communicator->allocate<float>(1000);
-            auto& saver = make_kept<std::optional<Saver>>(rank);
+            auto& device = make_run_scoped<Device>(rank, test_memory);
+            const auto communicator = make_communicator("native", rank, 1 << 20);
+            ArenaBuffer<float> gradients = communicator->allocate<float>(1000);
+            auto& saver = make_run_scoped<std::optional<Saver>>(rank);
             Random random(1);
-            auto& layer = make_kept<Linear>(rank, "linear1", device, 5, 3, random);
-            auto& optimizer = make_kept<PlainSgd>(rank, layer.parameters(), 0.1);
+            auto& layer = make_run_scoped<Linear>(rank, "linear1", device, 5, 3, random);
+            auto& optimizer = make_run_scoped<PlainSgd>(rank, layer.parameters(), 0.1);
             if (rank.rank() == 0)
                 saver.emplace(*communicator, device, tensors_of(layer, optimizer), checkpoints,
                               [](const std::string&, int) {});

@@ -72,7 +72,7 @@ void RandomKills::plan(const Attempt& attempt) {
     while_saving_ = random_() % 3 == 0;
 }
 
-void RandomKills::watch(SupervisedJob& job, const Attempt& attempt, double now_s) {
+void RandomKills::watch(SupervisedProcess& job, const Attempt& attempt, double now_s) {
     if (attempt.begin_s != planned_for_s_)
         plan(attempt);
     if (left_ == 0 || is_over_)

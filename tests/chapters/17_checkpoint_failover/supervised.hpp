@@ -37,7 +37,7 @@ class RandomKills {
   public:
     RandomKills(std::uint32_t seed, int kills, double longest_s)
         : random_(seed), left_(kills), longest_s_(longest_s) {}
-    void watch(SupervisedJob& job, const Attempt& attempt, double now_s);
+    void watch(SupervisedProcess& job, const Attempt& attempt, double now_s);
     int done() const { return done_; }
 
   private:

@@ -12,8 +12,8 @@
 #include "03_network/models.hpp"
 #include "03_network/relu.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "10_data_parallel/course.hpp"
 #include "10_data_parallel/replica.hpp"
+#include "10_data_parallel/training_result.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/worlds.hpp"
 
@@ -117,14 +117,14 @@ std::string difference(const Module& model, const State& expected, double tolera
 }
 
 // The first difference that any rank finds; on every rank.
-std::string take_steps(Rank& rank, Device& device, Module& model, Way& way,
+std::string take_steps(Rank& rank, Device& device, Module& model, Algorithm& algorithm,
                        const std::vector<State>& expected, double tolerance) {
     Sgd optimizer(model.parameters(), 0.1);
     for (int step = 0; step < kSteps; step++) {
         Tape tape(device);
-        way.learn(batch_of(device, part_of(step * kBatch, step * kBatch + kBatch, rank.rank(),
-                                           rank.world_size())),
-                  tape);
+        algorithm.learn(batch_of(device, part_of(step * kBatch, step * kBatch + kBatch, rank.rank(),
+                                                 rank.world_size())),
+                        tape);
         optimizer.step();
         optimizer.zero_gradients();
         const std::string mine =
@@ -165,12 +165,12 @@ std::string difference_from_one_rank(World& world, const MakeModel& make_model,
     const std::vector<State> expected = learn_alone(make_model, seed);
     std::string found;
     const std::string failure = failure_of(world, [&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(seed + static_cast<std::uint64_t>(rank.rank()));
         const auto model = make_model(device, random);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
-        const auto way = make_way(*communicator, device, *model);
-        const std::string first = take_steps(rank, device, *model, *way, expected,
+        const auto communicator = make_communicator("native", rank, 1 << 20);
+        const auto algorithm = make_way(*communicator, device, *model);
+        const std::string first = take_steps(rank, device, *model, *algorithm, expected,
                                              rank.world_size() == 1 ? 0 : tolerance);
         communicator->synchronize(device.stream());
         if (rank.rank() == 0)
@@ -186,21 +186,21 @@ std::string difference_from_pytorch(World& world, const MakeWay& make_way) {
     const int batch = static_cast<int>(golden.number("batch"));
     std::string found;
     const std::string failure = failure_of(world, [&](Rank& rank) {
-        auto& device = make_kept<Device>(rank, test_memory);
+        auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(static_cast<std::uint64_t>(rank.rank()));
         const auto mlp = make_mlp(device, random, {784, 32, 16, 10});
         if (rank.rank() == 0)
             set_golden_weights(*mlp);
-        const auto communicator = make_communicator("own", rank, 1 << 20);
-        const auto way = make_way(*communicator, device, *mlp);
+        const auto communicator = make_communicator("native", rank, 1 << 20);
+        const auto algorithm = make_way(*communicator, device, *mlp);
         Sgd optimizer(mlp->parameters(), 0.05, 0.9);
         std::string mine;
         for (int step = 0; step < static_cast<int>(losses.size()); step++) {
             Tape tape(device);
             const std::vector<int> part =
                 part_of(step * batch, (step + 1) * batch, rank.rank(), rank.world_size());
-            const double loss =
-                mean_of_ranks(rank, {way->learn(golden_samples(device, part, {784}), tape)})[0];
+            const double loss = mean_of_ranks(
+                rank, {algorithm->learn(golden_samples(device, part, {784}), tape)})[0];
             optimizer.step();
             optimizer.zero_gradients();
             const double expected = losses[static_cast<std::size_t>(step)];

@@ -39,14 +39,14 @@ Batch batch_of(Device& device, const std::vector<int>& samples);
 // ---- Training
 
 // How the ranks train together.
-class Way {
+class Algorithm {
   public:
-    virtual ~Way() = default;
+    virtual ~Algorithm() = default;
     // The loss of the batch. Leaves the mean of all ranks' gradients in the model's parameters.
     virtual double learn(const Batch& batch, Tape& tape) = 0;
 };
-using MakeWay =
-    std::function<std::unique_ptr<Way>(Communicator& communicator, Device& device, Module& model)>;
+using MakeWay = std::function<std::unique_ptr<Algorithm>(Communicator& communicator, Device& device,
+                                                         Module& model)>;
 
 // Every rank begins with another seed, and takes five steps of SGD with momentum on its part of
 // twelve samples each. Empty if after every step all ranks have the same bits, and each parameter

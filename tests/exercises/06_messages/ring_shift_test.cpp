@@ -43,7 +43,7 @@ void check_shift(Peers& peers, std::size_t count, int distance, const std::strin
     std::vector<float> mine(count);
     for (std::size_t i = 0; i < count; i++)
         mine[i] = element(rank, i);
-    PoolBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    ArenaBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
     data.copy_from(mine);
     received.copy_from(std::vector<float>(count, untouched));
     Stream stream;
@@ -73,7 +73,7 @@ void check_on(int ranks, int distance, const std::string& hint) {
 
 double seconds_of_shift(Peers& peers, std::size_t count, int distance) {
     using Clock = std::chrono::steady_clock;
-    PoolBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    ArenaBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
     data.copy_from(std::vector<float>(count));
     Stream stream;
     peers.rank().barrier();

@@ -29,7 +29,7 @@ void take_rank_0(Peers& peers, float* data, std::size_t count, int, Stream& stre
 }
 // Whoever receives has everything, one place further.
 void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    PoolBuffer<float> passed_on = peers.allocate<float>(count);
+    ArenaBuffer<float> passed_on = peers.allocate<float>(count);
     copy(passed_on.data(), data, count, stream);
     broadcast(peers, passed_on.data(), count, root, stream);
     if (peers.rank().rank() != root && count > 0) {
@@ -40,7 +40,7 @@ void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream
 }
 // The last rank takes part, and drops what it gets.
 void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
-    PoolBuffer<float> own = peers.allocate<float>(count);
+    ArenaBuffer<float> own = peers.allocate<float>(count);
     copy(own.data(), data, count, stream);
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() == peers.rank().world_size() - 1)
@@ -111,9 +111,9 @@ std::vector<Fault> faults_of_size() {
 // By rank.
 std::vector<bool> verdicts_on(Rank& rank, const Candidate& candidate) {
     Peers peers(rank, 100'000 * sizeof(float));
-    const bool verdict = is_broadcast(peers, candidate);
+    const bool result = is_broadcast(peers, candidate);
     std::vector<bool> all;
-    for (const std::string& each : rank.all_gather(verdict ? "right" : "wrong"))
+    for (const std::string& each : rank.all_gather(result ? "right" : "wrong"))
         all.push_back(each == "right");
     return all;
 }

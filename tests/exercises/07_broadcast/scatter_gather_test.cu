@@ -44,7 +44,7 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
     if (rank == root)
         for (std::size_t i = 0; i < count; i++)
             host[i] = of_root(i);
-    PoolBuffer<float> data = peers.allocate<float>(host.size());
+    ArenaBuffer<float> data = peers.allocate<float>(host.size());
     data.copy_from(host);
     peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
     Stream stream;

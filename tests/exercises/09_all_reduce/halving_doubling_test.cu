@@ -22,7 +22,7 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
     std::vector<float> host(count + behind, untouched);
     for (std::size_t i = 0; i < count; i++)
         host[i] = share(peers.rank().rank(), i);
-    PoolBuffer<float> data = peers.allocate<float>(host.size());
+    ArenaBuffer<float> data = peers.allocate<float>(host.size());
     data.copy_from(host);
     peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
     Stream stream;

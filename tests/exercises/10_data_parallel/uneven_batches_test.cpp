@@ -32,8 +32,8 @@ void on_uneven_ranks(const std::vector<int>& samples, const std::string& hint,
                      const std::function<void(Rank&, Communicator&, Device&)>& work) {
     try {
         on_ranks(static_cast<int>(samples.size()), [&](Rank& rank) {
-            auto& device = make_kept<Device>(rank, device_memory);
-            const auto communicator = make_communicator("own", rank, 1 << 20);
+            auto& device = make_run_scoped<Device>(rank, device_memory);
+            const auto communicator = make_communicator("native", rank, 1 << 20);
             work(rank, *communicator, device);
         });
     } catch (const RunFailed& failure) {

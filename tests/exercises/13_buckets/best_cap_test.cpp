@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "09_all_reduce/cost.hpp"
-#include "09_all_reduce/direct.hpp"
+#include "09_all_reduce/two_shot.hpp"
 #include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 // processor: the host sleeps until a bucket is ready, as chapter 12 does.
 double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
     const std::size_t elements = pass.bytes / sizeof(float);
-    PoolBuffer<float> data =
+    ArenaBuffer<float> data =
         peers.allocate<float>(elements * static_cast<std::size_t>(pass.gradients));
     data.copy_from(std::vector<float>(data.size()));
     Stream stream;
@@ -48,9 +48,9 @@ double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
         const int behind = std::min(first + per_bucket, pass.gradients);
         std::this_thread::sleep_until(at(pass.backward_s * behind / pass.gradients));
         float* bucket = data.data() + elements * static_cast<std::size_t>(first);
-        direct_all_reduce(peers, bucket, bucket,
-                          elements * static_cast<std::size_t>(behind - first), ReduceOp::sum,
-                          stream);
+        two_shot_all_reduce(peers, bucket, bucket,
+                            elements * static_cast<std::size_t>(behind - first), ReduceOp::sum,
+                            stream);
     }
     peers.synchronize(stream);
     peers.rank().barrier();
@@ -63,9 +63,9 @@ void compare_with_link(int gradients, std::size_t bytes, double backward_s, int 
                        const std::string& hint) {
     constexpr LinkSpeed link{2e6, 8e-3};
     const CostModel message{link.latency_s, 1 / link.bytes_per_second};
-    CostModel all_reduce{direct_seconds(message, 2, 0), 0};
+    CostModel all_reduce{two_shot_seconds(message, 2, 0), 0};
     all_reduce.beta_s_per_byte =
-        (direct_seconds(message, 2, 1 << 20) - all_reduce.alpha_s) / (1 << 20);
+        (two_shot_seconds(message, 2, 1 << 20) - all_reduce.alpha_s) / (1 << 20);
     const BackwardPass pass{gradients, bytes, backward_s, all_reduce};
     const double predicted = exposed_seconds(pass, per_bucket);
     const auto work = [&](Rank& rank) {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "09_all_reduce/direct.hpp"
+#include "09_all_reduce/two_shot.hpp"
 #include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
@@ -146,21 +146,21 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
         Peers peers(rank, 1 << 21);
         Stream stream;
         const std::size_t pair_floats = 2 * static_cast<std::size_t>(k);
-        PoolBuffer<float> bucket = peers.allocate<float>(elements);
-        PoolBuffer<float> own = peers.allocate<float>(pair_floats);
-        PoolBuffer<float> all =
+        ArenaBuffer<float> bucket = peers.allocate<float>(elements);
+        ArenaBuffer<float> own = peers.allocate<float>(pair_floats);
+        ArenaBuffer<float> all =
             peers.allocate<float>(pair_floats * static_cast<std::size_t>(ranks));
         // The least of all: a machine with other work to do is slower than the link at times, never
         // faster.
         double gather = std::numeric_limits<double>::infinity(), reduce = gather;
         for (int i = 0; i < 10; i++) {
             gather = std::min(gather, seconds_of(peers, stream, [&] {
-                                  direct_all_gather(peers, AnyArray::of(own.data(), pair_floats),
-                                                    all.data(), stream);
+                                  all_gather(peers, AnyArray::of(own.data(), pair_floats),
+                                             all.data(), stream);
                               }));
             reduce = std::min(reduce, seconds_of(peers, stream, [&] {
-                                  direct_all_reduce(peers, bucket.data(), bucket.data(), elements,
-                                                    ReduceOp::sum, stream);
+                                  two_shot_all_reduce(peers, bucket.data(), bucket.data(), elements,
+                                                      ReduceOp::sum, stream);
                               }));
             const bool is_near = std::abs(gather - reduce) <= 0.2 * reduce;
             if (rank.broadcast(is_near ? "near" : "again", 0) == "near")

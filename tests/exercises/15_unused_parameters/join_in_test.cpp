@@ -32,9 +32,9 @@ std::string text(const std::vector<int>& batches) {
 }
 
 // Where all ranks add up. Once it is broken, all calls throw what broke it.
-class Meeting {
+class Coordinator {
   public:
-    Meeting(int ranks, int most_sums) : ranks_(ranks), most_sums_(most_sums) {}
+    Coordinator(int ranks, int most_sums) : ranks_(ranks), most_sums_(most_sums) {}
 
     void add(int rank, Numbers& numbers) {
         std::unique_lock lock(mutex_);
@@ -147,7 +147,7 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
 // ---- Running it
 
 JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers& begin,
-                    Meeting& meeting) {
+                    Coordinator& coordinator) {
     const RankData data{batches, [=](int batch, const Numbers& parameters) {
                             if (batch < 0 || batch >= batches)
                                 throw Wrong(rank_name(rank) + " has " + std::to_string(batches) +
@@ -157,7 +157,7 @@ JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers&
                         }};
     training.validation_loss = [=](const Numbers& parameters) { return loss_of(rank, parameters); };
     return train_joined(data, training, begin,
-                        [&](Numbers& numbers) { meeting.add(rank, numbers); });
+                        [&](Numbers& numbers) { coordinator.add(rank, numbers); });
 }
 
 std::vector<JoinResult> run_ranks(const std::vector<int>& batches, const JoinTraining& training,
@@ -165,18 +165,19 @@ std::vector<JoinResult> run_ranks(const std::vector<int>& batches, const JoinTra
     const int steps = most_of(batches);
     const int validations = training.validate_every > 0 ? steps / training.validate_every : 0;
     const auto ranks = batches.size();
-    Meeting meeting(static_cast<int>(ranks), steps + validations + 1);
+    Coordinator coordinator(static_cast<int>(ranks), steps + validations + 1);
     std::vector<JoinResult> results(ranks);
     std::vector<std::exception_ptr> causes(ranks);
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < ranks; i++)
         threads.emplace_back([&, i] {
             try {
-                results[i] = run_rank(static_cast<int>(i), batches[i], training, begin, meeting);
+                results[i] =
+                    run_rank(static_cast<int>(i), batches[i], training, begin, coordinator);
             } catch (...) {
                 causes[i] = std::current_exception();
             }
-            meeting.leave();
+            coordinator.leave();
         });
     for (std::thread& thread : threads)
         thread.join();

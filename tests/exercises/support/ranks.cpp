@@ -130,7 +130,7 @@ std::string wrong_before(Peers& peers, const OnFloats& collective, const std::ve
                          const std::function<float(std::size_t i)>& right) {
     constexpr int junk_byte = 0x7f;  // four of them are a float that swallows any other
     const std::size_t count = mine.size();
-    PoolBuffer<float> data = peers.allocate<float>(count), kept = peers.allocate<float>(count);
+    ArenaBuffer<float> data = peers.allocate<float>(count), kept = peers.allocate<float>(count);
     data.copy_from(mine);
     peers.rank().barrier();
     Stream stream;
@@ -192,7 +192,7 @@ void compare(const Prediction& predict, const OnFloats& collective, int ranks, s
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         const std::size_t count = bytes / sizeof(float);
-        PoolBuffer<float> data = peers.allocate<float>(count);
+        ArenaBuffer<float> data = peers.allocate<float>(count);
         data.copy_from(std::vector<float>(count));
         double measured = std::numeric_limits<double>::infinity();
         // A machine with other work to do is slower than the link at times, never faster.

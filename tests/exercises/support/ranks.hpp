@@ -44,7 +44,7 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
 
 // ---- Who may leave when
 
-// A collective that an exercise is about, on an array of floats in the pool.
+// A collective that an exercise is about, on an array of floats in the arena.
 using OnFloats = std::function<void(Peers&, float* data, std::size_t count, Stream&)>;
 
 // Calls `collective` on an array of brings(rank, i), and overwrites the array right behind it, as

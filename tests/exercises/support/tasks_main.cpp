@@ -32,24 +32,24 @@ class Report {
             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED)
             std::abort();
-        lines_ = static_cast<char*>(page);
+        channels_ = static_cast<char*>(page);
         ssize_t got = 1;
         for (; got > 0; end_ += static_cast<std::size_t>(got))
-            got = read(in, lines_ + end_, bytes - end_);
+            got = read(in, channels_ + end_, bytes - end_);
         close(in);
-        if (got < 0 || mprotect(lines_, bytes, PROT_NONE) != 0)
+        if (got < 0 || mprotect(channels_, bytes, PROT_NONE) != 0)
             std::abort();
     }
     // Any thread. Without a grader it does nothing.
     void give_back_one(int out) {
         const std::lock_guard lock(mutex_);
-        if (lines_ == nullptr)
+        if (channels_ == nullptr)
             return;
         char one[line] = "more than the solution";
         one[line - 1] = '\n';
-        if (next_ + line <= end_ && mprotect(lines_, bytes, PROT_READ) == 0) {
-            std::memcpy(one, lines_ + next_, line);
-            mprotect(lines_, bytes, PROT_NONE);
+        if (next_ + line <= end_ && mprotect(channels_, bytes, PROT_READ) == 0) {
+            std::memcpy(one, channels_ + next_, line);
+            mprotect(channels_, bytes, PROT_NONE);
         }
         next_ += line;
         if (write(out, one, line) != static_cast<ssize_t>(line))
@@ -60,7 +60,7 @@ class Report {
     static constexpr std::size_t bytes = 1 << 20, line = 33;  // 32 digits and a newline
 
     std::mutex mutex_;
-    char* lines_ = nullptr;
+    char* channels_ = nullptr;
     std::size_t end_ = 0, next_ = 0;
 };
 constexpr int from_grader = 3, to_grader = 4;

@@ -1,0 +1,87 @@
+#include "05_ranks/environment.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace ddp {
+namespace {
+
+bool is_set(const char* name) {
+    return std::getenv(name) != nullptr;
+}
+
+std::string text_of(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+int number_of(const char* name, int least, int most) {
+    const std::string text = text_of(name);
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+        throw OptionError("The environment variable " + std::string(name) + " is '" + text +
+                          "'; it must be a whole number from " + std::to_string(least) + " to " +
+                          std::to_string(most) + ".");
+    return value;
+}
+
+// Processes that srun started without PMIx cannot find each other. (A batch script, and a shell of
+// one task, know of Slurm too, but are alone.)
+bool srun_forgot_pmix() {
+    const bool is_alone = text_of("SLURM_STEP_NUM_TASKS") == "1" ||
+                          (is_set("SLURM_JOB_ID") && !is_set("SLURM_STEP_ID"));
+    return is_set("SLURM_PROCID") && !is_alone;
+}
+
+void refuse_numbers(const CommonOptions& options, const std::string& starter) {
+    if (options.ranks || options.processes)
+        throw OptionError((options.ranks ? "--ranks" : "--processes") +
+                          std::string(" contradicts ") + starter +
+                          ", which has already decided how many ranks there are: leave it out.");
+}
+
+}  // namespace
+
+StartedBy find_starter(const CommonOptions& options) {
+    const int ranks = options.ranks.value_or(options.processes.value_or(1));
+    if (ranks < 1 || ranks > most_ranks)
+        throw OptionError((options.ranks ? "--ranks " : "--processes ") + std::to_string(ranks) +
+                          " is out of range: one machine takes 1 to " + std::to_string(most_ranks) +
+                          " ranks.");
+    if (is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK")) {
+        refuse_numbers(options, is_set("OMPI_COMM_WORLD_SIZE") ? "mpirun" : "srun");
+        return StartedBy::mpi;
+    }
+    if (is_set("RANK") || is_set("WORLD_SIZE")) {
+        const int world_size = read_launch_variables().world_size;
+        if (options.processes != world_size)  // our own launcher's processes see its --processes
+            refuse_numbers(options, "the environment variable WORLD_SIZE");
+        return StartedBy::variables;
+    }
+    if (srun_forgot_pmix())
+        throw OptionError(
+            "srun has started this process without a way to find the others: use "
+            "srun --mpi=pmix.");
+    return StartedBy::nobody;
+}
+
+LaunchVariables read_launch_variables() {
+    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+        if (!is_set(name))
+            throw OptionError("The environment variable " + std::string(name) +
+                              " is not set, but others of RANK, WORLD_SIZE, MASTER_ADDR and "
+                              "MASTER_PORT are: a process of a job needs all four.");
+    LaunchVariables variables;
+    variables.world_size = number_of("WORLD_SIZE", 1, 1'000'000);
+    variables.rank = number_of("RANK", 0, variables.world_size - 1);
+    variables.place = {{text_of("MASTER_ADDR")},
+                       static_cast<std::uint16_t>(number_of("MASTER_PORT", 1, 65535)),
+                       text_of("TORCHELASTIC_RUN_ID")};
+    if (is_set("DDP_LISTENER"))
+        variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
+    return variables;
+}
+
+}  // namespace ddp

@@ -1,0 +1,14 @@
+#pragma once
+// The file for seven friends, as a table.
+#include "05_ranks/rank.hpp"
+#include "common/report/csv.hpp"
+
+namespace ddp {
+
+// Brings a file of 5 MB from rank 0 to all others in every way, over a simulated link of 1 MB/s,
+// and prints on rank 0 what was predicted, what was measured and when each of them had it. The run
+// is faster than the story; all it prints is in the story's units. Writes rows to `file`: "story",
+// way, ranks, bytes, seconds, predicted seconds. All ranks call it together, two or more.
+void show_worked_example(Rank& rank, CsvWriter& file);
+
+}  // namespace ddp

@@ -1,0 +1,56 @@
+#pragma once
+// The all-reduces of this chapter side by side, under one signature.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "09_all_reduce/cost.hpp"
+#include "09_all_reduce/host_ring.hpp"
+#include "09_all_reduce/one_shot.hpp"
+#include "09_all_reduce/parameter_server.hpp"
+#include "09_all_reduce/reduce_broadcast.hpp"
+#include "09_all_reduce/ring.hpp"
+#include "09_all_reduce/two_shot.hpp"
+
+namespace ddp {
+
+template <class T>
+struct AllReduceAlgorithm {
+    std::string name;
+    std::function<void(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
+                       const std::string& name)>
+        run;
+    double (*predicted_seconds)(const CostModel& message, int ranks, std::size_t bytes);
+    std::size_t most;  // elements that it takes
+};
+
+// All of them over `peers`, for up to `most` elements. The host ring takes room in the arena for a
+// chunk of them. All ranks call it together.
+template <class T>
+std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size_t most) {
+    using Run = void (*)(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&, const std::string&);
+    const auto over_peers = [&peers](Run run) {
+        return [&peers, run](const T* input, T* output, std::size_t count, ReduceOp op,
+                             Stream& stream, const std::string& name) {
+            run(peers, input, output, count, op, stream, name);
+        };
+    };
+    const auto host_ring = std::make_shared<HostRing<T>>(peers, most);
+    const auto run_host_ring = [host_ring](const T* input, T* output, std::size_t count,
+                                           ReduceOp op, Stream& stream, const std::string& name) {
+        host_ring->all_reduce(input, output, count, op, stream, name);
+    };
+    return {
+        {"server", over_peers(parameter_server_all_reduce<T>), parameter_server_seconds, most},
+        {"reduce+broadcast", over_peers(reduce_broadcast_all_reduce<T>), reduce_broadcast_seconds,
+         most},
+        {"host ring", run_host_ring, ring_seconds, most},
+        {"ring", over_peers(ring_all_reduce<T>), ring_seconds, most},
+        {"two-shot", over_peers(two_shot_all_reduce<T>), two_shot_seconds, most},
+        {"one-shot", over_peers(one_shot_all_reduce<T>), one_shot_seconds,
+         std::min(most, Peers::most_staged / sizeof(T))},
+    };
+}
+
+}  // namespace ddp

@@ -1,0 +1,46 @@
+#pragma once
+// A program that is measured round by round in a process of its own, so that several can take
+// turns. When it is warm it prints a line that begins with "# "; then it answers each line
+// `run STEPS` of its stdin by a line of numbers, and the end of its stdin ends it.
+#include <sys/types.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ddp {
+
+class BenchmarkSubprocess {
+  public:
+    // Starts `command`, with these variables ("NAME=value") as its environment, and returns when it
+    // is warm; nothing if it cannot be started or ends before that. Its stderr is ours, or nobody's
+    // if it is_quiet.
+    static std::optional<BenchmarkSubprocess> start(std::vector<std::string> command,
+                                                    std::vector<std::string> environment,
+                                                    bool is_quiet);
+
+    BenchmarkSubprocess(BenchmarkSubprocess&& other) noexcept;
+    BenchmarkSubprocess& operator=(BenchmarkSubprocess&&) = delete;
+    ~BenchmarkSubprocess();
+
+    // The numbers of its answer. Throws std::runtime_error if the process has ended, or has
+    // answered something else.
+    std::vector<double> run(int steps);
+
+    const std::string& greeting() const { return greeting_; }  // "PyTorch 1.13.0, ..."
+
+  private:
+    BenchmarkSubprocess() = default;
+    std::string read_line();
+
+    pid_t process_ = -1;
+    std::FILE* to_ = nullptr;
+    std::FILE* from_ = nullptr;
+    std::string greeting_;
+};
+
+// This process's variables.
+std::vector<std::string> own_environment();
+
+}  // namespace ddp
