@@ -3,9 +3,9 @@
 #include <cmath>
 #include <iostream>
 
-#include "01_sgd/by_hand_report.hpp"
-#include "01_sgd/graph.hpp"
 #include "01_sgd/house_model.hpp"
+#include "01_sgd/show/by_hand_report.hpp"
+#include "01_sgd/show/graph.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"

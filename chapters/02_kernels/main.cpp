@@ -2,7 +2,7 @@
 // turn one array into one number, in five versions, each faster than the one before it.
 #include <iostream>
 
-#include "02_kernels/reduce_times.hpp"
+#include "02_kernels/show/reduce_times.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 #include "common/report/table.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "03_network/initialisers.hpp"
+#include "03_network/layers/initialisers.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "03_network/initialisers.hpp"
-#include "03_network/matrix.hpp"
+#include "03_network/layers/initialisers.hpp"
+#include "03_network/layers/matrix.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 

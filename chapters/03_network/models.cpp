@@ -2,12 +2,12 @@
 
 #include <stdexcept>
 
-#include "03_network/batch_norm2d.hpp"
-#include "03_network/conv2d.hpp"
-#include "03_network/flatten.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/max_pool2d.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/max_pool2d.hpp"
-#include "03_network/relu.hpp"
 
 namespace ddp {
 

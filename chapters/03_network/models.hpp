@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/sequential.hpp"
+#include "03_network/layers/sequential.hpp"
 #include "common/data/random.hpp"
 
 namespace ddp {

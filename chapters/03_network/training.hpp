@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "01_sgd/sgd.hpp"
+#include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/metrics.hpp"
-#include "03_network/sequential.hpp"
 
 namespace ddp {
 

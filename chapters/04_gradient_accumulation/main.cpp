@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "04_gradient_accumulation/batch_models.hpp"
-#include "04_gradient_accumulation/house_report.hpp"
-#include "04_gradient_accumulation/picture_report.hpp"
+#include "04_gradient_accumulation/show/house_report.hpp"
+#include "04_gradient_accumulation/show/picture_report.hpp"
 #include "common/data/fashion_mnist.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "05_ranks/rank_events.hpp"
+#include "05_ranks/coordinator/rank_events.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {

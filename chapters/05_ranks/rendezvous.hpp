@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "05_ranks/message.hpp"
+#include "05_ranks/coordinator/message.hpp"
 #include "05_ranks/rank.hpp"
 
 namespace ddp {

@@ -18,10 +18,10 @@
 #include <optional>
 #include <string>
 
-#include "05_ranks/endpoints.hpp"
+#include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/environment.hpp"
-#include "05_ranks/mpi_start.hpp"
 #include "05_ranks/rank.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 
 namespace ddp {
 

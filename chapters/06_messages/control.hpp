@@ -46,7 +46,7 @@ struct Channel {
     std::uint64_t posted = 0;     // how many operations, so far
     std::uint64_t posted_ns = 0;  // when, by the device's clock
     OperationRecord record;       // the last of them
-    unsigned int blocks = 0;      // of the receiving kernel, that have taken their share
+    unsigned int blocks = 0;      // of the receiving kernel, that have acknowledged their share
 };
 
 // What a rank tells each other one of an operation of all ranks that it has begun: what they need
@@ -68,12 +68,12 @@ inline constexpr int most_blocks = 16;
 // For operations of all ranks, as later chapters add them. [r] is written by rank r.
 struct CollectiveState {
     // What has been begun last, and before that: number k is in [k % 2].
-    OperationRecord records[2];                 // by this rank
-    PostedCall posted_calls[most_peers][2];     // by rank r
-    Flag ready[most_peers][most_blocks];        // how far rank r has come with what we are to read
-    Flag taken[most_peers][most_blocks];        // how far rank r has read what we offer
-    std::uint64_t arrival_ns[most_peers] = {};  // --link: when what is ready has arrived
-    unsigned int blocks = 0;                    // of this rank's kernel that have come to their end
+    OperationRecord records[2];                  // by this rank
+    PostedCall posted_calls[most_peers][2];      // by rank r
+    Flag ready[most_peers][most_blocks];         // how far rank r has come with what we are to read
+    Flag acknowledged[most_peers][most_blocks];  // how far rank r has read what we offer
+    std::uint64_t arrival_ns[most_peers] = {};   // --link: when what is ready has arrived
+    unsigned int blocks = 0;  // of this rank's kernel that have come to their end
 };
 
 // The beginning of each rank's arena. Whoever waits reads its own block, and is written to by its
@@ -82,11 +82,12 @@ struct ControlBlock {
     OperationRecord current;    // what the rank has begun last
     std::uint64_t is_over = 1;  // ... and whether it has ended that
     std::uint64_t gave_up = 0;  // the run has failed: both stay as they are, for who still waits
-    std::uint64_t out_port_ns = 0;   // --link: when the rank's own port will be free to send,
-    std::uint64_t in_port_ns = 0;    // and to receive
-    Channel from[most_peers];        // from[r]: written by rank r
-    std::uint64_t taken[most_peers]  // taken[r]: how many of our posts rank r has taken; written by
-        = {};                        // rank r
+    std::uint64_t out_port_ns = 0;  // --link: when the rank's own port will be free to send,
+    std::uint64_t in_port_ns = 0;   // and to receive
+    Channel from[most_peers];       // from[r]: written by rank r
+    std::uint64_t acknowledged[most_peers]  // acknowledged[r]: how many of our posts rank r has
+                                            // acknowledged; written by
+        = {};                               // rank r
     CollectiveState collective_state;
 };
 

@@ -4,7 +4,7 @@
 
 #include "05_ranks/world.hpp"
 #include "06_messages/point_to_point.hpp"
-#include "06_messages/stage_report.hpp"
+#include "06_messages/show/stage_report.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

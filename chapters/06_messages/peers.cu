@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "06_messages/copy.cuh"
+#include "06_messages/support/copy.cuh"
 #include "06_messages/wait.cuh"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -20,11 +20,11 @@ namespace {
 
 // ---- On the device
 
-// One thread: posts the record, and waits until the receiver has taken the data.
+// One thread: posts the record, and waits until the receiver has acknowledged the data.
 __global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_t number) {
     const auto to = static_cast<int>(record.peer);
-    std::uint64_t& taken = view.own().taken[to];
-    const auto has_taken = [&](std::uint64_t posts) { return load_acquire(taken) >= posts; };
+    std::uint64_t& acknowledged = view.own().acknowledged[to];
+    const auto has_taken = [&](std::uint64_t posts) { return load_acquire(acknowledged) >= posts; };
     // The channel has room for one post; an earlier one may still be in it, from another stream.
     if (!begin_operation(view, record) ||
         !wait_until(view, record, to, [&] { return has_taken(number - 1); }))
@@ -61,7 +61,7 @@ __device__ void take_post(const PeersView& view, OperationRecord& record, std::u
         if (!sleep_until(view, arrival_over_link(view, from, view.rank, bytes, ready_ns)))
             return;
     }
-    store_release(view.control[from]->taken[view.rank], number);
+    store_release(view.control[from]->acknowledged[view.rank], number);
     end_operation(view);
 }
 

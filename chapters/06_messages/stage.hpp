@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "03_network/sequential.hpp"
+#include "03_network/layers/sequential.hpp"
 #include "04_gradient_accumulation/accumulate.hpp"
 #include "06_messages/peers.hpp"
-#include "06_messages/timeline.hpp"
+#include "06_messages/support/timeline.hpp"
 
 namespace ddp {
 

@@ -6,8 +6,8 @@
 
 #include "05_ranks/cores.hpp"
 #include "05_ranks/world.hpp"
-#include "07_broadcast/algorithms.hpp"
-#include "07_broadcast/worked_example.hpp"
+#include "07_broadcast/show/algorithms.hpp"
+#include "07_broadcast/show/worked_example.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

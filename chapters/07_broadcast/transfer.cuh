@@ -6,8 +6,8 @@
 // Over the simulated link it takes as long as the link says. Both sides then count the link's time
 // (`now_ns`, of thread 0) and pass it on, so that a rank which the operating system wakes too late
 // does not make the link slower than it is.
-#include "06_messages/copy.cuh"
 #include "06_messages/peers.hpp"
+#include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.cuh"
 
 namespace ddp {

@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "08_reduce/across_ranks.hpp"
-#include "08_reduce/order_report.hpp"
+#include "08_reduce/show/across_ranks.hpp"
+#include "08_reduce/show/order_report.hpp"
 
 namespace {
 

@@ -5,12 +5,12 @@
 #include <map>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/chunk_report.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/cross_over_report.hpp"
-#include "09_all_reduce/link_report.hpp"
-#include "09_all_reduce/machine_report.hpp"
-#include "09_all_reduce/times.hpp"
+#include "09_all_reduce/show/chunk_report.hpp"
+#include "09_all_reduce/show/cross_over_report.hpp"
+#include "09_all_reduce/show/link_report.hpp"
+#include "09_all_reduce/show/machine_report.hpp"
+#include "09_all_reduce/show/times.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -20,17 +20,18 @@ namespace {
 using namespace ddp;
 
 // What the ways take on this machine, beside what its memory allows.
-std::vector<Measurement> show_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+std::vector<AllReduceMeasurement> show_machine(Rank& rank, const CommonOptions& common,
+                                               CsvWriter& file) {
     std::vector<std::size_t> sizes;
     for (std::size_t bytes = 4 << 10; bytes <= (common.quick ? 1u : 16u) << 20; bytes *= 4)
         sizes.push_back(bytes);
-    std::vector<Measurement> samples =
+    std::vector<AllReduceMeasurement> measurements =
         compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
         report_machine(rank.world_size(),
                        rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
-                       samples, file);
-    return samples;
+                       measurements, file);
+    return measurements;
 }
 
 // Rounded sums depend on their order, so some ways differ from others; no rank differs from
@@ -86,11 +87,11 @@ int run(int argc, char** argv) {
                 show_chunks(rank);
             show_link(rank, common, file);
         }
-        std::vector<Measurement> samples;
+        std::vector<AllReduceMeasurement> measurements;
         if (!common.link)
-            samples = show_machine(rank, common, file);
+            measurements = show_machine(rank, common, file);
         if (!rank.job().has_several_hosts())
-            show_cross_overs(rank, common, samples, file);
+            show_cross_overs(rank, common, measurements, file);
         show_bits(rank);
     });
     return 0;

@@ -2,8 +2,8 @@
 #include "07_broadcast/broadcast.hpp"
 #include "08_reduce/tree_reduce.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/hosts_communicator.hpp"
-#include "09_all_reduce/in_arena.hpp"
+#include "09_all_reduce/hosts/hosts_communicator.hpp"
+#include "09_all_reduce/libraries/in_arena.hpp"
 #include "09_all_reduce/one_shot.hpp"
 #include "09_all_reduce/two_shot.hpp"
 #include "09_all_reduce/with_type.hpp"
@@ -59,17 +59,17 @@ class NativeCommunicator final : public Communicator {
     void reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
                                  const std::string& name) override {
         with_type(elements.type, [&]<class T>() {
-            reduce_scatter(peers_, static_cast<const T*>(elements.input),
-                           static_cast<T*>(elements.output), elements.count, op, stream, name);
+            ddp::reduce_scatter(peers_, static_cast<const T*>(elements.input),
+                                static_cast<T*>(elements.output), elements.count, op, stream, name);
         });
     }
 
     void all_gather_elements(const Elements& elements, Stream& stream,
                              const std::string& name) override {
-        all_gather(peers_,
-                   AnyArray{const_cast<void*>(elements.input), elements.count,
-                            bytes_of(elements.type), name_of(elements.type)},
-                   elements.output, stream, name);
+        ddp::all_gather(peers_,
+                        AnyArray{const_cast<void*>(elements.input), elements.count,
+                                 bytes_of(elements.type), name_of(elements.type)},
+                        elements.output, stream, name);
     }
 
     void send_elements(const Elements& elements, int to, Stream& stream,

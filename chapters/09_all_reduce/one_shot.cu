@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "06_messages/copy.cuh"
+#include "06_messages/support/copy.cuh"
 #include "09_all_reduce/all_ranks.cuh"
 #include "09_all_reduce/chunk.hpp"
 #include "09_all_reduce/launch_collective.cuh"

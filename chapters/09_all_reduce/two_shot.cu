@@ -1,6 +1,6 @@
 #include "09_all_reduce/two_shot.hpp"
 
-#include "06_messages/copy.cuh"
+#include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.cuh"
 #include "09_all_reduce/all_ranks.cuh"
 #include "09_all_reduce/chunk.hpp"

@@ -7,9 +7,9 @@
 #include "03_network/loader.hpp"
 #include "05_ranks/world.hpp"
 #include "10_data_parallel/averages.hpp"
-#include "10_data_parallel/comparison.hpp"
-#include "10_data_parallel/first_step.hpp"
 #include "10_data_parallel/replica.hpp"
+#include "10_data_parallel/show/comparison.hpp"
+#include "10_data_parallel/show/first_step.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include "03_network/dataset.hpp"
 #include "05_ranks/world.hpp"
-#include "11_sampler/epochs.hpp"
-#include "11_sampler/index_report.hpp"
+#include "11_sampler/show/epochs.hpp"
+#include "11_sampler/show/index_report.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -8,15 +8,16 @@ namespace ddp {
 namespace {
 
 // One thread: looks through the mailboxes of ranks 1 to `workers`, from `first` on and around. A
-// mailbox is full if its owner has posted more than we have taken.
+// mailbox is full if its owner has posted more than we have acknowledged.
 __global__ void find_mail(PeersView view, OperationRecord record, int workers, int first,
                           int* found) {
     int full = 0;
     const auto is_one_full = [&] {
         for (int i = 0; i < workers && full == 0; i++) {
             const int worker = 1 + (first - 1 + i) % workers;
-            const std::uint64_t taken = load_acquire(view.control[worker]->taken[view.rank]);
-            if (load_acquire(view.own().from[worker].posted) > taken)
+            const std::uint64_t acknowledged =
+                load_acquire(view.control[worker]->acknowledged[view.rank]);
+            if (load_acquire(view.own().from[worker].posted) > acknowledged)
                 full = worker;
         }
         return full != 0;

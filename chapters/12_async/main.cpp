@@ -5,9 +5,9 @@
 
 #include "03_network/dataset.hpp"
 #include "05_ranks/world.hpp"
-#include "12_async/experiment.hpp"
-#include "12_async/implicit_momentum.hpp"
-#include "12_async/staleness.hpp"
+#include "12_async/show/experiment.hpp"
+#include "12_async/show/implicit_momentum.hpp"
+#include "12_async/show/staleness.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -7,8 +7,8 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "13_buckets/flat_buffers.hpp"
-#include "13_buckets/plan_report.hpp"
-#include "13_buckets/sweep.hpp"
+#include "13_buckets/show/plan_report.hpp"
+#include "13_buckets/show/sweep.hpp"
 #include "common/report/units.hpp"
 
 namespace {

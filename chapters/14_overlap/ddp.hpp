@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "06_messages/timeline.hpp"
+#include "06_messages/support/timeline.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "13_buckets/flat_buffers.hpp"

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "02_kernels/block_reduce.cuh"
-#include "03_network/matrix.hpp"
+#include "03_network/layers/matrix.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
@@ -92,15 +92,15 @@ void orthonormalise(float* vectors, int count, int length, Stream& stream) {
 
 namespace {
 
-int rank_of(const Shape& shape, int rank) {
+int rank_of(const Shape& shape, int matrix_rank) {
     const int rows = shape.at(0), columns = static_cast<int>(element_count(shape)) / rows;
-    return std::min({rank, rows, columns});
+    return std::min({matrix_rank, rows, columns});
 }
 
-bool is_worth_it(const Shape& shape, int rank, double least_saving) {
+bool is_worth_it(const Shape& shape, int matrix_rank, double least_saving) {
     const auto all = static_cast<double>(element_count(shape));
     const double rows = shape.at(0), columns = all / rows;
-    return shape.size() > 1 && (rows + columns) * rank_of(shape, rank) * least_saving < all;
+    return shape.size() > 1 && (rows + columns) * rank_of(shape, matrix_rank) * least_saving < all;
 }
 
 // Elements of P, Q and of what is not compressed, for all gradients together.
@@ -113,14 +113,14 @@ Sizes sizes_of(const Parameters& parameters, const PowerSgdOptions& options) {
     for (const auto& parameter : parameters) {
         const Shape& shape = parameter->value.shape();
         const std::size_t size = parameter->value.size();
-        if (!is_worth_it(shape, options.rank, options.least_saving)) {
+        if (!is_worth_it(shape, options.matrix_rank, options.least_saving)) {
             sizes.others += size;
             continue;
         }
         const auto rows = static_cast<std::size_t>(shape[0]);
-        const auto rank = static_cast<std::size_t>(rank_of(shape, options.rank));
-        sizes.p += rank * rows;
-        sizes.q += rank * (size / rows);
+        const auto matrix_rank = static_cast<std::size_t>(rank_of(shape, options.matrix_rank));
+        sizes.p += matrix_rank * rows;
+        sizes.q += matrix_rank * (size / rows);
     }
     return sizes;
 }
@@ -137,9 +137,9 @@ std::size_t power_sgd_bytes(const Parameters& parameters, const PowerSgdOptions&
 namespace {
 
 const PowerSgdOptions& checked(const PowerSgdOptions& options) {
-    if (options.rank < 1)
+    if (options.matrix_rank < 1)
         throw std::invalid_argument("PowerSGD needs a rank of 1 or more, not " +
-                                    std::to_string(options.rank));
+                                    std::to_string(options.matrix_rank));
     if (options.start_step < 2)
         throw std::invalid_argument(
             "PowerSGD can start at step 2, not " + std::to_string(options.start_step) +
@@ -163,12 +163,12 @@ PowerSgd::PowerSgd(Communicator& communicator, const FlatBuffers& gradients,
     fill(errors_, 0.0f);
 }
 
-std::size_t power_sgd_arena_bytes(const Module& model, int rank) {
+std::size_t power_sgd_arena_bytes(const Module& model, int matrix_rank) {
     std::size_t bytes = 4 * SharedArena::unit;
     for (const auto& parameter : model.parameters()) {
         const Shape& shape = parameter->value.shape();
         const auto rows = static_cast<std::size_t>(shape.at(0));
-        const std::size_t thin = static_cast<std::size_t>(rank_of(shape, rank)) *
+        const std::size_t thin = static_cast<std::size_t>(rank_of(shape, matrix_rank)) *
                                  (rows + parameter->value.size() / rows) * sizeof(float);
         bytes += std::max(thin, parameter->value.bytes());
     }
@@ -183,15 +183,15 @@ void PowerSgd::place_parts() {
         Part& part = parts_.emplace_back();
         for (const std::size_t i : bucket.gradients) {
             const Tensor& value = gradients_.parameters()[i]->value;
-            if (!is_worth_it(value.shape(), options_.rank, options_.least_saving)) {
+            if (!is_worth_it(value.shape(), options_.matrix_rank, options_.least_saving)) {
                 part.others.push_back(i);
                 continue;
             }
             const int rows = value.dim(0), columns = static_cast<int>(value.size()) / rows;
-            const int rank = rank_of(value.shape(), options_.rank);
-            part.matrices.push_back({i, rows, columns, rank, p, q});
-            p += std::ptrdiff_t{rank} * rows;
-            q += std::ptrdiff_t{rank} * columns;
+            const int matrix_rank = rank_of(value.shape(), options_.matrix_rank);
+            part.matrices.push_back({i, rows, columns, matrix_rank, p, q});
+            p += std::ptrdiff_t{matrix_rank} * rows;
+            q += std::ptrdiff_t{matrix_rank} * columns;
         }
     }
 }
@@ -259,7 +259,8 @@ void PowerSgd::project(const Part& part, const std::string& name) {
     const auto length = [&](int Factors::*vector) {
         std::size_t sum = 0;
         for (const Factors& matrix : part.matrices)
-            sum += static_cast<std::size_t>(matrix.rank) * static_cast<std::size_t>(matrix.*vector);
+            sum += static_cast<std::size_t>(matrix.matrix_rank) *
+                   static_cast<std::size_t>(matrix.*vector);
         return sum;
     };
     float *all_p = part.matrices[0].p, *all_q = part.matrices[0].q;
@@ -267,18 +268,18 @@ void PowerSgd::project(const Part& part, const std::string& name) {
         launch(stream, grid_for(length(&Factors::columns)), fill_at_random,
                length(&Factors::columns), options_.seed + static_cast<std::uint64_t>(step_), all_q);
     for (const Factors& m : part.matrices) {
-        orthonormalise(m.q, m.rank, m.columns, stream);
-        multiply_matrices(device_, {m.q, m.rank, m.columns}, transposed(matrix_of(m)), m.p);
+        orthonormalise(m.q, m.matrix_rank, m.columns, stream);
+        multiply_matrices(device_, {m.q, m.matrix_rank, m.columns}, transposed(matrix_of(m)), m.p);
     }
     all_reduce(all_p, length(&Factors::rows), name + ", P");
     for (const Factors& m : part.matrices) {
-        orthonormalise(m.p, m.rank, m.rows, stream);
-        multiply_matrices(device_, {m.p, m.rank, m.rows}, matrix_of(m), m.q);
+        orthonormalise(m.p, m.matrix_rank, m.rows, stream);
+        multiply_matrices(device_, {m.p, m.matrix_rank, m.rows}, matrix_of(m), m.q);
     }
     all_reduce(all_q, length(&Factors::columns), name + ", Q");
     for (const Factors& m : part.matrices)
-        multiply_matrices(device_, transposed({m.p, m.rank, m.rows}), {m.q, m.rank, m.columns},
-                          gradients_.view(m.gradient).data());
+        multiply_matrices(device_, transposed({m.p, m.matrix_rank, m.rows}),
+                          {m.q, m.matrix_rank, m.columns}, gradients_.view(m.gradient).data());
 }
 
 void PowerSgd::average_others(const Part& part, const std::string& name) {

@@ -3,14 +3,14 @@
 // product is near it. (Vogels, Karimireddy and Jaggi, "PowerSGD", NeurIPS 2019, algorithms 1 and 2;
 // torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py.)
 //
-//     PowerSgd power_sgd(*communicator, ddp.gradients(), {.rank = 2});
+//     PowerSgd power_sgd(*communicator, ddp.gradients(), {.matrix_rank = 2});
 //     ddp.set_bucket_hook(power_sgd.hook());
 #include "14_overlap/ddp.hpp"
 
 namespace ddp {
 
 struct PowerSgdOptions {
-    int rank = 1;             // columns of the thin matrices
+    int matrix_rank = 1;      // columns of the thin matrices
     int start_step = 10;      // the steps before are averaged as they are
     double least_saving = 2;  // a matrix is compressed if it has more than so many times as many
                               // elements as the two (PyTorch's min_compression_rate)
@@ -40,12 +40,12 @@ class PowerSgd {
   private:
     // A gradient that is a matrix [rows, columns] (whatever lies behind the first dimension counts
     // as columns), and the places of its thin ones. These lie transposed: a vector for each of the
-    // `rank` columns.
+    // `matrix_rank` columns.
     struct Factors {
         std::size_t gradient;
-        int rows, columns, rank;
-        float* p;  // [rank, rows]
-        float* q;  // [rank, columns]
+        int rows, columns, matrix_rank;
+        float* p;  // [matrix_rank, rows]
+        float* q;  // [matrix_rank, columns]
     };
     // What there is to do for a bucket.
     struct Part {
@@ -73,7 +73,7 @@ class PowerSgd {
 };
 
 // What make_communicator must be given for one of that rank, beyond ddp_arena_bytes.
-std::size_t power_sgd_arena_bytes(const Module& model, int rank);
+std::size_t power_sgd_arena_bytes(const Module& model, int matrix_rank);
 
 // What a rank gives to the all-reduces of a compressed step.
 std::size_t power_sgd_bytes(const Parameters& parameters, const PowerSgdOptions& options);

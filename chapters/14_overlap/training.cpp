@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "14_overlap/timeline_report.hpp"
+#include "14_overlap/show/timeline_report.hpp"
 #include "common/report/progress.hpp"
 
 namespace ddp {

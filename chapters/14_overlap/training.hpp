@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
-#include "03_network/sequential.hpp"
 #include "14_overlap/ddp.hpp"
 
 namespace ddp {

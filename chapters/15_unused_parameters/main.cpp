@@ -2,8 +2,8 @@
 // what the cures cost.
 #include <iostream>
 
-#include "15_unused_parameters/costs.hpp"
-#include "15_unused_parameters/demo.hpp"
+#include "15_unused_parameters/show/costs.hpp"
+#include "15_unused_parameters/show/demo.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
                "they cure.\n";
     Demo demo(world, common);
     for (const FailureCase failure : all_failure_cases)
-        demo.show(failure_case);
+        demo.show(failure);
     world.run([&](Rank& rank) { show_costs(rank, common); });
     return 0;
 }

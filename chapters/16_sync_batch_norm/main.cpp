@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "16_sync_batch_norm/class_per_rank.hpp"
-#include "16_sync_batch_norm/equivalence_check.hpp"
+#include "16_sync_batch_norm/show/class_per_rank.hpp"
+#include "16_sync_batch_norm/show/equivalence_check.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "03_network/batch_norm2d.hpp"
-#include "03_network/batch_norm_steps.hpp"
-#include "03_network/sequential.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
+#include "03_network/layers/batch_norm_steps.hpp"
+#include "03_network/layers/sequential.hpp"
 #include "09_all_reduce/communicator.hpp"
 
 namespace ddp {

@@ -4,11 +4,11 @@
 
 #include "03_network/dataset.hpp"
 #include "05_ranks/world.hpp"
-#include "17_checkpoint_failover/checkpoint_folder.hpp"
-#include "17_checkpoint_failover/mirror.hpp"
 #include "17_checkpoint_failover/resumable_training.hpp"
-#include "17_checkpoint_failover/scenario.hpp"
-#include "17_checkpoint_failover/torn_files.hpp"
+#include "17_checkpoint_failover/show/scenario.hpp"
+#include "17_checkpoint_failover/show/torn_files.hpp"
+#include "17_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "17_checkpoint_failover/state/mirror.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/units.hpp"
 

@@ -10,10 +10,10 @@
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "14_overlap/training.hpp"
-#include "17_checkpoint_failover/mirror.hpp"
-#include "17_checkpoint_failover/resume.hpp"
+#include "17_checkpoint_failover/job/status_line.hpp"
 #include "17_checkpoint_failover/saver.hpp"
-#include "17_checkpoint_failover/status_line.hpp"
+#include "17_checkpoint_failover/state/mirror.hpp"
+#include "17_checkpoint_failover/state/resume.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {

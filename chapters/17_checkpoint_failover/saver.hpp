@@ -14,7 +14,7 @@
 
 #include "01_sgd/device.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "17_checkpoint_failover/checkpoints.hpp"
+#include "17_checkpoint_failover/state/checkpoints.hpp"
 #include "17_checkpoint_failover/training_state.hpp"
 
 namespace ddp {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "17_checkpoint_failover/job.hpp"
-#include "17_checkpoint_failover/status_line.hpp"
+#include "17_checkpoint_failover/job/job.hpp"
+#include "17_checkpoint_failover/job/status_line.hpp"
 
 namespace ddp {
 

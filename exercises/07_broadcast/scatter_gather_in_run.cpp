@@ -1,6 +1,6 @@
 // `./book run 07 --algorithm mine`: the reader's broadcast, and the reader's own prediction, beside
 // the chapter's.
-#include "07_broadcast/algorithms.hpp"
+#include "07_broadcast/show/algorithms.hpp"
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
 namespace ddp {

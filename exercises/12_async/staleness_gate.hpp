@@ -1,7 +1,7 @@
 #pragma once
 // The contract of the exercise staleness_gate: a gate through which workers go, each a thread, and
-// behind which nobody is more than `bound` steps ahead of the slowest. The chapter's Turnstile is
-// asked by one server; here nobody serves, and who has to wait waits in the call.
+// behind which nobody is more than `bound` steps ahead of the slowest. The chapter's StalenessGate
+// is asked by one server; here nobody serves, and who has to wait waits in the call.
 #include <chrono>
 #include <memory>
 
@@ -11,9 +11,9 @@ namespace ddp {
 
 // Workers 0, ..., workers - 1 have done no step. Each calls begin_step and end_step in turn; calls
 // of different workers may come at the same time.
-class StalenessGate {
+class WaitingGate {
   public:
-    virtual ~StalenessGate() = default;
+    virtual ~WaitingGate() = default;
 
     // Task bound. True as soon as the worker may begin its next step: when it has done at most
     // `bound` steps more than the slowest worker that is still there. False if it still may not
@@ -28,7 +28,7 @@ class StalenessGate {
 };
 
 // `bound` is 0 or more.
-std::unique_ptr<StalenessGate> make_staleness_gate(int workers, int bound);
+std::unique_ptr<WaitingGate> make_staleness_gate(int workers, int bound);
 
 // Task seconds. Worker 0 is slow, and a step of every other worker takes `step_s` seconds. After
 // how many seconds have those others done `steps` steps?

@@ -11,7 +11,7 @@ namespace ddp {
 namespace {
 
 //: Several threads come at once: what will guard the numbers that they all read and write?
-class Gate : public StalenessGate {
+class Gate : public WaitingGate {
   public:
     Gate(int workers, int bound) : bound_(bound), done_(static_cast<std::size_t>(workers)) {}
 
@@ -60,7 +60,7 @@ class Gate : public StalenessGate {
 
 }  // namespace
 
-std::unique_ptr<StalenessGate> make_staleness_gate(int workers, int bound) {
+std::unique_ptr<WaitingGate> make_staleness_gate(int workers, int bound) {
     return std::make_unique<Gate>(workers, bound);
 }
 

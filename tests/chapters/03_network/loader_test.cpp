@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "03_network/confusion.hpp"
-#include "03_network/flatten.hpp"
+#include "03_network/layers/flatten.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/metrics.hpp"
+#include "03_network/show/confusion.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/mean_squared_error.hpp"
+#include "03_network/layers/mean_squared_error.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "03_network/adam.hpp"
-#include "03_network/conv2d.hpp"
-#include "03_network/initialisers.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/initialisers.hpp"
+#include "03_network/layers/mean_squared_error.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/mean_squared_error.hpp"
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "tests/chapters/support/gradients.hpp"

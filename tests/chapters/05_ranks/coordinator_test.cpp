@@ -1,5 +1,5 @@
 // The rules of a run, said to a meeting one by one.
-#include "05_ranks/coordinator.hpp"
+#include "05_ranks/coordinator/coordinator.hpp"
 
 #include <map>
 #include <thread>

@@ -1,5 +1,5 @@
 // The bytes of a message: whole, in pieces, damaged.
-#include "05_ranks/message.hpp"
+#include "05_ranks/coordinator/message.hpp"
 
 #include <random>
 #include <stdexcept>

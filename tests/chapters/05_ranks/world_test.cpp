@@ -15,8 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "05_ranks/coordinator/watchdog.hpp"
 #include "05_ranks/cores.hpp"
-#include "05_ranks/watchdog.hpp"
 #include "common/gpu/gpu.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "03_network/cross_entropy.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/relu.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // Lanes: intervals that follow each other as the work did, and everyone's on every rank.
-#include "06_messages/timeline.hpp"
+#include "06_messages/support/timeline.hpp"
 
 #include <chrono>
 #include <thread>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "07_broadcast/algorithms.hpp"
+#include "07_broadcast/show/algorithms.hpp"
 #include "common/report/bench.hpp"
 #include "tests/chapters/07_broadcast/algorithms.hpp"
 #include "tests/chapters/support/worlds.hpp"

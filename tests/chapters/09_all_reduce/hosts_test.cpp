@@ -3,7 +3,7 @@
 #include <atomic>
 #include <set>
 
-#include "09_all_reduce/hosts_communicator.hpp"
+#include "09_all_reduce/hosts/hosts_communicator.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
 #include "tests/chapters/09_all_reduce/thread_transport.hpp"
 #include "tests/chapters/support/worlds.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/transport.hpp"
+#include "09_all_reduce/hosts/transport.hpp"
 
 namespace ddp::test {
 

@@ -4,10 +4,10 @@
 
 #include "03_network/cross_entropy.hpp"
 #include "10_data_parallel/averages.hpp"
-#include "10_data_parallel/drift.hpp"
-#include "10_data_parallel/first_step.hpp"
 #include "10_data_parallel/one_process.hpp"
 #include "10_data_parallel/replica.hpp"
+#include "10_data_parallel/show/drift.hpp"
+#include "10_data_parallel/show/first_step.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <numeric>
 
-#include "03_network/batch_norm2d.hpp"
-#include "03_network/conv2d.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/relu.hpp"
+#include "03_network/layers/sequential.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/relu.hpp"
-#include "03_network/sequential.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/chapters/support/replicas.hpp"

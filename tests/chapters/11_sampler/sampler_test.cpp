@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "11_sampler/epochs.hpp"
+#include "11_sampler/show/epochs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/golden.hpp"
 

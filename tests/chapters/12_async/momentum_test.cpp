@@ -1,8 +1,8 @@
 // What is known of staleness and of its momentum, by numbers.
 #include <cmath>
 
-#include "12_async/implicit_momentum.hpp"
-#include "12_async/staleness.hpp"
+#include "12_async/show/implicit_momentum.hpp"
+#include "12_async/show/staleness.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {

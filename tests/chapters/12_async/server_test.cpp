@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "10_data_parallel/replica.hpp"
-#include "12_async/staleness.hpp"
+#include "12_async/show/staleness.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

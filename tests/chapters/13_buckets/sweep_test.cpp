@@ -1,5 +1,5 @@
 // The sweep: its model by hand, and what it says of a simulated link.
-#include "13_buckets/sweep.hpp"
+#include "13_buckets/show/sweep.hpp"
 
 #include <numeric>
 

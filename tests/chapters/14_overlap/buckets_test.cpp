@@ -1,6 +1,6 @@
 // Which buckets are sent, in which order, and what is made of them.
 #include "03_network/cross_entropy.hpp"
-#include "03_network/initialisers.hpp"
+#include "03_network/layers/initialisers.hpp"
 #include "03_network/models.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"

@@ -202,7 +202,7 @@ TEST_CASE("power_sgd: with all columns there are it is the average") {
             const auto worst = on_all_ranks(ranks, [feeds](Gradients& gradients) {
                 PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
                     gradients.rank(), gradients.communicator(), gradients.buffers(),
-                    PowerSgdOptions{.rank = 100,
+                    PowerSgdOptions{.matrix_rank = 100,
                                     .start_step = 2,
                                     .least_saving = 0,
                                     .feeds_errors_back = feeds});
@@ -220,7 +220,7 @@ TEST_CASE("power_sgd: what was applied and the mean of the errors is all that th
             Rank& rank = gradients.rank();
             PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
                 rank, gradients.communicator(), gradients.buffers(),
-                PowerSgdOptions{.rank = 2, .start_step = 2, .least_saving = 1.2});
+                PowerSgdOptions{.matrix_rank = 2, .start_step = 2, .least_saving = 1.2});
             std::vector<Values> rest(4);
             for (int step = 0; step < 8; step++) {
                 const std::vector<Values> found = gradients.reduce(power_sgd.hook(), step);
@@ -265,7 +265,7 @@ TEST_CASE(
                     20);
             })[0];
         };
-        const PowerSgdOptions usual{.rank = 1, .start_step = 2, .least_saving = 1};
+        const PowerSgdOptions usual{.matrix_rank = 1, .start_step = 2, .least_saving = 1};
         PowerSgdOptions forgets = usual, begins_anew = usual;
         forgets.feeds_errors_back = false;
         begins_anew.has_warm_start = false;
@@ -279,7 +279,7 @@ TEST_CASE("power_sgd: sends thin matrices once it has started, and small ones as
     const auto sent = on_all_ranks(2, [](Gradients& gradients) {
         PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
             gradients.rank(), gradients.communicator(), gradients.buffers(),
-            PowerSgdOptions{.rank = 1, .start_step = 3});
+            PowerSgdOptions{.matrix_rank = 1, .start_step = 3});
         std::vector<std::size_t> after;
         for (int step = 0; step < 5; step++) {
             const std::vector<Values> found = gradients.reduce(power_sgd.hook(), step);
@@ -304,7 +304,7 @@ TEST_CASE("power_sgd: a matrix that was zero for a while is not lost") {
     const auto worst = on_all_ranks(3, [](Gradients& gradients) {
         PowerSgd& power_sgd = make_run_scoped<PowerSgd>(
             gradients.rank(), gradients.communicator(), gradients.buffers(),
-            PowerSgdOptions{.rank = 100, .start_step = 2, .least_saving = 0});
+            PowerSgdOptions{.matrix_rank = 100, .start_step = 2, .least_saving = 0});
         double largest = 0;
         for (int step = 0; step < 6; step++) {
             const float scale = step < 4 ? 0.0f : 1.0f;
@@ -331,7 +331,7 @@ TEST_CASE("power_sgd: what makes no sense is refused in a sentence") {
         });
         return message;
     };
-    REQUIRE(refusal({.rank = 0}) == "PowerSGD needs a rank of 1 or more, not 0");
+    REQUIRE(refusal({.matrix_rank = 0}) == "PowerSGD needs a rank of 1 or more, not 0");
     REQUIRE(refusal({.start_step = 1}) ==
             "PowerSGD can start at step 2, not 1: buckets are made anew after the first step, and "
             "errors are kept by place");

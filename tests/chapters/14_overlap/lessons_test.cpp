@@ -1,7 +1,7 @@
 // What the chapter shows beside its training: accumulation, sending orders, and courses by hook.
-#include "14_overlap/accumulation.hpp"
-#include "14_overlap/compression_report.hpp"
-#include "14_overlap/out_of_order.hpp"
+#include "14_overlap/show/accumulation.hpp"
+#include "14_overlap/show/compression_report.hpp"
+#include "14_overlap/show/out_of_order.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -104,15 +104,15 @@ TEST_CASE("hooks: every one learns, and loses what it says") {
     const LabelledImages images = lines(130);
     World world(thread_options(3));
     const auto course = [&](const std::string& name) {
-        HookCourse found;
+        HookResult found;
         world.run([&](Rank& rank) {
-            const HookCourse mine = learn_with_hook(rank, images, name, 12, 1);
+            const HookResult mine = learn_with_hook(rank, images, name, 12, 1);
             if (rank.rank() == 2)
                 found = mine;
         });
         return found;
     };
-    const HookCourse exact = course("average"), brain = course("bfloat16"),
+    const HookResult exact = course("average"), brain = course("bfloat16"),
                      thin = course("power_sgd");
     REQUIRE(exact.step_error == 0);
     REQUIRE(exact.sum_error == 0);
@@ -122,7 +122,7 @@ TEST_CASE("hooks: every one learns, and loses what it says") {
     REQUIRE(thin.sum_error < thin.step_error);
     REQUIRE(2 * brain.bytes == exact.bytes);
     REQUIRE(50 * thin.bytes < exact.bytes);
-    for (const HookCourse* each : {&brain, &thin})
+    for (const HookResult* each : {&brain, &thin})
         REQUIRE(each->loss == Approx(exact.loss).epsilon(0.2));
     REQUIRE(has(failure_of(world, [&](Rank& rank) { learn_with_hook(rank, images, "gzip", 2, 1); }),
                 "there is no bucket hook 'gzip'"));

@@ -1,5 +1,5 @@
 // Within no_sync nothing is sent; and when the model's buffers become rank 0's.
-#include "03_network/batch_norm2d.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

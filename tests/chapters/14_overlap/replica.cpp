@@ -1,10 +1,10 @@
 #include "tests/chapters/14_overlap/replica.hpp"
 
 #include "01_sgd/operations.hpp"
-#include "03_network/batch_norm2d.hpp"
-#include "03_network/conv2d.hpp"
 #include "03_network/cross_entropy.hpp"
-#include "03_network/sequential.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/sequential.hpp"
 
 namespace ddp::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "03_network/flatten.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/relu.hpp"
 #include "14_overlap/ddp.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/replicas.hpp"

@@ -1,5 +1,5 @@
 // A step's timeline, as people read it and as files keep it.
-#include "14_overlap/timeline_report.hpp"
+#include "14_overlap/show/timeline_report.hpp"
 
 #include <functional>
 #include <iostream>

@@ -3,7 +3,7 @@
 
 #include "03_network/models.hpp"
 #include "03_network/sgd_momentum.hpp"
-#include "14_overlap/timeline_report.hpp"
+#include "14_overlap/show/timeline_report.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "03_network/flatten.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/relu.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "15_unused_parameters/find_unused.hpp"
 #include "15_unused_parameters/join.hpp"

@@ -1,13 +1,13 @@
 // Whole models with SyncBatchNorm: what a conversion keeps, and that several ranks learn with them
 // what one rank learns from all samples.
-#include "03_network/conv2d.hpp"
 #include "03_network/cross_entropy.hpp"
-#include "03_network/flatten.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/relu.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "14_overlap/ddp.hpp"
-#include "16_sync_batch_norm/class_per_rank.hpp"
+#include "16_sync_batch_norm/show/class_per_rank.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

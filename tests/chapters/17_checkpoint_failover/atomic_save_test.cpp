@@ -1,7 +1,7 @@
 // A file that is there as a whole or not at all, wherever the process or the machine goes down.
 #include "17_checkpoint_failover/atomic_save.hpp"
 
-#include "17_checkpoint_failover/torn_files.hpp"
+#include "17_checkpoint_failover/show/torn_files.hpp"
 #include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"

@@ -1,5 +1,5 @@
 // Checkpoints in a folder, and what a checkpoint says of a training.
-#include "17_checkpoint_failover/checkpoints.hpp"
+#include "17_checkpoint_failover/state/checkpoints.hpp"
 
 #include <set>
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <thread>
 
-#include "17_checkpoint_failover/launch_job.hpp"
+#include "17_checkpoint_failover/job/launch_job.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
 #include "tests/chapters/17_checkpoint_failover/supervised.hpp"

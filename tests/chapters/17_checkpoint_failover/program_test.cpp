@@ -1,5 +1,5 @@
 // The chapter's program: what it says, however its ranks are started.
-#include "17_checkpoint_failover/checkpoints.hpp"
+#include "17_checkpoint_failover/state/checkpoints.hpp"
 #include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"

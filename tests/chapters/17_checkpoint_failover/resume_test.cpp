@@ -1,6 +1,6 @@
 // A training that goes on from any of its checkpoints ends with the same bits as one that was never
 // stopped; and everything that a checkpoint keeps is needed for that.
-#include "17_checkpoint_failover/resume.hpp"
+#include "17_checkpoint_failover/state/resume.hpp"
 
 #include <cstring>
 #include <iostream>
@@ -8,9 +8,9 @@
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
 #include "10_data_parallel/replica.hpp"
-#include "17_checkpoint_failover/mirror.hpp"
 #include "17_checkpoint_failover/resumable_training.hpp"
 #include "17_checkpoint_failover/saver.hpp"
+#include "17_checkpoint_failover/state/mirror.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/common/data/files.hpp"

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "17_checkpoint_failover/checkpoints.hpp"
+#include "17_checkpoint_failover/state/checkpoints.hpp"
 #include "common/data/file.hpp"
 #include "tests/chapters/support/jobs.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "17_checkpoint_failover/faults.hpp"
+#include "17_checkpoint_failover/show/faults.hpp"
 #include "17_checkpoint_failover/supervisor.hpp"
 #include "tests/chapters/support/pictures.hpp"
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "03_network/batch_norm2d.hpp"
-#include "03_network/conv2d.hpp"
 #include "03_network/cross_entropy.hpp"
-#include "03_network/flatten.hpp"
+#include "03_network/layers/batch_norm2d.hpp"
+#include "03_network/layers/conv2d.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/max_pool2d.hpp"
+#include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/max_pool2d.hpp"
 #include "03_network/models.hpp"
-#include "03_network/relu.hpp"
 #include "03_network/sgd_momentum.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "10_data_parallel/training_result.hpp"

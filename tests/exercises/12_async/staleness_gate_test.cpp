@@ -81,7 +81,7 @@ class Book {
     }
 
     const int workers_, bound_;
-    std::unique_ptr<StalenessGate> gate_;
+    std::unique_ptr<WaitingGate> gate_;
     std::vector<int> done_;
     std::vector<bool> is_there_;
     std::string left_;
@@ -105,7 +105,7 @@ void check_who_may_pass() {
 // ---- Who is woken?
 
 // All workers but 0 are one step ahead, with a bound of 0. They wait until `free_them` is called.
-void check_all_are_woken(const std::function<void(StalenessGate&)>& free_them,
+void check_all_are_woken(const std::function<void(WaitingGate&)>& free_them,
                          const std::string& what) {
     constexpr int workers = 4;
     const auto gate = make_staleness_gate(workers, 0);
@@ -142,7 +142,7 @@ void check_bound() {
     check_who_may_pass();
     for (int round = 0; round < 5; round++)
         check_all_are_woken(
-            [](StalenessGate& gate) {
+            [](WaitingGate& gate) {
                 gate.begin_step(0, at_once);
                 gate.end_step(0);
             },
@@ -167,7 +167,7 @@ void check_leaving() {
                 book.step(1);  // nobody else is there
         }
     for (int round = 0; round < 5; round++)
-        check_all_are_woken([](StalenessGate& gate) { gate.leave(0); }, "leaves");
+        check_all_are_woken([](WaitingGate& gate) { gate.leave(0); }, "leaves");
 }
 
 // ---- When are they done?

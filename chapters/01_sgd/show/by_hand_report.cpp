@@ -1,0 +1,45 @@
+#include "01_sgd/show/by_hand_report.hpp"
+
+#include <iostream>
+
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+
+void show_by_hand(Device& device, const std::vector<House>& houses, const HouseData& data,
+                  int epochs, double learning_rate) {
+    const auto rate = static_cast<float>(learning_rate);
+    const auto steps = static_cast<std::int64_t>(epochs) * data.count;
+    Table table(format_count(steps) + " steps by hand", {"", "w1", "w2", "b", "time"});
+    const auto row = [&](const std::string& way, auto descend) {
+        const Stopwatch watch;
+        const Law law = descend();
+        const double seconds = watch.seconds();
+        table.row({way, format_fixed(law.w1, 4), format_fixed(law.w2, 4), format_fixed(law.b, 4),
+                   format_seconds(seconds)});
+    };
+    row("a loop on the host", [&] { return descend_on_host(houses, epochs, rate); });
+    row("a launch for each step", [&] { return descend_by_launches(device, data, epochs, rate); });
+    std::cout << table << "\n";
+
+    const EarlyRead read = read_too_early(device, data, epochs, rate);
+    Table early("One launch for all steps, and w1 as the host sees it", {"", "after", "w1"});
+    early.row({"read at once", format_seconds(read.enqueued_s), format_fixed(read.too_early, 4)});
+    early.row({"read when the stream is done", format_seconds(read.done_s),
+               format_fixed(read.after_waiting, 4)});
+    early.note("A launch says what is to be done. It does not wait until it is.");
+    std::cout << early << "\n";
+}
+
+void write_houses(const std::filesystem::path& csv, const std::vector<House>& houses) {
+    if (csv.empty())
+        return;
+    CsvWriter file(beside(csv, "houses"), {"bedrooms", "bathrooms", "price"});
+    for (const House& house : houses)
+        file.row({house.bedrooms, house.bathrooms, house.price});
+}
+
+}  // namespace ddp

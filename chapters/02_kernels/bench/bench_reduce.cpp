@@ -1,0 +1,43 @@
+// How fast each version of the block reduction reads, at every size of a block, against the memory.
+#include "02_kernels/show/reduce_times.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct Settings {
+    int elements = kernels_run_on_cpu ? 16 << 20 : 256 << 20;
+    int rounds = 15;
+};
+
+std::vector<BlockReduce> all_versions(bool quick) {
+    std::vector<BlockReduce> all;
+    for (const ReduceVersion version : reduce_versions)
+        for (unsigned int block = 32; block <= 1024; block *= quick ? 32 : 2)
+            all.push_back({version, block});
+    return all;
+}
+
+int run(int argc, char** argv) {
+    Settings mine;
+    Options options("bench_reduce", "How fast the versions of the block reduction read.");
+    options.add_int("--elements", mine.elements, {1 << 16, 1 << 28}, "floats to add up");
+    options.add_int("--rounds", mine.rounds, {3, 100'000}, "measurements of each, taken in turn");
+    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
+                   "this bench adds up an array of one device");
+    const CommonOptions common = options.parse(argc, argv);
+    const std::size_t elements = static_cast<std::size_t>(mine.elements) / (common.quick ? 8 : 1);
+    report("An array of " + format_bytes(4.0 * static_cast<double>(elements)) + " to one sum",
+           time_reductions(all_versions(common.quick), elements, common.quick ? 3 : mine.rounds),
+           common.csv);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}

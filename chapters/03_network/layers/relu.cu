@@ -1,0 +1,38 @@
+#include "03_network/layers/relu.hpp"
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// Written so that a NaN stays one: what went wrong must show in the loss.
+__global__ void relu_forward(std::size_t n, const float* x, float* y) {
+    for (std::size_t i : grid_range(n))
+        y[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+
+__global__ void relu_backward(std::size_t n, const float* y, const float* dy, float* dx,
+                              bool accumulate) {
+    for (std::size_t i : grid_range(n)) {
+        const float contribution = y[i] > 0.0f ? dy[i] : 0.0f;
+        dx[i] = accumulate ? dx[i] + contribution : contribution;
+    }
+}
+
+}  // namespace
+
+Variable Relu::forward(Variable input) {
+    const Tensor& x = input.value();
+    Tensor y(x.device(), x.shape());
+    launch(x.device().stream(), grid_for(y.size()), relu_forward, y.size(), x.data(), y.data());
+    return input.tape->record(
+        "relu", y, {input}, [y](const Tensor& dy, Tape::InputGradients& inputs) {
+            if (!inputs.is_wanted(0))
+                return;
+            const GradientTarget dx = inputs.target(0);
+            launch(dy.device().stream(), grid_for(y.size()), relu_backward, y.size(), y.data(),
+                   dy.data(), dx.tensor.data(), dx.accumulate);
+        });
+}
+
+}  // namespace ddp

@@ -1,0 +1,108 @@
+#include "03_network/show/network_report.hpp"
+
+#include <iostream>
+
+#include "common/data/fashion_mnist.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+std::string class_name(int number) {
+    return std::string(fashion_mnist_classes[static_cast<std::size_t>(number)]);
+}
+
+std::string most_confused_in_words(const Confusion& confusion) {
+    const auto [a, b, mistakes] = confusion.most_confused();
+    if (mistakes == 0)
+        return "No picture was taken for one of another class.";
+    return "Most often confused: " + class_name(a) + " and " + class_name(b) + ", " +
+           format_count(mistakes) + " of their " +
+           format_count(confusion.samples(a) + confusion.samples(b)) + " pictures.";
+}
+
+// Seconds of all steps, of the parts that `counts`.
+template <class Counts>
+double seconds_of(const StepTimes& times, Counts counts) {
+    double seconds = 0;
+    for (const StepTimes::Part& part : times.parts())
+        seconds += counts(part.name) ? part.seconds : 0;
+    return seconds;
+}
+
+std::string shares_in_words(const StepTimes& times) {
+    const auto begins = [](const char* with) {
+        return [=](const std::string& name) { return name.starts_with(with); };
+    };
+    const double forward = seconds_of(times, begins("forward "));
+    const double backward = seconds_of(times, begins("backward "));
+    const double products = seconds_of(times, [](const std::string& name) {
+        return name.find(" linear") != std::string::npos || name.find(" conv") != std::string::npos;
+    });
+    return "Backward takes " + format_fixed(backward / forward, 1) +
+           " times as long as forward; parts with products of matrices, linear and conv, take " +
+           format_percent(products / times.total()) + " of the step.";
+}
+
+}  // namespace
+
+void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv) {
+    const double total = times.total();
+    Table table("Where a step's time goes", {"part", "time", "share"});
+    CsvWriter file(csv, {"part", "seconds", "share"});
+    for (const StepTimes::Part& part : times.parts()) {
+        const double seconds = part.seconds / times.steps();
+        table.row({part.name, format_seconds(seconds), format_percent(part.seconds / total)});
+        file.row({part.name, seconds, part.seconds / total});
+    }
+    table.row({"a step", format_seconds(total / times.steps()), format_percent(1)});
+    table.note("Means of " + format_count(times.steps()) + " steps, on the device's clock.");
+    table.note(shares_in_words(times));
+    table.note("Memory: " + format_bytes(device.memory().peak_bytes) + " at most, allocated in " +
+               format_count(device.memory().allocations) + " pieces.");
+    std::cout << table << "\n";
+}
+
+void show_confusion(const Confusion& confusion) {
+    std::vector<std::string> header{"pictures of"};
+    for (int predicted = 0; predicted < confusion.classes; predicted++)
+        header.push_back(std::to_string(predicted));
+    header.push_back("right");
+    Table table("What the test pictures were taken for", header);
+    for (int actual = 0; actual < confusion.classes; actual++) {
+        std::vector<std::string> cells{class_name(actual) + " (" + std::to_string(actual) + ")"};
+        for (int predicted = 0; predicted < confusion.classes; predicted++)
+            cells.push_back(std::to_string(confusion.count(actual, predicted)));
+        const double samples = confusion.samples(actual);
+        cells.push_back(samples == 0 ? "n/a"
+                                     : format_percent(confusion.count(actual, actual) / samples));
+        table.row(cells);
+    }
+    table.note("A line for each class, a column for each class that the network named.");
+    table.note(most_confused_in_words(confusion));
+    std::cout << table << "\n";
+}
+
+void show_loader(const LoaderTimes& times) {
+    Table table("What pinned memory and prefetch bring",
+                {"", "the host goes on after", "done after"});
+    const std::string copy = "a copy of " + format_bytes(static_cast<double>(times.copy_bytes));
+    const auto add_copy = [&](const std::string& from, const CopyTime& time) {
+        table.row({copy + " from " + from + " memory", format_seconds(time.until_return_s),
+                   format_seconds(time.until_done_s)});
+    };
+    add_copy("pageable", times.pageable);
+    add_copy("pinned", times.pinned);
+    table.row(
+        {"a step, the batch gathered before it", "n/a", format_seconds(times.step_waiting_s)});
+    table.row({"a step, the batch gathered ahead", "n/a", format_seconds(times.step_prefetched_s)});
+    if (kernels_run_on_cpu)
+        table.note(
+            "Here the device's memory is the host's: pinned memory is copied no faster, but behind "
+            "the host's back. And who gathers ahead takes a core from the kernels.");
+    std::cout << table << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,197 @@
+#include "04_gradient_accumulation/show/house_report.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <stdexcept>
+
+#include "04_gradient_accumulation/batch_models.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+using Three = std::vector<float>;  // of w1, w2 and b
+
+// A model at its beginning, all zero, with what trains it.
+struct Worker {
+    Worker(Device& device, const std::vector<House>& houses, double learning_rate)
+        : model(device, houses), tape(device), optimizer({model.weights}, learning_rate) {}
+
+    void backward(const std::vector<MicroBatch>& batch) {
+        accumulate(tape, batch, [&](Tape& on, Samples samples) { return model.loss(on, samples); });
+    }
+    Three values() const { return model.weights->value.to_host(); }
+    Three gradient() const { return model.weights->gradient().to_host(); }
+
+    HouseBatchModel model;
+    Tape tape;
+    PlainSgd optimizer;
+};
+
+std::vector<std::string> cells(std::string name, const Three& numbers) {
+    std::vector<std::string> result{std::move(name)};
+    for (const float number : numbers)
+        result.push_back(format_fixed(number, 4));
+    return result;
+}
+
+// The parameters and their gradients, a line for each moment.
+class States {
+  public:
+    States(const std::string& title, const Worker& learner)
+        : learner_(learner), table_(title, {"", "w1", "w2", "b", "gradient of w1", "w2", "b"}) {}
+
+    void after(const std::string& moment) {
+        std::vector<std::string> row = cells(moment, learner_.values());
+        if (learner_.model.weights->has_gradient())
+            for (const std::string& cell : cells("", learner_.gradient()))
+                row.push_back(cell);
+        else
+            row.insert(row.end(), {"", "", "", ""});
+        row.erase(row.begin() + 4);  // the gradient's own name
+        table_.row(row);
+    }
+    Table& table() { return table_; }
+
+  private:
+    const Worker& learner_;
+    Table table_;
+};
+
+// Relative to the largest of them: each is a sum of few numbers, and rounded at every addition.
+void require_equal(const std::string& what, const Three& a, const Three& b, double tolerance) {
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < a.size(); i++) {
+        largest = std::max<double>(largest, std::abs(a[i]));
+        difference = std::max<double>(difference, std::abs(a[i] - b[i]));
+    }
+    if (!(difference <= tolerance * largest))
+        throw std::runtime_error(what + " must be equal, and differ by " +
+                                 std::to_string(difference));
+}
+
+// The gradient at zero of these houses' mean loss, each micro-batch scaled as it says.
+Three gradient_of(Device& device, const std::vector<House>& houses,
+                  const std::vector<MicroBatch>& batch) {
+    Worker learner(device, houses, 1);
+    learner.backward(batch);
+    return learner.gradient();
+}
+
+constexpr double kRoundings = 1e-6;  // about ten roundings of a float
+
+}  // namespace
+
+void show_states(Device& device, const std::vector<House>& two, double learning_rate) {
+    Worker each(device, two, learning_rate);
+    States alone("Two houses, a step for each", each);
+    alone.after("at first");
+    for (int house = 0; house < 2; house++) {
+        const std::string name = "house " + std::to_string(house + 1);
+        each.backward({{{house, 1}, 1.0f}});
+        alone.after(name + ": backward");
+        each.optimizer.step();
+        alone.after("step");
+        each.optimizer.zero_gradients();
+        alone.after("zero");
+    }
+    std::cout << alone.table() << "\n";
+
+    const auto two_steps = [&](const std::string& title, bool zeroes) {
+        Worker both(device, two, learning_rate);
+        States states(title, both);
+        for (int step = 1; step <= 2; step++) {
+            for (const MicroBatch& micro : micro_batches({0, 2}, 1)) {
+                both.backward({micro});
+                states.after("house " + std::to_string(micro.samples.first + 1) +
+                             ", loss / 2: backward");
+            }
+            both.optimizer.step();
+            states.after("step " + std::to_string(step));
+            if (zeroes) {
+                both.optimizer.zero_gradients();
+                states.after("zero");
+            }
+        }
+        if (!zeroes)
+            states.table().note("The first step's gradient is still there, and is used again.");
+        std::cout << states.table() << "\n";
+    };
+    two_steps("The same houses accumulated: one step for both, taken twice", true);
+    two_steps("A mistake: the same two steps without zero", false);
+}
+
+void show_sum_and_mean(Device& device, const std::vector<House>& two, double learning_rate) {
+    Table table("One step for two houses",
+                {"", "gradient of w1", "w2", "b", "w1 after the step", "w2", "b"});
+    struct Result {
+        Three gradient, values;
+    };
+    const auto show = [&](const std::string& name, const std::vector<MicroBatch>& batch,
+                          double rate) {
+        Worker learner(device, two, rate);
+        learner.backward(batch);
+        const Three gradient = learner.gradient();
+        learner.optimizer.step();
+        std::vector<std::string> row = cells(name, gradient);
+        for (const float value : learner.values())
+            row.push_back(format_fixed(value, 4));
+        table.row(row);
+        return Result{gradient, learner.values()};
+    };
+    const std::vector<MicroBatch> sum{{{0, 1}, 1.0f}, {{1, 1}, 1.0f}};
+    const Result whole = show("a batch of two", micro_batches({0, 2}, 2), learning_rate);
+    const Result mean = show("two of one, loss / 2", micro_batches({0, 2}, 1), learning_rate);
+    const Result added = show("two of one, the sum", sum, learning_rate);
+    const Result slower = show("the sum, half the rate", sum, learning_rate / 2);
+    table.note("The sum is twice the mean: as if the learning rate were twice as large.");
+    std::cout << table << "\n";
+    // The book's two houses: whole numbers, whose sums a float holds exactly.
+    require_equal("the gradients of a batch and of its halves", whole.gradient, mean.gradient, 0);
+    require_equal("the steps of a batch and of its halves", whole.values, mean.values, 0);
+    require_equal("the steps of a mean and of a sum at half the rate", mean.values, slower.values,
+                  0);
+    for (std::size_t i = 0; i < 3; i++)
+        if (added.gradient[i] != 2 * mean.gradient[i])
+            throw std::runtime_error("the sum over two houses must be twice their mean");
+}
+
+void show_incomplete(Device& device, const std::vector<House>& seven) {
+    Table groups("Seven houses, one at a time, a step for every three: the last group has one",
+                 {"", "gradient of w1", "w2", "b"});
+    const std::vector<Samples> split_groups = split({0, 7}, 3);
+    Three right;
+    for (const Samples& group : split_groups) {
+        right = gradient_of(device, seven, micro_batches(group, 1));
+        const int last = group.first + group.count;
+        groups.row(cells(group.count == 1 ? "house " + std::to_string(last) + ", loss / 1"
+                                          : "houses " + std::to_string(group.first + 1) + " to " +
+                                                std::to_string(last) + ", loss / 3",
+                         right));
+    }
+    const Samples last = split_groups.back();
+    const Three third = gradient_of(device, seven, {{last, 1.0f / 3}});
+    groups.row(cells("house 7, loss / 3: wrong", third));
+    groups.note("Divided by three, the last step is a third as long as it should be.");
+    std::cout << groups << "\n";
+    require_equal("the gradient of house 7, accumulated and in a batch,", right,
+                  gradient_of(device, seven, {{last, 1.0f}}), 0);
+
+    Table pieces("A batch of seven houses in micro-batches of 3, 3 and 1",
+                 {"", "gradient of w1", "w2", "b"});
+    std::vector<MicroBatch> batch = micro_batches({0, 7}, 3);
+    const Three whole = gradient_of(device, seven, micro_batches({0, 7}, 7));
+    const Three weighted = gradient_of(device, seven, batch);
+    for (MicroBatch& micro : batch)
+        micro.scale = 1.0f / 3;
+    pieces.row(cells("one batch of seven", whole));
+    pieces.row(cells("means times 3/7, 3/7, 1/7", weighted));
+    pieces.row(cells("means times 1/3 each: wrong", gradient_of(device, seven, batch)));
+    pieces.note("A third for each mean: house 7 then counts as much as three others together.");
+    std::cout << pieces << "\n";
+    require_equal("the gradients of seven houses and of their micro-batches", whole, weighted,
+                  kRoundings);
+}
+
+}  // namespace ddp

@@ -1,0 +1,192 @@
+#include "04_gradient_accumulation/show/picture_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "04_gradient_accumulation/batch_models.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/options.hpp"
+#include "common/report/progress.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr int kHidden = 128;
+constexpr double kLearningRate = 0.05;
+
+// The training in micro-batches of one size, on a device of its own: nobody else's memory counts.
+class Training {
+  public:
+    Training(const LabelledImages& images, int size, Random random)
+        : size_(size),
+          model_(device_, images, kHidden, random),
+          optimizer_(model_.parameters(), kLearningRate),
+          tape_(device_) {}
+
+    void step(Samples batch) {
+        const Stopwatch watch;
+        loss_ = accumulate(tape_, micro_batches(batch, size_),
+                           [&](Tape& tape, Samples samples) { return model_.loss(tape, samples); });
+        if (first_gradient_.empty())
+            keep_gradient();
+        optimizer_.step();
+        optimizer_.zero_gradients();
+        device_.stream().synchronize();
+        times_.push_back(watch.seconds());
+    }
+
+    int size() const { return size_; }
+    double loss() const { return loss_; }  // of the last batch, before its step
+    double step_s() const { return median(times_); }
+    const std::vector<float>& first_gradient() const { return first_gradient_; }
+    const PictureModel& model() const { return model_; }
+    std::size_t measured_bytes() const { return device_.memory().peak_bytes; }
+
+  private:
+    void keep_gradient() {
+        for (const auto& parameter : model_.parameters()) {
+            const std::vector<float> values = parameter->gradient().to_host();
+            first_gradient_.insert(first_gradient_.end(), values.begin(), values.end());
+        }
+    }
+
+    int size_;
+    Device device_;
+    PictureModel model_;
+    PlainSgd optimizer_;
+    Tape tape_;
+    double loss_ = 0;
+    std::vector<double> times_;
+    std::vector<float> first_gradient_;
+};
+
+// What a training takes of the device's memory, in bytes, by what it is for.
+struct MemoryPlan {
+    std::size_t parameters, gradients, optimizer, activations;
+    std::size_t total() const { return parameters + gradients + optimizer + activations; }
+};
+
+MemoryPlan plan_memory(const PictureModel& model, int pictures) {
+    std::size_t parameters = 0;
+    for (const auto& parameter : model.parameters())
+        parameters += parameter->value.bytes();
+    return {parameters, parameters, 0,
+            model.activation_bytes(pictures)};  // plain SGD keeps nothing
+}
+
+void show_memory(const std::vector<std::unique_ptr<Training>>& trainings) {
+    // Device gives memory in blocks of 512 bytes, and a step has at most so many tensors at a time.
+    constexpr std::size_t rounding = 512 * 24;
+    Table table("Memory of a step", {"pictures at a time", "parameters", "gradients", "optimizer",
+                                     "activations", "predicted", "measured"});
+    for (const auto& training : trainings) {
+        const MemoryPlan plan = plan_memory(training->model(), training->size());
+        const std::size_t measured = training->measured_bytes();
+        table.row({std::to_string(training->size()), format_bytes(plan.parameters),
+                   format_bytes(plan.gradients), format_bytes(plan.optimizer),
+                   format_bytes(plan.activations), format_bytes(plan.total()),
+                   format_bytes(measured)});
+        if (measured < plan.total() || measured > plan.total() + rounding)
+            throw std::runtime_error("a step with " + std::to_string(training->size()) +
+                                     " pictures at a time should take " +
+                                     std::to_string(plan.total()) + " bytes, and takes " +
+                                     std::to_string(measured));
+    }
+    table.note("Measured: the most that tensors have taken at the same time, in blocks of 512 B.");
+    table.note(
+        "Plain SGD keeps nothing; momentum would be as large as the parameters, Adam twice.");
+    std::cout << table << "\n";
+}
+
+struct Difference {
+    double share = 0;    // of the elements
+    double largest = 0;  // of the largest element
+};
+
+Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = 0, distance = 0, differing = 0;
+    for (std::size_t i = 0; i < a.size(); i++) {
+        largest = std::max<double>(largest, std::abs(a[i]));
+        distance = std::max<double>(distance, std::abs(a[i] - b[i]));
+        differing += a[i] != b[i];
+    }
+    return {differing / static_cast<double>(a.size()), distance / largest};
+}
+
+std::string format_power(double value) {
+    std::ostringstream text;
+    text.precision(1);
+    text << std::scientific << value;
+    return text.str();
+}
+
+void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
+                  const PictureOptions& options) {
+    // A sum of n floats is off by n / 2^24 of its terms' sizes at the very most, and terms of both
+    // signs may cancel; the mistakes of this chapter are off by a tenth or more.
+    constexpr double most = 1e-4;
+    Table table("One batch of " + std::to_string(options.batch) + " pictures, or the same in parts",
+                {"micro-batches", "pictures each", "gradients that differ", "by at most",
+                 "loss, step " + std::to_string(options.steps), "a step takes"});
+    for (const auto& training : trainings) {
+        const Difference from_first =
+            difference(trainings[0]->first_gradient(), training->first_gradient());
+        const auto parts = split({0, options.batch}, training->size()).size();
+        table.row({std::to_string(parts), std::to_string(training->size()),
+                   format_percent(from_first.share), format_power(from_first.largest),
+                   format_fixed(training->loss(), 7), format_seconds(training->step_s())});
+        if (!(from_first.largest <= most))
+            throw std::runtime_error("the gradient in micro-batches of " +
+                                     std::to_string(training->size()) + " is off by " +
+                                     format_power(from_first.largest) +
+                                     " of the largest element: more than roundings explain");
+    }
+    table.note("Gradients: of the first step, against the first line; as a share of the largest.");
+    std::cout << table;
+}
+
+}  // namespace
+
+PictureOptions checked(PictureOptions options, const LabelledImages& images) {
+    if (std::cmp_greater(options.batch, images.count()))
+        throw OptionError("--batch " + std::to_string(options.batch) + " is more than the " +
+                          std::to_string(images.count()) + " pictures that there are: take fewer.");
+    if (options.micro_batch.empty()) {
+        for (const int parts : {1, 2, 4, 8, options.batch})
+            options.micro_batch.push_back((options.batch + parts - 1) / parts);
+        const auto rest = std::unique(options.micro_batch.begin(), options.micro_batch.end());
+        options.micro_batch.erase(rest, options.micro_batch.end());
+    }
+    for (const int size : options.micro_batch)
+        if (size > options.batch)
+            throw OptionError("--micro-batch " + std::to_string(size) +
+                              " is more than a batch of " + std::to_string(options.batch) +
+                              " has: take a smaller one.");
+    return options;
+}
+
+void show_pictures(const LabelledImages& images, const PictureOptions& options,
+                   std::uint64_t seed) {
+    const int batches = static_cast<int>(images.count()) / options.batch;
+    std::vector<std::unique_ptr<Training>> trainings;
+    for (const int size : options.micro_batch)
+        trainings.push_back(std::make_unique<Training>(images, size, Random(seed)));
+    {
+        Progress progress("pictures", options.steps);
+        for (int step = 0; step < options.steps; step++, progress.advance())
+            for (const auto& training : trainings)  // in turns: what slows one slows all
+                training->step({step % batches * options.batch, options.batch});
+    }
+    show_memory(trainings);
+    show_results(trainings, options);
+}
+
+}  // namespace ddp

@@ -1,0 +1,124 @@
+#include "05_ranks/coordinator/rank_events.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "05_ranks/rendezvous.hpp"
+
+namespace ddp {
+
+void RunFailed::wait_until_told() const {
+    constexpr int seen_ms = 5000, unseen_ms = 1000;
+    const Descriptor process(teller_ > 0 ? static_cast<int>(syscall(SYS_pidfd_open, teller_, 0))
+                                         : -1);
+    if (teller_ > 0 && process.number() < 0 && errno == ESRCH)
+        return;
+    pollfd end{process.number(), POLLIN, 0};
+    poll(&end, 1, process.number() >= 0 ? seen_ms : unseen_ms);
+}
+
+void RankEvents::post(const Message& message) {
+    std::lock_guard lock(mutex_);
+    if (message.kind == Message::Kind::gathered) {
+        gathered_ = message.parts;
+        has_gathered_ = true;
+    }
+    if (message.kind == Message::Kind::failed) {
+        failures_.emplace(message.run_id, message.text);
+        for (const Watched& guard : abortables_)
+            guard.abortable->stop();
+    }
+    if (message.kind == Message::Kind::result)
+        results_[message.run_id] = RunResult::from(message);
+    changed_.notify_all();
+}
+
+void RankEvents::close(const RunResult& result) {
+    std::lock_guard lock(mutex_);
+    if (closed_)
+        return;
+    closed_ = true;
+    last_ = result;
+    for (const Watched& guard : abortables_)
+        guard.abortable->stop();
+    changed_.notify_all();
+}
+
+bool RankEvents::is_closed() {
+    std::lock_guard lock(mutex_);
+    return closed_;
+}
+
+void RankEvents::begin() {
+    std::lock_guard lock(mutex_);
+    taken_ = {};
+}
+
+std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return has_gathered_ || !failure_locked(run_id).empty(); });
+    if (!has_gathered_)
+        throw RunFailed(failure_locked(run_id), true);
+    has_gathered_ = false;
+    return std::move(gathered_);
+}
+
+RunResult RankEvents::wait_for_result(std::uint64_t run_id) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return results_.contains(run_id) || closed_; });
+    const RunResult result = results_.contains(run_id) ? results_[run_id] : last_;
+    std::erase_if(failures_, [&](const auto& entry) { return entry.first <= run_id; });
+    std::erase_if(results_, [&](const auto& entry) { return entry.first <= run_id; });
+    has_gathered_ = false;
+    taken_ = result;
+    return result;
+}
+
+std::string RankEvents::failure(std::uint64_t run_id) {
+    std::lock_guard lock(mutex_);
+    return failure_locked(run_id);
+}
+
+std::string RankEvents::failure_locked(std::uint64_t run_id) const {
+    const auto found = failures_.find(run_id);
+    if (found != failures_.end())
+        return found->second;
+    return closed_ ? last_.cause : "";
+}
+
+RunFailed RankEvents::last_failure(int rank) {
+    std::lock_guard lock(mutex_);
+    if (!results_.empty())
+        return {results_.rbegin()->second.cause, results_.rbegin()->second.reporter == rank};
+    if (!taken_.cause.empty())
+        return {taken_.cause, taken_.reporter == rank};
+    if (closed_)
+        return {last_.cause, last_.reporter == rank};
+    return {failures_.empty() ? "" : failures_.rbegin()->second, rank == 0 && !failures_.empty()};
+}
+
+void RankEvents::add(Abortable& abortable, std::uint64_t run_id) {
+    std::lock_guard lock(mutex_);
+    abortables_.push_back({&abortable, run_id});
+    if (!failure_locked(run_id).empty())
+        abortable.stop();
+}
+
+void RankEvents::remove(Abortable& abortable) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(abortables_, [&](const Watched& guard) { return guard.abortable == &abortable; });
+}
+
+std::optional<Message> RankEvents::error() {
+    std::lock_guard lock(mutex_);
+    for (const Watched& guard : abortables_)
+        if (const std::string text = guard.abortable->error(); !text.empty())
+            return Message{Message::Kind::fail, guard.run_id, 0, text, {}};
+    return std::nullopt;
+}
+
+}  // namespace ddp

@@ -1,0 +1,101 @@
+#include "05_ranks/support/mpi_start.hpp"
+
+#include <stdexcept>
+#if defined(DDP_MPI)
+#include <mpi.h>
+
+#include <csignal>
+#endif
+
+#if defined(DDP_MPI) && defined(__SANITIZE_ADDRESS__)
+// AddressSanitizer asks at the end whether to look for leaks: not where MPI's own would be found.
+extern "C" int __lsan_is_turned_off() {
+    int is_started = 0;
+    MPI_Initialized(&is_started);
+    return is_started;
+}
+#endif
+
+namespace ddp {
+
+#if defined(DDP_MPI)
+
+namespace {
+
+// What MPI says to one part of a program is never mixed up with what it says to another.
+class Communicator {
+  public:
+    Communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &communicator_); }
+    ~Communicator() { MPI_Comm_free(&communicator_); }
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+    operator MPI_Comm() const { return communicator_; }
+
+  private:
+    MPI_Comm communicator_;
+};
+
+// MPI's own threads leave SIGTERM to the watchdog. And Open MPI writes to the sockets of ranks that
+// have died: that must not end this process (SIGPIPE) before it has said which rank it was.
+int start_mpi() {
+    std::signal(SIGPIPE, SIG_IGN);
+    sigset_t sigterm, before;
+    sigemptyset(&sigterm);
+    sigaddset(&sigterm, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &sigterm, &before);
+    int threads = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return threads;
+}
+
+}  // namespace
+
+MpiStart::MpiStart() {
+    int is_started = 0, threads = 0;
+    MPI_Initialized(&is_started);
+    started_here_ = is_started == 0;
+    if (started_here_)
+        threads = start_mpi();
+    else
+        MPI_Query_thread(&threads);
+    if (threads != MPI_THREAD_MULTIPLE)
+        throw std::runtime_error(
+            "this MPI cannot be called by several threads at once: use one "
+            "that has MPI_THREAD_MULTIPLE");
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size_);
+}
+
+std::string MpiStart::broadcast(const std::string& text) const {
+    const Communicator ranks;
+    auto size = static_cast<unsigned long long>(text.size());
+    MPI_Bcast(&size, 1, MPI_UNSIGNED_LONG_LONG, 0, ranks);
+    std::string result = text;
+    result.resize(size);
+    MPI_Bcast(result.data(), static_cast<int>(size), MPI_CHAR, 0, ranks);
+    return result;
+}
+
+void MpiStart::finish() noexcept {
+    if (started_here_)
+        MPI_Finalize();
+}
+
+#else
+
+MpiStart::MpiStart() {
+    throw std::runtime_error(
+        "this program was built without MPI, but mpirun or srun has started it: install Open MPI "
+        "and build again, or use --processes");
+}
+
+std::string MpiStart::broadcast(const std::string& text) const {
+    return text;
+}
+
+void MpiStart::finish() noexcept {}
+
+#endif
+
+}  // namespace ddp

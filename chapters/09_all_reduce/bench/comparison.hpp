@@ -1,0 +1,43 @@
+#pragma once
+// A comparison of all-reduces by several jobs that take turns, and what comes out of it.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "09_all_reduce/bench/candidates.hpp"
+#include "common/report/csv.hpp"
+
+namespace ddp {
+
+// What the jobs of one kind have measured. MPI needs other settings of mpirun to be fast than those
+// it has as shipped: two kinds of jobs, in each of which all others take part, too.
+struct MpiVariant {
+    std::string mpi_name;              // what MPI is called there, "mpi" or "mpi_tuned"
+    std::vector<std::string> command;  // before the program: mpirun and its options
+    std::vector<AllReduceMeasurement> measurements;
+};
+
+// mpirun as shipped and tuned, for `ranks` ranks; none where there is no mpirun or no MPI in this
+// program.
+std::vector<MpiVariant> mpi_variants(int ranks);
+
+// Runs `command` until it ends; returns its exit status, or 128 and the number of the signal that
+// ended it. Throws std::runtime_error if it cannot be started.
+int run_job(const std::vector<std::string>& command);
+
+// Files by which a job tells whoever has started it.
+void write_measurements(const std::filesystem::path& path,
+                        const std::vector<AllReduceMeasurement>& measurements);
+std::vector<AllReduceMeasurement> read_measurements(const std::filesystem::path& path);
+
+// Adds what a further job has measured to what others of its kind have.
+void add_measurements(std::vector<AllReduceMeasurement>& measurements,
+                      const std::vector<AllReduceMeasurement>& more);
+
+// Prints what `kinds` have measured on `ranks` ranks, `algorithm` beside MPI and the limit, and
+// writes rows to `file`, whose header is comparison_columns().
+void report_comparison(int ranks, const std::vector<MpiVariant>& kinds,
+                       const std::string& algorithm, CsvWriter& file);
+std::vector<std::string> comparison_columns();
+
+}  // namespace ddp

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <optional>
+
+#include "09_all_reduce/bench/comparison.hpp"
+#include "09_all_reduce/show/times.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+// All that was measured on so many ranks, of all kinds of jobs.
+class Comparison {
+  public:
+    Comparison(int ranks, const std::vector<MpiVariant>& kinds) : ranks_(ranks), kinds_(kinds) {
+        for (const MpiVariant& kind : kinds)
+            for (const AllReduceMeasurement& measurement : kind.measurements) {
+                remember(algorithms_, called(kind, measurement));
+                remember(sizes_, measurement.bytes);
+            }
+        // MPI and what stands for it come first, as they do in each kind.
+        std::ranges::stable_partition(algorithms_, [](const std::string& name) {
+            return name == limit_name || name.starts_with("mpi") || name == "nccl";
+        });
+    }
+
+    int ranks() const { return ranks_; }
+    std::string ranks_text() const { return format_count(ranks_, "rank"); }
+    const std::vector<std::string>& algorithms() const { return algorithms_; }
+    const std::vector<std::size_t>& sizes() const { return sizes_; }
+
+    // Of all jobs together; without batches where it was not measured.
+    AllReduceMeasurement measurement(const std::string& algorithm, std::size_t bytes) const {
+        AllReduceMeasurement all{algorithm, bytes, {}, {}, 0};
+        for (const MpiVariant& kind : kinds_)
+            for (const AllReduceMeasurement& measurement : kind.measurements)
+                if (called(kind, measurement) == algorithm && measurement.bytes == bytes) {
+                    all.batches.insert(all.batches.end(), measurement.batches.begin(),
+                                       measurement.batches.end());
+                    all.sums.insert(all.sums.end(), measurement.sums.begin(),
+                                    measurement.sums.end());
+                    all.wrong += measurement.wrong;
+                }
+        return all;
+    }
+
+    // GB/s; NaN where it was not measured.
+    double bandwidth(const std::string& algorithm, std::size_t bytes) const {
+        const AllReduceMeasurement all = measurement(algorithm, bytes);
+        return all.batches.empty() ? NAN : bus_bandwidth(ranks_, bytes, median(all.batches)) * 1e-9;
+    }
+
+    // How many times as fast as MPI: the least of all kinds of jobs, each compared within itself.
+    double against_mpi(const std::string& algorithm, std::size_t bytes) const {
+        return least_ratio(algorithm, bytes,
+                           [](const std::string& name) { return name.starts_with("mpi"); });
+    }
+    // As a share of the limit, in the same way.
+    double of_limit(const std::string& algorithm, std::size_t bytes) const {
+        return least_ratio(algorithm, bytes,
+                           [](const std::string& name) { return name == limit_name; });
+    }
+
+  private:
+    template <class T>
+    static void remember(std::vector<T>& all, const T& one) {
+        if (std::ranges::find(all, one) == all.end())
+            all.push_back(one);
+    }
+    static std::string called(const MpiVariant& kind, const AllReduceMeasurement& measurement) {
+        return measurement.algorithm == "mpi" ? kind.mpi_name : measurement.algorithm;
+    }
+
+    template <class Is>
+    double least_ratio(const std::string& algorithm, std::size_t bytes, Is is_other) const {
+        double least = NAN;
+        for (const MpiVariant& kind : kinds_) {
+            const AllReduceMeasurement *ours = nullptr, *other = nullptr;
+            for (const AllReduceMeasurement& measurement : kind.measurements) {
+                if (measurement.bytes == bytes && measurement.algorithm == algorithm)
+                    ours = &measurement;
+                if (measurement.bytes == bytes && is_other(measurement.algorithm))
+                    other = &measurement;
+            }
+            if (ours != nullptr && other != nullptr)
+                least = std::fmin(least, median_ratio(other->batches, ours->batches));
+        }
+        return least;
+    }
+
+    const int ranks_;
+    const std::vector<MpiVariant>& kinds_;
+    std::vector<std::string> algorithms_;
+    std::vector<std::size_t> sizes_;
+};
+
+std::string cell(double value, const std::string& unit = "") {
+    return std::isnan(value) ? "n/a" : format_fixed(value, 2) + unit;
+}
+
+std::string size_text(std::size_t bytes) {
+    return format_bytes(static_cast<double>(bytes));
+}
+
+// "at least 1.35 (4 KiB), 2.10 in the geometric mean".
+std::string summary(const Comparison& comparison, const std::string& algorithm) {
+    double logarithms = 0, least = INFINITY;
+    std::size_t least_at = 0;
+    for (const std::size_t bytes : comparison.sizes()) {
+        const double ratio = comparison.against_mpi(algorithm, bytes);
+        logarithms += std::log(ratio);
+        if (ratio < least) {
+            least = ratio;
+            least_at = bytes;
+        }
+    }
+    const double mean = std::exp(logarithms / static_cast<double>(comparison.sizes().size()));
+    return "at least " + format_fixed(least, 2) + " (at " + size_text(least_at) + "), " +
+           format_fixed(mean, 2) + " in the geometric mean";
+}
+
+Table bandwidth_table(const Comparison& comparison, const std::string& algorithm) {
+    std::vector<std::string> header{"algorithm"};
+    for (const std::size_t bytes : comparison.sizes())
+        header.push_back(size_text(bytes));
+    Table table("All-reduce on " + comparison.ranks_text() + ": bus bandwidth, GB/s", header);
+    const auto add = [&](const std::string& name, const auto& value) {
+        std::vector<std::string> cells{name};
+        for (const std::size_t bytes : comparison.sizes())
+            cells.push_back(value(bytes));
+        table.row(cells);
+    };
+    for (const std::string& name : comparison.algorithms())
+        add(name, [&](std::size_t bytes) { return cell(comparison.bandwidth(name, bytes)); });
+    if (comparison.ranks() == 1)  // there is nothing to move
+        return table;
+    const bool has_mpi = !std::isnan(comparison.against_mpi(algorithm, comparison.sizes()[0]));
+    if (has_mpi)
+        add(algorithm + " / MPI",
+            [&](std::size_t bytes) { return cell(comparison.against_mpi(algorithm, bytes)); });
+    add(algorithm + " / limit",
+        [&](std::size_t bytes) { return cell(comparison.of_limit(algorithm, bytes)); });
+    if (has_mpi)
+        table.note(algorithm +
+                   " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
+                   summary(comparison, algorithm) + ".");
+    table.note(
+        "limit: all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
+        "another one and copy as much. That is what the ring cannot do without; an algorithm that "
+        "moves less may beat it.");
+    return table;
+}
+
+// As nccl-tests prints it.
+Table detail_table(const Comparison& comparison, const std::string& algorithm) {
+    Table table(algorithm + " on " + comparison.ranks_text() + ", in place",
+                {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)", "algbw (GB/s)",
+                 "busbw (GB/s)", "#wrong"});
+    for (const std::size_t bytes : comparison.sizes()) {
+        const AllReduceMeasurement measurement = comparison.measurement(algorithm, bytes);
+        if (measurement.batches.empty())
+            continue;
+        const double seconds = median(measurement.batches);
+        table.row({std::to_string(bytes), std::to_string(bytes / sizeof(float)), "float", "sum",
+                   format_fixed(seconds * 1e6, 1),
+                   format_fixed(quantile(measurement.sums, 0.99) * 1e6, 1),
+                   cell(static_cast<double>(bytes) / seconds * 1e-9),
+                   cell(comparison.bandwidth(algorithm, bytes)),
+                   std::to_string(measurement.wrong)});
+    }
+    return table;
+}
+
+void write_rows(const Comparison& comparison, CsvWriter& file) {
+    for (const std::string& algorithm : comparison.algorithms())
+        for (const std::size_t bytes : comparison.sizes()) {
+            const AllReduceMeasurement measurement = comparison.measurement(algorithm, bytes);
+            if (measurement.batches.empty())
+                continue;
+            const double seconds = median(measurement.batches);
+            const double bandwidth = comparison.bandwidth(algorithm, bytes);
+            file.row({algorithm, comparison.ranks(), bytes, seconds * 1e6,
+                      quantile(measurement.sums, 0.99) * 1e6,
+                      static_cast<double>(bytes) / seconds * 1e-9,
+                      std::isnan(bandwidth) ? CsvCell("n/a") : CsvCell(bandwidth),
+                      algorithm == limit_name ? CsvCell("n/a") : CsvCell(measurement.wrong)});
+        }
+}
+
+}  // namespace
+
+std::vector<std::string> comparison_columns() {
+    return {"algorithm", "ranks",     "bytes",     "median_us",
+            "p99_us",    "algbw_gbs", "busbw_gbs", "wrong"};
+}
+
+void report_comparison(int ranks, const std::vector<MpiVariant>& kinds,
+                       const std::string& algorithm, CsvWriter& file) {
+    const Comparison comparison(ranks, kinds);
+    std::cout << bandwidth_table(comparison, algorithm) << "\n"
+              << detail_table(comparison, algorithm) << std::endl;
+    write_rows(comparison, file);
+    for (const std::string& name : comparison.algorithms())
+        for (const std::size_t bytes : comparison.sizes())
+            if (comparison.measurement(name, bytes).wrong > 0)
+                throw std::runtime_error(name + " has given wrong sums of " + size_text(bytes) +
+                                         " on " + comparison.ranks_text());
+}
+
+}  // namespace ddp

@@ -1,0 +1,112 @@
+#pragma once
+// How kernels fill and empty FIFOs.
+//
+// The first thing that an operation says along a FIFO is its record. So the two sides find out at
+// once if they do not do the same; and whoever waits in vain can tell what the other did last.
+#include "06_messages/wait.cuh"
+#include "09_all_reduce/hosts/fifo.hpp"
+
+namespace ddp {
+
+// The one side of a FIFO, as one thread of a kernel holds it.
+struct FifoEnd {
+    Fifo* fifo = nullptr;
+    int peer = -1;               // the rank on the other side
+    std::uint64_t next = 0;      // the slot to be filled or emptied
+    bool is_peer_there = false;  // it is known to have begun this operation
+};
+
+// One thread. Ends begin where the operation before has left them. (Of the rank that empties what
+// we fill we hear nothing but that; others know better why it does not.)
+__device__ inline FifoEnd end_to_fill(Fifo* fifo, int peer) {
+    return {fifo, peer, fifo->filled.value, true};
+}
+__device__ inline FifoEnd end_to_empty(Fifo* fifo, int peer) {
+    return {fifo, peer, fifo->emptied.value, false};
+}
+
+// From then on the network is slow, and its carrier can make better use of the core.
+inline constexpr unsigned int polls_before_sleep = 200;
+
+// One thread. Waits until ready(), which is up to the peer. Whoever waits for a rank that has not
+// even begun knows best what is wrong, and speaks first.
+template <class Ready>
+__device__ bool wait_at(Collective& collective, const FifoEnd& end, Ready ready) {
+    const PeersView& view = collective.view;
+    const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
+    unsigned int polls = 0;
+    const auto is_ready = [&] {
+        if (++polls > polls_before_sleep)
+            __nanosleep(50'000);
+        return ready();
+    };
+    return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
+        if (ControlBlock* other = view.control[end.peer])
+            report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
+                           progress_of(*other));
+        else
+            report_problem(view, Problem::timeout, collective.record, end.peer, end.fifo->last,
+                           end.is_peer_there ? Progress::under_way : Progress::unknown);
+    });
+}
+
+// One thread. The slot to fill, once it is free, or to empty, once it is full; null if the run
+// fails.
+__device__ inline std::byte* slot_to_fill(Collective& collective, const FifoEnd& end) {
+    std::uint64_t& emptied = end.fifo->emptied.value;
+    const auto is_free = [&] { return load_acquire(emptied) + fifo_slots > end.next; };
+    return wait_at(collective, end, is_free) ? end.fifo->slot(end.next) : nullptr;
+}
+__device__ inline std::byte* slot_to_empty(Collective& collective, const FifoEnd& end) {
+    std::uint64_t& filled = end.fifo->filled.value;
+    const auto is_full = [&] { return load_acquire(filled) > end.next; };
+    return wait_at(collective, end, is_full) ? end.fifo->slot(end.next) : nullptr;
+}
+
+// One thread, when all threads of the block have done it.
+__device__ inline void tell_filled(FifoEnd& end, std::size_t bytes) {
+    end.fifo->bytes[end.next % fifo_slots] = bytes;
+    store_release(end.fifo->filled.value, ++end.next);
+}
+__device__ inline void tell_emptied(FifoEnd& end) {
+    store_release(end.fifo->emptied.value, ++end.next);
+}
+
+// One thread. Waits until the other side has emptied all slots that were filled.
+__device__ inline bool wait_until_emptied(Collective& collective, const FifoEnd& end) {
+    std::uint64_t& emptied = end.fifo->emptied.value;
+    return wait_at(collective, end, [&] { return load_acquire(emptied) == end.next; });
+}
+
+// One thread. So many slots will be emptied: their bytes may come.
+__device__ inline void tell_wanted(const FifoEnd& end, std::uint64_t slots) {
+    store_release(end.fifo->wanted.value, end.next + slots);
+}
+
+// One thread. The beginning of an operation, on either side. False if the run fails.
+__device__ inline bool say_record(Collective& collective, FifoEnd& to) {
+    std::byte* slot = slot_to_fill(collective, to);
+    if (slot == nullptr)
+        return false;
+    copy_record(*reinterpret_cast<OperationRecord*>(slot), collective.record);
+    tell_filled(to, sizeof(OperationRecord));
+    return true;
+}
+// is_right(theirs): whether that fits to what we do.
+template <class IsRight>
+__device__ bool hear_record(Collective& collective, FifoEnd& from, IsRight is_right) {
+    std::byte* slot = slot_to_empty(collective, from);
+    if (slot == nullptr)
+        return false;
+    OperationRecord& theirs = from.fifo->last;
+    copy_record(theirs, *reinterpret_cast<OperationRecord*>(slot));
+    tell_emptied(from);
+    from.is_peer_there = true;
+    if (is_right(theirs))
+        return true;
+    report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
+                   Progress::under_way);
+    return false;
+}
+
+}  // namespace ddp

@@ -1,0 +1,108 @@
+#include "09_all_reduce/hosts/pairs_over_hosts.hpp"
+
+#include "06_messages/support/copy.cuh"
+#include "09_all_reduce/hosts/fifo.cuh"
+
+namespace ddp {
+namespace {
+
+// ---- On the device. One block.
+
+__device__ std::size_t slice_at(std::size_t begin, std::size_t bytes) {
+    return bytes - begin < slot_bytes ? bytes - begin : slot_bytes;
+}
+
+__global__ void send_over_hosts(Collective call, Fifo* fifo, std::byte* data, std::size_t bytes) {
+    __shared__ std::byte* slot;
+    __shared__ bool has_begun;
+    FifoEnd to;
+    if (threadIdx.x == 0) {
+        to = end_to_fill(fifo, static_cast<int>(call.record.peer));
+        has_begun = begin_operation(call.view, call.record) && say_record(call, to);
+    }
+    __syncthreads();
+    for (std::size_t begin = 0; has_begun && begin < bytes; begin += slot_bytes) {
+        if (threadIdx.x == 0)
+            slot = slot_to_fill(call, to);
+        __syncthreads();
+        if (slot == nullptr)
+            return;
+        copy_by_block(slot, data + begin, slice_at(begin, bytes));
+        __syncthreads();
+        if (threadIdx.x == 0)
+            tell_filled(to, slice_at(begin, bytes));
+    }
+    if (threadIdx.x == 0 && has_begun && wait_until_emptied(call, to))
+        end_operation(call.view);
+}
+
+__global__ void receive_over_hosts(Collective call, Fifo* fifo, std::byte* data,
+                                   std::size_t bytes) {
+    __shared__ const std::byte* slot;
+    __shared__ bool has_begun;
+    FifoEnd from;
+    if (threadIdx.x == 0) {
+        from = end_to_empty(fifo, static_cast<int>(call.record.peer));
+        tell_wanted(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
+        has_begun = begin_operation(call.view, call.record) &&
+                    hear_record(call, from, [&](const OperationRecord& theirs) {
+                        return theirs.count == call.record.count &&
+                               is_same_text(theirs.type, call.record.type);
+                    });
+    }
+    __syncthreads();
+    for (std::size_t begin = 0; has_begun && begin < bytes; begin += slot_bytes) {
+        if (threadIdx.x == 0)
+            slot = slot_to_empty(call, from);
+        __syncthreads();
+        if (slot == nullptr)
+            return;
+        copy_by_block(data + begin, slot, slice_at(begin, bytes));
+        __syncthreads();
+        if (threadIdx.x == 0)
+            tell_emptied(from);
+    }
+    if (threadIdx.x == 0 && has_begun)
+        end_operation(call.view);
+}
+
+}  // namespace
+
+// ---- On the host
+
+PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
+    constexpr int line_of_pairs = 2;
+    for (int r = 0; r < peers.view().world_size; r++) {
+        if (peers.view().control[r] != nullptr)
+            continue;
+        to_[r].fifo = proxy.channel_to(r, line_of_pairs);
+        from_[r].fifo = proxy.channel_from(r, line_of_pairs);
+    }
+}
+
+void PairsOverHosts::launch(TransferKernel kernel, OperationRecord record, int peer,
+                            Algorithm& algorithm, void* data, std::size_t bytes, Stream& stream) {
+    record.peer = peer;
+    stream.wait(algorithm.last);
+    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)}, kernel,
+                       Collective{peers_.view(), record}, algorithm.fifo,
+                       static_cast<std::byte*>(data), bytes);
+    algorithm.last.record(stream);
+    peers_.enqueued(stream);
+}
+
+void PairsOverHosts::send(const AnyArray& array, int peer, Stream& stream,
+                          const std::string& name) {
+    const OperationRecord record =
+        peers_.next_record("send", array.data, array.count, array.element_bytes, array.type, name);
+    launch(send_over_hosts, record, peer, to_.at(peer), array.data, array.bytes(), stream);
+}
+
+void PairsOverHosts::receive(const AnyArray& array, int peer, Stream& stream,
+                             const std::string& name) {
+    const OperationRecord record =
+        peers_.next_record("receive", nullptr, array.count, array.element_bytes, array.type, name);
+    launch(receive_over_hosts, record, peer, from_.at(peer), array.data, array.bytes(), stream);
+}
+
+}  // namespace ddp

@@ -1,0 +1,343 @@
+#include "09_all_reduce/hosts/ring_over_hosts.hpp"
+
+#include <algorithm>
+
+#include "06_messages/support/copy.cuh"
+#include "07_broadcast/collective.cuh"
+#include "09_all_reduce/chunk.hpp"
+#include "09_all_reduce/hosts/fifo.cuh"
+#include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/pack.cuh"
+
+namespace ddp {
+namespace {
+
+__device__ bool is_same_call(const OperationRecord& a, const OperationRecord& b) {
+    return a.count == b.count && a.peer == b.peer && is_same_text(a.operation, b.operation) &&
+           is_same_text(a.type, b.type) && is_same_text(a.name, b.name);
+}
+
+// Slices of a round: while some are on their way, as many are worked on.
+constexpr std::size_t slices_of_round = fifo_slots / 2;
+
+// ---- On the device
+
+__device__ std::size_t smaller(std::size_t a, std::size_t b) {
+    return a < b ? a : b;
+}
+
+__device__ Chunk chunk_of(const RingPlan& plan, int c) {
+    if (plan.root >= 0)
+        return {0, c == plan.root ? plan.chunk : 0};
+    const std::size_t begin = smaller(static_cast<std::size_t>(c) * plan.chunk, plan.total);
+    return {begin, smaller(plan.chunk, plan.total - begin)};
+}
+
+// One rank's way through the steps of an operation. All threads of its one block take it together;
+// thread 0 has the FIFOs.
+template <class T>
+class RingWalk {
+  public:
+    __device__ RingWalk(Collective& collective, const RingPlan& plan, ReduceOp op, Fifo* from_left,
+                        Fifo* to_right)
+        : collective_(collective),
+          plan_(plan),
+          op_(op),
+          rank_(collective.view.rank),
+          ranks_(collective.view.world_size) {
+        const PeersView& view = collective.view;
+        input_ = reinterpret_cast<const T*>(view.data_of(rank_, collective.record));
+        output_ = reinterpret_cast<T*>(view.result_of(rank_, collective.record));
+        if (threadIdx.x == 0) {
+            left_ = end_to_empty(from_left, (rank_ + ranks_ - 1) % ranks_);
+            right_ = end_to_fill(to_right, (rank_ + 1) % ranks_);
+        }
+    }
+
+    // False if the run fails on the way. The last step of a round and the first of the next one go
+    // hand in hand: there is always something to send.
+    __device__ bool go() {
+        bool is_well = begin();
+        for (std::size_t i = 0; i < slices_of_round; i++)
+            is_well = is_well && pass(plan_.first, i);
+        for (std::size_t round = 0; round < plan_.rounds; round++) {
+            const std::size_t begin = round * slices_of_round, end = begin + slices_of_round;
+            for (int step = plan_.first + 1; step < plan_.last; step++)
+                for (std::size_t i = begin; i < end; i++)
+                    is_well = is_well && pass(step, i);
+            for (std::size_t i = begin; i < end; i++)
+                is_well = is_well && pass(plan_.first, i + slices_of_round) && pass(plan_.last, i);
+        }
+        return is_well;
+    }
+
+  private:
+    // Tells the right neighbour what is begun, and hears from the left one.
+    __device__ bool begin() {
+        __shared__ bool has_begun;
+        if (threadIdx.x == 0) {
+            tell_wanted(left_, 1 + slices_to_come());
+            has_begun = begin_operation(collective_.view, collective_.record) &&
+                        say_record(collective_, right_) &&
+                        hear_record(collective_, left_, [this](const OperationRecord& theirs) {
+                            return is_same_call(collective_.record, theirs);
+                        });
+        }
+        __syncthreads();
+        return has_begun;
+    }
+
+    __device__ std::uint64_t slices_to_come() const {
+        std::uint64_t slices = 0;
+        for (int step = plan_.first + 1; step <= plan_.last; step++)
+            slices += (chunk_of(plan_, chunk_in(step)).size + plan_.slice - 1) / plan_.slice;
+        return slices;
+    }
+
+    __device__ int chunk_in(int step) const { return (rank_ + 2 * ranks_ - 1 - step) % ranks_; }
+
+    // Slice `i` of the chunk of a step: receives it, adds to it, keeps it, sends it on, whatever
+    // the step asks for. Nothing if there is no such slice.
+    __device__ bool pass(int step, std::size_t i) {
+        const int c = chunk_in(step);
+        const Chunk chunk = chunk_of(plan_, c);
+        const std::size_t begin = smaller(i * plan_.slice, chunk.size);
+        const std::size_t size = smaller(plan_.slice, chunk.size - begin);
+        if (size == 0)
+            return true;
+        const int complete = ranks_ - 1;
+        const bool receives = step > plan_.first, sends = step < plan_.last;
+        if (!find_slots(receives, sends))
+            return false;
+        const T* own = input_ + (plan_.input_is_whole ? chunk.begin : 0) + begin;
+        T* result = output_ + (plan_.output_is_whole ? chunk.begin : 0) + begin;
+        if (receives && step <= complete)
+            add(own, step == complete ? result : nullptr, sends, size);
+        else
+            copy(receives ? theirs() : own, step >= complete ? result : nullptr, sends, size);
+        give_slots_back(receives, sends, size);
+        return true;
+    }
+
+    // All threads. `result` may be null.
+    __device__ void add(const T* own, T* result, bool sends, std::size_t size) {
+        add_array(op_, result != nullptr ? result : slot(), theirs(), own, column_range(size),
+                  result != nullptr ? ranks_ : 0);
+        if (result == nullptr || !sends)
+            return;
+        __syncthreads();
+        copy(result, nullptr, sends, size);
+    }
+    __device__ void copy(const T* from, T* result, bool sends, std::size_t size) {
+        const auto copy_to = [&](T* to) {
+            copy_by_block(reinterpret_cast<std::byte*>(to),
+                          reinterpret_cast<const std::byte*>(from), size * sizeof(T));
+        };
+        if (result != nullptr && result != from)
+            copy_to(result);
+        if (sends)
+            copy_to(slot());
+    }
+
+    // All threads. Until the left neighbour's slice is here and there is room for ours.
+    __device__ bool find_slots(bool receives, bool sends) {
+        __shared__ bool are_found;
+        if (threadIdx.x == 0) {
+            Slots& slots = shared_slots();
+            slots.theirs = receives ? slot_to_empty(collective_, left_) : nullptr;
+            slots.ours = sends ? slot_to_fill(collective_, right_) : nullptr;
+            are_found = (!receives || slots.theirs != nullptr) && (!sends || slots.ours != nullptr);
+        }
+        __syncthreads();
+        return are_found;
+    }
+    __device__ void give_slots_back(bool receives, bool sends, std::size_t size) {
+        __syncthreads();
+        if (threadIdx.x == 0 && receives)
+            tell_emptied(left_);
+        if (threadIdx.x == 0 && sends)
+            tell_filled(right_, size * sizeof(T));
+    }
+
+    struct Slots {
+        std::byte *theirs, *ours;
+    };
+    __device__ static Slots& shared_slots() {
+        __shared__ Slots slots;
+        return slots;
+    }
+    __device__ static const T* theirs() {
+        return reinterpret_cast<const T*>(shared_slots().theirs);
+    }
+    __device__ static T* slot() { return reinterpret_cast<T*>(shared_slots().ours); }
+
+    Collective& collective_;
+    const RingPlan& plan_;
+    const ReduceOp op_;
+    const int rank_, ranks_;
+    const T* input_;
+    T* output_;
+    FifoEnd left_, right_;
+};
+
+// The compiler would give a thread more registers than a block of so many has.
+constexpr unsigned int most_threads = 512;
+
+template <class T>
+__global__ void __launch_bounds__(most_threads)
+    ring_over_hosts(Collective collective, RingPlan plan, ReduceOp op, Fifo* from_left,
+                    Fifo* to_right) {
+    RingWalk<T> walk(collective, plan, op, from_left, to_right);
+    if (walk.go() && threadIdx.x == 0)
+        end_operation(collective.view);
+}
+
+// ---- On the host
+
+constexpr int line_of_ring = 1;
+
+// `sums` and `copies`: whether the data goes round the first time, and the second time.
+RingPlan plan_of(int ranks, bool sums, bool copies, std::size_t chunk, std::size_t total) {
+    RingPlan plan;
+    plan.first = sums ? 0 : ranks - 1;
+    plan.last = copies ? 2 * ranks - 2 : ranks - 1;
+    plan.chunk = chunk;
+    plan.total = total;
+    return plan;
+}
+
+// Cuts the longest chunk into rounds of slices that are as long as a slot takes, but of one length.
+// Very short ones are not worth their way.
+void cut_into_slices(RingPlan& plan, std::size_t element_bytes) {
+    constexpr std::size_t unit = 128, shortest = 8 << 10;
+    const auto parts = [](std::size_t whole, std::size_t part) {
+        return (whole + part - 1) / part;
+    };
+    const std::size_t bytes = plan.chunk * element_bytes;
+    plan.rounds = std::max<std::size_t>(parts(bytes, slices_of_round * slot_bytes), 1);
+    const std::size_t slice = parts(bytes, plan.rounds * slices_of_round);
+    plan.slice = std::max(parts(slice, unit) * unit, shortest) / element_bytes;
+}
+
+}  // namespace
+
+RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
+    const PeersView& view = peers.view();
+    const int left = (view.rank + view.world_size - 1) % view.world_size;
+    const int right = (view.rank + 1) % view.world_size;
+    if (view.control[left] == nullptr) {
+        from_left_ = proxy.channel_from(left, line_of_ring);
+    } else {
+        in_pool_ = peers.allocate<Fifo>(1);
+        from_left_ = in_pool_.data();
+        const FifoHead fresh;
+        DDP_CHECK(cudaMemcpy(static_cast<FifoHead*>(from_left_), &fresh, sizeof fresh,
+                             cudaMemcpyHostToDevice));
+    }
+    Fifo* of_right = find_fifo_of(right);
+    to_right_ = of_right != nullptr ? of_right : proxy.channel_to(right, line_of_ring);
+}
+
+// Null if it is on another host. All ranks call this together.
+Fifo* RingOverHosts::find_fifo_of(int right) {
+    const PeersView& view = peers_.view();
+    const auto pool_of = [&](int r) { return reinterpret_cast<std::byte*>(view.control[r]); };
+    const auto* own = reinterpret_cast<const std::byte*>(in_pool_.data());
+    const std::ptrdiff_t offset = own == nullptr ? 0 : own - pool_of(view.rank);
+    const std::vector<std::string> offsets = peers_.rank().all_gather(std::to_string(offset));
+    if (view.control[right] == nullptr)
+        return nullptr;
+    return reinterpret_cast<Fifo*>(pool_of(right) +
+                                   std::stoull(offsets[static_cast<std::size_t>(right)]));
+}
+
+template <class T>
+void RingOverHosts::launch(const CollectiveCall& call, RingPlan plan, ReduceOp op, Stream& stream) {
+    cut_into_slices(plan, sizeof(T));
+    const Collective collective = peers_.next_collective(call, stream);
+    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : most_threads)},
+                       ring_over_hosts<T>, collective, plan, op, from_left_, to_right_);
+    peers_.enqueued(stream);
+}
+
+template <class T>
+void RingOverHosts::all_reduce(const T* input, T* output, std::size_t count, ReduceOp op,
+                               Stream& stream, const std::string& name) {
+    const int ranks = peers_.view().world_size;
+    CollectiveCall call = call_of<T>("all_reduce", op, count, name);
+    call.input = input;
+    call.output = output;
+    call.input_bytes = call.output_bytes = bytes_of_array<T>(count);
+    const Chunk longest = chunk_of(count, static_cast<std::size_t>(ranks), 0, sizeof(T));
+    RingPlan plan = plan_of(ranks, true, true, longest.size, count);
+    plan.input_is_whole = plan.output_is_whole = true;
+    launch<T>(call, plan, op, stream);
+}
+
+template <class T>
+void RingOverHosts::reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op,
+                                   Stream& stream, const std::string& name) {
+    const int ranks = peers_.view().world_size;
+    CollectiveCall call = call_of<T>("reduce_scatter", op, count, name);
+    call.input = input;
+    call.input_bytes = bytes_of_array<T>(count, static_cast<std::size_t>(ranks));
+    call.output = output;
+    call.output_bytes = bytes_of_array<T>(count);
+    RingPlan plan = plan_of(ranks, true, false, count, static_cast<std::size_t>(ranks) * count);
+    plan.input_is_whole = true;
+    launch<T>(call, plan, op, stream);
+}
+
+template <class T>
+void RingOverHosts::reduce(const T* input, T* output, std::size_t count, ReduceOp op, int root,
+                           Stream& stream, const std::string& name) {
+    const PeersView& view = peers_.view();
+    CollectiveCall call = call_of<T>("reduce", op, count, name);
+    call.root = root;
+    call.input = input;
+    call.input_bytes = bytes_of_array<T>(count);
+    if (view.rank == root) {
+        call.output = output;
+        call.output_bytes = call.input_bytes;
+    }
+    RingPlan plan = plan_of(view.world_size, true, false, count, count);
+    plan.root = root;
+    launch<T>(call, plan, op, stream);
+}
+
+void RingOverHosts::all_gather(const AnyArray& input, void* output, Stream& stream,
+                               const std::string& name) {
+    const auto ranks = static_cast<std::size_t>(peers_.view().world_size);
+    const std::size_t bytes = input.bytes();
+    CollectiveCall call{"all_gather", input.count, input.type, name};
+    call.input = input.data;
+    call.input_bytes = bytes;
+    call.output = output;
+    call.output_bytes = std::min(bytes, SIZE_MAX / ranks) * ranks;
+    RingPlan plan = plan_of(peers_.view().world_size, false, true, bytes, ranks * bytes);
+    plan.output_is_whole = true;
+    launch<unsigned char>(call, plan, ReduceOp::sum, stream);
+}
+
+void RingOverHosts::broadcast(const AnyArray& array, int root, Stream& stream,
+                              const std::string& name) {
+    CollectiveCall call{"broadcast", array.count, array.type, name};
+    call.root = root;
+    call.input = call.output = array.data;
+    call.input_bytes = call.output_bytes = array.bytes();
+    RingPlan plan =
+        plan_of(peers_.view().world_size, false, true, call.input_bytes, call.input_bytes);
+    plan.root = root;
+    launch<unsigned char>(call, plan, ReduceOp::sum, stream);
+}
+
+#define DDP_RING_OVER_HOSTS(T)                                                                \
+    template void RingOverHosts::all_reduce(const T*, T*, std::size_t, ReduceOp, Stream&,     \
+                                            const std::string&);                              \
+    template void RingOverHosts::reduce_scatter(const T*, T*, std::size_t, ReduceOp, Stream&, \
+                                                const std::string&);                          \
+    template void RingOverHosts::reduce(const T*, T*, std::size_t, ReduceOp, int, Stream&,    \
+                                        const std::string&);
+DDP_FOR_EACH_ELEMENT(DDP_RING_OVER_HOSTS)
+
+}  // namespace ddp

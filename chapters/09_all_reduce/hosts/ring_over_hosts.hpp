@@ -1,0 +1,79 @@
+#pragma once
+// All ranks on several hosts, in one ring. Each rank fills the FIFO of its right neighbour and
+// empties its own, which its left neighbour fills; a neighbour on another host is reached by way of
+// the carrier. The kernel does not see the difference.
+//
+// The ring goes by rank. Where ranks are dealt out to the hosts in blocks, as mpirun does unless it
+// is told otherwise, it enters and leaves each host once; otherwise it crosses more often, and each
+// host's link carries that much more.
+//
+// Every operation is a part of the ring's all-reduce:
+//
+//     all_reduce        sums of all chunks go round, and then go round again as they are
+//     reduce_scatter    the first time only
+//     all_gather        the second time only
+//     reduce            the first time, with the root's chunk only, which is all there is
+//     broadcast         the second time, the same
+//
+// So they have one kernel, and one order of sums: chunk.hpp's. Chunk c is the sum of the elements
+// of rank c + 1, c + 2 and so on round to c; of a reduce, c is the root.
+#include <cstddef>
+#include <string>
+
+#include "02_kernels/reduction.hpp"
+#include "06_messages/peers.hpp"
+#include "07_broadcast/broadcast.hpp"
+#include "09_all_reduce/hosts/network_proxy.hpp"
+
+namespace ddp {
+
+// What a rank does in an operation, by steps, of which an all-reduce has 2 N - 1. In step s rank r
+// is busy with chunk r - 1 - s: in step 0 it sends it on; up to step N - 1, in which it is its own
+// and becomes complete, it receives it, adds and sends; from then on it receives and sends. In its
+// first step an operation receives nothing, in its last it sends nothing.
+struct RingPlan {
+    int first = 0, last = 0;           // step
+    int root = -1;                     // only this rank's chunk is not empty; -1: all may be
+    std::size_t chunk = 0, total = 0;  // elements of the longest chunk, and of all
+    bool input_is_whole = false;  // it has all chunks, one after the other; or only this rank's
+    bool output_is_whole = false;
+    // A chunk is cut into slices of one size, so many rounds of them. A round has gone through all
+    // steps before the next one begins: otherwise all ranks would fill their FIFOs, and nobody
+    // empty them.
+    std::size_t slice = 1, rounds = 1;
+};
+
+class RingOverHosts {
+  public:
+    // All ranks make theirs together. Lines are added to `carrier`, which starts when all are
+    // there.
+    RingOverHosts(Peers& peers, NetworkProxy& proxy);
+
+    // What its FIFO takes of the arena.
+    static constexpr std::size_t arena_bytes = sizeof(Fifo) + SharedArena::unit;
+
+    // As their namesakes of one host (direct.hpp, broadcast.hpp, tree_reduce.hpp): data lies in the
+    // arena. They throw std::invalid_argument where it does not.
+    template <class T>
+    void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
+                    const std::string& name);
+    template <class T>
+    void reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
+                        const std::string& name);
+    template <class T>
+    void reduce(const T* input, T* output, std::size_t count, ReduceOp op, int root, Stream& stream,
+                const std::string& name);
+    void all_gather(const AnyArray& input, void* output, Stream& stream, const std::string& name);
+    void broadcast(const AnyArray& array, int root, Stream& stream, const std::string& name);
+
+  private:
+    template <class T>
+    void launch(const CollectiveCall& call, RingPlan plan, ReduceOp op, Stream& stream);
+    Fifo* find_fifo_of(int right);
+
+    Peers& peers_;
+    ArenaBuffer<Fifo> in_pool_;  // where the left neighbour is on this host
+    Fifo *from_left_ = nullptr, *to_right_ = nullptr;
+};
+
+}  // namespace ddp

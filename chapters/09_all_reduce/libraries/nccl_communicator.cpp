@@ -1,0 +1,391 @@
+// The Communicator over NCCL: the reference on several GPUs.
+#include <stdexcept>
+
+#include "09_all_reduce/communicator.hpp"
+#if defined(DDP_NCCL)
+#include <nccl.h>
+#include <sched.h>
+
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "09_all_reduce/libraries/in_arena.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/units.hpp"
+#endif
+
+namespace ddp {
+
+#if defined(DDP_NCCL)
+
+namespace {
+
+ncclDataType_t datatype_of(ElementType type) {
+    switch (type) {
+        case ElementType::float32:
+            return ncclFloat32;
+        case ElementType::float64:
+            return ncclFloat64;
+        case ElementType::float16:
+            return ncclFloat16;
+        case ElementType::bfloat16:
+            return ncclBfloat16;
+        case ElementType::int32:
+            return ncclInt32;
+        default:
+            return ncclUint8;
+    }
+}
+
+ncclRedOp_t nccl_op_of(const Elements& elements, ReduceOp op) {
+    if (elements.type == ElementType::uint8)
+        throw std::invalid_argument("bytes can be sent and gathered, but not summed");
+    switch (op) {
+        case ReduceOp::average:
+            return ncclAvg;
+        case ReduceOp::maximum:
+            return ncclMax;
+        case ReduceOp::minimum:
+            return ncclMin;
+        default:
+            return ncclSum;
+    }
+}
+
+// "device 0000:1b:00.0 of node1": the same for all who use this rank's GPU, by whatever number.
+std::string device_name(const Rank& rank) {
+    int device = 0;
+    char address[32] = "";
+    DDP_CHECK(cudaGetDevice(&device));
+    DDP_CHECK(cudaDeviceGetPCIBusId(address, sizeof address, device));
+    return "device " + std::string(address) + " of " + rank.host();
+}
+
+// All ranks throw the same, or none does.
+void require_a_gpu_each(Rank& rank) {
+    const std::vector<std::string> devices = rank.all_gather(device_name(rank));
+    std::map<std::string, std::size_t> first;  // who has it
+    for (std::size_t r = 0; r < devices.size(); r++)
+        if (const auto [other, is_new] = first.emplace(devices[r], r); !is_new)
+            throw OptionError("The communicator nccl takes one rank on each GPU, but ranks " +
+                              std::to_string(other->second) + " and " + std::to_string(r) +
+                              " share " + devices[r] +
+                              ": start as many ranks as there are GPUs, or use the communicator "
+                              "own.");
+}
+
+// "Not ready" is no error, but stays behind as the thread's last one, which a launch would report.
+cudaError_t forget_not_ready(cudaError_t status) {
+    if (status == cudaErrorNotReady)
+        cudaGetLastError();
+    return status;
+}
+
+bool is_past(const Event& event) {
+    return forget_not_ready(cudaEventQuery(event)) == cudaSuccess;
+}
+
+// What was enqueued and may not be done yet, as messages name it.
+struct Operation {
+    std::string text;
+    Event begin, end;
+    std::optional<Stopwatch> running;  // since it was seen to have begun
+};
+
+// NCCL is called without blocking: a call may return before it is over, and its state is asked for
+// until it is. Only so can another thread end it when the run fails.
+class NcclCommunicator final : public Communicator, private Abortable {
+  public:
+    NcclCommunicator(Rank& rank, std::size_t arena_bytes);
+    ~NcclCommunicator() override;
+
+    std::string kind() const override { return "nccl"; }
+    void synchronize(Stream& stream) override;
+
+  private:
+    using Call = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
+
+    const std::shared_ptr<SharedArena>& arena() override { return arena_; }
+    void broadcast_elements(const Elements& elements, int root, Stream& stream,
+                            const std::string& name) override;
+    void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
+                         const std::string& name) override;
+    void all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
+                             const std::string& name) override;
+    void reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
+                                 const std::string& name) override;
+    void all_gather_elements(const Elements& elements, Stream& stream,
+                             const std::string& name) override;
+    void send_elements(const Elements& elements, int to, Stream& stream,
+                       const std::string& name) override;
+    void receive_elements(const Elements& elements, int from, Stream& stream,
+                          const std::string& name) override;
+
+    void enqueue(const std::string& operation, const Elements& elements, std::size_t input_parts,
+                 std::size_t output_parts, Stream& stream, const std::string& name,
+                 const Call& call);
+    void wait_for_nccl(ncclResult_t result, const std::string& what);
+    ncclResult_t state();
+    bool has_pending();
+    void close() noexcept;
+
+    void stop() noexcept override;
+    std::string error() override;
+
+    const std::shared_ptr<SharedArena> arena_;
+    const int exceptions_ = std::uncaught_exceptions();
+    std::mutex mutex_;  // of all that follows: the watchdog uses it, too
+    ncclComm_t communicator_ = nullptr;
+    bool is_over_ = false;
+    std::uint64_t operations_ = 0;
+    std::deque<Operation> pending_;  // in the order of the calls
+};
+
+NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t arena_bytes)
+    : Communicator(rank), arena_(std::make_shared<SharedArena>(arena_bytes)) {
+    rank.keep_until_run_ends(
+        arena_);  // to free it may be to wait for kernels, which may wait for another rank
+    ncclUniqueId id{};
+    if (rank.rank() == 0)
+        if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess)
+            throw std::runtime_error(std::string("NCCL failed in ncclGetUniqueId: ") +
+                                     ncclGetErrorString(result));
+    const std::string bytes =
+        rank.broadcast(std::string(reinterpret_cast<const char*>(&id), sizeof id), 0);
+    std::memcpy(&id, bytes.data(), sizeof id);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclResult_t result =
+        ncclCommInitRankConfig(&communicator_, rank.world_size(), id, rank.rank(), &config);
+    rank.add(*this);
+    try {
+        wait_for_nccl(result, "ncclCommInitRankConfig");
+        rank.barrier();
+    } catch (...) {
+        stop();
+        rank.remove(*this);
+        throw;
+    }
+}
+
+NcclCommunicator::~NcclCommunicator() {
+    if (std::uncaught_exceptions() > exceptions_)
+        stop();
+    while (has_pending())
+        sched_yield();
+    close();
+    rank().remove(*this);
+}
+
+// Whether operations are still under way; those of a device that has failed are not.
+bool NcclCommunicator::has_pending() {
+    std::lock_guard lock(mutex_);
+    while (!pending_.empty() &&
+           forget_not_ready(cudaEventQuery(pending_.front().end)) != cudaErrorNotReady)
+        pending_.pop_front();
+    return !pending_.empty();
+}
+
+// NCCL wants all ranks to end together. If they do not come, this one ends alone.
+void NcclCommunicator::close() noexcept try {
+    ncclResult_t result = ncclSuccess;
+    {
+        std::lock_guard lock(mutex_);
+        if (is_over_)
+            return;
+        result = ncclCommFinalize(communicator_);
+    }
+    wait_for_nccl(result, "ncclCommFinalize");
+    std::lock_guard lock(mutex_);
+    if (!is_over_)
+        ncclCommDestroy(communicator_);
+    is_over_ = true;
+} catch (const std::exception&) {
+    stop();
+}
+
+// ---- The calls
+
+void NcclCommunicator::enqueue(const std::string& operation, const Elements& elements,
+                               std::size_t input_parts, std::size_t output_parts, Stream& stream,
+                               const std::string& name, const Call& call) {
+    const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + operation +
+                             " of " + std::to_string(elements.count) + " " +
+                             name_of(elements.type) + (name.empty() ? "" : " (\"" + name + "\")");
+    require_in_arena(*arena_, elements.input, elements.bytes(), text, input_parts);
+    require_in_arena(*arena_, elements.output, elements.bytes(), text, output_parts);
+    operations_++;
+    Operation pending{text, {}, {}, {}};
+    pending.begin.record(stream);
+    ncclResult_t result = ncclSuccess;
+    {
+        std::lock_guard lock(mutex_);
+        if (!is_over_)
+            result = call(communicator_, stream);
+    }
+    wait_for_nccl(result, text);
+    pending.end.record(stream);
+    std::lock_guard lock(mutex_);
+    pending_.push_back(std::move(pending));
+}
+
+void NcclCommunicator::broadcast_elements(const Elements& elements, int root, Stream& stream,
+                                          const std::string& name) {
+    enqueue("broadcast from rank " + std::to_string(root), elements, 1, 1, stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclBroadcast(elements.input, elements.output, elements.count,
+                                     datatype_of(elements.type), root, communicator, on);
+            });
+}
+
+void NcclCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int root,
+                                       Stream& stream, const std::string& name) {
+    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
+    enqueue("reduce " + name_of(op) + " to rank " + std::to_string(root), elements, 1,
+            rank().rank() == root ? 1 : 0, stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclReduce(elements.input, elements.output, elements.count,
+                                  datatype_of(elements.type), nccl_op, root, communicator, on);
+            });
+}
+
+void NcclCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
+                                           const std::string& name) {
+    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
+    enqueue("all_reduce " + name_of(op), elements, 1, 1, stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclAllReduce(elements.input, elements.output, elements.count,
+                                     datatype_of(elements.type), nccl_op, communicator, on);
+            });
+}
+
+void NcclCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp op,
+                                               Stream& stream, const std::string& name) {
+    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
+    enqueue("reduce_scatter " + name_of(op), elements, static_cast<std::size_t>(world_size()), 1,
+            stream, name, [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclReduceScatter(elements.input, elements.output, elements.count,
+                                         datatype_of(elements.type), nccl_op, communicator, on);
+            });
+}
+
+void NcclCommunicator::all_gather_elements(const Elements& elements, Stream& stream,
+                                           const std::string& name) {
+    enqueue("all_gather", elements, 1, static_cast<std::size_t>(world_size()), stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclAllGather(elements.input, elements.output, elements.count,
+                                     datatype_of(elements.type), communicator, on);
+            });
+}
+
+void NcclCommunicator::send_elements(const Elements& elements, int to, Stream& stream,
+                                     const std::string& name) {
+    enqueue("send to rank " + std::to_string(to), elements, 1, 0, stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclSend(elements.input, elements.count, datatype_of(elements.type), to,
+                                communicator, on);
+            });
+}
+
+void NcclCommunicator::receive_elements(const Elements& elements, int from, Stream& stream,
+                                        const std::string& name) {
+    enqueue("receive from rank " + std::to_string(from), elements, 0, 1, stream, name,
+            [&](ncclComm_t communicator, cudaStream_t on) {
+                return ncclRecv(elements.output, elements.count, datatype_of(elements.type), from,
+                                communicator, on);
+            });
+}
+
+// ---- Waiting
+
+ncclResult_t NcclCommunicator::state() {
+    std::lock_guard lock(mutex_);
+    ncclResult_t result = ncclSuccess;
+    if (!is_over_)
+        ncclCommGetAsyncError(communicator_, &result);
+    return result;
+}
+
+// Until the call that has returned `result` is over.
+void NcclCommunicator::wait_for_nccl(ncclResult_t result, const std::string& what) {
+    const double limit_s = rank().job().timeout_s;
+    for (const Stopwatch waited; result == ncclInProgress; result = state()) {
+        rank().check();
+        if (limit_s > 0 && waited.seconds() > limit_s)
+            throw std::runtime_error("waited " + format_fixed(limit_s, 1) + " s for NCCL in " +
+                                     what);
+        sched_yield();
+    }
+    if (result != ncclSuccess)
+        throw std::runtime_error("NCCL failed in " + what + ": " + ncclGetErrorString(result));
+}
+
+void NcclCommunicator::synchronize(Stream& stream) {
+    for (;;) {
+        const cudaError_t status = forget_not_ready(cudaStreamQuery(stream));
+        rank().check();
+        if (const std::string text = error(); !text.empty())
+            throw std::runtime_error(text);
+        if (status == cudaSuccess)
+            return;
+        if (status != cudaErrorNotReady)
+            check(status, "cudaStreamQuery");
+        sched_yield();
+    }
+}
+
+// ncclCommAbort ends NCCL's kernels, wherever they wait.
+void NcclCommunicator::stop() noexcept {
+    std::lock_guard lock(mutex_);
+    if (communicator_ != nullptr && !is_over_)
+        ncclCommAbort(communicator_);
+    is_over_ = true;
+}
+
+// What NCCL says of itself, or that an operation takes too long. Its kernels' time is counted, not
+// that of whatever stands before them on the stream.
+std::string NcclCommunicator::error() {
+    if (const ncclResult_t result = state(); result != ncclSuccess && result != ncclInProgress)
+        return std::string("NCCL failed: ") + ncclGetErrorString(result);
+    std::lock_guard lock(mutex_);
+    while (!pending_.empty() && is_past(pending_.front().end))
+        pending_.pop_front();
+    if (pending_.empty() || is_over_)
+        return "";
+    Operation& oldest = pending_.front();
+    if (!oldest.running && is_past(oldest.begin))
+        oldest.running.emplace();
+    const double limit_s = rank().job().timeout_s;
+    if (limit_s == 0 || !oldest.running || oldest.running->seconds() < limit_s)
+        return "";
+    return "waited " + format_fixed(limit_s, 1) + " s for NCCL in " + oldest.text +
+           ": has every rank come to it?";
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes) {
+    require_a_gpu_each(rank);
+    return std::make_unique<NcclCommunicator>(rank, arena_bytes);
+}
+
+#else
+
+std::unique_ptr<Communicator> make_nccl_communicator(Rank&, std::size_t) {
+    if (kernels_run_on_cpu)
+        throw OptionError(
+            "The communicator nccl needs GPUs, and this program was built for a CPU: use the "
+            "communicator own or mpi.");
+    throw OptionError(
+        "The communicator nccl is not in this program, which was built without NCCL: install it "
+        "(Debian: libnccl-dev) and build again, or use the communicator own.");
+}
+
+#endif
+
+}  // namespace ddp

@@ -1,0 +1,238 @@
+#include "09_all_reduce/libraries/proxy.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+#include "06_messages/support/copy.cuh"
+#include "06_messages/wait.cuh"
+#include "common/report/bench.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t staging_slot_bytes = 2 << 20;
+
+// Two pieces are under way, each with a slot for what goes in and one for what comes out.
+struct Slots {
+    std::byte* begin;
+
+    __host__ __device__ std::byte* input(std::uint64_t piece) const {
+        return begin + piece % 2 * staging_slot_bytes;
+    }
+    __host__ __device__ std::byte* output(std::uint64_t piece) const {
+        return begin + (2 + piece % 2) * staging_slot_bytes;
+    }
+};
+
+// The kernel's side of a job; passed by value.
+struct Relay {
+    ProxyFlags* flags;
+    Slots slots;
+    const std::byte* input;
+    std::size_t input_parts;
+    std::byte* output;
+    std::size_t output_parts;
+    Pieces pieces;
+    std::uint64_t first_piece;
+};
+
+// All threads bring piece `i`. A block that comes here has seen the last but one to be done: its
+// input slot has been read.
+__device__ void stage(const Relay& relay, std::size_t i) {
+    const std::size_t bytes = relay.pieces.size(i);
+    std::byte* slot = relay.slots.input(relay.first_piece + i);
+    for (std::size_t p = 0; p < relay.input_parts; p++)
+        copy_bytes(slot + p * bytes,
+                   relay.input + p * relay.pieces.part_bytes + i * relay.pieces.piece_bytes, bytes);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        store_release(relay.flags->staged[blockIdx.x].value, relay.first_piece + i + 1);
+}
+
+// All threads take the result of piece `i`. The thread writes to the slot again when all blocks
+// have staged the next piece but one, which they do after this.
+__device__ void fetch(const Relay& relay, std::size_t i) {
+    const std::size_t bytes = relay.pieces.size(i);
+    const std::byte* slot = relay.slots.output(relay.first_piece + i);
+    for (std::size_t p = 0; p < relay.output_parts; p++)
+        copy_bytes(relay.output + p * relay.pieces.part_bytes + i * relay.pieces.piece_bytes,
+                   slot + p * bytes, bytes);
+}
+
+// One thread of each block. False if the run fails. (The wait has no limit of its own: those of the
+// work that it waits for have.)
+__device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t pieces) {
+    while (load_acquire(flags.done.value) < pieces) {
+        if (load_acquire(flags.stop.value) != 0)
+            return false;
+        __nanosleep(100);
+    }
+    return true;
+}
+
+__global__ void relay_kernel(Relay relay) {
+    __shared__ bool may_go_on;
+    const std::size_t count = relay.pieces.count();
+    stage(relay, 0);
+    for (std::size_t i = 0; i < count; i++) {
+        if (i + 1 < count)
+            stage(relay, i + 1);
+        if (threadIdx.x == 0)
+            may_go_on = wait_for_done(*relay.flags, relay.first_piece + i + 1);
+        __syncthreads();
+        if (!may_go_on)
+            return;
+        fetch(relay, i);
+        __syncthreads();
+    }
+}
+
+// As many bytes of every part as fit into a slot; a multiple of 128, so that elements stay whole.
+Pieces cut(const ProxyJob& job) {
+    const std::size_t parts = std::max<std::size_t>({job.input_parts, job.output_parts, 1});
+    constexpr std::size_t unit = 128;
+    if (parts > staging_slot_bytes / unit)
+        throw std::invalid_argument("a job of " + std::to_string(parts) +
+                                    " parts: a proxy takes up to " +
+                                    std::to_string(staging_slot_bytes / unit));
+    return {job.part_bytes, staging_slot_bytes / parts / unit * unit};
+}
+
+std::uint64_t load_flag(Flag& flag) {
+    return std::atomic_ref(flag.value).load(std::memory_order_acquire);
+}
+void store_flag(Flag& flag, std::uint64_t value) {
+    std::atomic_ref(flag.value).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+Proxy::Proxy(Rank& rank)
+    : rank_(rank),
+      flags_(std::make_shared<PinnedBuffer<ProxyFlags>>(1)),
+      staging_(std::make_shared<PinnedBuffer<std::byte>>(4 * staging_slot_bytes)) {
+    (*flags_)[0] = ProxyFlags{};
+    let_kernels_run(10 * rank.job().timeout_s);
+    // Freeing pinned memory may wait for kernels, which may wait for another rank: later. And what
+    // work has left unfinished in a run that has failed may still be read and written.
+    rank.keep_until_run_ends(flags_);
+    rank.keep_until_run_ends(staging_);
+    thread_ = std::thread([this] { run(); });
+    rank.add(*this);
+}
+
+bool Proxy::finish() {
+    if (std::uncaught_exceptions() > exceptions_)
+        stop();
+    if (last_stream_ != nullptr)
+        cudaEventSynchronize(last_);
+    {
+        std::lock_guard lock(mutex_);
+        ended_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable())
+        thread_.join();
+    rank_.remove(*this);
+    return load_flag((*flags_)[0].stop) == 0;
+}
+
+void Proxy::enqueue(ProxyJob job, Stream& stream) {
+    const Pieces pieces = cut(job);
+    const std::size_t parts = std::max(job.input_parts, job.output_parts);
+    const LaunchShape shape = shape_of_copy(parts * pieces.size(0), rank_.world_size());
+    const Relay relay{flags_->data(),
+                      Slots{staging_->data()},
+                      static_cast<const std::byte*>(job.input),
+                      job.input_parts,
+                      static_cast<std::byte*>(job.output),
+                      job.output_parts,
+                      pieces,
+                      pieces_};
+    if (last_stream_ != nullptr && last_stream_ != stream)
+        stream.wait(last_);
+    launch_cooperative(stream, shape, relay_kernel, relay);
+    last_.record(stream);
+    last_stream_ = stream;
+    {
+        std::lock_guard lock(mutex_);
+        tasks_.push_back({pieces, pieces_, shape.grid.x, std::move(job.work)});
+    }
+    changed_.notify_all();
+    pieces_ += pieces.count();
+}
+
+void Proxy::synchronize(Stream& stream) {
+    stream.synchronize();
+    rank_.check();
+    if (const std::string text = error(); !text.empty())
+        throw std::runtime_error(text);
+}
+
+bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const {
+    constexpr double patience_s = 1e-3;  // from then on it may be some time
+    for (const Stopwatch waited; !ready();) {
+        if (load_flag((*flags_)[0].stop) != 0)
+            throw ProxyStopped();
+        if (limit_s > 0 && waited.seconds() > limit_s)
+            return false;
+        if (waited.seconds() < patience_s)
+            sched_yield();
+        else
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+    return true;
+}
+
+void Proxy::stop() noexcept {
+    store_flag((*flags_)[0].stop, 1);
+}
+
+std::string Proxy::error() {
+    std::lock_guard lock(mutex_);
+    return error_;
+}
+
+// The thread: one task after the other. After a failure nothing more is done.
+void Proxy::run() try {
+    for (;;) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return ended_ || !tasks_.empty(); });
+        if (tasks_.empty())
+            return;
+        const Task task = std::move(tasks_.front());
+        tasks_.pop_front();
+        lock.unlock();
+        carry_out(task);
+    }
+} catch (const ProxyStopped&) {
+    // Whatever the run has failed of was told elsewhere.
+} catch (const std::exception& error) {
+    {
+        std::lock_guard lock(mutex_);
+        error_ = error.what();
+    }
+    stop();
+}
+
+// All blocks have brought their shares of `piece`.
+bool Proxy::is_staged(const Task& task, std::uint64_t piece) const {
+    return std::all_of((*flags_)[0].staged, (*flags_)[0].staged + task.blocks,
+                       [&](Flag& flag) { return load_flag(flag) > piece; });
+}
+
+void Proxy::carry_out(const Task& task) const {
+    const Slots slots{staging_->data()};
+    for (std::size_t i = 0; i < task.pieces.count(); i++) {
+        const std::uint64_t piece = task.first_piece + i;
+        wait_until([&] { return is_staged(task, piece); }, 0);
+        task.work({slots.input(piece), slots.output(piece), task.pieces.size(i)});
+        store_flag((*flags_)[0].done, piece + 1);
+    }
+}
+
+}  // namespace ddp

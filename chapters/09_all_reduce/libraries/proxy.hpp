@@ -1,0 +1,125 @@
+#pragma once
+// A thread of the host that does for a stream what kernels cannot, such as calling MPI. (NCCL has
+// one for the network, and calls it so.)
+//
+// A kernel brings the data into pinned memory piece by piece, raises a flag for each, waits for the
+// thread to raise another one, and takes the piece's result back. While the thread works on one
+// piece, the kernel brings the next:
+//
+//     kernel   in 0 ─ in 1 ─ (wait) ─ out 0 ─ in 2 ─ (wait) ─ out 1 ─ ...
+//                  ╲      ╲          ╱     ╲               ╱
+//     thread        ╲─── work 0 ────╱       ╲── work 1 ───╱
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "05_ranks/rank.hpp"
+#include "06_messages/control.hpp"
+
+namespace ddp {
+
+// In pinned memory: what kernel and thread tell each other.
+struct ProxyFlags {
+    Flag staged[most_blocks];  // [b]: of how many pieces block b has brought its share, so far
+    Flag done;                 // how many pieces the thread has done, so far
+    Flag stop;                 // 1: the run has failed, end every wait
+};
+
+// A part of the data, cut into pieces that fit into pinned memory.
+struct Pieces {
+    std::size_t part_bytes, piece_bytes;
+
+    // One, which is empty, where there is no data: there is work to do all the same.
+    __host__ __device__ std::size_t count() const {
+        return part_bytes == 0 ? 1 : (part_bytes + piece_bytes - 1) / piece_bytes;
+    }
+    __host__ __device__ std::size_t size(std::size_t i) const {
+        return i + 1 < count() ? piece_bytes : part_bytes - i * piece_bytes;
+    }
+};
+
+// What the thread works on: pinned memory that has this piece of each part, one part after the
+// other.
+struct StagedPiece {
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;  // of one part
+};
+
+struct ProxyJob {
+    // In device memory: so many parts of `part_bytes` each, one after the other; 0 for none.
+    const void* input;
+    std::size_t input_parts;
+    void* output;
+    std::size_t output_parts;
+    std::size_t part_bytes;
+    // Called by the thread for each piece in turn; what it throws, the run fails of.
+    std::function<void(const StagedPiece&)> work;
+};
+
+// A wait of the thread has ended because the run has failed elsewhere.
+struct ProxyStopped {};
+
+class Proxy final : private Abortable {
+  public:
+    // `rank` must outlive it.
+    explicit Proxy(Rank& rank);
+    ~Proxy() override { finish(); }
+    Proxy(const Proxy&) = delete;
+    Proxy& operator=(const Proxy&) = delete;
+
+    // The job begins when all before it on `stream` is done, and all behind it waits for its end.
+    // Jobs are done one after the other, in the order of the calls, on whatever streams.
+    void enqueue(ProxyJob job, Stream& stream);
+
+    // Until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed if the
+    // run has failed elsewhere.
+    void synchronize(Stream& stream);
+
+    // Awaits what was enqueued, or cuts it short where an exception is under way. Returns whether
+    // all of it was done. Nothing can be enqueued any more.
+    bool finish();
+
+    // For work that waits: until ready(), giving way to others. False if that takes more than
+    // `limit_s` (0: it may). Throws ProxyStopped.
+    bool wait_until(const std::function<bool()>& ready, double limit_s) const;
+
+  private:
+    // What the thread knows of a job, whose first piece is number `first_piece` of all.
+    struct Task {
+        Pieces pieces;
+        std::uint64_t first_piece;
+        unsigned int blocks;
+        std::function<void(const StagedPiece&)> work;
+    };
+
+    void stop() noexcept override;
+    std::string error() override;
+
+    void run();
+    bool is_staged(const Task& task, std::uint64_t piece) const;
+    void carry_out(const Task& task) const;
+
+    Rank& rank_;
+    std::shared_ptr<PinnedBuffer<ProxyFlags>> flags_;
+    std::shared_ptr<PinnedBuffer<std::byte>> staging_;
+    const int exceptions_ = std::uncaught_exceptions();
+    std::uint64_t pieces_ = 0;            // of all that was enqueued
+    Event last_;                          // where what was enqueued last ends
+    cudaStream_t last_stream_ = nullptr;  // ... and on which stream
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Task> tasks_;
+    bool ended_ = false;
+    std::string error_;
+    std::thread thread_;  // the last member: it uses all others
+};
+
+}  // namespace ddp

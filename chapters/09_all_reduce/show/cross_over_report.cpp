@@ -1,0 +1,134 @@
+#include "09_all_reduce/show/cross_over_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "05_ranks/cores.hpp"
+#include "07_broadcast/show/algorithms.hpp"
+#include "09_all_reduce/show/cross_over.hpp"
+#include "09_all_reduce/show/times.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t kLongest = 1 << 20;  // bytes
+
+const AllReduceAlgorithm<float>& algorithm_called(
+    const std::vector<AllReduceAlgorithm<float>>& algorithms, const std::string& name) {
+    return *std::ranges::find(algorithms, name, &AllReduceAlgorithm<float>::name);
+}
+
+// From an eighth to four times of what the link carries within its latency: there it is decided.
+// Multiples of 64 bytes, each once.
+std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
+    std::vector<std::size_t> sizes;
+    for (double share = 0.125; share <= 4; share *= 2) {
+        const double bytes = share * link.latency_s * link.bytes_per_second;
+        sizes.push_back(64 * std::clamp<std::size_t>(std::lround(bytes / 64), 1, kLongest / 64));
+    }
+    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    return sizes;
+}
+
+// What else the machine does can only add to what the link takes: the least of three.
+double least_of_runs(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
+                     std::size_t bytes) {
+    double least = INFINITY;
+    for (int round = 0; round < 3; round++)
+        least = std::min(least, seconds_of_one(peers, algorithm, data, bytes / sizeof(float)));
+    return least;
+}
+
+// Where one size stands among those that were measured.
+std::string in_words(double bytes, std::size_t shortest, std::size_t longest) {
+    if (bytes == 0)
+        return "below " + format_bytes(static_cast<double>(shortest));
+    if (std::isinf(bytes))
+        return "above " + format_bytes(static_cast<double>(longest));
+    return format_bytes(bytes);
+}
+
+// Adds one line: two ways, and what the model and the measurements say of them.
+void add_line(Table& table, const std::string& where, const CostModel& message, int ranks,
+              const AllReduceAlgorithm<float>& small, const AllReduceAlgorithm<float>& large,
+              const std::vector<CrossOverPair>& pairs) {
+    const double predicted =
+        predicted_cross_over(small.predicted_seconds, large.predicted_seconds, message, ranks);
+    table.row({where, format_seconds(message.alpha_s),
+               format_bandwidth(1 / message.beta_s_per_byte), large.name + " beats " + small.name,
+               predicted == 0          ? "always"
+               : std::isinf(predicted) ? "never"
+                                       : format_bytes(predicted),
+               in_words(measured_cross_over(pairs), pairs.front().bytes, pairs.back().bytes)});
+}
+
+void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    const int ranks = rank.world_size();
+    const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 1e-3});
+    Peers peers(rank, 4 * kLongest, {}, link);
+    const CostModel message = measure_messages(peers, kLongest, common.quick ? 1 : 3);
+    AllReduceData data(peers, kLongest / sizeof(float));
+    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
+    const AllReduceAlgorithm<float>& small = algorithm_called(algorithms, "reduce+broadcast");
+    const AllReduceAlgorithm<float>& large = algorithm_called(algorithms, "ring");
+    std::vector<CrossOverPair> pairs;
+    for (const std::size_t bytes : sizes_around(link)) {
+        pairs.push_back({bytes, least_of_runs(peers, small, data, bytes),
+                         least_of_runs(peers, large, data, bytes)});
+        const auto write = [&](const AllReduceAlgorithm<float>& algorithm, double seconds) {
+            file.row({"cross-over", algorithm.name, ranks, bytes, seconds,
+                      algorithm.predicted_seconds(message, ranks, bytes),
+                      bus_bandwidth(ranks, bytes, seconds)});
+        };
+        if (rank.rank() == 0) {
+            write(small, pairs.back().small_s);
+            write(large, pairs.back().large_s);
+        }
+    }
+    if (rank.rank() == 0)  // who knows what a message costs
+        add_line(table, "the link", message, ranks, small, large, pairs);
+}
+
+void add_memory(Table& table, Rank& rank, int rounds,
+                const std::vector<AllReduceMeasurement>& measurements) {
+    Peers peers(rank, 4 * kLongest);
+    const CostModel message = measure_messages(peers, kLongest, rounds);
+    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
+    if (rank.rank() != 0)
+        return;
+    std::vector<CrossOverPair> pairs;
+    for (const AllReduceMeasurement& small : measurements)
+        for (const AllReduceMeasurement& large : measurements)
+            if (small.algorithm == "one-shot" && large.algorithm == "two-shot" &&
+                small.bytes == large.bytes)
+                pairs.push_back({small.bytes, median(small.batches), median(large.batches)});
+    add_line(table, "memory", message, rank.world_size(), algorithm_called(algorithms, "one-shot"),
+             algorithm_called(algorithms, "two-shot"), pairs);
+}
+
+}  // namespace
+
+void show_cross_overs(Rank& rank, const CommonOptions& common,
+                      const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file) {
+    Table table(
+        "From which size on? Alpha and beta fitted by ping-pong, and what they predict",
+        {"through", "alpha", "1 / beta", "who beats whom", "predicted from", "measured from"});
+    add_link(table, rank, common, file);
+    if (!common.link) {
+        add_memory(table, rank, common.quick ? 10 : 60, measurements);
+        if (const int cores = usable_cores(); kernels_run_on_cpu && cores < rank.world_size())
+            table.note("In memory " + std::to_string(rank.world_size()) + " ranks share " +
+                       std::to_string(cores) +
+                       " cores, and wait for their turns: the model knows nothing of that.");
+    }
+    if (!common.link)
+        table.note("The link is simulated: 100 MB/s and 1 ms, a longer latency than above.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,17 @@
+#pragma once
+// What the all-reduces have taken on this machine, as tables: a row for each way, a column for each
+// size.
+#include <vector>
+
+#include "09_all_reduce/bench/candidates.hpp"
+#include "common/report/csv.hpp"
+
+namespace ddp {
+
+// Prints time and bus bandwidth of `measurements`, of `ranks` ranks `where` ("of this machine"),
+// and writes rows to `file`: "machine", way, ranks, bytes, seconds, the limit's seconds, bus
+// bandwidth in bytes per second.
+void report_machine(int ranks, const std::string& where,
+                    const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file);
+
+}  // namespace ddp

@@ -1,0 +1,184 @@
+#include "10_data_parallel/show/comparison.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
+#include "03_network/sgd_momentum.hpp"
+#include "10_data_parallel/naive_ddp.hpp"
+#include "10_data_parallel/one_process.hpp"
+#include "10_data_parallel/show/drift.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double kLearningRate = 0.05;
+constexpr int kStepsBetweenDrifts = 10;
+
+}  // namespace
+
+// ---- Courses
+
+Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::vector<int>& order,
+                           const ComparisonOptions& options) {
+    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    const auto communicator = make_communicator(options.communicator, rank, 32 << 20);
+    const int ranks = rank.world_size();
+    // `reduce` is what is done to the gradients after each backward.
+    const auto learn = [&](int batch, const std::vector<int>& which, double learning_rate,
+                           const std::function<void(NaiveDdp&)>& reduce, DriftCurve* curve) {
+        Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // all differ
+        const auto model = make_mlp(device, random);
+        auto& loader =
+            make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
+        loader.start_epoch(which);
+        NaiveDdp ddp(*communicator, device, *model);
+        Drift drift(*communicator, device, *model);
+        int step = 0;
+        const auto after_backward = [&] {
+            if (curve != nullptr && step++ % kStepsBetweenDrifts == 0) {
+                curve->steps.push_back(step - 1);
+                curve->distances.push_back(drift.measure());
+            }
+            reduce(ddp);
+        };
+        return train(device, *model, loader, after_backward, learning_rate);
+    };
+    const auto nothing = [](NaiveDdp&) {};
+    const auto average = [](NaiveDdp& ddp) { ddp.average_gradients(); };
+    const auto sum = [](NaiveDdp& ddp) { ddp.reduce_gradients(ReduceOp::sum); };
+    const std::vector<int> own = shard(order, rank.rank(), ranks);
+    Comparison courses;
+    courses.alone = learn(options.batch, own, kLearningRate, nothing, &courses.drift_alone);
+    courses.together = learn(options.batch, own, kLearningRate, average, &courses.drift_together);
+    courses.whole = learn(options.batch * ranks, order, kLearningRate, nothing, nullptr);
+    courses.sum = learn(options.batch, own, kLearningRate, sum, nullptr);
+    courses.shorter_sum = learn(options.batch, own, kLearningRate / ranks, sum, nullptr);
+    return courses;
+}
+
+namespace {
+
+// Of the last steps, twenty at most.
+double last_loss(const std::vector<double>& losses) {
+    const std::size_t count = std::min<std::size_t>(20, losses.size());
+    double sum = 0;
+    for (std::size_t i = losses.size() - count; i < losses.size(); i++)
+        sum += losses[i];
+    return sum / static_cast<double>(count);
+}
+
+void write_courses(const std::filesystem::path& path, const Comparison& courses,
+                   const std::vector<double>& means) {
+    CsvWriter csv(path, {"step", "alone", "averaged", "one_rank", "drift_alone", "drift_averaged"});
+    std::size_t drift = 0;
+    for (std::size_t i = 0; i < means.size(); i++) {
+        const auto step = static_cast<int>(i);
+        if (drift + 1 < courses.drift_alone.steps.size() &&
+            courses.drift_alone.steps[drift + 1] <= step)
+            drift++;
+        csv.row({i + 1, courses.alone.losses[i], means[i], courses.whole.losses[i],
+                 courses.drift_alone.distances[drift], courses.drift_together.distances[drift]});
+    }
+}
+
+}  // namespace
+
+void show_comparison(Rank& rank, const Comparison& courses, int batch,
+                     const std::filesystem::path& csv) {
+    const auto alone = rank.all_gather(text_of_hash(courses.alone.hash));
+    const auto together = rank.all_gather(text_of_hash(courses.together.hash));
+    const std::vector<double> means = mean_of_ranks(rank, courses.together.losses);
+    const double sum = last_loss(mean_of_ranks(rank, courses.sum.losses));
+    const double shorter = last_loss(mean_of_ranks(rank, courses.shorter_sum.losses));
+    if (rank.rank() != 0)
+        return;
+    Table table("The same network after " + std::to_string(means.size()) + " steps",
+                {"rank", "alone", "gradients averaged"});
+    for (std::size_t r = 0; r < together.size(); r++)
+        table.row({std::to_string(r), alone[r], together[r]});
+    table.note(
+        "A hash of all parameters. All began with rank 0's; each learned from its own part.");
+    table.note("Before the last measured step replicas were " +
+               format_percent(courses.drift_alone.distances.back()) +
+               " of their length apart alone, and " +
+               format_percent(courses.drift_together.distances.back()) +
+               " with gradients averaged.");
+    std::cout << table << "\n";
+    Table losses("The loss of the last steps", {"gradients", "length of a step", "loss"});
+    const double rate = kLearningRate;
+    losses.row({"averaged", format_fixed(rate, 4), format_fixed(last_loss(means), 4)});
+    losses.row({"added up", format_fixed(rate, 4), format_fixed(sum, 4)});
+    losses.row({"added up", format_fixed(rate / rank.world_size(), 4), format_fixed(shorter, 4)});
+    std::cout << losses << "\n";
+    write_courses(csv, courses, means);
+    const int ranks = rank.world_size();
+    const std::size_t first_steps = std::min<std::size_t>(20, means.size());
+    std::cout << "The mean loss of " << format_count(ranks, "rank") << " with " << batch
+              << " samples each, and the loss of one rank with " << batch * ranks << ", differ by\n"
+              << largest_difference(means, courses.whole.losses, first_steps)
+              << " at most in the first " << first_steps << " steps";
+    if (means.size() > first_steps && ranks > 1)
+        std::cout << ", and then by "
+                  << largest_difference(means, courses.whole.losses, means.size())
+                  << ": roundings grow";
+    std::cout << ".\n\n";
+}
+
+// ---- One process
+
+void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
+                      int batch, int steps, std::uint64_t seed) {
+    const int replicas = rank.world_size();
+    if (rank.rank() != 0) {  // looks on, and waits for one step at a time: it may not wait for long
+        for (int step = 0; step <= steps; step++)
+            rank.barrier();
+        return;
+    }
+    auto& device = make_run_scoped<Device>(rank);
+    Random random(seed);
+    const auto model = make_mlp(device, random);
+    const auto make = [&](Device& other) { return make_mlp(other, random); };
+    DataParallel data_parallel(device, *model, replicas, make);
+    Sgd optimizer(model->parameters(), kLearningRate);
+    Loader loader(device, images, fashion_mnist_normalisation,
+                  std::min(batch * replicas, static_cast<int>(images.count())));
+    loader.start_epoch(in_order(loader.samples()));
+    std::vector<double> replicate, compute, gather, whole;
+    for (int step = 0; step <= steps; step++) {
+        std::optional<Batch> samples = loader.next();
+        if (!samples) {
+            loader.start_epoch(in_order(loader.samples()));
+            samples = loader.next();
+        }
+        const Stopwatch watch;
+        data_parallel.learn(*samples);
+        optimizer.step();
+        optimizer.zero_gradients();
+        device.stream().synchronize();
+        const double taken = watch.seconds();
+        rank.barrier();
+        if (step == 0)
+            continue;  // the warm-up
+        whole.push_back(taken);
+        replicate.push_back(data_parallel.last_step().replicate);
+        compute.push_back(data_parallel.last_step().compute);
+        gather.push_back(data_parallel.last_step().gather);
+    }
+    Table table("A step of " + std::to_string(replicas) + " replicas with " +
+                    std::to_string(batch) + " samples each",
+                {"way", "the step", "replicate", "compute", "gather"});
+    table.row({"one process for all", format_seconds(median(whole)),
+               format_seconds(median(replicate)), format_seconds(median(compute)),
+               format_seconds(median(gather))});
+    table.row({"a rank for each", format_seconds(ranks.step_s), "", "", ""});
+    std::cout << table << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,114 @@
+#include "11_sampler/show/epochs.hpp"
+
+#include <algorithm>
+
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "03_network/training.hpp"
+#include "09_all_reduce/two_shot.hpp"
+#include "10_data_parallel/training_result.hpp"
+#include "common/report/bench.hpp"
+
+namespace ddp {
+
+std::string text_of(Division division) {
+    switch (division) {
+        case Division::sampler:
+            return "the sampler";
+        case Division::forgotten:
+            return "no sampler";
+        default:
+            return "each rank shuffles for itself";
+    }
+}
+
+std::vector<int> divided(Division division, int samples, int rank, int world_size,
+                         std::uint64_t seed) {
+    switch (division) {
+        case Division::sampler:
+            return DistributedSampler(samples, rank, world_size, {.seed = seed}).indices();
+        case Division::forgotten:
+            return random_permutation(samples, seed);
+        default:
+            return DistributedSampler(samples, rank, world_size,
+                                      {.seed = seed + static_cast<std::uint64_t>(rank)})
+                .indices();
+    }
+}
+
+Coverage coverage_of(Division division, int samples, int batch, int world_size,
+                     std::uint64_t seed) {
+    std::vector<int> times(static_cast<std::size_t>(samples));
+    Coverage coverage;
+    for (int rank = 0; rank < world_size; rank++) {
+        const std::vector<int> indices = divided(division, samples, rank, world_size, seed);
+        coverage.steps = (static_cast<int>(indices.size()) + batch - 1) / batch;
+        for (int i : indices)
+            times[static_cast<std::size_t>(i)]++;
+    }
+    coverage.missed = static_cast<int>(std::ranges::count(times, 0));
+    coverage.seen = samples - coverage.missed;
+    coverage.twice =
+        static_cast<int>(std::ranges::count_if(times, [](int seen) { return seen > 1; }));
+    return coverage;
+}
+
+// ---- Student
+
+namespace {
+
+constexpr std::size_t kArenaBytes = 32 << 20;
+
+std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
+    Random random(seed);
+    return make_mlp(device, random);
+}
+
+}  // namespace
+
+Student::Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed)
+    : rank_(rank),
+      data_(data),
+      batch_(batch),
+      device_(make_run_scoped<Device>(rank, rank_memory)),
+      model_(make_network(device_, seed)),
+      communicator_(make_communicator("native", rank, kArenaBytes)),
+      ddp_(*communicator_, device_, *model_) {}
+
+Epoch Student::learn(const std::vector<int>& indices) {
+    auto& loader =
+        make_run_scoped<Loader>(rank_, device_, data_.train, fashion_mnist_normalisation, batch_);
+    loader.start_epoch(indices);
+    model_->set_training(true);
+    rank_.barrier();
+    const Stopwatch watch;
+    const TrainingResult result =
+        train(device_, *model_, loader, [this] { ddp_.average_gradients(); });
+    return {static_cast<int>(result.losses.size()), watch.seconds()};
+}
+
+Metrics::Totals Student::measure(const std::vector<int>& indices) {
+    auto& loader =
+        make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation, batch_);
+    loader.start_epoch(indices);
+    return add_up(rank_, evaluate(device_, *model_, loader));
+}
+
+// ---- Uneven inputs
+
+void train_unevenly(Rank& rank, int batches) {
+    constexpr std::size_t parameters = 1000;
+    constexpr double timeout_s = 1;
+    Peers peers(rank, 1 << 16, timeout_s);
+    ArenaBuffer<float> gradient = peers.allocate<float>(parameters);
+    gradient.copy_from(std::vector<float>(parameters, 1));
+    rank.barrier();
+    Stream stream;
+    for (int batch = 0; batch < batches; batch++)
+        two_shot_all_reduce(peers, gradient.data(), gradient.data(), parameters, ReduceOp::average,
+                            stream, "gradients of batch " + std::to_string(batch + 1));
+    peers.synchronize(stream);
+    rank.barrier();
+}
+
+}  // namespace ddp

@@ -1,0 +1,51 @@
+#include "14_overlap/bench/pytorch.hpp"
+
+#include <filesystem>
+
+namespace ddp {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The script, looked for from this program upwards: build/cpu/bin/bench_train is in the book.
+std::optional<fs::path> find_script() {
+    std::error_code error;
+    for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+         folder != folder.root_path(); folder = folder.parent_path()) {
+        const fs::path script = folder / "tests/golden/pytorch_train.py";
+        if (fs::exists(script, error))
+            return script;
+    }
+    return std::nullopt;
+}
+
+// With one thread a rank: OpenBLAS reads it when it is loaded. What ./book chose for our own
+// OpenBLAS is not handed on: PyTorch is measured as it is installed.
+std::vector<std::string> environment_of_one_thread() {
+    std::vector<std::string> all = own_environment();
+    std::erase_if(all, [](const std::string& entry) {
+        return entry.starts_with("OPENBLAS_") || entry.starts_with("OMP_NUM_THREADS=");
+    });
+    all.insert(all.end(), {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"});
+    return all;
+}
+
+}  // namespace
+
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks) {
+    const std::optional<fs::path> script = find_script();
+    if (!script)
+        return std::nullopt;
+    for (const char* python : {"python3", "/usr/bin/python3"}) {
+        // Quiet: that PyTorch is missing there matters only if it is missing everywhere.
+        std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
+            {python, script->string(), "--rounds", "--model", model, "--batch",
+             std::to_string(batch), "--ranks", std::to_string(ranks)},
+            environment_of_one_thread(), true);
+        if (pytorch)
+            return pytorch;
+    }
+    return std::nullopt;
+}
+
+}  // namespace ddp

@@ -1,0 +1,15 @@
+#pragma once
+// PyTorch as a subprocess: tests/golden/pytorch_train.py.
+#include <optional>
+#include <string>
+
+#include "14_overlap/bench/benchmark_subprocess.hpp"
+
+namespace ddp {
+
+// Starts the script with the first python3 that has PyTorch; nothing if none has, or if the script
+// is not where it was when this was built. More ranks than one are processes with
+// DistributedDataParallel on Gloo.
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks);
+
+}  // namespace ddp

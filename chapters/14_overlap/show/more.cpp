@@ -1,0 +1,20 @@
+#include "14_overlap/show/more.hpp"
+
+#include "14_overlap/show/accumulation.hpp"
+#include "14_overlap/show/out_of_order.hpp"
+
+namespace ddp {
+
+void show_more(World& world, const LabelledImages& images, const CommonOptions& common) {
+    const Accumulation groups = common.quick ? Accumulation{25, 10, 4} : Accumulation();
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        show_short_numbers(rank);
+        show_hooks(rank, images, common.quick ? 12 : 60, common.seed, common.csv);
+        show_accumulation(rank, images, groups, common.seed);
+    });
+    if (world.world_size() > 1)
+        show_sending_orders(world);
+}
+
+}  // namespace ddp

@@ -1,0 +1,147 @@
+#include "14_overlap/show/out_of_order.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <iostream>
+
+#include "01_sgd/operations.hpp"
+#include "03_network/cross_entropy.hpp"
+#include "03_network/layers/relu.hpp"
+#include "03_network/linear.hpp"
+#include "14_overlap/ddp.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr int kInputs = 16, kWidth = 8, kClasses = 4;
+constexpr std::size_t kDeviceBytes = 1 << 20, kArenaBytes = 1 << 20;
+
+// head(a(x) + relu(b(x))). The branch that forward computes last is the first that backward comes
+// to.
+class TwoBranches : public Module {
+  public:
+    TwoBranches(Device& device, Random& random, bool b_comes_first)
+        : Module("branches"),
+          a_("a", device, kInputs, kWidth, random, false),
+          b_("b", device, kInputs, kWidth, random, false),
+          head_("head", device, kWidth, kClasses, random),
+          b_comes_first_(b_comes_first) {}
+
+    Variable forward(Variable input) override {
+        if (b_comes_first_) {
+            const Variable b = relu_.forward(b_.forward(input));
+            return head_.forward(add(a_.forward(input), b));
+        }
+        const Variable a = a_.forward(input);
+        return head_.forward(add(a, relu_.forward(b_.forward(input))));
+    }
+    Parameters parameters() const override {
+        Parameters all;
+        for (const Linear* layer : {&a_, &b_, &head_})
+            for (const auto& parameter : layer->parameters())
+                all.push_back(parameter);
+        return all;
+    }
+
+  private:
+    Linear a_, b_, head_;
+    Relu relu_{"relu"};
+    const bool b_comes_first_;
+};
+
+// Other numbers on every rank.
+Tensor make_input(Device& device, int rank) {
+    std::vector<float> values;
+    for (int i = 0; i < 2 * kInputs; i++)
+        values.push_back(std::sin(static_cast<float>(i * (rank + 1))));
+    return Tensor(device, {2, kInputs}, values);
+}
+
+std::vector<float> mean_of(Rank& rank, const std::vector<float>& mine) {
+    const std::size_t bytes = mine.size() * sizeof(float);
+    std::vector<float> mean(mine.size());
+    for (const std::string& each :
+         rank.all_gather({reinterpret_cast<const char*>(mine.data()), bytes})) {
+        std::vector<float> theirs(mine.size());
+        std::memcpy(theirs.data(), each.data(), bytes);
+        for (std::size_t i = 0; i < mean.size(); i++)
+            mean[i] += theirs[i] / static_cast<float>(rank.world_size());
+    }
+    return mean;
+}
+
+double relative_error(const std::vector<float>& found, const std::vector<float>& right) {
+    double difference = 0, whole = 0;
+    for (std::size_t i = 0; i < right.size(); i++) {
+        difference += std::pow(found[i] - right[i], 2);
+        whole += std::pow(right[i], 2);
+    }
+    return std::sqrt(difference / whole);
+}
+
+}  // namespace
+
+double error_of_step(Rank& rank, SendingOrder order) {
+    auto& device = make_run_scoped<Device>(rank, kDeviceBytes);
+    Random random(1);
+    TwoBranches model(device, random, rank.rank() % 2 == 1);
+    const auto communicator = make_communicator("native", rank, kArenaBytes);
+    DistributedDataParallel ddp(*communicator, device, model, {.bucket_cap_bytes = 0});
+    Tape tape(device);
+    const Tensor input = make_input(device, rank.rank());
+    const Labels labels(device, {2}, std::vector<int>{rank.rank() % kClasses, 1});
+    rank.barrier();
+    const auto loss_of = [&](Module& network) {
+        return cross_entropy(network.forward(tape.constant(input)), labels);
+    };
+    std::vector<float> own;  // a's gradient, before it is sent
+    tape.backward(loss_of(model));
+    own = model.parameters()[0]->gradient().to_host();
+    for (const auto& parameter : model.parameters())
+        parameter->clear_gradient();
+
+    if (order == SendingOrder::agreed)
+        ddp.backward(cross_entropy(ddp.forward(tape.constant(input)), labels));
+    else
+        tape.backward(loss_of(model), [&](Parameter& ready) {
+            const Tensor part = ddp.gradients().view(ddp.gradients().index_of(ready));
+            communicator->all_reduce(part.data(), part.data(), part.size(), ReduceOp::average,
+                                     device.stream(),
+                                     order == SendingOrder::ready_by_name ? ready.name : "");
+        });
+    communicator->synchronize(device.stream());
+    return relative_error(model.parameters()[0]->gradient().to_host(), mean_of(rank, own));
+}
+
+void show_sending_orders(World& world) {
+    const bool prints = world.has_rank_0();
+    const auto step = [&](SendingOrder order) {
+        double error = 0;
+        world.run([&](Rank& rank) {
+            const double mine = error_of_step(rank, order);
+            if (rank.rank() == 0)
+                error = mine;
+        });
+        return error;
+    };
+    if (prints)
+        std::cout << "Two branches, which odd ranks compute the other way round:\n";
+    const double mixed = step(SendingOrder::ready);
+    if (prints)
+        std::cout << "  each gradient as it is ready: a's gradient is wrong by "
+                  << format_percent(mixed) << ", and nobody has noticed\n";
+    try {
+        step(SendingOrder::ready_by_name);
+        throw std::logic_error("gradients that were sent out of order went through");
+    } catch (const RunFailed& failure) {  // shown on purpose
+        if (prints)
+            std::cout << "  ... and each call says what it is for:\n    " << failure.what() << "\n";
+    }
+    const double right = step(SendingOrder::agreed);
+    if (prints)
+        std::cout << "  buckets in an order that all agree on: a's gradient is right to "
+                  << (right < 1e-6 ? "the last digits" : format_percent(right)) << "\n\n";
+}
+
+}  // namespace ddp

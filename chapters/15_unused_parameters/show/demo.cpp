@@ -1,0 +1,88 @@
+#include "15_unused_parameters/show/demo.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <stdexcept>
+
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double wait_in_vain_s = 1;  // it would be --timeout
+
+}  // namespace
+
+Demo::Demo(World& world, const CommonOptions& common)
+    : world_(world),
+      seed_(common.seed),
+      timeline_(world.has_rank_0() ? beside(common.csv, "timeline") : "",
+                {"part", "rank", "stream", "name", "begin_ms", "end_ms"}),
+      recorded_(static_cast<std::size_t>(world.world_size())) {}
+
+void Demo::show(FailureCase failure) {
+    if (world_.has_rank_0())
+        std::cout << "\n" << text_of(failure) << "\n";
+    if (world_.world_size() > 1)
+        fail(failure);
+    cure(failure);
+}
+
+// What ranks have left in `traces_` is read in a run of its own: the one that has failed is over.
+void Demo::fail(FailureCase failure) {
+    try {
+        world_.run([&](Rank& rank) { train(rank, failure, false); });
+        throw std::logic_error("what should have gone wrong went well");
+    } catch (const RunFailed& failure) {  // shown on purpose
+        if (world_.has_rank_0())
+            std::cout << "    " << failure.what() << "\n";
+    }
+    if (failure == FailureCase::branch || failure == FailureCase::uneven)
+        world_.run([&](Rank& rank) { report(rank); });
+    if (failure == FailureCase::branch)
+        world_.run([&](Rank& rank) { write_timeline(rank, "hangs"); });
+}
+
+void Demo::cure(FailureCase failure) {
+    world_.run([&](Rank& rank) {
+        const double difference = train(rank, failure, true);
+        if (rank.rank() == 0)
+            std::cout << "  Cured by " << cure_of(failure) << ": "
+                      << format_fixed(difference * 1e6, 2)
+                      << " millionths from what one rank learns with all batches\n";
+        if (!(difference <= 1e-5))
+            throw std::runtime_error("the ranks have not learned what one rank learns");
+        if (failure == FailureCase::branch)
+            write_timeline(rank, "cured");
+    });
+}
+
+double Demo::train(Rank& rank, FailureCase failure, bool is_cured) {
+    rank.select_device();
+    TrainingRun training_run(
+        rank, training_with(failure, is_cured, rank.rank(), rank.world_size(), wait_in_vain_s),
+        seed_, recorded_[static_cast<std::size_t>(rank.rank())]);
+    training_run.learn(failure == FailureCase::branch ? step_that_hangs : -1);
+    return is_cured ? training_run.difference_from_one_rank() : 0;
+}
+
+void Demo::report(Rank& rank) {
+    const std::vector<StepState> states =
+        gather(rank, recorded_[static_cast<std::size_t>(rank.rank())].state);
+    if (rank.rank() == 0)
+        for (const std::string& line : desync_report(states))
+            std::cout << "      " << line << "\n";
+}
+
+void Demo::write_timeline(Rank& rank, const std::string& part) {
+    const std::vector<StreamSpan> all =
+        gather(rank, recorded_[static_cast<std::size_t>(rank.rank())].timeline);
+    if (rank.rank() != 0 || all.empty())
+        return;
+    const double zero = std::ranges::min_element(all, {}, &StreamSpan::begin_s)->begin_s;
+    for (const StreamSpan& span : all)
+        timeline_.row({part, span.rank, span.track, span.what, (span.begin_s - zero) * 1e3,
+                       (span.end_s - zero) * 1e3});
+}
+
+}  // namespace ddp

@@ -1,0 +1,58 @@
+#include "17_checkpoint_failover/show/faults.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <sstream>
+
+namespace ddp {
+namespace {
+
+bool is_due(const Fault& fault, const Attempt& attempt) {
+    if (fault.kind != Fault::Kind::kill_while_saving)
+        return attempt.last_step() >= fault.step;
+    if (attempt.reports.empty())
+        return false;
+    const Report& last = attempt.reports.back().report;
+    return last.what == "saving" && last.step >= fault.step;
+}
+
+}  // namespace
+
+std::string Fault::text() const {
+    const std::string who = "rank " + std::to_string(rank);
+    switch (kind) {
+        case Kind::kill:
+            return "kill -9 of " + who;
+        case Kind::kill_while_saving:
+            return "kill -9 of " + who + ", saving";
+        default:
+            return "SIGSTOP of " + who;
+    }
+}
+
+pid_t process_of(const Attempt& attempt, int rank) {
+    for (const TimedReport& each : attempt.reports)
+        if (each.report.what == "met" && each.report.rank == rank) {
+            std::string host;
+            pid_t process = 0;
+            std::istringstream(each.report.value) >> host >> process;
+            return process;
+        }
+    return 0;
+}
+
+void Faults::watch(SupervisedProcess&, const Attempt& attempt, double now_s) {
+    if (next_ == static_cast<int>(faults_.size()) || attempt.begin_s == attempt_s_)
+        return;
+    Fault& fault = faults_[static_cast<std::size_t>(next_)];
+    const pid_t process = process_of(attempt, fault.rank);
+    if (process == 0 || !is_due(fault, attempt))
+        return;
+    kill(process, fault.kind == Fault::Kind::stop ? SIGSTOP : SIGKILL);
+    fault.time_s = now_s;
+    fault.at_step = attempt.last_step();
+    attempt_s_ = attempt.begin_s;
+    next_++;
+}
+
+}  // namespace ddp

@@ -1,0 +1,144 @@
+#include "17_checkpoint_failover/show/scenario.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "17_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+// For one story.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() : path_(make_temporary_folder()) {}
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    std::string path() const { return path_.string(); }
+
+  private:
+    const std::filesystem::path path_;
+};
+
+std::vector<std::string> command_of(const JobSettings& settings, int ranks,
+                                    const std::string& folder,
+                                    const std::vector<HostSlots>& hosts) {
+    std::vector<std::string> arguments = settings.arguments;
+    arguments.insert(arguments.end(), {"--folder", folder});
+    return job_command(settings.launcher, ranks, arguments, hosts);
+}
+
+// What the reader should know of a life that has ended.
+void tell_of(const std::vector<Attempt>& attempts) {
+    if (attempts.empty())
+        return;
+    const Attempt& last = attempts.back();
+    for (const TimedReport& each : last.reports)
+        if (each.report.what == "note")
+            std::cout << "note: " << each.report.value << "\n";
+    std::cout << "life " << attempts.size() << " ended behind step " << last.last_step() << ": "
+              << last.cause << std::endl;
+}
+
+}  // namespace
+
+std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
+                                       double timeout_s) {
+    std::vector<std::string> arguments{"--train",
+                                       "--epochs=" + std::to_string(plan.epochs),
+                                       "--batch=" + std::to_string(plan.batch),
+                                       "--learning-rate=" + format_fixed(plan.learning_rate, 9),
+                                       "--optimizer=" + plan.optimizer,
+                                       "--every=" + std::to_string(plan.every),
+                                       "--keep=" + std::to_string(plan.keep),
+                                       "--seed=" + std::to_string(common.seed),
+                                       "--timeout=" + format_fixed(timeout_s, 3)};
+    if (common.quick)
+        arguments.push_back("--quick");
+    if (!common.data.empty())
+        arguments.push_back("--data=" + common.data.string());
+    return arguments;
+}
+
+Scenario show_worked_example(const std::string& name, const JobSettings& settings,
+                             const std::string& folder, const std::vector<Fault>& planned,
+                             const std::function<int(int)>& ranks_of) {
+    Faults faults(planned);
+    SupervisorOptions options = settings.supervisor;
+    options.max_restarts = static_cast<int>(planned.size());
+    Supervisor supervisor(
+        options,
+        [&](const std::vector<Attempt>& before) {
+            const std::vector<Fault> happened = faults.happened();
+            if (before.size() > happened.size())
+                throw std::runtime_error(
+                    "the job has failed, and nobody has done anything to it: " +
+                    before.back().cause);
+            return command_of(settings, ranks_of(static_cast<int>(before.size())), folder, {});
+        },
+        [&](SupervisedProcess& job, const Attempt& attempt, double now_s) {
+            faults.watch(job, attempt, now_s);
+        });
+    Scenario scenario{name, supervisor.run(), faults.happened()};
+    if (scenario.faults.size() != planned.size())
+        throw std::runtime_error("the training was over before the " +
+                                 planned[scenario.faults.size()].text() +
+                                 " was due: give it more --epochs");
+    return scenario;
+}
+
+std::vector<Scenario> tell_three_stories(const JobSettings& settings, bool quick) {
+    using Kind = Fault::Kind;
+    const int ranks = settings.ranks;
+    const auto always = [&](int) { return ranks; };
+    std::vector<Scenario> scenarios;
+    const auto tell = [&](const std::string& name, const std::vector<Fault>& faults,
+                          const std::function<int(int)>& ranks_of) {
+        const TemporaryFolder folder;
+        scenarios.push_back(show_worked_example(name, settings, folder.path(), faults, ranks_of));
+    };
+    tell("undisturbed", {}, always);
+    const int steps = scenarios[0].attempts[0].last_step();
+    const auto fault = [&](Kind kind, int rank, double share) {
+        return Fault{kind, rank % ranks, static_cast<int>(share * steps)};
+    };
+    if (quick) {
+        tell("killed", {fault(Kind::kill, ranks - 1, 0.6)}, always);
+        return scenarios;
+    }
+    tell("killed",
+         {fault(Kind::kill, ranks - 1, 0.2), fault(Kind::kill_while_saving, 0, 0.45),
+          fault(Kind::stop, 1, 0.75)},
+         always);
+    // The killed rank's place is gone; when the next fault comes, it is there again.
+    tell("fewer ranks", {fault(Kind::kill, ranks - 1, 0.3), fault(Kind::kill, 0, 0.7)},
+         [&](int attempt) { return attempt == 1 ? std::max(1, ranks - 1) : ranks; });
+    return scenarios;
+}
+
+Scenario supervise(const JobSettings& settings, const std::string& folder) {
+    Supervisor supervisor(settings.supervisor, [&](const std::vector<Attempt>& before) {
+        tell_of(before);
+        const std::vector<HostSlots> alive = hosts_that_answer(settings.hosts);
+        int ranks = settings.hosts.empty() ? settings.ranks : 0;
+        std::string names;
+        for (const HostSlots& host : alive) {
+            ranks += host.slots;
+            names += " " + host.name;
+        }
+        if (ranks == 0)
+            return std::vector<std::string>();
+        std::cout << "life " << before.size() + 1 << ": " << format_count(ranks, "rank")
+                  << (alive.empty() ? "" : " on" + names) << std::endl;
+        return command_of(settings, ranks, folder, alive);
+    });
+    return {"supervised", supervisor.run(), {}};
+}
+
+}  // namespace ddp

@@ -1,0 +1,102 @@
+#include "17_checkpoint_failover/state/checkpoints.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "common/data/file.hpp"
+
+namespace ddp {
+namespace {
+
+const std::string prefix = "checkpoint-", suffix = ".safetensors", checksum_key = "crc32";
+
+std::string hexadecimal(std::uint32_t header, std::uint32_t data) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%08x%08x", header, data);
+    return text;
+}
+
+Bytes bytes_of(const std::string& text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+// Of the header and of the data. The checksum stands in the header that it is of: as zeros, while
+// it is computed.
+std::string checksum_of(SafetensorsHeader header, Bytes data) {
+    header.metadata[checksum_key] = hexadecimal(0, 0);
+    return hexadecimal(checksum(bytes_of(encode_safetensors(header))), checksum(data));
+}
+
+// nullopt for a name that is no checkpoint's.
+std::optional<int> step_of(const std::string& name) {
+    int step = 0;
+    const char* first = name.data() + std::min(prefix.size(), name.size());
+    const auto [end, error] = std::from_chars(first, name.data() + name.size(), step);
+    if (error != std::errc() || step < 0 || name != Checkpoints::file_name(step))
+        return std::nullopt;
+    return step;
+}
+
+}  // namespace
+
+std::string Checkpoints::file_name(int step) {
+    char digits[16];
+    std::snprintf(digits, sizeof digits, "%08d", step);
+    return prefix + digits + suffix;
+}
+
+std::vector<int> Checkpoints::steps() const {
+    std::vector<int> steps;
+    for (const std::string& name : folder_.names())
+        if (const std::optional<int> step = step_of(name))
+            steps.push_back(*step);
+    std::ranges::sort(steps, std::ranges::greater());
+    return steps;
+}
+
+void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
+    const std::string text = seal(std::move(header), data);
+    save_atomically(folder_, file_name(step), {bytes_of(text), data});
+    std::vector<int> others = steps();
+    // A training that goes on from an older one has its own future: what was newer is not kept.
+    std::erase_if(others, [&](int other) { return other == step; });
+    const auto older = std::ranges::find_if(others, [&](int other) { return other < step; });
+    for (auto other = others.begin(); other != others.end(); ++other)
+        if (other < older || other - older >= keep_ - 1)
+            folder_.remove(file_name(*other));
+    for (const std::string& name : folder_.names())
+        if (name.starts_with(prefix) && name.ends_with(suffix + unfinished))
+            folder_.remove(name);
+}
+
+std::optional<Checkpoint> Checkpoints::newest(std::vector<std::string>& complaints) const {
+    for (const int step : steps())
+        try {
+            return read_checkpoint(step, folder_.read(file_name(step)), file_name(step));
+        } catch (const DataError& error) {
+            complaints.push_back(error.what());
+        }
+    return std::nullopt;
+}
+
+std::string seal(SafetensorsHeader header, Bytes data) {
+    header.metadata[checksum_key] = checksum_of(header, data);
+    return encode_safetensors(header);
+}
+
+Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std::string& name) {
+    Checkpoint checkpoint{step, decode_safetensors(std::move(bytes), name)};
+    const auto& metadata = checkpoint.file.header.metadata;
+    const auto found = metadata.find(checksum_key);
+    if (found == metadata.end())
+        refuse(name, "has no checksum: it is not one of this program's checkpoints.");
+    const std::string again = encode_safetensors(checkpoint.file.header);
+    const Bytes header = Bytes(checkpoint.file.bytes).first(checkpoint.file.data_begin);
+    if (!std::ranges::equal(header, bytes_of(again)) ||
+        found->second != checksum_of(checkpoint.file.header, checkpoint.file.data()))
+        refuse(name, "is damaged: its checksum is not that of its bytes.");
+    return checkpoint;
+}
+
+}  // namespace ddp
