@@ -8,8 +8,7 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kUnit =
-    512;  // blocks are multiples of this, so that near sizes share a block
+constexpr std::size_t unit = 512;  // blocks are multiples of this, so that near sizes share a block
 
 }  // namespace
 
@@ -59,7 +58,7 @@ Device::~Device() {
 }
 
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
-    const std::size_t size = std::max<std::size_t>(1, (bytes + kUnit - 1) / kUnit) * kUnit;
+    const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
     std::byte* block = allocator_->take(size, where);
     Memory& memory = allocator_->memory;
     memory.live_bytes += size;

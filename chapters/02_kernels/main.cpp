@@ -15,7 +15,7 @@ struct KernelsOptions {
     int elements = kernels_run_on_cpu ? 16 << 20 : 256 << 20;
 };
 
-constexpr unsigned int kBlock = 256;
+constexpr unsigned int block_threads = 256;
 
 // Who adds what in each step, for `count` elements, a power of two.
 void show_tree(int count) {
@@ -40,7 +40,7 @@ void show_tree(int count) {
 void show_times(const KernelsOptions& mine, const CommonOptions& common) {
     std::vector<BlockReduce> versions;
     for (const ReduceVersion version : reduce_versions)
-        versions.push_back({version, kBlock});
+        versions.push_back({version, block_threads});
     const auto elements = static_cast<std::size_t>(mine.elements);
     report("Five ways to one sum, and the memory's limit",
            time_reductions(versions, elements, common.quick ? 3 : 9), common.csv);

@@ -15,9 +15,9 @@ struct Lengths {
     float step_length, square_scale, beta1, beta2, eps, weight_decay;
 };
 
-__global__ void descend(std::size_t n, Lengths by, const float* __restrict__ gradient,
-                        float* __restrict__ mean, float* __restrict__ square,
-                        float* __restrict__ value) {
+__global__ void step_adam(std::size_t n, Lengths by, const float* __restrict__ gradient,
+                          float* __restrict__ mean, float* __restrict__ square,
+                          float* __restrict__ value) {
     for (std::size_t i : grid_range(n)) {
         const float g = gradient[i] + by.weight_decay * value[i];
         mean[i] = by.beta1 * mean[i] + (1.0f - by.beta1) * g;
@@ -64,7 +64,7 @@ void Adam::step() {
                          static_cast<float>(beta1),       static_cast<float>(beta2),
                          static_cast<float>(eps),         static_cast<float>(weight_decay_)};
         const Tensor& value = parameter.value;
-        launch(value.device().stream(), grid_for(value.size()), descend, value.size(), by,
+        launch(value.device().stream(), grid_for(value.size()), step_adam, value.size(), by,
                parameter.gradient().data(), state.mean.data(), state.square.data(), value.data());
     }
 }

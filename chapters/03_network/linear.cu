@@ -11,19 +11,19 @@
 namespace ddp {
 namespace {
 
-constexpr int kTile = 32;  // outputs and samples of a piece that the nearest cache holds
+constexpr int tile_width = 32;  // outputs and samples of a piece that the nearest cache holds
 
 // y [batch, outputs] = transposed_y^T + bias, tile by tile: read straight through, one of the two
 // matrices would be read or written in steps of a whole row.
 __global__ void transpose_and_add_bias(int batch, int outputs, const float* transposed_y,
                                        const float* bias, float* y) {
-    const int strips = (outputs + kTile - 1) / kTile;
-    const int groups = (batch + kTile - 1) / kTile;
+    const int strips = (outputs + tile_width - 1) / tile_width;
+    const int groups = (batch + tile_width - 1) / tile_width;
     for (std::size_t tile : row_range(static_cast<std::size_t>(strips) * groups)) {
-        const int first_output = static_cast<int>(tile) / groups * kTile;
-        const int first_sample = static_cast<int>(tile) % groups * kTile;
-        const int width = std::min(int{kTile}, outputs - first_output);
-        const int last_sample = std::min(first_sample + kTile, batch);
+        const int first_output = static_cast<int>(tile) / groups * tile_width;
+        const int first_sample = static_cast<int>(tile) % groups * tile_width;
+        const int width = std::min(int{tile_width}, outputs - first_output);
+        const int last_sample = std::min(first_sample + tile_width, batch);
         for (int sample = first_sample; sample < last_sample; sample++)
             for (std::size_t i : column_range(width)) {
                 const std::size_t output = first_output + i;
@@ -76,9 +76,9 @@ Variable Linear::forward(Variable input) {
     multiply_matrices(device, {w.data(), outputs, inputs}, transposed({x.data(), batch, inputs}),
                       transposed_y.data());
     Tensor y(device, {batch, outputs});
-    const auto tiles = static_cast<std::size_t>((outputs + kTile - 1) / kTile) *
-                       static_cast<std::size_t>((batch + kTile - 1) / kTile);
-    launch(device.stream(), rows_for(tiles, kTile), transpose_and_add_bias, batch, outputs,
+    const auto tiles = static_cast<std::size_t>((outputs + tile_width - 1) / tile_width) *
+                       static_cast<std::size_t>((batch + tile_width - 1) / tile_width);
+    launch(device.stream(), rows_for(tiles, tile_width), transpose_and_add_bias, batch, outputs,
            transposed_y.data(), bias ? bias->value.data() : nullptr, y.data());
 
     // In PyTorch's order, in which gradients then become final: bias, input, weight.

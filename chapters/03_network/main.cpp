@@ -27,7 +27,7 @@ struct NetworkOptions {
     std::string optimizer = "sgd";
 };
 
-constexpr int kTestBatch = 500;
+constexpr int test_batch = 500;
 
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
     if (mine.optimizer == "adam")
@@ -71,7 +71,7 @@ int run(int argc, char** argv) {
     const auto optimizer = make_optimizer(mine, model->parameters());
     Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
     Loader test(device, data.test, fashion_mnist_normalisation,
-                std::min(kTestBatch, static_cast<int>(data.test.count())));
+                std::min(test_batch, static_cast<int>(data.test.count())));
     StepTimes times(device);
     Trainer trainer(device, *model, *optimizer, times);
     CsvWriter csv(common.csv,

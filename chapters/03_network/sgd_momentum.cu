@@ -10,9 +10,9 @@ namespace ddp {
 namespace {
 
 // One pass over the memory for the whole formula: it is memory that this waits for.
-__global__ void descend(std::size_t n, float learning_rate, float momentum, float weight_decay,
-                        bool zeroes, float* __restrict__ gradient, float* __restrict__ velocity,
-                        float* __restrict__ value) {
+__global__ void step_momentum(std::size_t n, float learning_rate, float momentum,
+                              float weight_decay, bool zeroes, float* __restrict__ gradient,
+                              float* __restrict__ velocity, float* __restrict__ value) {
     for (std::size_t i : grid_range(n)) {
         velocity[i] = momentum * velocity[i] + (gradient[i] + weight_decay * value[i]);
         value[i] -= learning_rate * velocity[i];
@@ -59,7 +59,7 @@ void Sgd::step(Gradients gradients) {
         if (!parameter.has_gradient())
             continue;
         const Tensor& value = parameter.value;
-        launch(value.device().stream(), grid_for(value.size()), descend, value.size(),
+        launch(value.device().stream(), grid_for(value.size()), step_momentum, value.size(),
                static_cast<float>(learning_rate_), static_cast<float>(momentum_),
                static_cast<float>(weight_decay_), zeroes, parameter.gradient().data(),
                velocities_[i].data(), value.data());

@@ -9,7 +9,7 @@
 namespace ddp {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int class_count = 10;
 
 std::shared_ptr<Parameter> random_weights(const std::string& name, Device& device, int inputs,
                                           int outputs, Random& random) {
@@ -44,7 +44,7 @@ Variable HouseBatchModel::loss(Tape& tape, Samples samples) const {
 
 PictureModel::PictureModel(Device& device, const LabelledImages& images, int hidden, Random& random)
     : first(random_weights("first", device, static_cast<int>(images.image_size()), hidden, random)),
-      second(random_weights("second", device, hidden, kClasses, random)),
+      second(random_weights("second", device, hidden, class_count, random)),
       device_(device),
       images_(images) {}
 
@@ -54,13 +54,14 @@ Variable PictureModel::loss(Tape& tape, Samples samples) const {
     std::vector<float> pictures(static_cast<std::size_t>(samples.count) * pixels);
     normalise(std::span(images_.pixels).subspan(begin, pictures.size()),
               fashion_mnist_normalisation, pictures);
-    std::vector<float> classes(static_cast<std::size_t>(samples.count) * kClasses);
+    std::vector<float> classes(static_cast<std::size_t>(samples.count) * class_count);
     for (int i = 0; i < samples.count; i++)
-        classes[static_cast<std::size_t>(i) * kClasses + images_.labels[samples.first + i]] = 1.0f;
+        classes[static_cast<std::size_t>(i) * class_count + images_.labels[samples.first + i]] =
+            1.0f;
     const Variable x =
         tape.constant(Tensor(device_, {samples.count, pixels}, pictures), "pictures");
     const Variable y =
-        tape.constant(Tensor(device_, {samples.count, kClasses}, classes), "classes");
+        tape.constant(Tensor(device_, {samples.count, class_count}, classes), "classes");
     const Variable hidden = square(matrix_product(x, tape.parameter(first)));
     return mean(square(subtract(matrix_product(hidden, tape.parameter(second)), y)));
 }
@@ -69,7 +70,7 @@ std::size_t PictureModel::activation_bytes(int pictures) const {
     const int pixels = first->value.dim(0), hidden = first->value.dim(1);
     // Forward keeps every value, since backward will need it: the pictures; the hidden layer, and
     // its squares; the outputs, the right ones, their difference, and its squares.
-    const int kept = pixels + 2 * hidden + 4 * kClasses;
+    const int kept = pixels + 2 * hidden + 4 * class_count;
     // Backward drops each gradient when it has been used. Most are alive on its way through the
     // square: that of the squares, and that of the hidden layer.
     const int gradients = 2 * hidden;

@@ -8,19 +8,19 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kStrip = 32;  // elements of a row that a thread computes at a time
+constexpr std::size_t strip_width = 32;  // elements of a row that a thread computes at a time
 
 // product [rows, columns] (+)= a b, where a(row, k) is a[row * row_step + k * k_step] and b is
 // [depth, columns]. The sum over k is complete before it is added to what was there.
 __global__ void product_kernel(std::size_t rows, std::size_t depth, std::size_t columns,
                                const float* a, std::size_t row_step, std::size_t k_step,
                                const float* b, float* product, bool accumulate) {
-    const std::size_t strips = (columns + kStrip - 1) / kStrip;
+    const std::size_t strips = (columns + strip_width - 1) / strip_width;
     for (std::size_t strip : grid_range(rows * strips)) {
         const std::size_t row = strip / strips;
-        const std::size_t first = strip % strips * kStrip;
-        const std::size_t width = std::min(std::size_t{kStrip}, columns - first);
-        float sum[kStrip] = {};
+        const std::size_t first = strip % strips * strip_width;
+        const std::size_t width = std::min(std::size_t{strip_width}, columns - first);
+        float sum[strip_width] = {};
         for (std::size_t k = 0; k < depth; k++) {
             const float factor = a[row * row_step + k * k_step];
             const float* terms = b + k * columns + first;
@@ -75,7 +75,7 @@ Variable matrix_product(Variable x, Variable weights) {
     const auto inputs = static_cast<std::size_t>(a.dim(1));
     const auto outputs = static_cast<std::size_t>(w.dim(1));
     const auto shape_for = [](std::size_t rows, std::size_t columns) {
-        return grid_for(rows * ((columns + kStrip - 1) / kStrip));
+        return grid_for(rows * ((columns + strip_width - 1) / strip_width));
     };
     Device& device = x.tape->device();
     const Tensor y(device, {a.dim(0), w.dim(1)});

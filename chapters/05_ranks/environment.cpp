@@ -11,13 +11,13 @@ bool is_set(const char* name) {
     return std::getenv(name) != nullptr;
 }
 
-std::string text_of(const char* name) {
+std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
 }
 
 int number_of(const char* name, int least, int most) {
-    const std::string text = text_of(name);
+    const std::string text = variable(name);
     int value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
@@ -30,7 +30,7 @@ int number_of(const char* name, int least, int most) {
 // Processes that srun started without PMIx cannot find each other. (A batch script, and a shell of
 // one task, know of Slurm too, but are alone.)
 bool srun_forgot_pmix() {
-    const bool is_alone = text_of("SLURM_STEP_NUM_TASKS") == "1" ||
+    const bool is_alone = variable("SLURM_STEP_NUM_TASKS") == "1" ||
                           (is_set("SLURM_JOB_ID") && !is_set("SLURM_STEP_ID"));
     return is_set("SLURM_PROCID") && !is_alone;
 }
@@ -76,9 +76,9 @@ LaunchVariables read_launch_variables() {
     LaunchVariables variables;
     variables.world_size = number_of("WORLD_SIZE", 1, 1'000'000);
     variables.rank = number_of("RANK", 0, variables.world_size - 1);
-    variables.place = {{text_of("MASTER_ADDR")},
+    variables.place = {{variable("MASTER_ADDR")},
                        static_cast<std::uint16_t>(number_of("MASTER_PORT", 1, 65535)),
-                       text_of("TORCHELASTIC_RUN_ID")};
+                       variable("TORCHELASTIC_RUN_ID")};
     if (is_set("DDP_LISTENER"))
         variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
     return variables;

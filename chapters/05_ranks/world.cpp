@@ -19,10 +19,10 @@
 namespace ddp {
 namespace {
 
-constexpr int kDefaultRanks = 4;
+constexpr int default_ranks = 4;
 
 // Starting a process takes longer than a step of a run.
-constexpr double kShortestMeeting_s = 10;
+constexpr double shortest_meeting_s = 10;
 
 // Ranks whose hosts have the same name share memory. Where names do not tell which do (containers
 // often have the same one everywhere, or each its own), DDP_HOST does.
@@ -66,7 +66,7 @@ World::World(const CommonOptions& options) {
     job_.link = options.link;
     switch (find_starter(options)) {
         case StartedBy::nobody:
-            start_threads(options.ranks.value_or(kDefaultRanks));
+            start_threads(options.ranks.value_or(default_ranks));
             break;
         case StartedBy::variables:
             job_.started_by = options.processes ? "our launcher" : "the variables RANK, WORLD_SIZE";
@@ -131,7 +131,7 @@ void World::meet_by_mpi() {
 
 // Rank 0 has a listener.
 void World::meet(const Descriptor* listener, const RendezvousEndpoint& place) {
-    const double limit_s = job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, kShortestMeeting_s);
+    const double limit_s = job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, shortest_meeting_s);
     if (listener != nullptr) {
         Connections others = receive_ranks(*listener, place.job, job_.members, limit_s);
         endpoint_ = std::make_unique<CoordinatorServer>(job_, std::move(others));

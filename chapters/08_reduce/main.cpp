@@ -10,7 +10,7 @@ namespace {
 
 using namespace ddp;
 
-constexpr unsigned int kBlock = 256;
+constexpr unsigned int block_threads = 256;
 
 int run(int argc, char** argv) {
     Options options("reduce", "How are gradients summed on one rank?");
@@ -24,7 +24,7 @@ int run(int argc, char** argv) {
     const std::optional<Table> across = sum_across_ranks(common);
     if (!across)
         return 0;
-    show_orders(common.seed, kBlock, common.csv);
+    show_orders(common.seed, block_threads, common.csv);
     std::cout << "\n" << *across;
     return 0;
 }

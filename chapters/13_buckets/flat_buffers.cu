@@ -12,7 +12,7 @@
 namespace ddp {
 namespace {
 
-constexpr unsigned long long kNone = std::numeric_limits<unsigned long long>::max();
+constexpr unsigned long long no_place = std::numeric_limits<unsigned long long>::max();
 
 __device__ bool is_finite(float value) {
     return fabsf(value) <= FLT_MAX;  // false for NaN, too
@@ -150,7 +150,7 @@ void FlatBuffers::check_finite(std::size_t bucket) {
 
 void FlatBuffers::require_finite() {
     const unsigned long long found = first_not_finite_.to_host()[0];
-    if (found == kNone)
+    if (found == no_place)
         return;
     forget_searches();
     for (std::size_t i = 0; i < parameters_.size(); i++) {
@@ -168,7 +168,7 @@ void FlatBuffers::require_finite() {
 }
 
 void FlatBuffers::forget_searches() {
-    first_not_finite_.copy_from(std::array{kNone});
+    first_not_finite_.copy_from(std::array{no_place});
 }
 
 }  // namespace ddp

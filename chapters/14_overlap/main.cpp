@@ -29,8 +29,8 @@ struct OverlapOptions {
     std::string communicator = "native", hook = "average";
 };
 
-constexpr int kTestBatch = 500;
-constexpr int kWatchedStep = 20;  // the buckets are as they stay, and everything is warm
+constexpr int test_batch = 500;
+constexpr int watched_step = 20;  // the buckets are as they stay, and everything is warm
 
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
            const CommonOptions& common, Trace& trace) {
@@ -39,7 +39,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
                                           mine.batch, LastBatch::drop);
     auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,
-                                         std::min(kTestBatch, static_cast<int>(data.test.count())));
+                                         std::min(test_batch, static_cast<int>(data.test.count())));
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));  // rank 0's will count
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator(mine.communicator, rank,
@@ -52,7 +52,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
-    trainer.watch(std::min(kWatchedStep, std::max(0, steps - 2)));
+    trainer.watch(std::min(watched_step, std::max(0, steps - 2)));
     const bool prints = rank.rank() == 0;
     EpochReport report(prints, common.csv);
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {

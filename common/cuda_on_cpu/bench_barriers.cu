@@ -33,11 +33,11 @@ class UserContexts {
   public:
     UserContexts(int threads, int barriers)
         : contexts_(static_cast<std::size_t>(threads)),
-          stacks_(std::make_unique<char[]>(contexts_.size() * kStackBytes)) {
+          stacks_(std::make_unique<char[]>(contexts_.size() * stack_bytes)) {
         for (std::size_t i = 0; i < contexts_.size(); i++) {
             getcontext(&contexts_[i]);
-            contexts_[i].uc_stack.ss_sp = stacks_.get() + i * kStackBytes;
-            contexts_[i].uc_stack.ss_size = kStackBytes;
+            contexts_[i].uc_stack.ss_sp = stacks_.get() + i * stack_bytes;
+            contexts_[i].uc_stack.ss_size = stack_bytes;
             contexts_[i].uc_link = i + 1 < contexts_.size() ? &contexts_[i + 1] : &main_;
             const auto self = reinterpret_cast<std::uintptr_t>(this);
             makecontext(&contexts_[i], reinterpret_cast<void (*)()>(&UserContexts::thread), 4,
@@ -48,7 +48,7 @@ class UserContexts {
     void run() { swapcontext(&main_, &contexts_[0]); }
 
   private:
-    static constexpr std::size_t kStackBytes = 16 << 10;
+    static constexpr std::size_t stack_bytes = 16 << 10;
     static void thread(unsigned int low, unsigned int high, int index, int barriers) {
         auto* all = reinterpret_cast<UserContexts*>(static_cast<std::uintptr_t>(high) << 32 | low);
         const auto self = static_cast<std::size_t>(index);

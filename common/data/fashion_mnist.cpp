@@ -41,7 +41,7 @@ std::filesystem::path find(const std::filesystem::path& folder, const Part& part
         test_labels.file + ", each gzipped (.gz) or not.");
 }
 
-std::string in_hex(std::uint32_t number) {
+std::string hex_of_checksum(std::uint32_t number) {
     char digits[9];
     std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number));
     return digits;
@@ -53,7 +53,8 @@ void check_official(const Idx& idx, const Part& part, const std::filesystem::pat
     const std::uint32_t found = checksum(idx.bytes);
     if (found != part.official_checksum)
         refuse(path.string(), "has the length of Fashion-MNIST's file, but the checksum " +
-                                  in_hex(found) + " instead of " + in_hex(part.official_checksum) +
+                                  hex_of_checksum(found) + " instead of " +
+                                  hex_of_checksum(part.official_checksum) +
                                   ": it is damaged or another data set, fetch it again.");
 }
 

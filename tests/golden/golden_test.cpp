@@ -11,7 +11,7 @@ using namespace ddp::test;
 
 namespace {
 
-const std::string kHeader = "golden 1 PyTorch 9.8.7\n";
+const std::string header = "golden 1 PyTorch 9.8.7\n";
 
 // The message with which reading fails; empty if it does not.
 template <typename Function>
@@ -53,7 +53,7 @@ std::vector<float> linear(const Golden& golden) {
 
 TEST_CASE("golden: a file holds its maker, numbers and tensors") {
     const Golden golden = parse_golden(
-        kHeader + "# a comment\nlr = 1e-3\nm.weight 2 3\n1 -2.5 3\n4 5 6.00000048\nv 1\n7\n",
+        header + "# a comment\nlr = 1e-3\nm.weight 2 3\n1 -2.5 3\n4 5 6.00000048\nv 1\n7\n",
         "case.txt");
     REQUIRE(golden.made_by() == "PyTorch 9.8.7");
     REQUIRE(golden.number("lr") == 1e-3);
@@ -66,24 +66,23 @@ TEST_CASE("golden: a file holds its maker, numbers and tensors") {
 }
 
 TEST_CASE("golden: a broken file is refused with its name and line") {
-    REQUIRE(refusal(kHeader + "v 2\n1 2\n") == "");
+    REQUIRE(refusal(header + "v 2\n1 2\n") == "");
     REQUIRE(contains(refusal(""), "case.txt, line 0: the file does not start with 'golden 1'"));
     REQUIRE(contains(refusal("golden 2 PyTorch\n"), "line 1: the file does not start"));
-    REQUIRE(contains(refusal(kHeader + "v 2\n1\n"), "line 3: a row of 'v' must have 2 values"));
-    REQUIRE(contains(refusal(kHeader + "v 2 2\n1 2\n"), "line 3: a row of 'v' must have 2 values"));
-    REQUIRE(contains(refusal(kHeader + "v 2\n1 2\n3 4\n"), "line 4: '3' is no name"));
-    REQUIRE(contains(refusal(kHeader + "v 2\n1 x2\n"), "line 3: 'x2' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v 2\n1 2x\n"), "line 3: '2x' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v 2\ninf 1\n"), "line 3: 'inf' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v 2\n1 nan\n"), "line 3: 'nan' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v -2\n"), "line 2: '-2' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v 0\n"), "line 2: '0' is no dimension"));
-    REQUIRE(contains(refusal(kHeader + "v 4096 4096\n"), "line 2: '4096' is no dimension"));
-    REQUIRE(
-        contains(refusal(kHeader + "v\n1\n"), "line 2: 'v' has neither dimensions nor a value"));
-    REQUIRE(contains(refusal(kHeader + "v = one\n"), "line 2: 'one' is not a finite number"));
-    REQUIRE(contains(refusal(kHeader + "v = 1\nv 1\n2\n"), "line 3: 'v' comes twice"));
-    REQUIRE(contains(refusal(kHeader + "\nv = 1\n"), "line 2: '' is no name"));
+    REQUIRE(contains(refusal(header + "v 2\n1\n"), "line 3: a row of 'v' must have 2 values"));
+    REQUIRE(contains(refusal(header + "v 2 2\n1 2\n"), "line 3: a row of 'v' must have 2 values"));
+    REQUIRE(contains(refusal(header + "v 2\n1 2\n3 4\n"), "line 4: '3' is no name"));
+    REQUIRE(contains(refusal(header + "v 2\n1 x2\n"), "line 3: 'x2' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v 2\n1 2x\n"), "line 3: '2x' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v 2\ninf 1\n"), "line 3: 'inf' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v 2\n1 nan\n"), "line 3: 'nan' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v -2\n"), "line 2: '-2' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v 0\n"), "line 2: '0' is no dimension"));
+    REQUIRE(contains(refusal(header + "v 4096 4096\n"), "line 2: '4096' is no dimension"));
+    REQUIRE(contains(refusal(header + "v\n1\n"), "line 2: 'v' has neither dimensions nor a value"));
+    REQUIRE(contains(refusal(header + "v = one\n"), "line 2: 'one' is not a finite number"));
+    REQUIRE(contains(refusal(header + "v = 1\nv 1\n2\n"), "line 3: 'v' comes twice"));
+    REQUIRE(contains(refusal(header + "\nv = 1\n"), "line 2: '' is no name"));
     const std::string missing = message_of([] { read_golden("none.txt"); });
     REQUIRE(missing.starts_with("There is no golden file "));
     REQUIRE(contains(missing, "golden/data/none.txt; make it with tests/golden/make_golden.py."));

@@ -47,7 +47,7 @@ little_book() {
     cp "$root"/{book,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
-        -e '/^endfunction()/a ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)' \
+        -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
     mkdir -p "$dir"/{exercises,tests/exercises}
     sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"

@@ -20,7 +20,7 @@ struct NormSizes {
     __host__ __device__ float count() const { return static_cast<float>(batch) * plane; }
 };
 
-NormSizes sizes_of(const Tensor& x) {
+NormSizes norm_sizes(const Tensor& x) {
     return {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)};
 }
 
@@ -72,8 +72,9 @@ __global__ void invert_running_std(int channels, float eps, const float* running
         inverse_std[channel] = 1.0f / sqrtf(running_var[channel] + eps);
 }
 
-__global__ void normalise(NormSizes s, const float* x, const float* mean, const float* inverse_std,
-                          const float* weight, const float* bias, float* y) {
+__global__ void normalise_channels(NormSizes s, const float* x, const float* mean,
+                                   const float* inverse_std, const float* weight, const float* bias,
+                                   float* y) {
     for (std::size_t plane : row_range(s.planes())) {
         const std::size_t channel = plane % s.channels;
         const float m = mean[channel], b = bias[channel];
@@ -172,7 +173,7 @@ Moments running_moments(const Tensor& running_mean, const Tensor& running_var) {
 
 PlaneMoments moments_of_planes(const Tensor& x) {
     Device& device = x.device();
-    const NormSizes s = sizes_of(x);
+    const NormSizes s = norm_sizes(x);
     PlaneMoments planes{Tensor(device, {s.batch, s.channels}),
                         Tensor(device, {s.batch, s.channels})};
     launch(device.stream(), grid_for(s.planes()), plane_moments, s, x.data(), planes.means.data(),
@@ -182,16 +183,16 @@ PlaneMoments moments_of_planes(const Tensor& x) {
 
 Tensor normalised(const Tensor& x, const Moments& moments, const Tensor& weight,
                   const Tensor& bias) {
-    const NormSizes s = sizes_of(x);
+    const NormSizes s = norm_sizes(x);
     Tensor y(x.device(), x.shape());
-    launch(x.device().stream(), rows_for(s.planes(), s.plane), normalise, s, x.data(),
+    launch(x.device().stream(), rows_for(s.planes(), s.plane), normalise_channels, s, x.data(),
            moments.mean.data(), moments.inverse_std.data(), weight.data(), bias.data(), y.data());
     return y;
 }
 
 GradientSums sums_of_gradients(const Tensor& x, const Moments& moments, const Tensor& dy) {
     Device& device = dy.device();
-    const NormSizes s = sizes_of(x);
+    const NormSizes s = norm_sizes(x);
     const Tensor dy_sums(device, {s.batch, s.channels}), product_sums(device, dy_sums.shape());
     launch(device.stream(), grid_for(s.planes()), plane_sums, s, x.data(), moments.mean.data(),
            moments.inverse_std.data(), dy.data(), dy_sums.data(), product_sums.data());
@@ -216,7 +217,7 @@ void give_parameter_gradients(const GradientSums& sums, Tape::InputGradients& gr
 void give_input_gradient(const Tensor& x, const Moments& moments, const Tensor& weight,
                          const GradientSums& sums, float share, const Tensor& dy,
                          Tape::InputGradients& gradients) {
-    const NormSizes s = sizes_of(x);
+    const NormSizes s = norm_sizes(x);
     const GradientTarget dx = gradients.target(0);
     launch(dy.device().stream(), rows_for(s.planes(), s.plane), normalise_backward, s, share,
            x.data(), moments.mean.data(), moments.inverse_std.data(), weight.data(), sums.dy.data(),
@@ -264,7 +265,7 @@ void BatchNorm2d::require_shape(const Tensor& x) const {
 Variable BatchNorm2d::forward(Variable input) {
     const Tensor x = input.value();
     require_shape(x);
-    const NormSizes s = sizes_of(x);
+    const NormSizes s = norm_sizes(x);
     if (is_training() && s.batch * s.plane < 2)
         throw std::invalid_argument(name() + " cannot train on " + text_of(x.shape()) +
                                     ": the variance of one value a channel is not known; give it "

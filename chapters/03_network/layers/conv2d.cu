@@ -196,7 +196,7 @@ __global__ void sum_over_samples(int batch, int channels, const float* sums, flo
     }
 }
 
-ConvSizes sizes_of(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
+ConvSizes conv_sizes(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
     if (x.shape().size() != 4 || x.dim(1) != shape.in_channels)
         throw std::invalid_argument(name + " takes [batch, " + std::to_string(shape.in_channels) +
                                     ", height, width], not " + text_of(x.shape()));
@@ -211,7 +211,7 @@ ConvSizes sizes_of(const std::string& name, const Conv2dShape& shape, const Tens
     s.out_height = (s.height + 2 * s.padding - s.kernel) / s.stride + 1;
     s.out_width = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
     const std::size_t bytes_a_sample = sizeof(float) * s.out_plane() * s.window();
-    s.group = static_cast<int>(std::clamp<std::size_t>(kColumnsBytes / bytes_a_sample, 1,
+    s.group = static_cast<int>(std::clamp<std::size_t>(columns_bytes / bytes_a_sample, 1,
                                                        static_cast<std::size_t>(s.batch)));
     return s;
 }
@@ -303,7 +303,7 @@ Conv2d::Conv2d(std::string name, Device& device, Conv2dShape shape, Random& rand
 
 Variable Conv2d::forward(Variable input) {
     const Tensor x = input.value();
-    const ConvSizes s = sizes_of(name(), shape_, x);
+    const ConvSizes s = conv_sizes(name(), shape_, x);
     const Tensor w = weight->value;
     const Tensor y = convolve(s, x, w, bias->value);
     return input.tape->record("conv2d", y,

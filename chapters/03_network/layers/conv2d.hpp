@@ -15,9 +15,9 @@ namespace ddp {
 // How large the matrix may grow: on a CPU it should stay in the nearer caches, on a GPU it should
 // give every multiprocessor work.
 #if defined(DDP_CUDA)
-inline constexpr std::size_t kColumnsBytes = std::size_t{256} << 20;
+inline constexpr std::size_t columns_bytes = std::size_t{256} << 20;
 #else
-inline constexpr std::size_t kColumnsBytes = std::size_t{512} << 10;
+inline constexpr std::size_t columns_bytes = std::size_t{512} << 10;
 #endif
 
 struct Conv2dShape {

@@ -76,7 +76,7 @@ __global__ void pool_backward(PoolSizes s, const int* places, const float* dy, f
     }
 }
 
-PoolSizes sizes_of(const std::string& name, const Tensor& x, int kernel, int stride) {
+PoolSizes window_sizes(const std::string& name, const Tensor& x, int kernel, int stride) {
     if (x.shape().size() != 4 || x.dim(2) < kernel || x.dim(3) < kernel)
         throw std::invalid_argument(name +
                                     " takes [batch, channels, height, width] with pictures "
@@ -99,7 +99,7 @@ MaxPool2d::MaxPool2d(std::string name, int kernel, int stride)
 
 Variable MaxPool2d::forward(Variable input) {
     const Tensor& x = input.value();
-    const PoolSizes s = sizes_of(name(), x, kernel_, stride_);
+    const PoolSizes s = window_sizes(name(), x, kernel_, stride_);
     Device& device = x.device();
     const Tensor y(device, {x.dim(0), x.dim(1), s.out_height, s.out_width});
     const BasicTensor<int> places(device, y.shape());

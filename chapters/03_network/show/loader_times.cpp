@@ -12,21 +12,21 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kCopyBytes = 16 << 20;
+constexpr std::size_t bytes_to_copy = 16 << 20;
 
 enum class Until { returned, done };
 
 void measure_copies(LoaderTimes& times, int rounds) {
-    const std::vector<std::uint8_t> pageable(kCopyBytes, 1);
-    PinnedBuffer<std::uint8_t> pinned(kCopyBytes);
+    const std::vector<std::uint8_t> pageable(bytes_to_copy, 1);
+    PinnedBuffer<std::uint8_t> pinned(bytes_to_copy);
     std::ranges::fill(pinned.span(), std::uint8_t{1});
-    Buffer<std::uint8_t> device(kCopyBytes);
+    Buffer<std::uint8_t> device(bytes_to_copy);
     Stream stream;
     const auto copy = [&](const std::uint8_t* from, Until until) -> Measurement {
         return [&, from, until] {
             const Stopwatch watch;
-            DDP_CHECK(
-                cudaMemcpyAsync(device.data(), from, kCopyBytes, cudaMemcpyHostToDevice, stream));
+            DDP_CHECK(cudaMemcpyAsync(device.data(), from, bytes_to_copy, cudaMemcpyHostToDevice,
+                                      stream));
             const double returned_s = watch.seconds();
             stream.synchronize();
             return until == Until::returned ? returned_s : watch.seconds();
@@ -36,7 +36,7 @@ void measure_copies(LoaderTimes& times, int rounds) {
         copy(pageable.data(), Until::returned), copy(pageable.data(), Until::done),
         copy(pinned.data(), Until::returned), copy(pinned.data(), Until::done)};
     const auto seconds = interleave(all, 1, rounds);
-    times.copy_bytes = kCopyBytes;
+    times.copy_bytes = bytes_to_copy;
     times.pageable = {median(seconds[0]), median(seconds[1])};
     times.pinned = {median(seconds[2]), median(seconds[3])};
 }

@@ -79,7 +79,7 @@ Three gradient_of(Device& device, const std::vector<House>& houses,
     return learner.gradient();
 }
 
-constexpr double kRoundings = 1e-6;  // about ten roundings of a float
+constexpr double allowed_roundings = 1e-6;  // about ten roundings of a float
 
 }  // namespace
 
@@ -191,7 +191,7 @@ void show_incomplete(Device& device, const std::vector<House>& seven) {
     pieces.note("A third for each mean: house 7 then counts as much as three others together.");
     std::cout << pieces << "\n";
     require_equal("the gradients of seven houses and of their micro-batches", whole, weighted,
-                  kRoundings);
+                  allowed_roundings);
 }
 
 }  // namespace ddp

@@ -19,16 +19,16 @@
 namespace ddp {
 namespace {
 
-constexpr int kHidden = 128;
-constexpr double kLearningRate = 0.05;
+constexpr int hidden = 128;
+constexpr double fixed_learning_rate = 0.05;
 
 // The training in micro-batches of one size, on a device of its own: nobody else's memory counts.
 class Training {
   public:
     Training(const LabelledImages& images, int size, Random random)
         : size_(size),
-          model_(device_, images, kHidden, random),
-          optimizer_(model_.parameters(), kLearningRate),
+          model_(device_, images, hidden, random),
+          optimizer_(model_.parameters(), fixed_learning_rate),
           tape_(device_) {}
 
     void step(Samples batch) {

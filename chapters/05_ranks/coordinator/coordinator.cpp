@@ -13,12 +13,12 @@ std::string seconds_between(Coordinator::Clock::time_point begin,
 }
 
 // "barrier (call 3)".
-std::string text_of(const Message& call) {
+std::string text_of_call(const Message& call) {
     return call.text + " (call " + std::to_string(call.number) + ")";
 }
 
 // A process's watchdog says that it is alive 20 times in this time; a stopped one does not.
-constexpr std::chrono::seconds kSilence(1);
+constexpr std::chrono::seconds silence(1);
 
 }  // namespace
 
@@ -81,11 +81,11 @@ std::string Coordinator::disagreement(int rank) const {
             continue;
         if (there.waiting &&
             (there.call.text != waiting.call.text || there.call.number != waiting.call.number))
-            return other.name + " is in " + text_of(other.call) + ", but " + state.name +
-                   " is in " + text_of(state.call) +
+            return other.name + " is in " + text_of_call(other.call) + ", but " + state.name +
+                   " is in " + text_of_call(state.call) +
                    ": all ranks must make the same calls in the same order";
         if (there.ended || there.left)
-            return waiting.name + " waits in " + text_of(waiting.call) + " for " + there.name +
+            return waiting.name + " waits in " + text_of_call(waiting.call) + " for " + there.name +
                    ", which has " + (there.ended ? "ended its part of the run" : "left") +
                    ": all ranks must make the same calls";
     }
@@ -126,10 +126,10 @@ void Coordinator::poll() {
     const auto head_start = (now - first->since) / 11;
     if (first->waiting && is_late(first->since, now - head_start)) {
         const std::string cause = first->name + " waited " + seconds_between(first->since, now) +
-                                  " in " + text_of(first->call) + " for " + missing();
+                                  " in " + text_of_call(first->call) + " for " + missing();
         for (RankState& state :
              ranks_)  // one that is stopped will not hear that the run has failed
-            state.lost |= can_be_lost_ && !state.waiting && now - state.heard > kSilence;
+            state.lost |= can_be_lost_ && !state.waiting && now - state.heard > silence;
         fail(static_cast<int>(first - ranks_.begin()), cause);
         finish_run();
     }
@@ -149,7 +149,7 @@ std::string Coordinator::missing() const {
         text += (text.empty() ? "" : ", and ") + state.name + ", which did not come (";
         text += state.call.number == 0 || state.call.run_id != run_id_
                     ? "it has made no call yet"
-                    : "its last call was " + text_of(state.call);
+                    : "its last call was " + text_of_call(state.call);
         text += ")";
     }
     return text;
@@ -160,7 +160,7 @@ std::string Coordinator::missing() const {
 std::string Coordinator::silent(Clock::time_point now) const {
     std::string text;
     for (const RankState& state : ranks_)
-        if (can_be_lost_ && !state.left && now - state.heard > kSilence &&
+        if (can_be_lost_ && !state.left && now - state.heard > silence &&
             is_late(state.heard, now + (now - state.heard) / 9))
             text += "; " + state.name + " has said nothing for " +
                     seconds_between(state.heard, now) + ": is it stopped?";

@@ -14,12 +14,12 @@ using namespace std::chrono_literals;
 
 // From SIGTERM until it is obeyed: long enough for every rank to hear why, and for this process to
 // end by itself. mpirun loses its patience after a second or so.
-constexpr auto kLastWords = 500ms;
+constexpr auto last_words = 500ms;
 
-constexpr auto kHeartbeat = 50ms;
+constexpr auto heartbeat_period = 50ms;
 
 // A watchdog that looks every 50 ms and has not looked for so long was stopped, and all with it.
-constexpr auto kStopped = 1s;
+constexpr auto stopped_after = 1s;
 
 // The lowest rank of this host that is still there, but for rank 0. (Who is on another host cannot
 // be seen from here, and is taken to be there.)
@@ -47,7 +47,7 @@ std::vector<int> CoordinatorEndpoint::with_signal(std::vector<int> descriptors) 
 
 bool CoordinatorEndpoint::is_heartbeat_due() {
     const Clock::time_point now = Clock::now();
-    const bool is_due = now - heartbeat_ > kHeartbeat;
+    const bool is_due = now - heartbeat_ > heartbeat_period;
     if (is_due)
         heartbeat_ = now;
     return is_due;
@@ -64,15 +64,16 @@ void CoordinatorEndpoint::poll_sigterm(int rank) {
     if (!sigterm_)
         return;
     const Clock::time_point now = Clock::now();
-    if (now - std::exchange(last_look_, now) > kStopped)
+    if (now - std::exchange(last_look_, now) > stopped_after)
         awake_since_ = now;
     if (sigterm_->has_come() && !told_to_end_) {
-        if (now - awake_since_ < kStopped)  // the others know, and one of them has told the reader
+        if (now - awake_since_ <
+            stopped_after)  // the others know, and one of them has told the reader
             sigterm_->obey();
         told_to_end_ = now;
         send(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});
     }
-    if (told_to_end_ && now - *told_to_end_ > kLastWords) {
+    if (told_to_end_ && now - *told_to_end_ > last_words) {
         // The rank's own thread, which would say why, is busy with something else.
         const RunFailed failure = events(rank).last_failure(rank);
         if (failure.is_to_be_told_here())
@@ -181,7 +182,7 @@ CoordinatorClient::CoordinatorClient(const Job& job, int rank,
 CoordinatorClient::~CoordinatorClient() {
     // The ranks above look whether this one is left, to tell the reader.
     if (events_.is_closed() && std::uncaught_exceptions() > 0)
-        std::this_thread::sleep_for(kLastWords / 2);
+        std::this_thread::sleep_for(last_words / 2);
     send(rank_, {Message::Kind::goodbye, 0, 0, "", {}});
     connection_->finish();
 }

@@ -14,7 +14,7 @@
 namespace ddp {
 namespace {
 
-constexpr int kPeriodMs = 50;
+constexpr int period_ms = 50;
 
 sigset_t only_sigterm() {
     sigset_t set;
@@ -50,7 +50,7 @@ void Watchdog::watch(const std::function<std::vector<int>()>& descriptors,
         std::vector<pollfd> ready{{ended_.number(), POLLIN, 0}};
         for (int descriptor : descriptors())
             ready.push_back({descriptor, POLLIN, 0});
-        poll(ready.data(), ready.size(), kPeriodMs);
+        poll(ready.data(), ready.size(), period_ms);
         if (ready[0].revents != 0)
             return;
         look();

@@ -10,15 +10,15 @@
 namespace ddp {
 namespace {
 
-constexpr double kFaster = 100, kBytesPerSecond = 1e6;  // the run, and the story's link
-constexpr std::size_t kFile = 5'000'000;
+constexpr double faster = 100, bytes_per_second = 1e6;  // the run, and the story's link
+constexpr std::size_t file_bytes = 5'000'000;
 
 // When each of the friends had the file, the first first, in the story's seconds.
 std::string each_arrival(std::vector<double> arrived) {
     std::ranges::sort(arrived);
     std::string each;
     for (std::size_t i = 1; i < arrived.size(); i++)  // the first of all is who sends
-        each += format_fixed(arrived[i] * kFaster, 1) + " ";
+        each += format_fixed(arrived[i] * faster, 1) + " ";
     return each;
 }
 
@@ -26,26 +26,26 @@ std::string each_arrival(std::vector<double> arrived) {
 
 void show_worked_example(Rank& rank, CsvWriter& file) {
     rank.select_device();
-    Peers peers(rank, 2 * kFile, {}, LinkSpeed{kFaster * kBytesPerSecond, 0});
+    Peers peers(rank, 2 * file_bytes, {}, LinkSpeed{faster * bytes_per_second, 0});
     const int ranks = rank.world_size();
     Table table("A file of 5 MB for " + std::to_string(ranks - 1) +
                     (ranks == 2 ? " friend" : " friends") + ", at 1 MB/s",
                 {"way", "predicted", "measured", "difference", "seconds until each has it"});
     std::string share;
     for (const BroadcastAlgorithm& algorithm : broadcast_algorithms()) {
-        const LinkRun run = broadcast_over_link(peers, algorithm, kFile);
+        const LinkRun run = broadcast_over_link(peers, algorithm, file_bytes);
         const double predicted =
-            algorithm.predicted_seconds({0, 1 / kBytesPerSecond}, ranks, kFile);
-        const double measured = run.seconds * kFaster;
+            algorithm.predicted_seconds({0, 1 / bytes_per_second}, ranks, file_bytes);
+        const double measured = run.seconds * faster;
         table.row({algorithm.in_words, format_seconds(predicted), format_seconds(measured),
                    format_percent(measured / predicted - 1), each_arrival(run.arrived)});
         if (algorithm.name == "at once")
-            share = format_bandwidth(static_cast<double>(kFile) / measured);
+            share = format_bandwidth(static_cast<double>(file_bytes) / measured);
         if (rank.rank() == 0)
-            file.row({"story", algorithm.name, ranks, kFile, measured, predicted});
+            file.row({"story", algorithm.name, ranks, file_bytes, measured, predicted});
     }
     table.note("All at once they share the link: it brings " + share + " to each.");
-    table.note("The link is simulated, and runs " + format_fixed(kFaster, 0) +
+    table.note("The link is simulated, and runs " + format_fixed(faster, 0) +
                " times as fast as the story tells.");
     if (rank.rank() == 0)
         std::cout << table << "\n";

@@ -13,9 +13,10 @@ namespace ddp {
 namespace {
 
 // All that was measured on so many ranks, of all kinds of jobs.
-class Comparison {
+class AllMeasurements {
   public:
-    Comparison(int ranks, const std::vector<MpiVariant>& kinds) : ranks_(ranks), kinds_(kinds) {
+    AllMeasurements(int ranks, const std::vector<MpiVariant>& kinds)
+        : ranks_(ranks), kinds_(kinds) {
         for (const MpiVariant& kind : kinds)
             for (const AllReduceMeasurement& measurement : kind.measurements) {
                 remember(algorithms_, called(kind, measurement));
@@ -106,47 +107,47 @@ std::string size_text(std::size_t bytes) {
 }
 
 // "at least 1.35 (4 KiB), 2.10 in the geometric mean".
-std::string summary(const Comparison& comparison, const std::string& algorithm) {
+std::string summary(const AllMeasurements& all, const std::string& algorithm) {
     double logarithms = 0, least = INFINITY;
     std::size_t least_at = 0;
-    for (const std::size_t bytes : comparison.sizes()) {
-        const double ratio = comparison.against_mpi(algorithm, bytes);
+    for (const std::size_t bytes : all.sizes()) {
+        const double ratio = all.against_mpi(algorithm, bytes);
         logarithms += std::log(ratio);
         if (ratio < least) {
             least = ratio;
             least_at = bytes;
         }
     }
-    const double mean = std::exp(logarithms / static_cast<double>(comparison.sizes().size()));
+    const double mean = std::exp(logarithms / static_cast<double>(all.sizes().size()));
     return "at least " + format_fixed(least, 2) + " (at " + size_text(least_at) + "), " +
            format_fixed(mean, 2) + " in the geometric mean";
 }
 
-Table bandwidth_table(const Comparison& comparison, const std::string& algorithm) {
+Table bandwidth_table(const AllMeasurements& all, const std::string& algorithm) {
     std::vector<std::string> header{"algorithm"};
-    for (const std::size_t bytes : comparison.sizes())
+    for (const std::size_t bytes : all.sizes())
         header.push_back(size_text(bytes));
-    Table table("All-reduce on " + comparison.ranks_text() + ": bus bandwidth, GB/s", header);
+    Table table("All-reduce on " + all.ranks_text() + ": bus bandwidth, GB/s", header);
     const auto add = [&](const std::string& name, const auto& value) {
         std::vector<std::string> cells{name};
-        for (const std::size_t bytes : comparison.sizes())
+        for (const std::size_t bytes : all.sizes())
             cells.push_back(value(bytes));
         table.row(cells);
     };
-    for (const std::string& name : comparison.algorithms())
-        add(name, [&](std::size_t bytes) { return cell(comparison.bandwidth(name, bytes)); });
-    if (comparison.ranks() == 1)  // there is nothing to move
+    for (const std::string& name : all.algorithms())
+        add(name, [&](std::size_t bytes) { return cell(all.bandwidth(name, bytes)); });
+    if (all.ranks() == 1)  // there is nothing to move
         return table;
-    const bool has_mpi = !std::isnan(comparison.against_mpi(algorithm, comparison.sizes()[0]));
+    const bool has_mpi = !std::isnan(all.against_mpi(algorithm, all.sizes()[0]));
     if (has_mpi)
         add(algorithm + " / MPI",
-            [&](std::size_t bytes) { return cell(comparison.against_mpi(algorithm, bytes)); });
+            [&](std::size_t bytes) { return cell(all.against_mpi(algorithm, bytes)); });
     add(algorithm + " / limit",
-        [&](std::size_t bytes) { return cell(comparison.of_limit(algorithm, bytes)); });
+        [&](std::size_t bytes) { return cell(all.of_limit(algorithm, bytes)); });
     if (has_mpi)
         table.note(algorithm +
                    " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
-                   summary(comparison, algorithm) + ".");
+                   summary(all, algorithm) + ".");
     table.note(
         "limit: all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
         "another one and copy as much. That is what the ring cannot do without; an algorithm that "
@@ -155,12 +156,12 @@ Table bandwidth_table(const Comparison& comparison, const std::string& algorithm
 }
 
 // As nccl-tests prints it.
-Table detail_table(const Comparison& comparison, const std::string& algorithm) {
-    Table table(algorithm + " on " + comparison.ranks_text() + ", in place",
+Table detail_table(const AllMeasurements& all, const std::string& algorithm) {
+    Table table(algorithm + " on " + all.ranks_text() + ", in place",
                 {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)", "algbw (GB/s)",
                  "busbw (GB/s)", "#wrong"});
-    for (const std::size_t bytes : comparison.sizes()) {
-        const AllReduceMeasurement measurement = comparison.measurement(algorithm, bytes);
+    for (const std::size_t bytes : all.sizes()) {
+        const AllReduceMeasurement measurement = all.measurement(algorithm, bytes);
         if (measurement.batches.empty())
             continue;
         const double seconds = median(measurement.batches);
@@ -168,21 +169,20 @@ Table detail_table(const Comparison& comparison, const std::string& algorithm) {
                    format_fixed(seconds * 1e6, 1),
                    format_fixed(quantile(measurement.sums, 0.99) * 1e6, 1),
                    cell(static_cast<double>(bytes) / seconds * 1e-9),
-                   cell(comparison.bandwidth(algorithm, bytes)),
-                   std::to_string(measurement.wrong)});
+                   cell(all.bandwidth(algorithm, bytes)), std::to_string(measurement.wrong)});
     }
     return table;
 }
 
-void write_rows(const Comparison& comparison, CsvWriter& file) {
-    for (const std::string& algorithm : comparison.algorithms())
-        for (const std::size_t bytes : comparison.sizes()) {
-            const AllReduceMeasurement measurement = comparison.measurement(algorithm, bytes);
+void write_rows(const AllMeasurements& all, CsvWriter& file) {
+    for (const std::string& algorithm : all.algorithms())
+        for (const std::size_t bytes : all.sizes()) {
+            const AllReduceMeasurement measurement = all.measurement(algorithm, bytes);
             if (measurement.batches.empty())
                 continue;
             const double seconds = median(measurement.batches);
-            const double bandwidth = comparison.bandwidth(algorithm, bytes);
-            file.row({algorithm, comparison.ranks(), bytes, seconds * 1e6,
+            const double bandwidth = all.bandwidth(algorithm, bytes);
+            file.row({algorithm, all.ranks(), bytes, seconds * 1e6,
                       quantile(measurement.sums, 0.99) * 1e6,
                       static_cast<double>(bytes) / seconds * 1e-9,
                       std::isnan(bandwidth) ? CsvCell("n/a") : CsvCell(bandwidth),
@@ -199,15 +199,15 @@ std::vector<std::string> comparison_columns() {
 
 void report_comparison(int ranks, const std::vector<MpiVariant>& kinds,
                        const std::string& algorithm, CsvWriter& file) {
-    const Comparison comparison(ranks, kinds);
-    std::cout << bandwidth_table(comparison, algorithm) << "\n"
-              << detail_table(comparison, algorithm) << std::endl;
-    write_rows(comparison, file);
-    for (const std::string& name : comparison.algorithms())
-        for (const std::size_t bytes : comparison.sizes())
-            if (comparison.measurement(name, bytes).wrong > 0)
+    const AllMeasurements all(ranks, kinds);
+    std::cout << bandwidth_table(all, algorithm) << "\n"
+              << detail_table(all, algorithm) << std::endl;
+    write_rows(all, file);
+    for (const std::string& name : all.algorithms())
+        for (const std::size_t bytes : all.sizes())
+            if (all.measurement(name, bytes).wrong > 0)
                 throw std::runtime_error(name + " has given wrong sums of " + size_text(bytes) +
-                                         " on " + comparison.ranks_text());
+                                         " on " + all.ranks_text());
 }
 
 }  // namespace ddp

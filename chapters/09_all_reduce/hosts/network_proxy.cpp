@@ -17,10 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // All ranks hear at the same time that the run is over.
-constexpr double kPatience_s = 5;
+constexpr double patience_s = 5;
 
 // For a thread that may not come back.
-constexpr auto kFarewell = 100ms;
+constexpr auto farewell = 100ms;
 
 std::uint64_t read_flag(Flag& flag) {
     return std::atomic_ref(flag.value).load(std::memory_order_acquire);
@@ -164,7 +164,7 @@ bool ProxyChannels::exit_barrier(const Rank& rank) try {
         if (line.is_to)
             line.under_way.push_back(transport_->send(line.peer, line.number, nullptr, 0));
     while (!std::ranges::all_of(channels_, &ProxyChannel::has_parted)) {
-        if (rank.has_lost_one() || waited.seconds() > kPatience_s)
+        if (rank.has_lost_one() || waited.seconds() > patience_s)
             return false;
         for (ProxyChannel& line : channels_)
             part(line);
@@ -193,7 +193,7 @@ NetworkProxy::~NetworkProxy() {
     if (thread_.joinable()) {
         rank_.remove(*this);
         // Open MPI does not always come back from a connection to a process that has died.
-        if (rank_.has_lost_one() && ended_.wait_for(kFarewell) != std::future_status::ready) {
+        if (rank_.has_lost_one() && ended_.wait_for(farewell) != std::future_status::ready) {
             thread_.detach();
             new auto(channels_);  // if it comes back after all, it must find what it uses
             return;

@@ -26,7 +26,7 @@ __device__ std::size_t smaller(std::size_t a, std::size_t b) {
     return a < b ? a : b;
 }
 
-__device__ Chunk chunk_of(const RingPlan& plan, int c) {
+__device__ Chunk planned_chunk(const RingPlan& plan, int c) {
     if (plan.root >= 0)
         return {0, c == plan.root ? plan.chunk : 0};
     const std::size_t begin = smaller(static_cast<std::size_t>(c) * plan.chunk, plan.total);
@@ -90,7 +90,7 @@ class RingWalk {
     __device__ std::uint64_t slices_to_come() const {
         std::uint64_t slices = 0;
         for (int step = plan_.first + 1; step <= plan_.last; step++)
-            slices += (chunk_of(plan_, chunk_in(step)).size + plan_.slice - 1) / plan_.slice;
+            slices += (planned_chunk(plan_, chunk_in(step)).size + plan_.slice - 1) / plan_.slice;
         return slices;
     }
 
@@ -100,7 +100,7 @@ class RingWalk {
     // the step asks for. Nothing if there is no such slice.
     __device__ bool pass(int step, std::size_t i) {
         const int c = chunk_in(step);
-        const Chunk chunk = chunk_of(plan_, c);
+        const Chunk chunk = planned_chunk(plan_, c);
         const std::size_t begin = smaller(i * plan_.slice, chunk.size);
         const std::size_t size = smaller(plan_.slice, chunk.size - begin);
         if (size == 0)

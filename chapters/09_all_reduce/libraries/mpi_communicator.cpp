@@ -82,7 +82,7 @@ class MpiOp {
 };
 
 // To MPI, 16-bit floats are something of two bytes.
-MPI_Datatype datatype_of(ElementType type) {
+MPI_Datatype mpi_type_of(ElementType type) {
     switch (type) {
         case ElementType::float32:
             return MPI_FLOAT;
@@ -327,7 +327,7 @@ void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Str
     const bool is_root = rank().rank() == root;
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         auto* data = is_root ? const_cast<std::byte*>(piece.input) : piece.output;
-        return MPI_Ibcast(data, count, datatype_of(elements.type), root, communicator_, request);
+        return MPI_Ibcast(data, count, mpi_type_of(elements.type), root, communicator_, request);
     };
     enqueue(collective("broadcast", elements, " from rank " + std::to_string(root), name), elements,
             is_root ? 1 : 0, is_root ? 0 : 1, stream, start);
@@ -337,7 +337,7 @@ void MpiCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int
                                       Stream& stream, const std::string& name) {
     const Reducer reducer = reducer_of(elements.type, op);
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Ireduce(piece.input, piece.output, count, datatype_of(elements.type),
+        return MPI_Ireduce(piece.input, piece.output, count, mpi_type_of(elements.type),
                            *reducer.op, root, communicator_, request);
     };
     enqueue(collective("reduce " + name_of(op), elements, " to rank " + std::to_string(root), name),
@@ -348,7 +348,7 @@ void MpiCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op,
                                           const std::string& name) {
     const Reducer reducer = reducer_of(elements.type, op);
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Iallreduce(piece.input, piece.output, count, datatype_of(elements.type),
+        return MPI_Iallreduce(piece.input, piece.output, count, mpi_type_of(elements.type),
                               *reducer.op, communicator_, request);
     };
     enqueue(collective("all_reduce " + name_of(op), elements, "", name), elements, 1, 1, stream,
@@ -360,7 +360,7 @@ void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp
     const Reducer reducer = reducer_of(elements.type, op);
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
         return MPI_Ireduce_scatter_block(piece.input, piece.output, count,
-                                         datatype_of(elements.type), *reducer.op, communicator_,
+                                         mpi_type_of(elements.type), *reducer.op, communicator_,
                                          request);
     };
     enqueue(collective("reduce_scatter " + name_of(op), elements, "", name), elements,
@@ -370,7 +370,7 @@ void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp
 void MpiCommunicator::all_gather_elements(const Elements& elements, Stream& stream,
                                           const std::string& name) {
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        const MPI_Datatype type = datatype_of(elements.type);
+        const MPI_Datatype type = mpi_type_of(elements.type);
         return MPI_Iallgather(piece.input, count, type, piece.output, count, type, communicator_,
                               request);
     };
@@ -383,7 +383,7 @@ constexpr int tag_of_data = 1;
 void MpiCommunicator::send_elements(const Elements& elements, int to, Stream& stream,
                                     const std::string& name) {
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Issend(piece.input, count, datatype_of(elements.type), to, tag_of_data,
+        return MPI_Issend(piece.input, count, mpi_type_of(elements.type), to, tag_of_data,
                           communicator_, request);
     };
     enqueue(message("send", elements, rank().rank(), to, name), elements, 1, 0, stream, start);
@@ -392,7 +392,7 @@ void MpiCommunicator::send_elements(const Elements& elements, int to, Stream& st
 void MpiCommunicator::receive_elements(const Elements& elements, int from, Stream& stream,
                                        const std::string& name) {
     const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Irecv(piece.output, count, datatype_of(elements.type), from, tag_of_data,
+        return MPI_Irecv(piece.output, count, mpi_type_of(elements.type), from, tag_of_data,
                          communicator_, request);
     };
     enqueue(message("receive", elements, from, rank().rank(), name), elements, 0, 1, stream, start);

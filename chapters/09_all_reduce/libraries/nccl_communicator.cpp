@@ -25,7 +25,7 @@ namespace ddp {
 
 namespace {
 
-ncclDataType_t datatype_of(ElementType type) {
+ncclDataType_t nccl_type_of(ElementType type) {
     switch (type) {
         case ElementType::float32:
             return ncclFloat32;
@@ -239,7 +239,7 @@ void NcclCommunicator::broadcast_elements(const Elements& elements, int root, St
     enqueue("broadcast from rank " + std::to_string(root), elements, 1, 1, stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
                 return ncclBroadcast(elements.input, elements.output, elements.count,
-                                     datatype_of(elements.type), root, communicator, on);
+                                     nccl_type_of(elements.type), root, communicator, on);
             });
 }
 
@@ -250,7 +250,7 @@ void NcclCommunicator::reduce_elements(const Elements& elements, ReduceOp op, in
             rank().rank() == root ? 1 : 0, stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
                 return ncclReduce(elements.input, elements.output, elements.count,
-                                  datatype_of(elements.type), nccl_op, root, communicator, on);
+                                  nccl_type_of(elements.type), nccl_op, root, communicator, on);
             });
 }
 
@@ -260,7 +260,7 @@ void NcclCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op
     enqueue("all_reduce " + name_of(op), elements, 1, 1, stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
                 return ncclAllReduce(elements.input, elements.output, elements.count,
-                                     datatype_of(elements.type), nccl_op, communicator, on);
+                                     nccl_type_of(elements.type), nccl_op, communicator, on);
             });
 }
 
@@ -270,7 +270,7 @@ void NcclCommunicator::reduce_scatter_elements(const Elements& elements, ReduceO
     enqueue("reduce_scatter " + name_of(op), elements, static_cast<std::size_t>(world_size()), 1,
             stream, name, [&](ncclComm_t communicator, cudaStream_t on) {
                 return ncclReduceScatter(elements.input, elements.output, elements.count,
-                                         datatype_of(elements.type), nccl_op, communicator, on);
+                                         nccl_type_of(elements.type), nccl_op, communicator, on);
             });
 }
 
@@ -279,7 +279,7 @@ void NcclCommunicator::all_gather_elements(const Elements& elements, Stream& str
     enqueue("all_gather", elements, 1, static_cast<std::size_t>(world_size()), stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
                 return ncclAllGather(elements.input, elements.output, elements.count,
-                                     datatype_of(elements.type), communicator, on);
+                                     nccl_type_of(elements.type), communicator, on);
             });
 }
 
@@ -287,7 +287,7 @@ void NcclCommunicator::send_elements(const Elements& elements, int to, Stream& s
                                      const std::string& name) {
     enqueue("send to rank " + std::to_string(to), elements, 1, 0, stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclSend(elements.input, elements.count, datatype_of(elements.type), to,
+                return ncclSend(elements.input, elements.count, nccl_type_of(elements.type), to,
                                 communicator, on);
             });
 }
@@ -296,7 +296,7 @@ void NcclCommunicator::receive_elements(const Elements& elements, int from, Stre
                                         const std::string& name) {
     enqueue("receive from rank " + std::to_string(from), elements, 0, 1, stream, name,
             [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclRecv(elements.output, elements.count, datatype_of(elements.type), from,
+                return ncclRecv(elements.output, elements.count, nccl_type_of(elements.type), from,
                                 communicator, on);
             });
 }

@@ -11,13 +11,13 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kChunk = 128 / sizeof(int);  // elements
+constexpr std::size_t chunk_elements = 128 / sizeof(int);  // elements
 
 // A digit for each chunk: of how many ranks it is the sum. A chunk that has not come yet is this
 // rank's own part, in its input.
 std::string digits_of(const std::vector<int>& output) {
     std::string digits;
-    for (std::size_t i = 0; i < output.size(); i += kChunk)
+    for (std::size_t i = 0; i < output.size(); i += chunk_elements)
         digits +=
             std::to_string(output[i] == 0 ? 1 : std::popcount(static_cast<unsigned>(output[i])));
     return digits;
@@ -25,7 +25,7 @@ std::string digits_of(const std::vector<int>& output) {
 
 // What all ranks have after each step, the beginning first.
 std::vector<std::vector<std::string>> watch_ring(Rank& rank) {
-    const std::size_t count = kChunk * static_cast<std::size_t>(rank.world_size());
+    const std::size_t count = chunk_elements * static_cast<std::size_t>(rank.world_size());
     Peers peers(rank, 1 << 20);
     HostRing<int> ring(peers, count);
     ArenaBuffer<int> input = peers.allocate<int>(count), output = peers.allocate<int>(count);

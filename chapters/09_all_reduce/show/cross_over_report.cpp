@@ -15,7 +15,7 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kLongest = 1 << 20;  // bytes
+constexpr std::size_t longest_array = 1 << 20;  // bytes
 
 const AllReduceAlgorithm<float>& algorithm_called(
     const std::vector<AllReduceAlgorithm<float>>& algorithms, const std::string& name) {
@@ -28,7 +28,8 @@ std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
     std::vector<std::size_t> sizes;
     for (double share = 0.125; share <= 4; share *= 2) {
         const double bytes = share * link.latency_s * link.bytes_per_second;
-        sizes.push_back(64 * std::clamp<std::size_t>(std::lround(bytes / 64), 1, kLongest / 64));
+        sizes.push_back(64 *
+                        std::clamp<std::size_t>(std::lround(bytes / 64), 1, longest_array / 64));
     }
     sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
     return sizes;
@@ -69,10 +70,10 @@ void add_line(Table& table, const std::string& where, const CostModel& message, 
 void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& file) {
     const int ranks = rank.world_size();
     const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 1e-3});
-    Peers peers(rank, 4 * kLongest, {}, link);
-    const CostModel message = measure_messages(peers, kLongest, common.quick ? 1 : 3);
-    AllReduceData data(peers, kLongest / sizeof(float));
-    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
+    Peers peers(rank, 4 * longest_array, {}, link);
+    const CostModel message = measure_messages(peers, longest_array, common.quick ? 1 : 3);
+    AllReduceData data(peers, longest_array / sizeof(float));
+    const auto algorithms = all_reduce_algorithms<float>(peers, longest_array / sizeof(float));
     const AllReduceAlgorithm<float>& small = algorithm_called(algorithms, "reduce+broadcast");
     const AllReduceAlgorithm<float>& large = algorithm_called(algorithms, "ring");
     std::vector<CrossOverPair> pairs;
@@ -95,9 +96,9 @@ void add_link(Table& table, Rank& rank, const CommonOptions& common, CsvWriter& 
 
 void add_memory(Table& table, Rank& rank, int rounds,
                 const std::vector<AllReduceMeasurement>& measurements) {
-    Peers peers(rank, 4 * kLongest);
-    const CostModel message = measure_messages(peers, kLongest, rounds);
-    const auto algorithms = all_reduce_algorithms<float>(peers, kLongest / sizeof(float));
+    Peers peers(rank, 4 * longest_array);
+    const CostModel message = measure_messages(peers, longest_array, rounds);
+    const auto algorithms = all_reduce_algorithms<float>(peers, longest_array / sizeof(float));
     if (rank.rank() != 0)
         return;
     std::vector<CrossOverPair> pairs;

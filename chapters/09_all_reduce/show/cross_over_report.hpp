@@ -2,7 +2,7 @@
 // Alpha and beta fitted here, the sizes that they say, and those that were measured; as a table.
 #include <vector>
 
-#include "09_all_reduce/bench/candidates.hpp"
+#include "09_all_reduce/show/candidates.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
 

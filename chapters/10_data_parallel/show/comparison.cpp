@@ -18,8 +18,8 @@
 namespace ddp {
 namespace {
 
-constexpr double kLearningRate = 0.05;
-constexpr int kStepsBetweenDrifts = 10;
+constexpr double fixed_learning_rate = 0.05;
+constexpr int steps_between_drifts = 10;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::
         Drift drift(*communicator, device, *model);
         int step = 0;
         const auto after_backward = [&] {
-            if (curve != nullptr && step++ % kStepsBetweenDrifts == 0) {
+            if (curve != nullptr && step++ % steps_between_drifts == 0) {
                 curve->steps.push_back(step - 1);
                 curve->distances.push_back(drift.measure());
             }
@@ -55,11 +55,12 @@ Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::
     const auto sum = [](NaiveDdp& ddp) { ddp.reduce_gradients(ReduceOp::sum); };
     const std::vector<int> own = shard(order, rank.rank(), ranks);
     Comparison courses;
-    courses.alone = learn(options.batch, own, kLearningRate, nothing, &courses.drift_alone);
-    courses.together = learn(options.batch, own, kLearningRate, average, &courses.drift_together);
-    courses.whole = learn(options.batch * ranks, order, kLearningRate, nothing, nullptr);
-    courses.sum = learn(options.batch, own, kLearningRate, sum, nullptr);
-    courses.shorter_sum = learn(options.batch, own, kLearningRate / ranks, sum, nullptr);
+    courses.alone = learn(options.batch, own, fixed_learning_rate, nothing, &courses.drift_alone);
+    courses.together =
+        learn(options.batch, own, fixed_learning_rate, average, &courses.drift_together);
+    courses.whole = learn(options.batch * ranks, order, fixed_learning_rate, nothing, nullptr);
+    courses.sum = learn(options.batch, own, fixed_learning_rate, sum, nullptr);
+    courses.shorter_sum = learn(options.batch, own, fixed_learning_rate / ranks, sum, nullptr);
     return courses;
 }
 
@@ -112,7 +113,7 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
                " with gradients averaged.");
     std::cout << table << "\n";
     Table losses("The loss of the last steps", {"gradients", "length of a step", "loss"});
-    const double rate = kLearningRate;
+    const double rate = fixed_learning_rate;
     losses.row({"averaged", format_fixed(rate, 4), format_fixed(last_loss(means), 4)});
     losses.row({"added up", format_fixed(rate, 4), format_fixed(sum, 4)});
     losses.row({"added up", format_fixed(rate / rank.world_size(), 4), format_fixed(shorter, 4)});
@@ -146,7 +147,7 @@ void show_one_process(Rank& rank, const LabelledImages& images, const TrainingRe
     const auto model = make_mlp(device, random);
     const auto make = [&](Device& other) { return make_mlp(other, random); };
     DataParallel data_parallel(device, *model, replicas, make);
-    Sgd optimizer(model->parameters(), kLearningRate);
+    Sgd optimizer(model->parameters(), fixed_learning_rate);
     Loader loader(device, images, fashion_mnist_normalisation,
                   std::min(batch * replicas, static_cast<int>(images.count())));
     loader.start_epoch(in_order(loader.samples()));

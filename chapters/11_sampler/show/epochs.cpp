@@ -57,7 +57,7 @@ Coverage coverage_of(Division division, int samples, int batch, int world_size,
 
 namespace {
 
-constexpr std::size_t kArenaBytes = 32 << 20;
+constexpr std::size_t arena_bytes = 32 << 20;
 
 std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
     Random random(seed);
@@ -72,7 +72,7 @@ Student::Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t 
       batch_(batch),
       device_(make_run_scoped<Device>(rank, rank_memory)),
       model_(make_network(device_, seed)),
-      communicator_(make_communicator("native", rank, kArenaBytes)),
+      communicator_(make_communicator("native", rank, arena_bytes)),
       ddp_(*communicator_, device_, *model_) {}
 
 Epoch Student::learn(const std::vector<int>& indices) {

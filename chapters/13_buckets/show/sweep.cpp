@@ -22,7 +22,7 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t kOneShotBytes = 2 << 10;
+constexpr std::size_t one_shot_bytes = 2 << 10;
 
 std::size_t bytes_sent(const BucketPlan::Bucket& bucket) {
     return bucket.size * bytes_of(bucket.type);
@@ -45,8 +45,8 @@ std::string text_of_cap(std::size_t cap) {
 // ---- The model
 
 double bucket_seconds(const CostModel& message, int ranks, std::size_t bytes) {
-    return bytes <= kOneShotBytes ? one_shot_seconds(message, ranks, bytes)
-                                  : two_shot_seconds(message, ranks, bytes);
+    return bytes <= one_shot_bytes ? one_shot_seconds(message, ranks, bytes)
+                                   : two_shot_seconds(message, ranks, bytes);
 }
 
 std::vector<double> ready_seconds(const BucketPlan& plan, double backward_s) {
@@ -84,7 +84,7 @@ double measured_seconds(Peers& peers, ArenaBuffer<float>& memory, const BucketPl
         const BucketPlan::Bucket& bucket = plan.buckets[k];
         const std::string name = "bucket " + std::to_string(k);
         std::this_thread::sleep_until(begin + std::chrono::duration<double>(ready[k]));
-        if (bytes_sent(bucket) <= kOneShotBytes)
+        if (bytes_sent(bucket) <= one_shot_bytes)
             one_shot_all_reduce(peers, data, data, bucket.size, ReduceOp::average, stream, name);
         else
             two_shot_all_reduce(peers, data, data, bucket.size, ReduceOp::average, stream, name);

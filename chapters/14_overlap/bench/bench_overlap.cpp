@@ -24,10 +24,10 @@ struct OverlapOptions {
     int rounds = 11;
 };
 
-constexpr int kWidth = 512;
-constexpr int kLayers = 8;
-constexpr std::size_t kCapBytes = 1 << 20;  // about a layer
-constexpr int kSteps = 4;                   // of a round
+constexpr int width = 512;
+constexpr int layer_count = 8;
+constexpr std::size_t cap_bytes = 1 << 20;  // about a layer
+constexpr int step_count = 4;               // of a round
 
 // Medians, of a step.
 struct Times {
@@ -42,9 +42,9 @@ struct Result {
 Times medians(const std::vector<StepParts>& rounds) {
     std::vector<double> step, backward, communication;
     for (const StepParts& round : rounds) {
-        step.push_back(round.whole / kSteps);
-        backward.push_back(round.backward / kSteps);
-        communication.push_back(round.communication / kSteps);
+        step.push_back(round.whole / step_count);
+        backward.push_back(round.backward / step_count);
+        communication.push_back(round.communication / step_count);
     }
     return {median(step), median(backward), median(communication)};
 }
@@ -64,11 +64,11 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
     rank.select_device();
     Device device(rank_memory);
     Random random(common.seed);
-    const std::vector<int> widths(kLayers + 1, kWidth);
+    const std::vector<int> widths(layer_count + 1, width);
     const auto model_off = make_mlp(device, random, widths);
     const auto model_on = make_mlp(device, random, widths);
     const auto communicator = make_communicator("native", rank, 2 * ddp_arena_bytes(*model_off));
-    TimedOptions options{{kWidth}, kWidth, mine.batch, false, {kCapBytes, false, false}};
+    TimedOptions options{{width}, width, mine.batch, false, {cap_bytes, false, false}};
     TimedTraining training_off(*communicator, device, *model_off, random, options);
     options.ddp.overlap = true;
     TimedTraining training_on(*communicator, device, *model_on, random, options);
@@ -76,7 +76,7 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
     std::vector<StepParts> off, on;
     const auto measurement = [](TimedTraining& training, std::vector<StepParts>& rounds) {
         return [&] {
-            rounds.push_back(training.run(kSteps));
+            rounds.push_back(training.run(step_count));
             return rounds.back().whole;
         };
     };
@@ -87,8 +87,8 @@ Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& comm
     return {medians(off), medians(on), hidden_share(off, on), training_on.gradient_bytes()};
 }
 
-Result measure(int ranks, const std::optional<LinkSpeed>& link, const OverlapOptions& mine,
-               CommonOptions common) {
+Result measure_steps(int ranks, const std::optional<LinkSpeed>& link, const OverlapOptions& mine,
+                     CommonOptions common) {
     common.ranks = ranks;
     common.link = link;
     World world(common);
@@ -107,9 +107,9 @@ LinkSpeed link_as_slow_as(const Result& result, int ranks) {
     return {2.0 * (ranks - 1) / ranks * result.gradient_bytes / result.off.backward_s, 0};
 }
 
-class Report {
+class OverlapReport {
   public:
-    explicit Report(const std::filesystem::path& csv)
+    explicit OverlapReport(const std::filesystem::path& csv)
         : csv_(csv, {"ranks", "link", "overlap", "step_ms", "backward_ms", "comm_ms", "hidden"}) {}
 
     void add(int ranks, const std::optional<LinkSpeed>& link, const Result& result) {
@@ -150,15 +150,16 @@ int run(int argc, char** argv) {
     Options options("bench_overlap", "How much of the communication hides behind backward.");
     options.add_ints("--ranks", mine.ranks, {2, most_ranks}, "how many train together, in turn");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.add_int("--rounds", mine.rounds, {1, 10'000},
+                    "how often to measure_steps each in turn");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     options.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
     const CommonOptions common = options.parse(argc, argv);
-    Report report(common.csv);
+    OverlapReport report(common.csv);
     for (const int ranks : mine.ranks) {
-        const Result bare = measure(ranks, std::nullopt, mine, common);
+        const Result bare = measure_steps(ranks, std::nullopt, mine, common);
         const LinkSpeed link = common.link.value_or(link_as_slow_as(bare, ranks));
-        report.add(ranks, link, measure(ranks, link, mine, common));
+        report.add(ranks, link, measure_steps(ranks, link, mine, common));
         report.add(ranks, std::nullopt, bare);
     }
     report.print();

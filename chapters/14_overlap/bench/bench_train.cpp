@@ -125,9 +125,9 @@ std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
 
 // ---- What comes out
 
-class Report {
+class TrainReport {
   public:
-    explicit Report(const std::filesystem::path& csv)
+    explicit TrainReport(const std::filesystem::path& csv)
         : csv_(csv, {"model", "ranks", "batch_per_rank", "samples_per_s", "step_ms", "compute_ms",
                      "comm_ms", "exposed_ms"}) {}
 
@@ -184,7 +184,7 @@ class Report {
 };
 
 void measure(const std::string& model, const TrainOptions& mine, const CommonOptions& common,
-             Report& report) {
+             TrainReport& report) {
     const int steps = (model == "mlp" ? 20 : 4) / (common.quick ? 4 : 1);
     std::deque<Entry> entries = start_all(model, mine, common.seed);
     std::vector<Measurement> variants;
@@ -224,7 +224,7 @@ int run(int argc, char** argv) {
             "--processes makes no sense here without --serve: the bench starts its processes "
             "itself; give it --ranks 1,2.");
     std::signal(SIGPIPE, SIG_IGN);  // a process that has died is an error to report, not our end
-    Report report(common.csv);
+    TrainReport report(common.csv);
     for (const std::string model : {"mlp", "cnn"})
         if (mine.model == model || mine.model == "both")
             measure(model, mine, common, report);

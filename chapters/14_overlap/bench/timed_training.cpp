@@ -7,14 +7,14 @@
 namespace ddp {
 namespace {
 
-constexpr int kBatchesInMemory = 16;  // a rank walks round these
+constexpr int batches_in_memory = 16;  // a rank walks round these
 
 // What a step's marks are called.
-constexpr const char* kForward = "forward";
-constexpr const char* kFirstBucket = "backward to the first bucket";
-constexpr const char* kBackward = "backward";
-constexpr const char* kWaiting = "waiting";
-constexpr const char* kOptimizer = "optimizer";
+constexpr const char* forward_name = "forward";
+constexpr const char* first_bucket = "backward to the first bucket";
+constexpr const char* backward_name = "backward";
+constexpr const char* waiting_name = "waiting";
+constexpr const char* optimizer_name = "optimizer";
 
 double sum_of(const std::vector<StreamSpan>& spans, const std::string& what) {
     double sum = 0;
@@ -49,7 +49,7 @@ TimedTraining::TimedTraining(Communicator& communicator, Device& device, Sequent
       optimizer_(model.parameters(), 0.05) {
     Shape shape{options.batch};
     shape.insert(shape.end(), options.sample.begin(), options.sample.end());
-    for (int i = 0; i < kBatchesInMemory; i++) {
+    for (int i = 0; i < batches_in_memory; i++) {
         std::vector<float> values(element_count(shape));
         for (float& value : values)
             value = random.uniform(0, 1);
@@ -82,27 +82,28 @@ void TimedTraining::step() {
     compute_.begin();
     const Variable logits = ddp_.forward(tape_.constant(inputs_[batch]));
     const Variable loss = cross_entropy(logits, labels_[batch]);
-    compute_.mark(kForward);
+    compute_.mark(forward_name);
     std::size_t missing =
         ddp_.gradients().plan().buckets[0].gradients.size();  // of the first bucket
     ddp_.backward(loss, [&](Parameter&) {
-        compute_.mark(missing > 0 ? kFirstBucket : kBackward);
+        compute_.mark(missing > 0 ? first_bucket : backward_name);
         missing -= missing > 0 ? 1 : 0;
     });
-    compute_.mark(kWaiting);
+    compute_.mark(waiting_name);
     optimizer_.step_and_zero_gradients();
-    compute_.mark(kOptimizer);
+    compute_.mark(optimizer_name);
     tape_.clear();
 }
 
 StepParts TimedTraining::read() {
     const std::vector<StreamSpan> compute = compute_.read(rank_.rank());
     StepParts parts;
-    parts.left = sum_of(compute, kBackward);
-    parts.backward = sum_of(compute, kFirstBucket) + parts.left;
-    parts.compute = sum_of(compute, kForward) + parts.backward + sum_of(compute, kOptimizer);
+    parts.left = sum_of(compute, backward_name);
+    parts.backward = sum_of(compute, first_bucket) + parts.left;
+    parts.compute =
+        sum_of(compute, forward_name) + parts.backward + sum_of(compute, optimizer_name);
     parts.communication = sum_of(communication_.read(rank_.rank()), "");
-    parts.exposed = sum_of(compute, kWaiting);
+    parts.exposed = sum_of(compute, waiting_name);
     return parts;
 }
 

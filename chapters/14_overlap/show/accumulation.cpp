@@ -20,7 +20,7 @@
 namespace ddp {
 namespace {
 
-constexpr double kLearningRate = 0.05;
+constexpr double fixed_learning_rate = 0.05;
 
 std::string text_of(NoSyncAround around) {
     switch (around) {
@@ -70,7 +70,7 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
             result.all_reduces++;
             average_bucket(ranks, bucket, stream, name);
         });
-    Sgd optimizer(model->parameters(), kLearningRate);
+    Sgd optimizer(model->parameters(), fixed_learning_rate);
     Tape tape(device);
     std::vector<int> samples;
     const auto all = static_cast<int>(images.count());

@@ -24,7 +24,7 @@ namespace ddp {
 
 namespace {
 
-constexpr int kLargestRank = 4;
+constexpr int largest_rank = 4;
 
 BucketHook power_sgd(Rank& rank, Communicator& communicator, const FlatBuffers& gradients,
                      const PowerSgdOptions& options) {
@@ -48,22 +48,22 @@ BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communic
     if (name == "power_sgd")
         return power_sgd(rank, communicator, gradients, {});
     if (name == "power_sgd 4")
-        return power_sgd(rank, communicator, gradients, {.matrix_rank = kLargestRank});
+        return power_sgd(rank, communicator, gradients, {.matrix_rank = largest_rank});
     if (name == "power_sgd 4, no feedback")
         return power_sgd(rank, communicator, gradients,
-                         {.matrix_rank = kLargestRank, .feeds_errors_back = false});
+                         {.matrix_rank = largest_rank, .feeds_errors_back = false});
     throw std::invalid_argument("there is no bucket hook '" + name + "'");
 }
 
 std::size_t hook_arena_bytes(const Module& model) {
-    return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, kLargestRank));
+    return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, largest_rank));
 }
 
 // ---- A training
 
 namespace {
 
-constexpr int kBatch = 32;
+constexpr int batch_size = 32;
 
 // Beside a hook: what the average would have been, and how far apart both are.
 class Watched {
@@ -121,7 +121,7 @@ std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
     if (!name.starts_with("power_sgd"))
         return gradients.plan().memory_bytes() / 2;
     return power_sgd_bytes(gradients.parameters(),
-                           {.matrix_rank = name == "power_sgd" ? 1 : kLargestRank});
+                           {.matrix_rank = name == "power_sgd" ? 1 : largest_rank});
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     constexpr int counted = 10;
     auto& device = make_run_scoped<Device>(rank, std::size_t{32} << 20);
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
-                                           kBatch, LastBatch::drop);
+                                           batch_size, LastBatch::drop);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 256, 256, 10});
     const auto communicator =

@@ -14,8 +14,8 @@
 namespace ddp {
 namespace {
 
-constexpr int kInputs = 16, kWidth = 8, kClasses = 4;
-constexpr std::size_t kDeviceBytes = 1 << 20, kArenaBytes = 1 << 20;
+constexpr int inputs = 16, width = 8, class_count = 4;
+constexpr std::size_t device_bytes = 1 << 20, arena_bytes = 1 << 20;
 
 // head(a(x) + relu(b(x))). The branch that forward computes last is the first that backward comes
 // to.
@@ -23,9 +23,9 @@ class TwoBranches : public Module {
   public:
     TwoBranches(Device& device, Random& random, bool b_comes_first)
         : Module("branches"),
-          a_("a", device, kInputs, kWidth, random, false),
-          b_("b", device, kInputs, kWidth, random, false),
-          head_("head", device, kWidth, kClasses, random),
+          a_("a", device, inputs, width, random, false),
+          b_("b", device, inputs, width, random, false),
+          head_("head", device, width, class_count, random),
           b_comes_first_(b_comes_first) {}
 
     Variable forward(Variable input) override {
@@ -53,9 +53,9 @@ class TwoBranches : public Module {
 // Other numbers on every rank.
 Tensor make_input(Device& device, int rank) {
     std::vector<float> values;
-    for (int i = 0; i < 2 * kInputs; i++)
+    for (int i = 0; i < 2 * inputs; i++)
         values.push_back(std::sin(static_cast<float>(i * (rank + 1))));
-    return Tensor(device, {2, kInputs}, values);
+    return Tensor(device, {2, inputs}, values);
 }
 
 std::vector<float> mean_of(Rank& rank, const std::vector<float>& mine) {
@@ -83,14 +83,14 @@ double relative_error(const std::vector<float>& found, const std::vector<float>&
 }  // namespace
 
 double error_of_step(Rank& rank, SendingOrder order) {
-    auto& device = make_run_scoped<Device>(rank, kDeviceBytes);
+    auto& device = make_run_scoped<Device>(rank, device_bytes);
     Random random(1);
     TwoBranches model(device, random, rank.rank() % 2 == 1);
-    const auto communicator = make_communicator("native", rank, kArenaBytes);
+    const auto communicator = make_communicator("native", rank, arena_bytes);
     DistributedDataParallel ddp(*communicator, device, model, {.bucket_cap_bytes = 0});
     Tape tape(device);
     const Tensor input = make_input(device, rank.rank());
-    const Labels labels(device, {2}, std::vector<int>{rank.rank() % kClasses, 1});
+    const Labels labels(device, {2}, std::vector<int>{rank.rank() % class_count, 1});
     rank.barrier();
     const auto loss_of = [&](Module& network) {
         return cross_entropy(network.forward(tape.constant(input)), labels);

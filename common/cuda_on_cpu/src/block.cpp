@@ -35,16 +35,16 @@ namespace {
 
 // ThreadSanitizer keeps one history per fiber: only with a fiber of its own is a CUDA thread
 // unordered with its neighbours.
-constexpr bool kOneFiberPerThread = CUDA_ON_CPU_TSAN;
-constexpr int kWarp = 32;
-constexpr std::uint64_t kAbsentLane = ~0ull;  // what a lane brings that is not there
+constexpr bool one_fiber_per_thread = CUDA_ON_CPU_TSAN;
+constexpr int warp_lanes = 32;
+constexpr std::uint64_t absent_lane = ~0ull;  // what a lane brings that is not there
 
 std::size_t page_size() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return bytes;
 }
 
-std::string text_of(const uint3& v) {
+std::string index_text(const uint3& v) {
     return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
 }
 using cuda_on_cpu::text_of;
@@ -113,7 +113,7 @@ void shuffle(Items& items, std::uint64_t& random) {
         std::swap(items[i - 1], items[next_random(random) % i]);
 }
 
-constexpr const char* kThrew = "threw an exception, which no GPU can: ";
+constexpr const char* threw_mark = "threw an exception, which no GPU can: ";
 
 // The program's own thread-local storage on this thread; libraries have theirs elsewhere.
 struct ThreadStorage {
@@ -148,17 +148,17 @@ __attribute__((no_sanitize("address", "thread"))) void poison_shared_memory() {
 // ---- Blocks
 
 BlockExecutor::BlockExecutor() {
-    void* region = mmap(nullptr, kSharedBytesOptin + page_size() * 2, PROT_NONE,
+    void* region = mmap(nullptr, shared_bytes_optin + page_size() * 2, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
         throw std::bad_alloc();
     shared_region_ = static_cast<std::byte*>(region);
-    mprotect(shared_region_, kSharedBytesOptin / page_size() * page_size() + page_size(),
+    mprotect(shared_region_, shared_bytes_optin / page_size() * page_size() + page_size(),
              PROT_READ | PROT_WRITE);
 }
 
 BlockExecutor::~BlockExecutor() {
-    munmap(shared_region_, kSharedBytesOptin + page_size() * 2);
+    munmap(shared_region_, shared_bytes_optin + page_size() * 2);
 }
 
 void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last) {
@@ -176,7 +176,7 @@ void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last)
         prepare_block(!order.empty()                      ? order[i - first]
                       : settings.order == Order::reversed ? last - 1 - (i - first)
                                                           : i);
-        if (threads_.size() == 1 && !kOneFiberPerThread)
+        if (threads_.size() == 1 && !one_fiber_per_thread)
             run_single_thread();
         else
             run_fibers();
@@ -190,7 +190,7 @@ void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last)
 void BlockExecutor::prepare_launch() {
     const LaunchShape& shape = run_->kernel.shape;
     random_ = run_->settings.seed * 0x9E3779B97F4A7C15ull + 1;
-    const std::size_t end = kSharedBytesOptin / page_size() * page_size() + page_size();
+    const std::size_t end = shared_bytes_optin / page_size() * page_size() + page_size();
     dynamic_shared_ = shared_region_ + end - (shape.shared_bytes + 15) / 16 * 16;
     threads_.resize(static_cast<std::size_t>(shape.block.x) * shape.block.y * shape.block.z);
     for (std::size_t i = 0; i < threads_.size(); i++)
@@ -198,8 +198,8 @@ void BlockExecutor::prepare_launch() {
     at_barrier_.reserve(threads_.size());
     warp_groups_.reserve(
         threads_.size());  // at most one a thread: the masks of a warp are disjoint
-    if (threads_.size() > 1 || kOneFiberPerThread)
-        while (fibers_.size() < (kOneFiberPerThread ? threads_.size() : 1)) {
+    if (threads_.size() > 1 || one_fiber_per_thread)
+        while (fibers_.size() < (one_fiber_per_thread ? threads_.size() : 1)) {
             fibers_.push_back(std::make_unique<Fiber>(&BlockExecutor::fiber_main, this));
             idle_.push_back(fibers_.back().get());
         }
@@ -241,9 +241,9 @@ void BlockExecutor::call_kernel() {
         run_->kernel.call();
         kernel_thread.in_kernel = false;
     } catch (const std::exception& exception) {
-        fault(cudaErrorLaunchFailure, std::string(kThrew) + exception.what());
+        fault(cudaErrorLaunchFailure, std::string(threw_mark) + exception.what());
     } catch (...) {
-        fault(cudaErrorLaunchFailure, std::string(kThrew) + "of a type of its own");
+        fault(cudaErrorLaunchFailure, std::string(threw_mark) + "of a type of its own");
     }
 }
 
@@ -291,7 +291,7 @@ void BlockExecutor::run_thread(Fiber&) {
 void BlockExecutor::run_until_given_a_thread(Fiber& fiber) {
     thread_exited();
     check_cancelled();
-    if (!kOneFiberPerThread) {
+    if (!one_fiber_per_thread) {
         if (!ready_.empty() && threads_[ready_.front()].fiber == nullptr) {
             start_on(fiber, ready_.pop());
             return;
@@ -311,7 +311,8 @@ void BlockExecutor::thread_exited() {
                   " waits at the __syncthreads() of " + text_of(barrier_where_) +
                   ": every thread of a block must reach it; guard the work, not the barrier");
     for (const WarpGroup& group : warp_groups_)
-        if (group.warp == current_ / kWarp && (group.mask >> (current_ % kWarp) & 1u) != 0)
+        if (group.warp == current_ / warp_lanes &&
+            (group.mask >> (current_ % warp_lanes) & 1u) != 0)
             fault(cudaErrorLaunchFailure,
                   std::string("returned while lanes of its warp wait for it at the ") +
                       name_of(group.operation) + " of " + text_of(group.where));
@@ -409,13 +410,14 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
                                            Where where) {
     kernel_thread.in_kernel = false;
     check_cancelled();
-    const int lanes = std::min(kWarp, static_cast<int>(threads_.size()) - current_ / kWarp * kWarp);
-    if (lanes < kWarp)
+    const int lanes = std::min(
+        warp_lanes, static_cast<int>(threads_.size()) - current_ / warp_lanes * warp_lanes);
+    if (lanes < warp_lanes)
         mask &= (1u << lanes) - 1;  // a block's last warp may be short
     check_warp_call(operation, mask, width, where);
     if (threads_.size() == 1) {  // alone, and perhaps a plain call: nobody to wait for
         kernel_thread.in_kernel = true;
-        return source_lane(operation, 0, argument, width) == 0 ? value : kAbsentLane;
+        return source_lane(operation, 0, argument, width) == 0 ? value : absent_lane;
     }
     Thread& self = threads_[static_cast<std::size_t>(current_)];
     self.value = value;
@@ -436,21 +438,21 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
 
 void BlockExecutor::check_warp_call(WarpOperation operation, unsigned int mask, int width,
                                     Where where) {
-    const int warp = current_ / kWarp;
-    const int lane = current_ % kWarp;
+    const int warp = current_ / warp_lanes;
+    const int lane = current_ % warp_lanes;
     const auto at = [&] { return std::string(name_of(operation)) + " of " + text_of(where); };
     if ((mask >> lane & 1u) == 0)
         fault(cudaErrorLaunchFailure, "calls the " + at() +
                                           " with a mask that does not name its own lane " +
                                           std::to_string(lane));
-    if (width < 1 || width > kWarp || (width & (width - 1)) != 0)
+    if (width < 1 || width > warp_lanes || (width & (width - 1)) != 0)
         fault(cudaErrorLaunchFailure, "calls the " + at() + " with width " + std::to_string(width) +
                                           "; it must be 1, 2, 4, 8, 16 or 32");
     const bool some_exited = live_ < static_cast<int>(threads_.size());
-    for (int other = 0; some_exited && other < kWarp; other++)
-        if ((mask >> other & 1u) != 0 && threads_[warp * kWarp + other].exited)
+    for (int other = 0; some_exited && other < warp_lanes; other++)
+        if ((mask >> other & 1u) != 0 && threads_[warp * warp_lanes + other].exited)
             fault(cudaErrorLaunchFailure, "waits at the " + at() + ", but thread " +
-                                              thread_name(warp * kWarp + other) +
+                                              thread_name(warp * warp_lanes + other) +
                                               ", which its mask names, has returned");
     check_cancelled();  // by one of these faults
 }
@@ -458,7 +460,7 @@ void BlockExecutor::check_warp_call(WarpOperation operation, unsigned int mask, 
 // Adds the running thread to those of its warp that wait with the same mask.
 BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, unsigned int mask,
                                                     int width, Where where) {
-    const int warp = current_ / kWarp;
+    const int warp = current_ / warp_lanes;
     auto group = std::find_if(warp_groups_.begin(), warp_groups_.end(), [&](const WarpGroup& g) {
         return g.warp == warp && (g.mask & mask) != 0;
     });
@@ -473,31 +475,31 @@ BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, uns
                   text_of(group->where) + ": the lanes of a mask must meet at the same call");
         check_cancelled();
     }
-    group->arrived |= 1u << current_ % kWarp;
+    group->arrived |= 1u << current_ % warp_lanes;
     return *group;
 }
 
 // All lanes have come: each gets its result, and may go on.
 void BlockExecutor::complete(const WarpGroup& group) {
-    std::uint64_t brought[kWarp];
+    std::uint64_t brought[warp_lanes];
     unsigned int votes = 0;
-    Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * kWarp];
-    for (int lane = 0; lane < kWarp; lane++) {
+    Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * warp_lanes];
+    for (int lane = 0; lane < warp_lanes; lane++) {
         const bool is_here = (group.mask >> lane & 1u) != 0;
-        brought[lane] = is_here ? lanes[lane].value : kAbsentLane;
+        brought[lane] = is_here ? lanes[lane].value : absent_lane;
         votes |= static_cast<unsigned int>(is_here && (brought[lane] & 1u) != 0) << lane;
     }
-    int released[kWarp];
+    int released[warp_lanes];
     std::size_t count = 0;
-    for (int i = 0; i < kWarp; i++) {
-        const int lane = run_->settings.order == Order::reversed ? kWarp - 1 - i : i;
+    for (int i = 0; i < warp_lanes; i++) {
+        const int lane = run_->settings.order == Order::reversed ? warp_lanes - 1 - i : i;
         if ((group.mask >> lane & 1u) == 0)
             continue;
         lanes[lane].value =
             group.operation == WarpOperation::ballot
                 ? votes
                 : brought[source_lane(group.operation, lane, lanes[lane].argument, group.width)];
-        released[count++] = group.warp * kWarp + lane;
+        released[count++] = group.warp * warp_lanes + lane;
     }
     make_ready({released, count});
 }
@@ -561,12 +563,12 @@ void BlockExecutor::back_off() {
 // ---- Failing
 
 std::string BlockExecutor::thread_name(int thread) const {
-    return text_of(threads_[static_cast<std::size_t>(thread)].index);
+    return index_text(threads_[static_cast<std::size_t>(thread)].index);
 }
 
 std::string BlockExecutor::who() const {
     return run_->name() + ": thread " + thread_name(current_) + " of block " +
-           text_of(block_index_) + " ";
+           index_text(block_index_) + " ";
 }
 
 void BlockExecutor::fault(cudaError_t code, const std::string& what) {
@@ -582,7 +584,7 @@ Fiber& BlockExecutor::stack() {
 void BlockExecutor::name_bad_touch(BadTouch touch) {
     const auto* byte = static_cast<const std::byte*>(touch.address);
     const std::byte* shared_end =
-        shared_region_ + kSharedBytesOptin / page_size() * page_size() + page_size();
+        shared_region_ + shared_bytes_optin / page_size() * page_size() + page_size();
     const std::string verb = touch.is_write ? "wrote " : "read ";
     if (stack().is_overflow(touch.address))
         fault(cudaErrorHardwareStackError,
@@ -626,7 +628,7 @@ void BlockExecutor::report_deadlock() {
                    std::to_string(group.warp) + " wait at the " + name_of(group.operation) +
                    " of " + text_of(group.where);
     device_failed(cudaErrorLaunchFailure, run_->name() + ": no thread of block " +
-                                              text_of(block_index_) + " can go on: " + waiting +
+                                              index_text(block_index_) + " can go on: " + waiting +
                                               ", and nobody is left to come");
 }
 

@@ -19,9 +19,9 @@
 
 namespace cuda_on_cpu {
 
-inline constexpr std::size_t kSharedBytes = 48 << 10;        // without asking, as on every GPU
-inline constexpr std::size_t kSharedBytesOptin = 227 << 10;  // at most, as on Hopper
-inline constexpr unsigned int kMaxThreads = 1024;
+inline constexpr std::size_t most_shared_bytes = 48 << 10;    // without asking, as on every GPU
+inline constexpr std::size_t shared_bytes_optin = 227 << 10;  // at most, as on Hopper
+inline constexpr unsigned int max_threads = 1024;
 
 // The threads of a block that could run now, in order. A thread stands in it at most once, so its
 // room is fixed: nothing is allocated while a kernel runs (on whose behalf? a sanitizer would ask).
@@ -145,7 +145,7 @@ class BlockExecutor {
     std::vector<std::unique_ptr<Fiber>> fibers_;
     std::vector<Fiber*> idle_;
 
-    std::byte* shared_region_ = nullptr;  // kSharedBytesOptin and a closed page behind it
+    std::byte* shared_region_ = nullptr;  // shared_bytes_optin and a closed page behind it
     void* dynamic_shared_ = nullptr;
 };
 

@@ -38,7 +38,7 @@ bool is_device(const std::optional<Allocation>& a) {
     return a && a->kind != MemoryKind::pinned;
 }
 
-const char* name_of(cudaMemcpyKind kind) {
+const char* kind_name(cudaMemcpyKind kind) {
     constexpr const char* names[] = {"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice",
                                      "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice",
                                      "cudaMemcpyDefault"};
@@ -82,9 +82,9 @@ cudaError_t check_copy(const std::string& caller, const void* destination, const
     if (actual == kind)
         return cudaSuccess;
     return call_failed(cudaErrorInvalidMemcpyDirection,
-                       caller + " says " + name_of(kind) + ", but the source is " +
+                       caller + " says " + kind_name(kind) + ", but the source is " +
                            (from_device ? "device" : "host") + " memory and the destination is " +
-                           (to_device ? "device" : "host") + " memory: " + name_of(actual));
+                           (to_device ? "device" : "host") + " memory: " + kind_name(actual));
 }
 
 // In strict mode on a GPU's terms: these calls may wait for every kernel of the device, and a

@@ -20,7 +20,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr std::size_t kSignalStackBytes = 256 << 10;
+constexpr std::size_t signal_stack_bytes = 256 << 10;
 struct sigaction previous_handlers[2];  // of SIGSEGV and SIGBUS
 
 bool was_write(const void* context) {
@@ -104,20 +104,20 @@ void install_fault_handlers() {
 }
 
 SignalStack::SignalStack() {
-    memory_ = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE,
+    memory_ = mmap(nullptr, signal_stack_bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     stack_t stack{};
     stack.ss_sp = memory_;
-    stack.ss_size = kSignalStackBytes;
+    stack.ss_size = signal_stack_bytes;
     sigaltstack(&stack, &previous_);
 }
 
 SignalStack::~SignalStack() {
     sigaltstack(&previous_, nullptr);
 #if CUDA_ON_CPU_ASAN
-    __asan_unpoison_memory_region(memory_, kSignalStackBytes);  // handlers left it by jumps
+    __asan_unpoison_memory_region(memory_, signal_stack_bytes);  // handlers left it by jumps
 #endif
-    munmap(memory_, kSignalStackBytes);
+    munmap(memory_, signal_stack_bytes);
 }
 
 }  // namespace cuda_on_cpu

@@ -17,16 +17,16 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 // A kernel keeps little on its stack; sanitizers put red zones around all of it.
-constexpr std::size_t kStackBytes = CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
-constexpr std::size_t kGuardBytes = 64 << 10;  // a multiple of every page size
+constexpr std::size_t fiber_stack_bytes = CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
+constexpr std::size_t guard_bytes = 64 << 10;  // a multiple of every page size
 
 std::byte* new_stack() {
-    void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE,
+    void* memory = mmap(nullptr, guard_bytes + fiber_stack_bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED)
         throw std::bad_alloc();
-    auto* stack = static_cast<std::byte*>(memory) + kGuardBytes;
-    mprotect(stack, kStackBytes, PROT_READ | PROT_WRITE);
+    auto* stack = static_cast<std::byte*>(memory) + guard_bytes;
+    mprotect(stack, fiber_stack_bytes, PROT_READ | PROT_WRITE);
     return stack;
 }
 
@@ -45,7 +45,7 @@ Fiber::Fiber() {
 }
 
 Fiber::Fiber(Entry entry, void* owner_)
-    : owner(owner_), entry_(entry), stack_bottom_(new_stack()), stack_bytes_(kStackBytes) {
+    : owner(owner_), entry_(entry), stack_bottom_(new_stack()), stack_bytes_(fiber_stack_bytes) {
     restart();
 }
 
@@ -56,7 +56,7 @@ Fiber::~Fiber() {
     __tsan_destroy_fiber(thread_sanitizer_fiber_);
 #endif
     forget_frames();
-    munmap(stack_bottom_ - kGuardBytes, kGuardBytes + kStackBytes);
+    munmap(stack_bottom_ - guard_bytes, guard_bytes + fiber_stack_bytes);
 }
 
 void Fiber::restart() {
@@ -67,7 +67,7 @@ void Fiber::restart() {
         __tsan_destroy_fiber(thread_sanitizer_fiber_);
     thread_sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
-    context_ = make_fcontext(stack_bottom_ + kStackBytes, kStackBytes, &Fiber::begin);
+    context_ = make_fcontext(stack_bottom_ + fiber_stack_bytes, fiber_stack_bytes, &Fiber::begin);
 }
 
 void Fiber::forget_frames() {
@@ -78,7 +78,7 @@ void Fiber::forget_frames() {
 
 bool Fiber::is_overflow(const void* address) const {
     const auto* byte = static_cast<const std::byte*>(address);
-    return byte >= stack_bottom_ - kGuardBytes && byte < stack_bottom_;
+    return byte >= stack_bottom_ - guard_bytes && byte < stack_bottom_;
 }
 
 void Fiber::begin(transfer_t transfer) {

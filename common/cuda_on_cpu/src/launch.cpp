@@ -28,10 +28,10 @@ struct RunKernel final : Command {
     PreparedKernel* kernel;
     bool on_heap;
 };
-constexpr std::size_t kArgumentsOffset = 64;
-static_assert(sizeof(RunKernel) <= kArgumentsOffset);
+constexpr std::size_t arguments_offset = 64;
+static_assert(sizeof(RunKernel) <= arguments_offset);
 
-std::string text_of(const dim3& shape) {
+std::string shape_text(const dim3& shape) {
     return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
            std::to_string(shape.z) + ")";
 }
@@ -44,13 +44,13 @@ std::uint64_t count(const dim3& shape) {
 // What is wrong with the shape of a launch; empty if nothing is.
 std::string refusal(const LaunchShape& shape) {
     if (count(shape.grid) == 0 || count(shape.block) == 0)
-        return "a grid of " + text_of(shape.grid) + " blocks of " + text_of(shape.block) +
+        return "a grid of " + shape_text(shape.grid) + " blocks of " + shape_text(shape.block) +
                " threads is empty; launch nothing when there is nothing to do";
-    if (count(shape.block) > kMaxThreads || shape.block.z > 64)
-        return "a block of " + text_of(shape.block) + " threads is too large; it may have " +
-               std::to_string(kMaxThreads) + ", 64 of them in z";
+    if (count(shape.block) > max_threads || shape.block.z > 64)
+        return "a block of " + shape_text(shape.block) + " threads is too large; it may have " +
+               std::to_string(max_threads) + ", 64 of them in z";
     if (shape.grid.x > 2147483647u || shape.grid.y > 65535 || shape.grid.z > 65535)
-        return "a grid of " + text_of(shape.grid) +
+        return "a grid of " + shape_text(shape.grid) +
                " blocks is too large; it may have 2147483647, 65535 and 65535 in x, y and z";
     return "";
 }
@@ -68,8 +68,8 @@ LargerShared& larger_shared() {
 std::size_t shared_bytes_of(const void* kernel) {
     std::lock_guard lock(larger_shared().mutex);
     const auto asked = larger_shared().bytes.find(kernel);
-    return asked == larger_shared().bytes.end() ? kSharedBytes
-                                                : std::max(kSharedBytes, asked->second);
+    return asked == larger_shared().bytes.end() ? most_shared_bytes
+                                                : std::max(most_shared_bytes, asked->second);
 }
 
 }  // namespace
@@ -82,17 +82,17 @@ int processors() {
 
 int max_active_blocks(dim3 block, std::size_t shared_bytes) {
     // Each block of a cooperative kernel is an OS thread: a few per core already share it by turns.
-    constexpr int kBlocksPerProcessor = 8;
-    return count(block) <= kMaxThreads && shared_bytes <= kSharedBytesOptin ? kBlocksPerProcessor
-                                                                            : 0;
+    constexpr int blocks_per_processor = 8;
+    return count(block) <= max_threads && shared_bytes <= shared_bytes_optin ? blocks_per_processor
+                                                                             : 0;
 }
 
 cudaError_t allow_shared_bytes(const void* kernel, int bytes) {
-    if (bytes < 0 || static_cast<std::size_t>(bytes) > kSharedBytesOptin)
+    if (bytes < 0 || static_cast<std::size_t>(bytes) > shared_bytes_optin)
         return call_failed(cudaErrorInvalidValue,
                            "cudaFuncSetAttribute: " + std::to_string(bytes) +
                                " bytes of dynamic shared memory; a block may have 0 to " +
-                               std::to_string(kSharedBytesOptin));
+                               std::to_string(shared_bytes_optin));
     std::lock_guard lock(larger_shared().mutex);
     larger_shared().bytes[kernel] = static_cast<std::size_t>(bytes);
     return cudaSuccess;
@@ -112,7 +112,7 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
                            launch() + ": " + std::to_string(shape.shared_bytes) +
                                " bytes of dynamic shared memory, but this kernel may have " +
                                std::to_string(shared_bytes_of(kernel.function)) + "; up to " +
-                               std::to_string(kSharedBytesOptin) +
+                               std::to_string(shared_bytes_optin) +
                                " must be asked for by cudaFuncSetAttribute");
     if (shape.cooperative) {
         const auto limit =
@@ -133,9 +133,9 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
         return cudaErrorInvalidResourceHandle;
     order_with_default_stream(*stream);
     stream->enqueue([&](void* memory) {
-        const bool on_heap = kArgumentsOffset + bytes > Stream::kSlotBytes;
+        const bool on_heap = arguments_offset + bytes > Stream::slot_bytes;
         void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
-                              : static_cast<std::byte*>(memory) + kArgumentsOffset;
+                              : static_cast<std::byte*>(memory) + arguments_offset;
         return new (memory) RunKernel(*stream, move_to(place, kernel), on_heap);
     });
     return cudaSuccess;

@@ -28,13 +28,13 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr std::size_t kAlignment = 256;         // of cudaMalloc
-constexpr std::size_t kRedZone = 256;           // checked bytes before an allocation
-constexpr std::size_t kRememberedFrees = 4096;  // freed ranges that stay closed and named
-constexpr std::size_t kWindow = 1 << 20;        // bytes that a touch opens
-constexpr std::size_t kWindows = 1024;          // open at a time
-constexpr unsigned char kRedZoneByte = 0xc5;
-constexpr int kPoison = 0xff;  // NaN in every floating-point format, -1 in every integer
+constexpr std::size_t alignment = 256;          // of cudaMalloc
+constexpr std::size_t red_zone = 256;           // checked bytes before an allocation
+constexpr std::size_t remembered_frees = 4096;  // freed ranges that stay closed and named
+constexpr std::size_t window_bytes = 1 << 20;   // bytes that a touch opens
+constexpr std::size_t windows = 1024;           // open at a time
+constexpr unsigned char red_zone_byte = 0xc5;
+constexpr int poison = 0xff;  // NaN in every floating-point format, -1 in every integer
 
 struct PendingCopy {
     std::byte* begin;
@@ -57,7 +57,7 @@ struct Memory {
     std::vector<PendingCopy> pending;
     // Windows of device memory, opened since the host last synchronised. An array: a signal handler
     // fills it, and must not allocate.
-    std::array<Pages, kWindows> opened;
+    std::array<Pages, windows> opened;
     std::size_t opened_count = 0;
     std::size_t live_device_bytes = 0;
     int file = -1;
@@ -69,7 +69,7 @@ Memory& memory() {
     return *instance;
 }
 
-std::size_t page_size() {
+std::size_t bytes_of_page() {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return bytes;
 }
@@ -78,7 +78,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 }
 std::byte* page_of(const void* address) {
     const auto value = reinterpret_cast<std::uintptr_t>(address);
-    return reinterpret_cast<std::byte*>(value / page_size() * page_size());
+    return reinterpret_cast<std::byte*>(value / bytes_of_page() * bytes_of_page());
 }
 
 const char* call_name(MemoryKind kind) {
@@ -93,27 +93,27 @@ const char* call_name(MemoryKind kind) {
     return "";
 }
 
-std::string name_of(const Allocation& allocation) {
+std::string allocation_name(const Allocation& allocation) {
     return "the " + std::to_string(allocation.bytes) + " bytes that " + call_name(allocation.kind) +
            " at " + text_of(allocation.allocated) + " gave";
 }
 
-// How many pages to leave free before the next mapping, out of kColours. The system's own places
+// How many pages to leave free before the next mapping, out of colours. The system's own places
 // are often multiples of 64 MiB apart. But AMD's processors look for a line in their first cache by
 // a hash of address bits 12 to 27: of two arrays that are equal in those, each access throws the
 // other's line out, and a kernel that adds them takes four times as long. ("Take A Way", AsiaCCS
 // 2020, has the hash.)
-constexpr std::size_t kColours = 64;
+constexpr std::size_t colours = 64;
 std::size_t next_colour() {
     static std::atomic<std::size_t> mappings{0};
-    return mappings++ * 11 % kColours;
+    return mappings++ * 11 % colours;
 }
 
 // Maps a part of `file` between two closed pages; nullptr if there is no room.
 std::byte* map_between_guards(int file, long offset, std::size_t bytes, int protection) {
-    const std::size_t before = next_colour() * page_size();
-    const std::size_t behind = kColours * page_size() - before;
-    const std::size_t guarded = bytes + 2 * page_size();
+    const std::size_t before = next_colour() * bytes_of_page();
+    const std::size_t behind = colours * bytes_of_page() - before;
+    const std::size_t guarded = bytes + 2 * bytes_of_page();
     void* place = mmap(nullptr, before + guarded + behind, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (place == MAP_FAILED)
@@ -122,7 +122,7 @@ std::byte* map_between_guards(int file, long offset, std::size_t bytes, int prot
     munmap(room + guarded, behind);
     if (before > 0)
         munmap(place, before);
-    std::byte* pages = room + page_size();
+    std::byte* pages = room + bytes_of_page();
     return mmap(pages, bytes, protection, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED
                ? nullptr
                : pages;
@@ -152,19 +152,19 @@ struct RedZones {
 };
 RedZones red_zones(const Allocation& a) {
     const auto before = static_cast<std::size_t>(a.begin - a.pages);
-    const std::size_t front = std::min(before, kRedZone);
+    const std::size_t front = std::min(before, red_zone);
     std::byte* begin = runtime_begin(a);
     return {begin - front, front, begin + a.bytes, a.page_bytes - before - a.bytes};
 }
 
 Allocation* find_locked(Memory& all, const void* address) {
     const auto* byte = static_cast<const std::byte*>(address);
-    auto next = all.allocations.upper_bound(byte + page_size());
+    auto next = all.allocations.upper_bound(byte + bytes_of_page());
     if (next == all.allocations.begin())
         return nullptr;
     Allocation& allocation = std::prev(next)->second;
-    const bool near = byte >= allocation.pages - page_size() &&
-                      byte < allocation.pages + allocation.page_bytes + page_size();
+    const bool near = byte >= allocation.pages - bytes_of_page() &&
+                      byte < allocation.pages + allocation.page_bytes + bytes_of_page();
     return near ? &allocation : nullptr;
 }
 
@@ -184,10 +184,10 @@ bool map_pages(Allocation& a, int file) {
 
 void fill_fresh(const Allocation& a) {
     const RedZones zones = red_zones(a);
-    std::memset(zones.front, kRedZoneByte, zones.front_bytes);
-    std::memset(zones.back, kRedZoneByte, zones.back_bytes);
+    std::memset(zones.front, red_zone_byte, zones.front_bytes);
+    std::memset(zones.back, red_zone_byte, zones.back_bytes);
     if (settings().strict)
-        std::memset(runtime_begin(a), kPoison, a.bytes);
+        std::memset(runtime_begin(a), poison, a.bytes);
 }
 
 void close_windows(Memory& all) {
@@ -200,7 +200,7 @@ void close_pages(Memory& all, Allocation& a) {
     mmap(a.pages, a.page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
          -1, 0);
     if (a.alias != nullptr)
-        munmap(a.alias - page_size(), a.page_bytes + 2 * page_size());
+        munmap(a.alias - bytes_of_page(), a.page_bytes + 2 * bytes_of_page());
     if (a.kind != MemoryKind::peer)
         fallocate(all.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, a.file_offset,
                   static_cast<long>(a.page_bytes));
@@ -208,7 +208,7 @@ void close_pages(Memory& all, Allocation& a) {
 
 void forget_oldest_free(Memory& all) {
     const auto oldest = all.allocations.find(all.freed.front());
-    munmap(oldest->second.pages - page_size(), oldest->second.page_bytes + 2 * page_size());
+    munmap(oldest->second.pages - bytes_of_page(), oldest->second.page_bytes + 2 * bytes_of_page());
     all.allocations.erase(oldest);
     all.freed.pop_front();
 }
@@ -224,7 +224,7 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
     a.is_freed = true;
     a.freed = where;
     all.freed.push_back(a.pages);
-    if (all.freed.size() > kRememberedFrees)
+    if (all.freed.size() > remembered_frees)
         forget_oldest_free(all);
 }
 
@@ -237,7 +237,7 @@ std::string damage_of(const Allocation& a) {
     const RedZones zones = red_zones(a);
     const auto damaged = [](const std::byte* begin, std::size_t bytes) {
         return std::find_if(begin, begin + bytes,
-                            [](std::byte b) { return b != std::byte{kRedZoneByte}; });
+                            [](std::byte b) { return b != std::byte{red_zone_byte}; });
     };
     const std::byte* front = damaged(zones.front, zones.front_bytes);
     const std::byte* back = damaged(zones.back, zones.back_bytes);
@@ -249,9 +249,9 @@ std::string damage_of(const Allocation& a) {
                " bytes before the start of ";
     if (text.empty())
         return text;
-    std::memset(zones.front, kRedZoneByte, zones.front_bytes);
-    std::memset(zones.back, kRedZoneByte, zones.back_bytes);
-    return text + name_of(a);
+    std::memset(zones.front, red_zone_byte, zones.front_bytes);
+    std::memset(zones.back, red_zone_byte, zones.back_bytes);
+    return text + allocation_name(a);
 }
 
 }  // namespace
@@ -273,7 +273,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
         std::lock_guard lock(all.mutex);
         const bool fits =
             bytes <= total_device_bytes() - std::min(total_device_bytes(), all.live_device_bytes);
-        a.page_bytes = fits ? round_up(round_up(bytes, kAlignment), page_size()) : 0;
+        a.page_bytes = fits ? round_up(round_up(bytes, alignment), bytes_of_page()) : 0;
         a.file_offset = fits ? extend_file(all, a.page_bytes) : -1;
         if (a.file_offset < 0 || !map_pages(a, all.file))
             return call_failed(cudaErrorMemoryAllocation,
@@ -281,7 +281,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
                                    std::to_string(bytes) + " bytes; " +
                                    std::to_string(all.live_device_bytes) + " of " +
                                    std::to_string(total_device_bytes()) + " are in use");
-        a.begin = a.pages + a.page_bytes - round_up(bytes, kAlignment);
+        a.begin = a.pages + a.page_bytes - round_up(bytes, alignment);
         if (kind == MemoryKind::device)
             all.live_device_bytes += bytes;
     }
@@ -305,18 +305,19 @@ cudaError_t release(void* pointer, MemoryKind kind, const char* call, Where wher
         return call_failed(cudaErrorInvalidValue,
                            caller + " was given an address that no allocation of CUDA's holds");
     if (a->is_freed)
-        return call_failed(cudaErrorInvalidValue, caller + " frees a second time " + name_of(*a) +
-                                                      " (freed before at " + text_of(a->freed) +
-                                                      ")");
+        return call_failed(cudaErrorInvalidValue, caller + " frees a second time " +
+                                                      allocation_name(*a) + " (freed before at " +
+                                                      text_of(a->freed) + ")");
     if (a->kind != kind)
         return call_failed(cudaErrorInvalidValue,
-                           caller + " cannot free " + name_of(*a) + "; use " +
+                           caller + " cannot free " + allocation_name(*a) + "; use " +
                                (a->kind == MemoryKind::device   ? "cudaFree"
                                 : a->kind == MemoryKind::pinned ? "cudaFreeHost"
                                                                 : "cudaIpcCloseMemHandle"));
     if (a->begin != pointer)
         return call_failed(cudaErrorInvalidValue, caller + " was given an address inside " +
-                                                      name_of(*a) + "; free it by its first byte");
+                                                      allocation_name(*a) +
+                                                      "; free it by its first byte");
     const std::string damage = kind == MemoryKind::device ? damage_of(*a) : "";
     mark_freed(all, *a, where);
     if (!damage.empty()) {
@@ -345,7 +346,7 @@ std::size_t live_device_bytes() {
 
 std::size_t total_device_bytes() {
     static const std::size_t bytes =
-        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * bytes_of_page();
     return bytes;
 }
 
@@ -381,7 +382,7 @@ std::string describe_address(const void* address) {
     const auto lock = lock_patiently(all.mutex);
     if (!lock.owns_lock())
         return "an address that could not be looked up";
-    if (reinterpret_cast<std::uintptr_t>(address) < page_size())
+    if (reinterpret_cast<std::uintptr_t>(address) < bytes_of_page())
         return "a null pointer";
     const Allocation* a = find_locked(all, address);
     if (a == nullptr)
@@ -394,7 +395,7 @@ std::string describe_address(const void* address) {
         position = std::to_string(a->begin - byte) + " bytes before the start of ";
     else
         position = "byte " + std::to_string(byte - a->begin) + " of ";
-    return position + name_of(*a) +
+    return position + allocation_name(*a) +
            (a->is_freed ? ", which was freed at " + text_of(a->freed) : "");
 }
 
@@ -406,9 +407,9 @@ bool open_device_pages(const void* address) {
     if (a == nullptr || a->is_freed || a->kind == MemoryKind::pinned || byte < a->pages ||
         byte >= a->pages + a->page_bytes)
         return false;
-    const auto before = static_cast<std::size_t>(byte - a->pages) / kWindow * kWindow;
-    const Pages window{a->pages + before, std::min(kWindow, a->page_bytes - before)};
-    if (all.opened_count == kWindows)
+    const auto before = static_cast<std::size_t>(byte - a->pages) / window_bytes * window_bytes;
+    const Pages window{a->pages + before, std::min(window_bytes, a->page_bytes - before)};
+    if (all.opened_count == windows)
         close_windows(all);  // who still needs one opens it again
     all.opened[all.opened_count++] = window;
     return mprotect(window.begin, window.bytes, PROT_READ | PROT_WRITE) == 0;
@@ -442,7 +443,7 @@ std::string leak_report() {
     std::string report;
     for (const auto& [pages, allocation] : all.allocations)
         if (!allocation.is_freed)
-            report += "cuda_on_cpu: never freed: " + name_of(allocation) + "\n";
+            report += "cuda_on_cpu: never freed: " + allocation_name(allocation) + "\n";
     return report;
 }
 
@@ -454,7 +455,7 @@ namespace {
 void protect(const PendingCopy& copy, int protection) {
     std::byte* first = page_of(copy.begin);
     std::byte* last = page_of(copy.begin + copy.bytes - 1);
-    mprotect(first, static_cast<std::size_t>(last - first) + page_size(), protection);
+    mprotect(first, static_cast<std::size_t>(last - first) + bytes_of_page(), protection);
 }
 
 void close(const PendingCopy& copy) {
@@ -539,7 +540,7 @@ struct Handle {
     unsigned long long unused[2];
 };
 static_assert(sizeof(Handle) == sizeof(cudaIpcMemHandle_t));
-constexpr char kMark[8] = "cudacpu";
+constexpr char mark_byte[8] = "cudacpu";
 
 // Field 22 of /proc/PID/stat, counted behind the name, which may hold spaces; 0 if there is no such
 // process.
@@ -571,7 +572,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where
                                " needs the first byte of a cudaMalloc, and was given " +
                                describe_address(pointer));
     Handle content{};
-    std::memcpy(content.mark, kMark, sizeof kMark);
+    std::memcpy(content.mark, mark_byte, sizeof mark_byte);
     content.process = getpid();
     content.file = memory().file;
     content.started = start_time(content.process);
@@ -589,7 +590,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
     Handle content;
     std::memcpy(&content, &handle, sizeof content);
     const std::string caller = "cudaIpcOpenMemHandle at " + text_of(where);
-    if (std::memcmp(content.mark, kMark, sizeof kMark) != 0)
+    if (std::memcmp(content.mark, mark_byte, sizeof mark_byte) != 0)
         return call_failed(cudaErrorInvalidValue,
                            caller + " was given bytes that cudaIpcGetMemHandle did not make");
     if (content.process == getpid())
@@ -615,7 +616,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
     if (!mapped)
         return call_failed(cudaErrorMemoryAllocation,
                            caller + ": no room to map " + std::to_string(a.bytes) + " bytes");
-    a.begin = a.pages + a.page_bytes - round_up(a.bytes, kAlignment);
+    a.begin = a.pages + a.page_bytes - round_up(a.bytes, alignment);
     tag_device_pages(a.pages, a.page_bytes);
     add(memory(), a);
     *pointer = a.begin;

@@ -266,10 +266,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     *properties = {};
     std::snprintf(properties->name, sizeof properties->name, "CPU (CUDA on a CPU)");
     properties->totalGlobalMem = total_device_bytes();
-    properties->sharedMemPerBlock = kSharedBytes;
-    properties->sharedMemPerBlockOptin = kSharedBytesOptin;
+    properties->sharedMemPerBlock = most_shared_bytes;
+    properties->sharedMemPerBlockOptin = shared_bytes_optin;
     properties->warpSize = 32;
-    properties->maxThreadsPerBlock = kMaxThreads;
+    properties->maxThreadsPerBlock = max_threads;
     const int threads[3] = {1024, 1024, 64};
     const int grid[3] = {2147483647, 65535, 65535};
     std::copy_n(threads, 3, properties->maxThreadsDim);

@@ -17,11 +17,11 @@ using namespace std::chrono_literals;
 
 // Waking a sleeping thread costs microseconds, so whoever waits looks again for about as long
 // first; longer would take the core from the very thread that is awaited.
-constexpr int kSpins = 400;
+constexpr int spins = 400;
 
 template <class Ready>
 bool spin_until(Ready ready) {
-    for (int i = 0; i < kSpins; i++) {
+    for (int i = 0; i < spins; i++) {
         if (ready())
             return true;
         pause_briefly();
@@ -116,7 +116,10 @@ void BlockThreads::run(KernelRun& run, std::uint64_t blocks, BlockExecutor& exec
 // ---- Stream
 
 Stream::Stream(int device, bool blocking)
-    : device(device), blocking(blocking), slots_(new Slot[kSlots]), worker_([this] { work(); }) {}
+    : device(device),
+      blocking(blocking),
+      slots_(new Slot[slot_count]),
+      worker_([this] { work(); }) {}
 
 Stream::~Stream() {
     {
@@ -132,7 +135,7 @@ void Stream::work() {
     BlockExecutor executor;
     executor_ = &executor;
     for (Ticket done = 0; wait_for_work(done); done++) {
-        Command* command = slots_[(done + 1) % kSlots].command;
+        Command* command = slots_[(done + 1) % slot_count].command;
         if (!device_is_lost())
             command->run(*this);
         command->~Command();
@@ -140,7 +143,7 @@ void Stream::work() {
         if (done_.load() >= awaited_.load()) {
             {
                 std::lock_guard lock(mutex_);
-                awaited_.store(kNobodyWaits);  // whoever still has to wait says so again
+                awaited_.store(nobody_waits);  // whoever still has to wait says so again
             }
             // Without the lock, here and elsewhere: whoever wakes may have the core at once, and
             // must not find the lock taken by the thread that it has just pushed aside.
@@ -173,8 +176,8 @@ void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock)
 
 // Until half of the slots are free: waking for each one would make two threads take turns.
 void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
-    while (enqueued_.load() - done_.load() >= kSlots - 1)
-        sleep_until_done(enqueued_.load() - kSlots / 2, lock);
+    while (enqueued_.load() - done_.load() >= slot_count - 1)
+        sleep_until_done(enqueued_.load() - slot_count / 2, lock);
 }
 
 void Stream::wait(Ticket ticket) {

@@ -35,13 +35,13 @@ class Stream {
     Stream& operator=(const Stream&) = delete;
 
     // Places a command at the end of the queue; the host waits only if the queue is full.
-    // `construct` makes the command in the memory that it is given (kSlotBytes).
+    // `construct` makes the command in the memory that it is given (slot_bytes).
     template <class Construct>
     Ticket enqueue(Construct construct) {
         std::unique_lock lock(mutex_);
         wait_for_room(lock);
         const Ticket ticket = enqueued_.load(std::memory_order_relaxed) + 1;
-        Slot& slot = slots_[ticket % kSlots];
+        Slot& slot = slots_[ticket % slot_count];
         slot.command = construct(static_cast<void*>(slot.memory));
         enqueued_.store(ticket);
         const bool worker_sleeps = worker_sleeps_;
@@ -68,15 +68,15 @@ class Stream {
     // The name of one that has not ended; empty if there is none.
     std::string unfinished_cooperative_kernel();
 
-    static constexpr std::size_t kSlotBytes = 1024;
+    static constexpr std::size_t slot_bytes = 1024;
     const int device;
     const bool blocking;  // waits for the default stream and the other way round
 
   private:
-    static constexpr std::size_t kSlots = 1024;  // as deep as a GPU's launch queue
-    static constexpr Ticket kNobodyWaits = ~Ticket{0};
+    static constexpr std::size_t slot_count = 1024;  // as deep as a GPU's launch queue
+    static constexpr Ticket nobody_waits = ~Ticket{0};
     struct Slot {
-        alignas(64) std::byte memory[kSlotBytes];
+        alignas(64) std::byte memory[slot_bytes];
         Command* command;
     };
 
@@ -90,7 +90,7 @@ class Stream {
     std::atomic<Ticket> done_{0};
     // The first ticket that somebody sleeps for: waking sleepers for less would cost them, and us,
     // the core.
-    std::atomic<Ticket> awaited_{kNobodyWaits};
+    std::atomic<Ticket> awaited_{nobody_waits};
     std::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable progress_;

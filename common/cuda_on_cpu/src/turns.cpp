@@ -23,14 +23,14 @@ struct TurnAttributes {
     std::uint64_t period_ns = 0;
 };
 
-constexpr std::uint64_t kShort_ns = 100'000;  // the least that Linux accepts
+constexpr std::uint64_t short_ns = 100'000;  // the least that Linux accepts
 
 }  // namespace
 
 void take_short_turns(bool wanted) {
     TurnAttributes attributes;
     attributes.nice = getpriority(PRIO_PROCESS, 0);
-    attributes.runtime_ns = wanted ? kShort_ns : 0;
+    attributes.runtime_ns = wanted ? short_ns : 0;
     syscall(SYS_sched_setattr, 0, &attributes, 0u);
     // By how many nanoseconds a sleep may take longer; 0: the usual.
     prctl(PR_SET_TIMERSLACK, wanted ? 1ul : 0ul);

@@ -125,7 +125,7 @@ TEST_CASE("layers: a convolution of many groups equals its samples, one by one")
     Random random(1);
     Conv2d conv("conv", device, {32, 3, 3, 1, 1}, random);
     const int batch = 5, pixels = 32 * 28 * 28;
-    // Two samples need more than kColumnsBytes on a CPU, so this is several groups there.
+    // Two samples need more than columns_bytes on a CPU, so this is several groups there.
     REQUIRE(2 * 9 * pixels * sizeof(float) > (std::size_t{512} << 10));
     const Tensor x(device, {batch, 32, 28, 28}, distinct_values(batch * pixels, 1.0f));
     Tape tape(device);

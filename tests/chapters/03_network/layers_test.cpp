@@ -16,8 +16,8 @@ namespace {
 
 // A weight's gradient is a sum of hundreds of products of about 1, and on each processor BLAS adds
 // them up in another order, PyTorch's too: what is left of cancelled terms may differ by some 1e-6.
-constexpr double kRelative = 1e-5;
-constexpr double kAbsolute = 1e-5;
+constexpr double relative = 1e-5;
+constexpr double absolute = 1e-5;
 
 // Runs the layer both ways; names in the file begin with `prefix`. Empty if all is as it is there.
 std::string differences(Device& device, Module& layer, const Golden& golden,
@@ -32,7 +32,7 @@ std::string differences(Device& device, Module& layer, const Golden& golden,
         if (tensor.shape() != Shape(expected.shape.begin(), expected.shape.end()))
             found += name + " has the shape " + text_of(tensor.shape()) + "; ";
         const std::string difference =
-            worst_difference(tensor.to_host(), expected, kRelative, kAbsolute);
+            worst_difference(tensor.to_host(), expected, relative, absolute);
         found += difference.empty() ? "" : name + ": " + difference + "; ";
     };
     compare(y.value(), "output");
@@ -110,8 +110,8 @@ TEST_CASE("layers: BatchNorm2d in training is PyTorch's, its running averages to
         REQUIRE(differences(device, layer, golden, step) == "");
         for (const NamedTensor& buffer : layer.buffers()) {
             const std::string name = step + buffer.name.substr(buffer.name.find('.') + 1);
-            REQUIRE(worst_difference(buffer.value.to_host(), golden.tensor(name), kRelative,
-                                     kAbsolute) == "");
+            REQUIRE(worst_difference(buffer.value.to_host(), golden.tensor(name), relative,
+                                     absolute) == "");
         }
     }
 }

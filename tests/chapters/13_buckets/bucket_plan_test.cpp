@@ -14,8 +14,8 @@ namespace ddp::test {
 namespace {
 
 using Order = std::vector<std::size_t>;
-constexpr ElementType kTypes[] = {ElementType::float32, ElementType::float64, ElementType::float16,
-                                  ElementType::bfloat16};
+constexpr ElementType type_count[] = {ElementType::float32, ElementType::float64,
+                                      ElementType::float16, ElementType::bfloat16};
 
 // Gradients "g0", "g1", ... of so many floats: four bytes each.
 GradientSizes floats(const std::vector<std::size_t>& elements) {
@@ -29,7 +29,7 @@ GradientSizes floats(const std::vector<std::size_t>& elements) {
 GradientSizes ones_of(const std::string& types) {
     GradientSizes gradients = floats(std::vector<std::size_t>(types.size(), 1));
     for (std::size_t i = 0; i < types.size(); i++)
-        gradients[i].type = kTypes[std::string("fdhb").find(types[i])];
+        gradients[i].type = type_count[std::string("fdhb").find(types[i])];
     return gradients;
 }
 
@@ -167,7 +167,7 @@ GradientSizes random_gradients(Random& random) {
     const std::size_t types = 1 + random.below(4);
     for (GradientSize& gradient : gradients)
         gradient.elements = random.below(2) ? random.below(4) : random.below(500),
-        gradient.type = kTypes[random.below(types)];
+        gradient.type = type_count[random.below(types)];
     return gradients;
 }
 
@@ -214,7 +214,7 @@ void require_buckets_of_type(const GradientSizes& gradients, const std::vector<s
 void require_rules(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
                    const Order& order, const BucketAssignment& buckets) {
     std::size_t found = 0;
-    for (const ElementType type : kTypes) {
+    for (const ElementType type : type_count) {
         const auto is_mine = [&](std::size_t i) { return gradients[i].type == type; };
         Order mine;
         std::ranges::copy_if(order, std::back_inserter(mine), is_mine);
@@ -277,11 +277,12 @@ TEST_CASE("bucket plan: any list, any limits, any order") {
 
 namespace {
 
-const GradientSizes kThree = {{"weight", 7}, {"bias", 3}, {"scale", 20, ElementType::float64}};
-const std::string kDamaged =
+const GradientSizes three_gradients = {
+    {"weight", 7}, {"bias", 3}, {"scale", 20, ElementType::float64}};
+const std::string damaged_text =
     "the bucket plan from rank 0 is damaged: all ranks must run the same program";
 
-std::string refusal(const std::string& text, const GradientSizes& gradients = kThree) {
+std::string refusal(const std::string& text, const GradientSizes& gradients = three_gradients) {
     return thrown<std::runtime_error>([&] { decode_plan(text, gradients); });
 }
 
@@ -292,51 +293,51 @@ std::string refused_as_other_network(const std::string& what) {
 }  // namespace
 
 TEST_CASE("bucket plan: rank 0's plan arrives as it was, and holds where a rank has another") {
-    const BucketPlan of_rank_0 = rebuilt_plan(kThree, 8, {1, 2, 0});
+    const BucketPlan of_rank_0 = rebuilt_plan(three_gradients, 8, {1, 2, 0});
     REQUIRE(buckets_of(of_rank_0) == BucketAssignment{{1}, {2}, {0}});
     REQUIRE(encode_plan(of_rank_0) ==
             "bucket_plan 3\nfloat32 1  1 3\nfloat64 1  2 20\nfloat32 1  0 7\n");
-    const BucketPlan here = decode_plan(encode_plan(of_rank_0), kThree);
+    const BucketPlan here = decode_plan(encode_plan(of_rank_0), three_gradients);
     REQUIRE(here == of_rank_0);
-    REQUIRE(here != rebuilt_plan(kThree, 8, {0, 1, 2}));
+    REQUIRE(here != rebuilt_plan(three_gradients, 8, {0, 1, 2}));
 }
 
 TEST_CASE("bucket plan: a plan for other gradients is refused, and says which") {
     const auto plan = [](const GradientSizes& gradients) {
         return encode_plan(first_plan(gradients, std::nullopt));
     };
-    GradientSizes other = kThree;
+    GradientSizes other = three_gradients;
     other[1].elements = 4;
     REQUIRE(refusal(plan(other)) ==
             refused_as_other_network("has 4 elements of float32 for 'bias', which has 3 elements "
                                      "of float32 here"));
-    other = kThree;
+    other = three_gradients;
     other[0].type = ElementType::float64;
     REQUIRE(refusal(plan(other)) ==
             refused_as_other_network("has 7 elements of float64 for 'weight', which has 7 elements "
                                      "of float32 here"));
-    other = kThree;
+    other = three_gradients;
     other.push_back({"more", 1});
     REQUIRE(refusal(plan(other)) ==
             refused_as_other_network("names gradient 3, and this rank has 3"));
-    REQUIRE(refusal(plan(kThree), other) == refused_as_other_network("lacks 'more'"));
-    BucketPlan twice = first_plan(kThree, std::nullopt);
+    REQUIRE(refusal(plan(three_gradients), other) == refused_as_other_network("lacks 'more'"));
+    BucketPlan twice = first_plan(three_gradients, std::nullopt);
     twice.buckets[1].gradients = {0, 1, 0};
     REQUIRE(refusal(encode_plan(twice)) == refused_as_other_network("has 'weight' twice"));
-    BucketPlan missing = first_plan(kThree, std::nullopt);
+    BucketPlan missing = first_plan(three_gradients, std::nullopt);
     missing.buckets[1].gradients = {0};
     REQUIRE(refusal(encode_plan(missing)) == refused_as_other_network("lacks 'bias'"));
 }
 
 TEST_CASE("bucket plan: a damaged plan is refused") {
-    const std::string good = encode_plan(rebuilt_plan(kThree, 8, {1, 2, 0}));
+    const std::string good = encode_plan(rebuilt_plan(three_gradients, 8, {1, 2, 0}));
     REQUIRE(refusal(good) == "(nothing)");
     for (const char* text :
          {"", "hello", "bucket_plan", "bucket_plan x", "bucket_plan -1", "bucket_plan 1 float32",
           "bucket_plan 1 float128 1 0 7", "bucket_plan 1 float32 0", "bucket_plan 1 float32 1 0 7x",
           "bucket_plan 1 float32 1 0 99999999999999999999", "bucket_plan 18446744073709551615"})
-        REQUIRE(refusal(text) == kDamaged);
-    REQUIRE(refusal(good + "1") == kDamaged);
+        REQUIRE(refusal(text) == damaged_text);
+    REQUIRE(refusal(good + "1") == damaged_text);
 }
 
 TEST_CASE("bucket plan: no damage goes unnoticed or does harm") {

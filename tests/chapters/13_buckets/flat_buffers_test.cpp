@@ -18,8 +18,8 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 using Values = std::vector<float>;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float float_infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 std::shared_ptr<Parameter> make(Device& device, const std::string& name, int size) {
     return std::make_shared<Parameter>(
@@ -230,7 +230,7 @@ std::string not_finite(const std::string& where) {
 
 TEST_CASE("flat buffers: NaN and infinity are traced to their parameter") {
     Three three;
-    for (const float bad : {kNan, -kNan, kInfinity, -kInfinity}) {
+    for (const float bad : {nan, -nan, float_infinity, -float_infinity}) {
         three.write(0, Values(64, 0.0f));
         three.write(16 + 19, {bad});
         three.buffers.check_finite(0);
@@ -238,7 +238,7 @@ TEST_CASE("flat buffers: NaN and infinity are traced to their parameter") {
                 not_finite("'b' is infinite or no number at element 19 of 20"));
         REQUIRE(complaint(three.buffers) == "(nothing)");  // that search is over
     }
-    three.write(48, {0, kNan, 0, 0, kNan});
+    three.write(48, {0, nan, 0, 0, nan});
     three.buffers.check_finite(0);
     REQUIRE(complaint(three.buffers) ==
             not_finite("'b' is infinite or no number at element 19 of 20"));
@@ -266,7 +266,7 @@ TEST_CASE("flat buffers: the largest and the smallest numbers are numbers") {
 
 TEST_CASE("flat buffers: whoever wrote into a gap is told so") {
     Three three;
-    three.write(3, {kInfinity});  // c has elements 0 to 2
+    three.write(3, {float_infinity});  // c has elements 0 to 2
     three.buffers.check_finite(0);
     REQUIRE(complaint(three.buffers) ==
             "the gap behind a gradient is infinite or no number: a kernel has written beyond its "
@@ -283,7 +283,7 @@ TEST_CASE("flat buffers: every place of a large bucket is searched") {
     FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, elements);
     for (const int place : {0, 1, 255, 4096, 150'001, size - 2, size - 1}) {
         Tensor one = buffers.view(0).view(static_cast<std::size_t>(place), {1});
-        one.copy_from(Values{kNan});
+        one.copy_from(Values{nan});
         buffers.check_finite(0);
         REQUIRE(complaint(buffers) == not_finite("'large' is infinite or no number at element " +
                                                  std::to_string(place) + " of 300007"));

@@ -16,7 +16,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr int kSizes[] = {12 * 7, 5, 4 * 3 * 3 * 3, 9 * 16};
+constexpr int sizes[] = {12 * 7, 5, 4 * 3 * 3 * 3, 9 * 16};
 
 // Gradients in two buckets, as a network might have them: matrices both ways, a bias, a
 // convolution.
@@ -36,7 +36,7 @@ class Gradients {
     // Numbers that differ by rank, step, gradient and place.
     static Values values(int rank, int step, std::size_t gradient, float scale = 1) {
         Values all;
-        for (int i = 0; i < kSizes[gradient]; i++)
+        for (int i = 0; i < sizes[gradient]; i++)
             all.push_back(scale * std::sin(0.7f * static_cast<float>(i * (rank + 1)) +
                                            1.3f * static_cast<float>(step) +
                                            2.1f * static_cast<float>(gradient)) +
@@ -44,7 +44,7 @@ class Gradients {
         return all;
     }
     static Values mean(int ranks, int step, std::size_t gradient, float scale = 1) {
-        Values all(static_cast<std::size_t>(kSizes[gradient]));
+        Values all(static_cast<std::size_t>(sizes[gradient]));
         for (int r = 0; r < ranks; r++) {
             const Values theirs = values(r, step, gradient, scale);
             for (std::size_t i = 0; i < all.size(); i++)

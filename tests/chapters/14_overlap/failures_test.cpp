@@ -10,13 +10,13 @@
 namespace ddp::test {
 namespace {
 
-constexpr double kTimeout_s = 60;
+constexpr double timeout_s = 60;
 
 // The first cause, if it was told long before the time-out.
 std::string prompt_failure(World& world, const std::function<void(Rank&)>& work) {
     const Stopwatch watch;
     const std::string failure = failure_of(world, work);
-    return watch.seconds() < kTimeout_s / 2 ? failure : "too late: " + failure;
+    return watch.seconds() < timeout_s / 2 ? failure : "too late: " + failure;
 }
 
 // What the others throw is not this.
@@ -29,7 +29,7 @@ std::string error_of(Replica& replica, const std::function<void()>& work) {
 }  // namespace
 
 TEST_CASE("failures: parameters without a gradient are named, and the next run works") {
-    World world(thread_options(3, kTimeout_s));
+    World world(thread_options(3, timeout_s));
     const auto learn = [&](int who, const DdpOptions& options) {
         return prompt_failure(world, [&, who](Rank& rank) {
             Replica replica(rank, make_branches, options);
@@ -55,7 +55,7 @@ TEST_CASE("failures: parameters without a gradient are named, and the next run w
 }
 
 TEST_CASE("failures: a backward without a forward of its own is refused") {
-    World world(thread_options(2, kTimeout_s));
+    World world(thread_options(2, timeout_s));
     std::vector<std::string> errors;
     world.run([&](Rank& rank) {
         Replica replica(rank, make_small_mlp);
@@ -95,7 +95,7 @@ TEST_CASE("failures: a backward without a forward of its own is refused") {
 }
 
 TEST_CASE("failures: NaN and infinity in one rank's gradient are traced to rank and parameter") {
-    World world(thread_options(3, kTimeout_s));
+    World world(thread_options(3, timeout_s));
     const auto learn = [&](float value, bool searches) {
         return prompt_failure(world, [&, value, searches](Rank& rank) {
             Replica replica(rank, make_small_mlp,
@@ -121,7 +121,7 @@ TEST_CASE("failures: NaN and infinity in one rank's gradient are traced to rank 
 }
 
 TEST_CASE("failures: what one rank throws is what all hear, in the middle of a step") {
-    World world(thread_options(3, kTimeout_s));
+    World world(thread_options(3, timeout_s));
     for (const int who : {0, 1}) {
         std::vector<std::string> heard(3);
         const std::string failure = prompt_failure(world, [&, who](Rank& rank) {
@@ -146,7 +146,7 @@ TEST_CASE("failures: what one rank throws is what all hear, in the middle of a s
 }
 
 TEST_CASE("failures: another model on one rank is refused before anything is sent") {
-    World world(thread_options(2, kTimeout_s));
+    World world(thread_options(2, timeout_s));
     REQUIRE(prompt_failure(world,
                            [&](Rank& rank) {
                                Replica replica(rank, rank.rank() == 0 ? MakeModel(make_small_mlp)

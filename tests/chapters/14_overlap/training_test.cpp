@@ -11,7 +11,7 @@
 namespace ddp::test {
 namespace {
 
-constexpr Normalisation kUsual{0.04f, 1.0f};
+constexpr Normalisation usual{0.04f, 1.0f};
 
 // Pictures of 28 x 28; class c has a bright line.
 LabelledImages lines(int count) {
@@ -27,7 +27,7 @@ LabelledImages lines(int count) {
 // A small perceptron for them.
 struct Training {
     Training(Rank& rank, const LabelledImages& images, int batch,
-             const Normalisation& normalisation = kUsual)
+             const Normalisation& normalisation = usual)
         : rank(rank),
           device(make_run_scoped<Device>(rank, std::size_t{16} << 20)),
           loader(
@@ -71,7 +71,7 @@ TEST_CASE("training: all ranks' samples count, every one is tested, and the netw
             first[place] = training.epoch(1);
             for (int epoch = 2; epoch <= 6; epoch++)
                 training.epoch(epoch);
-            auto& loader = make_run_scoped<Loader>(rank, training.device, images, kUsual, 7);
+            auto& loader = make_run_scoped<Loader>(rank, training.device, images, usual, 7);
             tested[place] = training.trainer.test(loader);
             require_equal_replicas(rank, training.mlp->parameters());
             if (place == 0)
@@ -175,7 +175,7 @@ TEST_CASE("training: a rank without a batch is refused, and a test needs none") 
     std::vector<int> tested(3);
     world.run([&](Rank& rank) {
         Training training(rank, images, 2);
-        auto& loader = make_run_scoped<Loader>(rank, training.device, two, kUsual, 2);
+        auto& loader = make_run_scoped<Loader>(rank, training.device, two, usual, 2);
         tested[static_cast<std::size_t>(rank.rank())] = training.trainer.test(loader).samples;
     });
     REQUIRE(tested == std::vector<int>{2, 2, 2});
@@ -187,7 +187,7 @@ TEST_CASE("training: a test is of rank 0's buffers") {
     std::vector<std::vector<float>> means(2);
     world.run([&](Rank& rank) {
         auto& device = make_run_scoped<Device>(rank, std::size_t{64} << 20);
-        auto& loader = make_run_scoped<Loader>(rank, device, images, kUsual, 4);
+        auto& loader = make_run_scoped<Loader>(rank, device, images, usual, 4);
         Random random(1);
         const auto cnn = make_cnn(device, random);
         const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*cnn));

@@ -9,8 +9,8 @@
 namespace ddp::test {
 namespace {
 
-constexpr std::uint64_t kSeed = 31;
-constexpr double kLearningRate = 0.1;
+constexpr std::uint64_t seed = 31;
+constexpr double fixed_learning_rate = 0.1;
 
 Batch batch_for(Device& device, int number, int rank) {
     const int first = 100 * rank + 3 * number;
@@ -18,7 +18,7 @@ Batch batch_for(Device& device, int number, int rank) {
 }
 
 Paths make_paths(Device& device, int rank) {
-    Random random(kSeed + static_cast<std::uint64_t>(rank));
+    Random random(seed + static_cast<std::uint64_t>(rank));
     return Paths(device, random);
 }
 
@@ -71,7 +71,7 @@ Walker::Walker(Rank& rank, Search search, std::size_t cap_bytes)
                                          join_arena_bytes(rank.world_size()))),
       ddp(*communicator, device, model,
           {.bucket_cap_bytes = cap_bytes, .rebuild_buckets = search != Search::every_step}),
-      optimizer(model.parameters(), kLearningRate),
+      optimizer(model.parameters(), fixed_learning_rate),
       tape(device) {
     if (search == Search::every_step)
         find_unused.emplace(*communicator, device, ddp).plug_into(hooks);
@@ -122,7 +122,7 @@ std::vector<float> Walker::gradient(const std::string& name) {
 std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps, const Ways& ways) {
     Device device(test_memory);
     Paths model = make_paths(device, 0);
-    Sgd optimizer(model.parameters(), kLearningRate);
+    Sgd optimizer(model.parameters(), fixed_learning_rate);
     std::vector<std::vector<std::vector<float>>> states;
     for (int step = 0; step < steps; step++) {
         for (int rank = 0; rank < ranks; rank++) {

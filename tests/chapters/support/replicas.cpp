@@ -20,9 +20,9 @@
 namespace ddp::test {
 namespace {
 
-constexpr int kSide = 8;
-constexpr int kSteps = 5;
-constexpr int kBatch = 12;  // of all ranks together
+constexpr int side = 8;
+constexpr int step_count = 5;
+constexpr int batch_size = 12;  // of all ranks together
 
 // ---- Networks
 
@@ -46,7 +46,7 @@ class TiedAndFrozen : public Module {
         : Module("tied_and_frozen"),
           flatten_("flatten"),
           relu_("relu"),
-          first_("first", device, kSide * kSide, 7, random),
+          first_("first", device, side * side, 7, random),
           twice_("twice", device, 7, 7, random),
           frozen_("frozen", device, 7, 7, random),
           last_("last", device, 7, 10, random) {
@@ -90,9 +90,10 @@ std::vector<State> learn_alone(const MakeModel& make_model, std::uint64_t seed) 
     const auto model = make_model(device, random);
     Sgd optimizer(model->parameters(), 0.1);
     std::vector<State> states;
-    for (int step = 0; step < kSteps; step++) {
+    for (int step = 0; step < step_count; step++) {
         Tape tape(device);
-        const Batch batch = batch_of(device, part_of(step * kBatch, step * kBatch + kBatch));
+        const Batch batch =
+            batch_of(device, part_of(step * batch_size, step * batch_size + batch_size));
         tape.backward(cross_entropy(model->forward(tape.constant(batch.images)), batch.labels));
         optimizer.step();
         optimizer.zero_gradients();
@@ -120,10 +121,10 @@ std::string difference(const Module& model, const State& expected, double tolera
 std::string take_steps(Rank& rank, Device& device, Module& model, Algorithm& algorithm,
                        const std::vector<State>& expected, double tolerance) {
     Sgd optimizer(model.parameters(), 0.1);
-    for (int step = 0; step < kSteps; step++) {
+    for (int step = 0; step < step_count; step++) {
         Tape tape(device);
-        algorithm.learn(batch_of(device, part_of(step * kBatch, step * kBatch + kBatch, rank.rank(),
-                                                 rank.world_size())),
+        algorithm.learn(batch_of(device, part_of(step * batch_size, step * batch_size + batch_size,
+                                                 rank.rank(), rank.world_size())),
                         tape);
         optimizer.step();
         optimizer.zero_gradients();
@@ -140,7 +141,7 @@ std::string take_steps(Rank& rank, Device& device, Module& model, Algorithm& alg
 }  // namespace
 
 std::unique_ptr<Module> make_small_mlp(Device& device, Random& random) {
-    return make_mlp(device, random, {kSide * kSide, 13, 7, 10});
+    return make_mlp(device, random, {side * side, 13, 7, 10});
 }
 
 std::vector<Network> networks() {
@@ -156,7 +157,7 @@ std::vector<Network> networks() {
 }
 
 Batch batch_of(Device& device, const std::vector<int>& samples) {
-    return golden_samples(device, samples, {1, kSide, kSide});
+    return golden_samples(device, samples, {1, side, side});
 }
 
 std::string difference_from_one_rank(World& world, const MakeModel& make_model,

@@ -22,9 +22,9 @@ namespace ddp::test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kThreadSanitizer = true;
+constexpr bool thread_sanitizer = true;
 #else
-constexpr bool kThreadSanitizer = false;
+constexpr bool thread_sanitizer = false;
 #endif
 
 // ---- Reading what was said
@@ -103,14 +103,14 @@ class With {
 
 // ---- Barriers
 
-constexpr int kFirstReturns = __LINE__ + 4;
+constexpr int first_returns_text = __LINE__ + 4;
 __global__ void first_returns() {
     if (threadIdx.x == 0)
         return;
     __syncthreads();
 }
 
-constexpr int kLastReturns = __LINE__ + 4;
+constexpr int last_returns_text = __LINE__ + 4;
 __global__ void last_returns() {
     if (threadIdx.x == 63)
         return;
@@ -122,16 +122,16 @@ TEST_CASE("a thread returns before a barrier that others wait at") {
     const std::string first = failure_of_kernel({2, 64}, first_returns);
     require_parts(first, {"cudaErrorLaunchFailure", "first_returns(), launched at " + here(line),
                           "thread (1,0,0) of block (0,0,0) waits at the __syncthreads() of " +
-                              here(kFirstReturns),
+                              here(first_returns_text),
                           "thread (0,0,0) returned before it", "guard the work, not the barrier"});
     require_parts(failure_of_kernel({2, 64}, last_returns),
                   {"last_returns()",
                    "thread (63,0,0) of block (0,0,0) returned while thread "
                    "(0,0,0) waits at the __syncthreads() of " +
-                       here(kLastReturns)});
+                       here(last_returns_text)});
 }
 
-constexpr int kTwoBarriers = __LINE__ + 3;
+constexpr int two_barriers_text = __LINE__ + 3;
 __global__ void two_barriers() {
     if (threadIdx.x < 16)
         __syncthreads();
@@ -143,14 +143,14 @@ TEST_CASE("two barriers at different lines") {
     require_parts(failure_of_kernel({1, 64}, two_barriers),
                   {"two_barriers()",
                    "thread (16,0,0) of block (0,0,0) waits at the __syncthreads() of " +
-                       here(kTwoBarriers + 2),
-                   "but thread (0,0,0) waits at that of " + here(kTwoBarriers),
+                       here(two_barriers_text + 2),
+                   "but thread (0,0,0) waits at that of " + here(two_barriers_text),
                    "all threads of a block must meet at the same one"});
 }
 
 // ---- Warps
 
-constexpr int kNotInMask = __LINE__ + 2;
+constexpr int not_in_mask = __LINE__ + 2;
 __global__ void not_in_own_mask() {
     __shfl_sync(0x00ffu, 1, 0);
 }
@@ -159,7 +159,7 @@ __global__ void odd_width() {
     __shfl_down_sync(0xffffffffu, 1, 1, 12);
 }
 
-constexpr int kTwoWarpCalls = __LINE__ + 3;
+constexpr int two_warp_calls_text = __LINE__ + 3;
 __global__ void two_warp_calls() {
     if (threadIdx.x < 16)
         __syncwarp();
@@ -167,14 +167,14 @@ __global__ void two_warp_calls() {
         __ballot_sync(0xffffffffu, 1);
 }
 
-constexpr int kLaneZeroReturns = __LINE__ + 4;
+constexpr int lane_zero_returns_text = __LINE__ + 4;
 __global__ void lane_zero_returns() {
     if (threadIdx.x == 32)
         return;
     __shfl_xor_sync(0xffffffffu, 3, 1);
 }
 
-constexpr int kLaneReturnsLate = __LINE__ + 4;
+constexpr int lane_returns_late_text = __LINE__ + 4;
 __global__ void lane_returns_late() {
     if (threadIdx.x == 40)
         return;
@@ -183,24 +183,26 @@ __global__ void lane_returns_late() {
 
 TEST_CASE("lanes of a warp that do not meet") {
     require_parts(failure_of_kernel({1, 32}, not_in_own_mask),
-                  {"thread (8,0,0)", "calls the __shfl_sync of " + here(kNotInMask),
+                  {"thread (8,0,0)", "calls the __shfl_sync of " + here(not_in_mask),
                    "a mask that does not name its own lane 8"});
     require_parts(failure_of_kernel({1, 32}, odd_width),
                   {"__shfl_down_sync", "width 12", "1, 2, 4, 8, 16 or 32"});
-    require_parts(failure_of_kernel({1, 64}, two_warp_calls),
-                  {"thread (16,0,0)", "waits at the __ballot_sync of " + here(kTwoWarpCalls + 2),
-                   "lanes of its warp wait at the __syncwarp of " + here(kTwoWarpCalls)});
-    require_parts(failure_of_kernel({1, 64}, lane_zero_returns),
-                  {"thread (33,0,0)", "waits at the __shfl_xor_sync of " + here(kLaneZeroReturns),
-                   "thread (32,0,0), which its mask names, has returned"});
+    require_parts(
+        failure_of_kernel({1, 64}, two_warp_calls),
+        {"thread (16,0,0)", "waits at the __ballot_sync of " + here(two_warp_calls_text + 2),
+         "lanes of its warp wait at the __syncwarp of " + here(two_warp_calls_text)});
+    require_parts(
+        failure_of_kernel({1, 64}, lane_zero_returns),
+        {"thread (33,0,0)", "waits at the __shfl_xor_sync of " + here(lane_zero_returns_text),
+         "thread (32,0,0), which its mask names, has returned"});
     require_parts(failure_of_kernel({1, 64}, lane_returns_late),
                   {"thread (40,0,0)",
                    "returned while lanes of its warp wait for it at the "
                    "__syncwarp of " +
-                       here(kLaneReturnsLate)});
+                       here(lane_returns_late_text)});
 }
 
-constexpr int kDeadlock = __LINE__ + 3;
+constexpr int deadlock = __LINE__ + 3;
 __global__ void wait_for_nobody() {
     if (threadIdx.x < 16)
         __syncwarp();
@@ -212,8 +214,8 @@ TEST_CASE("nobody is left to come") {
     require_parts(
         failure_of_kernel({dim3(1, 3), 32}, wait_for_nobody),
         {"wait_for_nobody()", "no thread of block (0,0,0) can go on",
-         "thread (16,0,0) waits at the __syncthreads() of " + here(kDeadlock + 2),
-         "lanes of warp 0 wait at the __syncwarp of " + here(kDeadlock), "nobody is left to come"});
+         "thread (16,0,0) waits at the __syncthreads() of " + here(deadlock + 2),
+         "lanes of warp 0 wait at the __syncwarp of " + here(deadlock), "nobody is left to come"});
 }
 
 // ---- The missing barrier
@@ -243,7 +245,7 @@ bool is_shifted(const std::vector<int>& out) {
 }
 
 TEST_CASE("a missing barrier shows under another order of threads", "[order]") {
-    if (kThreadSanitizer) {
+    if (thread_sanitizer) {
         std::cout << "SKIPPED: a missing barrier shows under another order of threads "
                      "(ThreadSanitizer names the race instead)\n";
         return;
@@ -275,7 +277,7 @@ TEST_CASE("child shift without barrier", "[.child]") {
 }
 
 TEST_CASE("a missing barrier is named by ThreadSanitizer", "[race]") {
-    if (!kThreadSanitizer) {
+    if (!thread_sanitizer) {
         std::cout << "SKIPPED: a missing barrier is named by ThreadSanitizer (needs the preset "
                      "cpu-tsan)\n";
         return;
@@ -566,7 +568,7 @@ TEST_CASE("memory freed wrongly") {
     REQUIRE(cudaFree(nullptr) == cudaSuccess);
 }
 
-constexpr int kLeak = __LINE__ + 3;
+constexpr int leak = __LINE__ + 3;
 TEST_CASE("child leaks", "[.child]") {
     void* data = nullptr;
     DDP_CHECK(cudaMalloc(&data, 123));
@@ -574,7 +576,7 @@ TEST_CASE("child leaks", "[.child]") {
 
 TEST_CASE("memory that is never freed") {
     const std::string said =
-        "never freed: the 123 bytes that cudaMalloc at " + here(kLeak) + " gave";
+        "never freed: the 123 bytes that cudaMalloc at " + here(leak) + " gave";
     const ChildResult strict = run_child("child leaks");
     require_parts(strict.output, {said});
     REQUIRE(strict.exit_code == 1);
@@ -761,7 +763,7 @@ TEST_CASE("a kernel that never ends is ended and named") {
         bool cooperative, sleeps;
     };
     std::vector<Case> cases = {{1, 1, false, true}, {1, 64, false, true}, {4, 32, true, true}};
-    if (kThreadSanitizer)
+    if (thread_sanitizer)
         std::cout << "SKIPPED: kernels that spin for ever without __nanosleep (ThreadSanitizer "
                      "holds signals back until a thread makes a system call)\n";
     else
@@ -827,7 +829,7 @@ TEST_CASE("launches that are refused") {
     stream.synchronize();  // none of this loses the device
 }
 
-constexpr int kTrap = __LINE__ + 3;
+constexpr int trap = __LINE__ + 3;
 __global__ void trap_in_block_one() {
     if (blockIdx.x == 1 && threadIdx.x == 2)
         __trap();
@@ -841,7 +843,7 @@ __global__ void throw_number() {
 
 TEST_CASE("a kernel that gives up") {
     require_parts(failure_of_kernel({2, 3}, trap_in_block_one),
-                  {"thread (2,0,0) of block (1,0,0) called __trap() at " + here(kTrap)});
+                  {"thread (2,0,0) of block (1,0,0) called __trap() at " + here(trap)});
     for (unsigned int block : {1u, 3u}) {
         require_parts(failure_of_kernel({1, block}, throw_in_kernel),
                       {"throw_in_kernel()", "threw an exception, which no GPU can: a reason"});

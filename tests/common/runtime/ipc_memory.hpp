@@ -8,8 +8,8 @@
 
 namespace ddp::test {
 
-inline constexpr const char* kHandle = "DDP_TEST_HANDLE";
-inline constexpr int kSize = 1003;
+inline constexpr const char* handle_number = "DDP_TEST_HANDLE";
+inline constexpr int element_count = 1003;
 
 inline std::string to_hex(const cudaIpcMemHandle_t& handle) {
     std::string text;
@@ -55,7 +55,7 @@ static __global__ void count_wrong(const int* data, int n, int factor, int* wron
 inline int wrong_in(const int* data, int factor) {
     Stream stream;
     Buffer<int> wrong(std::vector<int>{0});
-    launch(stream, grid_for(kSize), count_wrong, data, kSize, factor, wrong.data());
+    launch(stream, grid_for(element_count), count_wrong, data, element_count, factor, wrong.data());
     stream.synchronize();
     return wrong.to_host()[0];
 }

@@ -41,7 +41,7 @@ bool has(const std::string& text, const std::string& part) {
 TEST_CASE("child owns memory and waits", "[.child]") {
     Buffer<int> data(16 << 20);  // 64 MiB
     Stream stream;
-    launch(stream, grid_for(kSize), write_index, data.data(), kSize, 7);
+    launch(stream, grid_for(element_count), write_index, data.data(), element_count, 7);
     stream.synchronize();
     std::printf("%s\n", handle_of(data.data()).c_str());
     std::fflush(stdout);
@@ -170,10 +170,10 @@ TEST_CASE("handles that cannot be opened") {
 }
 
 TEST_CASE("child maps and reads past the end", "[.child]") {
-    int* data = open_handle(std::getenv(kHandle));
+    int* data = open_handle(std::getenv(handle_number));
     Stream stream;
     Buffer<int> wrong(1);
-    launch(stream, {1, 1}, count_wrong, data + kSize, kSize, 1, wrong.data());
+    launch(stream, {1, 1}, count_wrong, data + element_count, element_count, 1, wrong.data());
     try {
         stream.synchronize();
     } catch (const GpuError& error) {
@@ -183,9 +183,9 @@ TEST_CASE("child maps and reads past the end", "[.child]") {
 }
 
 TEST_CASE("a kernel that leaves another process's memory is named") {
-    Buffer<int> data(kSize);
-    const ChildResult child =
-        run_child("child maps and reads past the end", {kHandle + ("=" + handle_of(data.data()))});
+    Buffer<int> data(element_count);
+    const ChildResult child = run_child("child maps and reads past the end",
+                                        {handle_number + ("=" + handle_of(data.data()))});
     INFO(child.output);
     REQUIRE(has(child.output, "count_wrong(int const*, int, int, int*)"));
     REQUIRE(has(child.output, "past the end of the 4012 bytes that cudaIpcOpenMemHandle at"));

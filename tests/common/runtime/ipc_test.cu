@@ -11,21 +11,21 @@ namespace ddp::test {
 namespace {
 
 TEST_CASE("child maps and answers", "[.child]") {
-    int* data = open_handle(std::getenv(kHandle));
+    int* data = open_handle(std::getenv(handle_number));
     REQUIRE(wrong_in(data, 3) == 0);  // what the parent's kernel wrote
     Stream stream;
-    launch(stream, grid_for(kSize), write_index, data, kSize, -5);
+    launch(stream, grid_for(element_count), write_index, data, element_count, -5);
     stream.synchronize();
     DDP_CHECK(cudaIpcCloseMemHandle(data));
 }
 
 TEST_CASE("two processes see each other's writes") {
     Stream stream;
-    Buffer<int> before(77), data(kSize), after(78);  // not the first allocation
-    launch(stream, grid_for(kSize), write_index, data.data(), kSize, 3);
+    Buffer<int> before(77), data(element_count), after(78);  // not the first allocation
+    launch(stream, grid_for(element_count), write_index, data.data(), element_count, 3);
     stream.synchronize();
     const ChildResult child =
-        run_child("child maps and answers", {kHandle + ("=" + handle_of(data.data()))});
+        run_child("child maps and answers", {handle_number + ("=" + handle_of(data.data()))});
     INFO(child.output);
     REQUIRE(child.exit_code == 0);
     REQUIRE(wrong_in(data.data(), -5) == 0);  // what the child's kernel wrote

@@ -74,13 +74,13 @@ TEST_CASE("coordinates in three dimensions") {
 }
 
 // Each block reverses its own piece: wrong in any thread order without the barrier.
-template <int kBlock>
+template <int block_threads>
 __global__ void reverse_pieces(int* data) {
-    __shared__ int piece[kBlock];
-    int* mine = data + blockIdx.x * kBlock;
+    __shared__ int piece[block_threads];
+    int* mine = data + blockIdx.x * block_threads;
     piece[threadIdx.x] = mine[threadIdx.x];
     __syncthreads();
-    mine[threadIdx.x] = piece[kBlock - 1 - threadIdx.x];
+    mine[threadIdx.x] = piece[block_threads - 1 - threadIdx.x];
 }
 
 TEST_CASE("static shared memory and a barrier") {

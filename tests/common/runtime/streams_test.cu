@@ -329,17 +329,17 @@ TEST_CASE("full queues of streams that wait for each other") {
 }
 
 TEST_CASE("many host threads launch") {
-    constexpr int kThreads = 8, kLaunches = 200;
+    constexpr int thread_count = 8, launches = 200;
     Stream shared;
     Buffer<int> on_shared(std::vector<int>{0}), on_own(std::vector<int>{0});
     std::atomic<int> failures{0};
     std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; i++)
+    for (int i = 0; i < thread_count; i++)
         threads.emplace_back([&] {
             try {
                 Stream own;
                 Event event;
-                for (int k = 0; k < kLaunches; k++) {
+                for (int k = 0; k < launches; k++) {
                     launch(shared, {2, 3}, add_one, on_shared.data());
                     launch(own, {2, 3}, add_one, on_own.data());
                     event.record(own);
@@ -354,8 +354,8 @@ TEST_CASE("many host threads launch") {
         thread.join();
     shared.synchronize();
     REQUIRE(failures == 0);
-    REQUIRE(on_shared.to_host()[0] == kThreads * kLaunches * 6);
-    REQUIRE(on_own.to_host()[0] == kThreads * kLaunches * 6);
+    REQUIRE(on_shared.to_host()[0] == thread_count * launches * 6);
+    REQUIRE(on_own.to_host()[0] == thread_count * launches * 6);
 }
 
 TEST_CASE("copying to memory that is not pinned is done when the call returns") {
@@ -446,15 +446,15 @@ __global__ void talk(int me, int rounds, int* message, int* round_done, int* wro
 }
 
 TEST_CASE("two kernels pass messages") {
-    constexpr int kRounds = 1000;
+    constexpr int round_count = 1000;
     Stream streams[2];
     Buffer<int> message(32), done(std::vector<int>{0}), wrong(std::vector<int>{0});
     for (int me : {0, 1})
-        launch_cooperative(streams[me], {1, 32}, talk, me, kRounds, message.data(), done.data(),
+        launch_cooperative(streams[me], {1, 32}, talk, me, round_count, message.data(), done.data(),
                            wrong.data());
     streams[0].synchronize();
     streams[1].synchronize();
-    REQUIRE(done.to_host()[0] == kRounds);
+    REQUIRE(done.to_host()[0] == round_count);
     REQUIRE(wrong.to_host()[0] == 0);
 }
 

@@ -1,4 +1,4 @@
-#include "09_all_reduce/bench/candidates.hpp"
+#include "09_all_reduce/show/candidates.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -133,7 +133,7 @@ class Comparison {
 
     std::vector<AllReduceMeasurement> run() {
         std::vector<AllReduceMeasurement> measurements(candidates_.size());
-        std::vector<AllReduceMeasurement> variants;
+        std::vector<Measurement> variants;
         for (std::size_t i = 0; i < candidates_.size(); i++) {
             Candidate& candidate = *candidates_[i];
             measurements[i] = {candidate.name(), bytes_, {}, {}, count_wrong(candidate)};
