@@ -13,9 +13,9 @@ using namespace ddp;
 
 // Gathers what every rank knows of itself; rank 0 prints it.
 void show_who_is_who(Rank& rank) {
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();  // one clock for a host
-    const std::vector<std::string> times = rank.all_gather(std::to_string(now.count()));
-    const std::vector<std::string> devices = rank.all_gather(std::to_string(rank.select_device()));
+    const auto now = std::chrono::steady_clock::now();  // one clock for a host
+    const auto times = rank.all_gather(now);
+    const std::vector<int> devices = rank.all_gather(rank.select_device());
     if (rank.rank() != 0)
         return;
     const Job& job = rank.job();
@@ -24,12 +24,12 @@ void show_who_is_who(Rank& rank) {
                  "device", "came"});
     for (std::size_t r = 0; r < times.size(); r++) {
         const Member& member = job.members[r];
-        const auto came = std::ranges::count_if(times, [&](const std::string& time) {
-            return std::stoll(time) <= std::stoll(times[r]);
-        });
+        const auto came =
+            std::ranges::count_if(times, [&](const auto& time) { return time <= times[r]; });
         table.row({std::to_string(r), std::to_string(rank.world_size()),
                    std::to_string(member.local_rank), std::to_string(member.local_world_size),
-                   member.host, std::to_string(member.process), devices[r], std::to_string(came)});
+                   member.host, std::to_string(member.process), std::to_string(devices[r]),
+                   std::to_string(came)});
     }
     table.note("Start it again: the processes are others, and they come in another order.");
     std::cout << table << "\n";
@@ -42,16 +42,7 @@ void fail_on_the_last_rank(Rank& rank) {
     rank.barrier();
 }
 
-int run(int argc, char** argv) {
-    Options options("ranks", "Who am I, and who are the others?");
-    options.refuse({"--seed", "--data", "--trace", "--link"},
-                   "this chapter computes nothing: its ranks only find each other");
-    options.example("--ranks 2", "two threads");
-    options.example("--processes 4", "four processes, by our own launcher");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world) {
     world.run(show_who_is_who);
     try {
         world.run(fail_on_the_last_rank);
@@ -71,5 +62,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    Options options("ranks", "Who am I, and who are the others?");
+    options.refuse({"--seed", "--data", "--trace", "--link"},
+                   "this chapter computes nothing: its ranks only find each other");
+    options.example("--ranks 2", "two threads");
+    options.example("--processes 4", "four processes, by our own launcher");
+    return run_ranks(argc, argv, options,
+                     [](World& world, const CommonOptions&) { return run(world); });
 }

@@ -1,6 +1,7 @@
 #include "05_ranks/rank.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "common/gpu/check.hpp"
@@ -44,6 +45,15 @@ std::string Rank::broadcast(const std::string& message, int root) {
                                     ": the ranks are 0 to " + std::to_string(world_size() - 1));
     return exchange("broadcast from rank " + std::to_string(root),
                     rank_ == root ? message : "")[static_cast<std::size_t>(root)];
+}
+
+double Rank::mean_over_ranks(double mine) {
+    const std::vector<double> all = all_gather(mine);
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
+double Rank::max_over_ranks(double mine) {
+    return std::ranges::max(all_gather(mine));
 }
 
 void Rank::check() const {

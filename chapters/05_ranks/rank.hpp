@@ -2,9 +2,11 @@
 // What a rank knows of itself and of the others, and how they exchange small things on the host.
 #include <sys/types.h>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "05_ranks/coordinator/rank_events.hpp"
@@ -41,6 +43,11 @@ class ControlChannel {
     virtual void send(int rank, const Message& message) = 0;
 };
 
+// A value that ranks exchange as its bytes: no pointer, and nothing that has one.
+template <class T>
+concept Exchangeable =
+    std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T>;
+
 // Lives as long as one rank takes part in one run, and is used by that rank's own thread.
 class Rank {
   public:
@@ -63,11 +70,18 @@ class Rank {
     // when all ranks have come; where one does not within the job's time-out, or the run fails for
     // another reason, each throws RunFailed with the first cause.
     void barrier();
-    // What every rank brought, by rank.
+    // Returns what every rank has passed, by rank.
     std::vector<std::string> all_gather(const std::string& mine);
-    // What rank `root` brought; the others' `message` is not looked at. Throws
+    template <Exchangeable T>
+    std::vector<T> all_gather(const T& mine);
+    // Returns what rank `root` has passed; the value of the others is ignored. Throws
     // std::invalid_argument if there is no such rank.
     std::string broadcast(const std::string& message, int root);
+    template <Exchangeable T>
+    T broadcast(const T& value, int root);
+    // Return the mean or the largest of all ranks' numbers, the same bits on every rank.
+    double mean_over_ranks(double mine);
+    double max_over_ranks(double mine);
 
     // Throws RunFailed if the run has failed: for long work between two calls.
     void check() const;
@@ -101,5 +115,23 @@ class Rank {
     bool has_lost_one_ = false;
     std::vector<std::shared_ptr<void>> kept_;
 };
+
+template <Exchangeable T>
+std::vector<T> Rank::all_gather(const T& mine) {
+    std::vector<T> all;
+    for (const std::string& bytes :
+         all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof(T))))
+        std::memcpy(&all.emplace_back(), bytes.data(), sizeof(T));
+    return all;
+}
+
+template <Exchangeable T>
+T Rank::broadcast(const T& value, int root) {
+    T result;
+    const std::string bytes =
+        broadcast(std::string(reinterpret_cast<const char*>(&value), sizeof(T)), root);
+    std::memcpy(&result, bytes.data(), sizeof(T));
+    return result;
+}
 
 }  // namespace ddp

@@ -187,6 +187,17 @@ RunResult World::take_part(int rank, const std::function<void(Rank&)>& work) {
     return result;  // what the rank has kept is dropped after that
 }
 
+int run_ranks(int argc, char** argv, Options& options,
+              const std::function<int(World& world, const CommonOptions& common)>& work) {
+    return run_world_main([&] {
+        const CommonOptions common = options.parse(argc, argv);
+        if (const std::optional<int> status = launch_processes(common, argv))
+            return *status;
+        World world(common);
+        return work(world, common);
+    });
+}
+
 int run_world_main(const std::function<int()>& work) {
     return run_main([&] {
         try {

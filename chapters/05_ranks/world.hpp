@@ -1,17 +1,12 @@
 #pragma once
 // All ranks of a job. The same program runs them as threads or as processes:
 //
-//     int run(int argc, char** argv) {
-//         const CommonOptions common = options.parse(argc, argv);
-//         if (const std::optional<int> status = launch_processes(common, argv))
-//             return *status;
-//         World world(common);
-//         world.run([&](Rank& rank) { ... });
-//         return 0;
-//     }
-//
 //     int main(int argc, char** argv) {
-//         return ddp::run_world_main([&] { return run(argc, argv); });
+//         Options options("example", "What the program is about.");
+//         return ddp::run_ranks(argc, argv, options, [](World& world, const CommonOptions&) {
+//             world.run([](Rank& rank) { ... });
+//             return 0;
+//         });
 //     }
 #include <functional>
 #include <memory>
@@ -69,6 +64,12 @@ class World {
     std::unique_ptr<MpiStart> mpi_;
     std::unique_ptr<CoordinatorEndpoint> endpoint_;
 };
+
+// The whole of a program with ranks. Parses `options`, starts the processes that --processes asks
+// for, finds the other ranks, and returns what `work` returns, as the exit status; otherwise as
+// run_world_main. Each process of the job calls `work` once.
+int run_ranks(int argc, char** argv, Options& options,
+              const std::function<int(World& world, const CommonOptions& common)>& work);
 
 // run_main (common/report/main.hpp) for programs with ranks: what a job failed of is printed once,
 // by the lowest rank that is left.

@@ -17,7 +17,8 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 // A kernel keeps little on its stack; sanitizers put red zones around all of it.
-constexpr std::size_t fiber_stack_bytes = CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
+constexpr std::size_t fiber_stack_bytes =
+    CUDA_ON_CPU_ASAN || CUDA_ON_CPU_TSAN ? 256 << 10 : 64 << 10;
 constexpr std::size_t guard_bytes = 64 << 10;  // a multiple of every page size
 
 std::byte* new_stack() {

@@ -118,8 +118,8 @@ RunResult take_part(CoordinatorServer& coordinator, const Job& job, int rank,
     } catch (const std::exception& error) {
         cause = job.name(rank) + ": " + error.what();
     }
-    coordinator.say(rank, {Message::Kind::end, 1, 0, cause, {}});
-    const RunResult result = coordinator.events(rank).wait_for_verdict(1);
+    coordinator.send(rank, {Message::Kind::end, 1, 0, cause, {}});
+    const RunResult result = coordinator.events(rank).wait_for_result(1);
     self.end(result.is_last);
     return result;
 }

@@ -50,15 +50,16 @@ TEST_CASE(
     REQUIRE(std::set<std::string>(alone.begin(), alone.end()).size() == 3);
     const std::vector<std::string> together = hashes(result.output, 2);
     REQUIRE(together == std::vector<std::string>(3, together.at(0)));
-    const Csv result = read_csv(csv);
-    REQUIRE(result.rows.size() == 12);
+    const Csv courses = read_csv(csv);
+    REQUIRE(courses.rows.size() == 12);
     for (std::size_t i = 0; i < 12; i++)
-        REQUIRE(result.number(i, "averaged") == Approx(result.number(i, "one_rank")).margin(1e-5));
-    REQUIRE(result.number(11, "averaged") < 0.8 * result.number(0, "averaged"));
-    REQUIRE(result.number(9, "drift_alone") == 0);
-    REQUIRE(result.number(11, "drift_alone") > 1e-3);
-    REQUIRE(result.number(11, "drift_averaged") == 0);
-    REQUIRE(std::abs(result.number(11, "alone") - result.number(11, "one_rank")) > 1e-4);
+        REQUIRE(courses.number(i, "averaged") ==
+                Approx(courses.number(i, "one_rank")).margin(1e-5));
+    REQUIRE(courses.number(11, "averaged") < 0.8 * courses.number(0, "averaged"));
+    REQUIRE(courses.number(9, "drift_alone") == 0);
+    REQUIRE(courses.number(11, "drift_alone") > 1e-3);
+    REQUIRE(courses.number(11, "drift_averaged") == 0);
+    REQUIRE(std::abs(courses.number(11, "alone") - courses.number(11, "one_rank")) > 1e-4);
 }
 
 TEST_CASE("data_parallel: one rank, and every launcher, give the same bits") {

@@ -15,7 +15,7 @@ double compute_gradients(Module& model, const Batch& batch, Tape& tape) {
     return loss.value().to_host()[0];
 }
 
-class Naive : public Way {
+class Naive : public Strategy {
   public:
     Naive(Communicator& communicator, Device& device, Module& model)
         : model_(model), ddp_(communicator, device, model) {}
@@ -30,7 +30,7 @@ class Naive : public Way {
     NaiveDdp ddp_;
 };
 
-std::unique_ptr<Way> make_naive(Communicator& communicator, Device& device, Module& model) {
+std::unique_ptr<Strategy> make_naive(Communicator& communicator, Device& device, Module& model) {
     return std::make_unique<Naive>(communicator, device, model);
 }
 
@@ -43,7 +43,7 @@ struct Mistake {
     std::string expected;  // in what the check says
 };
 
-class Mistaken : public Way {
+class Mistaken : public Strategy {
   public:
     Mistaken(Communicator& communicator, Device& device, Module& model, const Mistake& mistake)
         : communicator_(communicator),

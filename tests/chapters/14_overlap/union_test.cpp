@@ -10,7 +10,7 @@
 namespace ddp::test {
 namespace {
 
-class Overlapping : public Way {
+class Overlapping : public Strategy {
   public:
     Overlapping(Communicator& communicator, Device& device, Module& model,
                 const DdpOptions& options = {})
@@ -31,14 +31,14 @@ class Overlapping : public Way {
     DistributedDataParallel ddp_;
 };
 
-MakeWay overlapping(const DdpOptions& options = {}) {
+MakeStrategy overlapping(const DdpOptions& options = {}) {
     return [options](Communicator& communicator, Device& device, Module& model) {
         return std::make_unique<Overlapping>(communicator, device, model, options);
     };
 }
 
 // The same batch in up to three pieces, of which only the last is reduced.
-class Accumulating : public Way {
+class Accumulating : public Strategy {
   public:
     Accumulating(Communicator& communicator, Device& device, Module& model)
         : device_(device), ddp_(communicator, device, model, {.bucket_cap_bytes = 300}) {}
@@ -76,7 +76,7 @@ class Accumulating : public Way {
 
 // What DistributedDataParallel would be if it did not keep its buckets in order: each gradient is
 // reduced as soon as it is ready.
-class ReadyOrder : public Way {
+class ReadyOrder : public Strategy {
   public:
     ReadyOrder(Communicator& communicator, Device& device, Module& model)
         : communicator_(communicator), device_(device), model_(model) {
@@ -105,7 +105,7 @@ class ReadyOrder : public Way {
     std::optional<FlatBuffers> gradients_;
 };
 
-class Naive : public Way {
+class Naive : public Strategy {
   public:
     Naive(Communicator& communicator, Device& device, Module& model)
         : model_(model), ddp_(communicator, device, model) {}
@@ -123,13 +123,14 @@ class Naive : public Way {
 };
 
 template <class T>
-MakeWay way_of() {
+MakeStrategy way_of() {
     return [](Communicator& communicator, Device& device, Module& model) {
         return std::make_unique<T>(communicator, device, model);
     };
 }
 
-MakeWay with_hook(const DdpOptions& options, const std::function<BucketHook(Rank&)>& make_hook) {
+MakeStrategy with_hook(const DdpOptions& options,
+                       const std::function<BucketHook(Rank&)>& make_hook) {
     return [=](Communicator& communicator, Device& device, Module& model) {
         auto way = std::make_unique<Overlapping>(communicator, device, model, options);
         way->ddp().set_bucket_hook(make_hook(communicator.rank()));
@@ -139,14 +140,14 @@ MakeWay with_hook(const DdpOptions& options, const std::function<BucketHook(Rank
 
 // The parameters' bits after each of six steps.
 std::vector<std::uint64_t> hashes(World& world, const MakeModel& make_model,
-                                  const MakeWay& make_way) {
+                                  const MakeStrategy& make_strategy) {
     std::vector<std::uint64_t> found;
     world.run([&](Rank& rank) {
         auto& device = make_run_scoped<Device>(rank, test_memory);
         Random random(7);
         const auto model = make_model(device, random);
         const auto communicator = make_communicator("native", rank, 1 << 20);
-        const auto way = make_way(*communicator, device, *model);
+        const auto way = make_strategy(*communicator, device, *model);
         Sgd optimizer(model->parameters(), 0.1);
         rank.barrier();
         for (int step = 0; step < 6; step++) {
@@ -263,7 +264,7 @@ TEST_CASE("ddp: every mistake is noticed") {
     const std::string other = "and on one rank", order = "all ranks must do the same";
     for (const int ranks : {2, 3}) {
         World world(thread_options(ranks));
-        const auto check = [&](const MakeWay& way) {
+        const auto check = [&](const MakeStrategy& way) {
             return difference_from_one_rank(world, make_branches, way);
         };
         CAPTURE(ranks);

@@ -29,7 +29,7 @@ std::unique_ptr<Module> make_normed(Device& device, Random& random) {
     return model;
 }
 
-class WithDdp : public Way {
+class WithDdp : public Strategy {
   public:
     WithDdp(Communicator& communicator, Device& device, Module& model, bool converts)
         : converted_(converts
@@ -48,7 +48,7 @@ class WithDdp : public Way {
     DistributedDataParallel ddp_;
 };
 
-MakeWay with_ddp(bool converts) {
+MakeStrategy with_ddp(bool converts) {
     return [converts](Communicator& communicator, Device& device, Module& model) {
         return std::make_unique<WithDdp>(communicator, device, model, converts);
     };

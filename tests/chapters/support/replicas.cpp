@@ -118,14 +118,14 @@ std::string difference(const Module& model, const State& expected, double tolera
 }
 
 // The first difference that any rank finds; on every rank.
-std::string take_steps(Rank& rank, Device& device, Module& model, Algorithm& algorithm,
+std::string take_steps(Rank& rank, Device& device, Module& model, Strategy& strategy,
                        const std::vector<State>& expected, double tolerance) {
     Sgd optimizer(model.parameters(), 0.1);
     for (int step = 0; step < step_count; step++) {
         Tape tape(device);
-        algorithm.learn(batch_of(device, part_of(step * batch_size, step * batch_size + batch_size,
-                                                 rank.rank(), rank.world_size())),
-                        tape);
+        strategy.learn(batch_of(device, part_of(step * batch_size, step * batch_size + batch_size,
+                                                rank.rank(), rank.world_size())),
+                       tape);
         optimizer.step();
         optimizer.zero_gradients();
         const std::string mine =
@@ -161,7 +161,7 @@ Batch batch_of(Device& device, const std::vector<int>& samples) {
 }
 
 std::string difference_from_one_rank(World& world, const MakeModel& make_model,
-                                     const MakeWay& make_way, double tolerance) {
+                                     const MakeStrategy& make_strategy, double tolerance) {
     constexpr std::uint64_t seed = 11;
     const std::vector<State> expected = learn_alone(make_model, seed);
     std::string found;
@@ -170,8 +170,8 @@ std::string difference_from_one_rank(World& world, const MakeModel& make_model,
         Random random(seed + static_cast<std::uint64_t>(rank.rank()));
         const auto model = make_model(device, random);
         const auto communicator = make_communicator("native", rank, 1 << 20);
-        const auto algorithm = make_way(*communicator, device, *model);
-        const std::string first = take_steps(rank, device, *model, *algorithm, expected,
+        const auto strategy = make_strategy(*communicator, device, *model);
+        const std::string first = take_steps(rank, device, *model, *strategy, expected,
                                              rank.world_size() == 1 ? 0 : tolerance);
         communicator->synchronize(device.stream());
         if (rank.rank() == 0)
@@ -180,7 +180,7 @@ std::string difference_from_one_rank(World& world, const MakeModel& make_model,
     return failure.empty() ? found : failure;
 }
 
-std::string difference_from_pytorch(World& world, const MakeWay& make_way) {
+std::string difference_from_pytorch(World& world, const MakeStrategy& make_strategy) {
     constexpr double tolerance = 1e-5;
     const Golden golden = read_golden("train_mlp.txt");
     const std::vector<float>& losses = golden.tensor("loss").values;
@@ -193,7 +193,7 @@ std::string difference_from_pytorch(World& world, const MakeWay& make_way) {
         if (rank.rank() == 0)
             set_golden_weights(*mlp);
         const auto communicator = make_communicator("native", rank, 1 << 20);
-        const auto algorithm = make_way(*communicator, device, *mlp);
+        const auto strategy = make_strategy(*communicator, device, *mlp);
         Sgd optimizer(mlp->parameters(), 0.05, 0.9);
         std::string mine;
         for (int step = 0; step < static_cast<int>(losses.size()); step++) {
@@ -201,7 +201,7 @@ std::string difference_from_pytorch(World& world, const MakeWay& make_way) {
             const std::vector<int> part =
                 part_of(step * batch, (step + 1) * batch, rank.rank(), rank.world_size());
             const double loss = mean_of_ranks(
-                rank, {algorithm->learn(golden_samples(device, part, {784}), tape)})[0];
+                rank, {strategy->learn(golden_samples(device, part, {784}), tape)})[0];
             optimizer.step();
             optimizer.zero_gradients();
             const double expected = losses[static_cast<std::size_t>(step)];

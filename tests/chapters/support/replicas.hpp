@@ -39,14 +39,14 @@ Batch batch_of(Device& device, const std::vector<int>& samples);
 // ---- Training
 
 // How the ranks train together.
-class Algorithm {
+class Strategy {
   public:
-    virtual ~Algorithm() = default;
+    virtual ~Strategy() = default;
     // The loss of the batch. Leaves the mean of all ranks' gradients in the model's parameters.
     virtual double learn(const Batch& batch, Tape& tape) = 0;
 };
-using MakeWay = std::function<std::unique_ptr<Algorithm>(Communicator& communicator, Device& device,
-                                                         Module& model)>;
+using MakeStrategy = std::function<std::unique_ptr<Strategy>(Communicator& communicator,
+                                                             Device& device, Module& model)>;
 
 // Every rank begins with another seed, and takes five steps of SGD with momentum on its part of
 // twelve samples each. Empty if after every step all ranks have the same bits, and each parameter
@@ -54,11 +54,11 @@ using MakeWay = std::function<std::unique_ptr<Algorithm>(Communicator& communica
 // parameter's largest number, and to the bit in a world of one rank. Otherwise the first
 // difference, or what the run has failed of.
 std::string difference_from_one_rank(World& world, const MakeModel& make_model,
-                                     const MakeWay& make_way, double tolerance = 1e-6);
+                                     const MakeStrategy& make_strategy, double tolerance = 1e-6);
 
 // Fifty steps of the golden MLP with each step's samples divided among the ranks. Empty if the mean
 // of the ranks' losses is PyTorch's loss on all samples in every step, and the parameters are
 // PyTorch's at the end.
-std::string difference_from_pytorch(World& world, const MakeWay& make_way);
+std::string difference_from_pytorch(World& world, const MakeStrategy& make_strategy);
 
 }  // namespace ddp::test
