@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
         if (server)
             server->serve();
         else
-            work(peers, device, buffers, [&](int step) {
+            run_worker(peers, device, buffers, [&](int step) {
                 if (rank.rank() == who && step == 2)
                     act(what);
                 return loss;
