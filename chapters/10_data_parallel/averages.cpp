@@ -1,3 +1,9 @@
+// A metric over all ranks:
+//
+//     all_reduce   sum of correct, sum of seen, on every rank; then divide
+//     reduce       the same sums on rank 0 only
+//     average      the mean of the ranks' accuracies: wrong if they have seen different numbers
+//     all_gather   all predictions on every rank, padded to the same number
 #include "10_data_parallel/averages.hpp"
 
 #include <algorithm>

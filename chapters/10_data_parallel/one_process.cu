@@ -6,6 +6,9 @@
 //     compute     g            g            g            g         forward and backward
 //     gather      g0+g1+g2+g3 <---- g1 <------- g2 <------- g3     all to device 0
 //     step        w                                                on device 0 only
+//
+// Device 0 sends N - 1 times all parameters and receives N - 1 times all gradients in every step.
+// Here the devices are streams of one GPU (or of the CPU), each with memory of its own.
 #include "10_data_parallel/one_process.hpp"
 
 #include "03_network/cross_entropy.hpp"
@@ -15,6 +18,7 @@
 namespace ddp {
 namespace {
 
+// Adds n elements of `from` to those of `to`.
 __global__ void add_to(std::size_t n, const float* from, float* to) {
     for (std::size_t i : grid_range(n))
         to[i] += from[i];
@@ -23,6 +27,7 @@ __global__ void add_to(std::size_t n, const float* from, float* to) {
 // Copies samples [begin, end) of a batch into memory of `device`, in its stream.
 Batch scattered(const Batch& batch, int begin, int end, Device& device) {
     const std::size_t pixels = batch.images.size() / batch.labels.size();
+    // [samples, channels, height, width]: only the first number is another one.
     Shape shape = batch.images.shape();
     shape[0] = end - begin;
     Batch slice{Tensor(device, shape), Labels(device, {end - begin})};
@@ -37,6 +42,7 @@ Batch scattered(const Batch& batch, int begin, int end, Device& device) {
 
 }  // namespace
 
+// One of the other devices, with its copy of the model.
 struct DataParallel::Replica {
     Replica(const MakeModel& make_model, std::size_t reserved_bytes)
         : device(reserved_bytes), model(make_model(device)) {}
@@ -67,10 +73,11 @@ void DataParallel::replicate() {
     ready_.record(device_.stream());
     const Parameters source = model_.parameters();
     for (const auto& other : others_) {
+        // This device's stream waits for the step; the host does not.
         other->device.stream().wait(ready_);
         const Parameters target = other->model->parameters();
         for (std::size_t i = 0; i < source.size(); i++) {
-            target[i]->clear_gradient();
+            target[i]->clear_gradient();  // that of the last step is on device 0 already
             DDP_CHECK(cudaMemcpyAsync(target[i]->value.data(), source[i]->value.data(),
                                       source[i]->value.bytes(), cudaMemcpyDeviceToDevice,
                                       other->device.stream()));
@@ -88,8 +95,10 @@ std::vector<DataParallel::Work> DataParallel::compute(const Batch& batch) {
         const int begin = r * size, end = std::min(samples, begin + size);
         Device& device = r == 0 ? device_ : others_[static_cast<std::size_t>(r - 1)]->device;
         Module& model = r == 0 ? model_ : *others_[static_cast<std::size_t>(r - 1)]->model;
+        // Scatter.
         const Batch slice = scattered(batch, begin, end, device);
         const float share = static_cast<float>(end - begin) / static_cast<float>(samples);
+        // Forward and backward. Both only enqueue, so the next device starts without a wait.
         auto tape = std::make_unique<Tape>(device);
         const Variable loss =
             cross_entropy(model.forward(tape->constant(slice.images)), slice.labels);
@@ -118,6 +127,8 @@ void DataParallel::gather() {
 }
 
 double DataParallel::learn(const Batch& batch) {
+    // A phase ends when all devices have ended it. These waits are for the clock only: without them
+    // the streams' own waits would keep the order.
     const auto wait = [&] {
         device_.stream().synchronize();
         for (const auto& other : others_)
@@ -131,12 +142,14 @@ double DataParallel::learn(const Batch& batch) {
         watch = Stopwatch();
         return seconds;
     };
+    // The step itself; the caller's optimizer then changes device 0's parameters.
     replicate();
     times_.replicate = lap();
     const std::vector<Work> works = compute(batch);
     times_.compute = lap();
     gather();
     times_.gather = lap();
+    // The mean over the batch, as a mean of means with the slices' shares as weights.
     double loss = 0;
     for (const Work& each : works)
         loss += each.share * each.loss.value().to_host()[0];

@@ -7,6 +7,9 @@
 //     rank 0       broadcast the array
 //     every rank   unpack it into its model
 //     later        compare hashes of all parameters: one number per rank
+//
+// Without the first three lines a rank with a different model would wait for a broadcast of another
+// size, or read another parameter's numbers as its own.
 #include "10_data_parallel/replica.hpp"
 
 #include <algorithm>
@@ -40,6 +43,7 @@ std::string next_line(std::istream& lines) {
     return line;
 }
 
+// Throws, on the ranks that differ, if this rank's model is not described as rank 0's.
 void require_same_model(Rank& rank, const Module& model) {
     const std::string mine = description_of(model);
     std::istringstream theirs(rank.broadcast(mine, 0)), own(mine);
@@ -59,6 +63,7 @@ void require_same_model(Rank& rank, const Module& model) {
 
 // ---- Broadcasting many tensors as one array
 
+// Enqueues the copy of `count` elements. (A model may have no element to copy.)
 void copy(float* to, const float* from, std::size_t count, Stream& stream) {
     if (count > 0)
         DDP_CHECK(
@@ -111,6 +116,7 @@ void copy_from_rank_0(Communicator& communicator, Device& device, const Module& 
 }
 
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model) {
+    // Collectives need memory of the communicator, and a model's tensors are not there.
     const std::vector<NamedTensor> state = state_of(model);
     ArenaBuffer<float> staging = communicator.allocate<float>(elements_of(state));
     broadcast(communicator, device.stream(), state, staging, root, "model");
@@ -171,6 +177,7 @@ std::string text_of_equal_replicas(int world_size, const std::string& hash) {
 // ---- Metrics and samples
 
 Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
+    // The same order on every rank, and so the same bits of loss_sum.
     Metrics::Totals sum;
     for (const Metrics::Totals& theirs : rank.all_gather(mine)) {
         sum.loss_sum += theirs.loss_sum;

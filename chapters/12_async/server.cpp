@@ -31,6 +31,7 @@ std::shared_ptr<Parameter> as_one(const MessageBuffers& buffers) {
     return all;
 }
 
+// Returns the options. Throws std::invalid_argument if they contradict each other.
 const ServerOptions& checked(const ServerOptions& options) {
     if (options.is_synchronous && options.bound.value_or(0) != 0)
         throw std::invalid_argument("a synchronous server has no bound but 0");
@@ -46,6 +47,7 @@ std::optional<int> bound_of(const ServerOptions& options) {
     return options.is_synchronous ? 0 : options.bound;
 }
 
+// Returns a tensor of `size` elements in memory that other ranks' kernels can reach.
 Tensor in_arena(Peers& peers, Device& device, std::size_t size) {
     return {device, {static_cast<int>(size)}, peers.allocate<float>(size).share()};
 }
@@ -65,6 +67,7 @@ MessageBuffers::MessageBuffers(Peers& peers, Device& device, std::size_t paramet
 
 void move_to(const std::vector<std::shared_ptr<Parameter>>& parameters, const Tensor& values,
              const Tensor& gradients) {
+    // Side by side, one message carries all parameters, and one all their gradients.
     std::size_t first = 0;
     for (const auto& parameter : parameters) {
         const Tensor place = values.view(first, parameter->value.shape());
@@ -95,6 +98,7 @@ std::string what_is_wrong(const ServerLog& log, const ServerOptions& options) {
     if (std::ssize(log.applied) != options.gradients)
         return std::to_string(log.applied.size()) + " gradients were applied, not " +
                std::to_string(options.gradients);
+    // Each worker's steps are 0, 1, 2, ... in the log: none lost, none applied twice.
     std::vector<int> steps(static_cast<std::size_t>(options.workers));
     for (const Applied& each : log.applied) {
         const int expected = steps.at(static_cast<std::size_t>(each.worker) - 1)++;
@@ -144,6 +148,8 @@ ServerLog Server::serve() {
     return log_;
 }
 
+// Returns the number of updates so far. Synchronously an update is complete when the gradients of
+// all workers are in it.
 int Server::version() const {
     const int applied = static_cast<int>(log_.applied.size());
     return options_.is_synchronous ? applied / options_.workers : applied;
@@ -162,15 +168,18 @@ void Server::apply_next() {
     // 3. Apply it.
     optimizer_.step();
     peers_.synchronize(stream_);
+    // The loss and the worker's step number stand behind the gradient.
     const std::vector<float> more = message.view(buffers_.gradients.size(), {2}).to_host();
     log_.applied.push_back({worker, static_cast<int>(more[1]),
                             read_[static_cast<std::size_t>(worker) - 1], version(), more[0],
                             watch_.seconds()});
+    // The worker has finished a step. It waits for an answer, which the gate may hold back.
     gate_.arrive(worker);
 }
 
 void Server::answer() {
     const Tensor& message = buffers_.to_worker_;
+    // One message for all: `values` is what the optimizer changes, go_on stands behind it.
     Tensor go_on = message.view(buffers_.values.size(), {1});
     // 4. Let workers through the gate.
     for (const StalenessGate::Pass& pass : gate_.let_through()) {
@@ -188,6 +197,7 @@ int run_worker(Peers& peers, Device& device, MessageBuffers& buffers,
     Stream& stream = device.stream();
     const std::size_t parameters = buffers.values.size();
     const Tensor go_on = buffers.to_worker_.view(parameters, {1});
+    // Views of the messages: what the server sends arrives here, and what it gets is written here.
     const Tensor loss = buffers.to_server_.view(parameters, {1});
     Tensor number = buffers.to_server_.view(parameters + 1, {1});
     for (int step = 0;; step++) {
