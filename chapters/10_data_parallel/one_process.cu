@@ -88,7 +88,7 @@ void DataParallel::replicate() {
 // Scatter, forward and backward. This one thread starts the kernels of all devices.
 std::vector<DataParallel::Work> DataParallel::compute(const Batch& batch) {
     const int samples = batch.labels.dim(0), slices = static_cast<int>(replicas());
-    // As torch.chunk: all slices are as large as the first, except for the last.
+    // Like torch.chunk: all slices are as large as the first, except for the last.
     const int size = (samples + slices - 1) / slices;
     std::vector<Work> all;
     for (int r = 0; r * size < samples; r++) {

@@ -12,7 +12,7 @@ namespace {
 }  // namespace
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
-    // What does a rank do with its own samples, and what happens to its result then?
+    // Each rank averages its own samples. And what happens to the results of all ranks then?
     throw NotImplemented("sample_weight");
 }
 

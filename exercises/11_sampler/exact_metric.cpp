@@ -12,7 +12,7 @@ std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
 }
 
 double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks) {
-    // What can be added up over the ranks, and what cannot?
+    // Which numbers can be summed over the ranks, and which cannot?
     throw NotImplemented("balanced_accuracy");
 }
 

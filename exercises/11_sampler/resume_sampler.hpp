@@ -10,7 +10,7 @@
 
 namespace ddp {
 
-// What a checkpoint keeps. There is no number of ranks in it.
+// The progress that a checkpoint stores. It does not contain the number of ranks.
 struct EpochState {
     std::uint64_t seed = 0;  // the sampler's
     int epoch = 0;

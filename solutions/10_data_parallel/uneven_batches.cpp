@@ -22,7 +22,7 @@ int samples_of_all(Rank& rank, int mine) {
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
     // stub: sample_weight
-    //: What does a rank do with its own samples, and what happens to its result then?
+    //: Each rank averages its own samples. And what happens to the results of all ranks then?
     return 1.0 / static_cast<double>(samples.size()) / samples[static_cast<std::size_t>(rank)];
     // end stub
 }

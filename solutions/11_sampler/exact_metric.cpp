@@ -19,7 +19,7 @@ std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
 
 double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks) {
     // stub: balanced_accuracy
-    //: What can be added up over the ranks, and what cannot?
+    //: Which numbers can be summed over the ranks, and which cannot?
     const auto n = static_cast<std::size_t>(classes);
     std::vector<double> sums(2 * n);  // correct answers by class, then all answers by class
     for (std::size_t i = 0; i < mine.label.size(); i++) {

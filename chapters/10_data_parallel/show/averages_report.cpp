@@ -8,7 +8,7 @@
 namespace ddp {
 namespace {
 
-// What one rank has found: a row of the table.
+// A row of the table: the numbers that one rank has found.
 struct AveragesRow {
     int samples, correct;
     double own, all_reduced, reduced, mean_of_means;  // accuracies
