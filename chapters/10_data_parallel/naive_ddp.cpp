@@ -35,7 +35,8 @@ void NaiveDdp::reduce_gradients(ReduceOp op) {
         };
         // Into memory of the communicator, where other ranks can reach it.
         copy(transferred, gradient.data());
-        // All ranks have the parameters in the same order, so they meet in the same all-reduce.
+        // All ranks have the parameters in the same order, so each call is the same all-reduce
+        // everywhere.
         communicator_.all_reduce(transferred, transferred, gradient.size(), op, stream,
                                  parameter->name);
         // And back, to where the optimizer reads.

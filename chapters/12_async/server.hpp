@@ -56,6 +56,7 @@ struct Applied {
     double loss = 0;     // of the worker's samples
     double seconds = 0;  // since the beginning
 
+    // Returns the updates between the parameters it was computed with and those it was applied to.
     int staleness() const { return applied_to - read; }
 };
 
@@ -64,7 +65,9 @@ struct ServerLog {
     int most_ahead = 0;  // the largest lead of any worker over the slowest, in steps
     double seconds = 0;
 
+    // Returns the number of versions that the parameters have had after the first.
     int updates() const { return applied.empty() ? 0 : applied.back().applied_to + 1; }
+    // Return the mean and the largest staleness of all gradients, in updates; 0 if there are none.
     double mean_staleness() const;
     int most_staleness() const;
 };

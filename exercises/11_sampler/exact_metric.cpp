@@ -17,7 +17,7 @@ double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& s
 }
 
 double worst_padding(int samples, int world_size) {
-    // Which samples are there twice? What if exactly those are predicted correctly?
+    // Which samples count twice? What if exactly those are predicted correctly?
     throw NotImplemented("worst_padding");
 }
 

@@ -42,7 +42,7 @@ double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& s
 
 double worst_padding(int samples, int world_size) {
     // stub: worst_padding
-    //: Which samples are there twice? What if exactly those are predicted correctly?
+    //: Which samples count twice? What if exactly those are predicted correctly?
     const int rest = samples % world_size;
     const double padded = rest == 0 ? 0 : world_size - rest;
     return padded * (samples - padded) / (samples * (samples + padded));
