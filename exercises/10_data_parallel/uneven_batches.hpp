@@ -18,8 +18,8 @@ namespace ddp {
 // samples in this step (1 or more).
 double weight_of_sample(const std::vector<int>& samples, int rank);
 
-// The objects that one rank trains with. The loss of a batch is chapter 03's cross_entropy, the mean
-// over its samples.
+// The objects that one rank trains with. The loss of a batch is chapter 03's cross_entropy, the
+// mean over its samples.
 struct Replica {
     Rank& rank;
     Device& device;
