@@ -27,7 +27,7 @@ void train(Rank& rank, const ddp::test::ScenarioOptions& asked, int bound) {
     if (server)
         server->serve();
     else
-        work(peers, device, buffers, [&](int step) {
+        run_worker(peers, device, buffers, [&](int step) {
             if (rank.rank() == asked.who && step == 2)
                 ddp::test::misbehave(rank, asked.what);
             return loss;
