@@ -104,7 +104,7 @@ std::vector<std::string> desync_report(const std::vector<StepState>& states) {
         std::string line = "rank " + std::to_string(r) + " ";
         if (next_bucket(state) != first)
             line +=
-                "waits in " + text_of(first) + " for rank" + (are_several ? "s " ##;
+                "waits in " + text_of(first) + " for rank" + (are_several ? "s " : " ") + absent;
         else if (!state.missing.empty())
             line += "never sent " + text_of(first) + ": no gradient for " + state.missing;
         else
