@@ -1,7 +1,8 @@
 //     write    checkpoint-00000050.safetensors.unfinished   no reader looks for this name
 //     fsync    the file                                     its bytes are on the disk before ...
-//     rename   to checkpoint-00000050.safetensors           ... the name leads to them, in one moment
-//     fsync    the folder                                   and now the name is on the disk as well
+//     rename   to checkpoint-00000050.safetensors           ... the name leads to them, in one
+//     moment fsync    the folder                                   and now the name is on the disk
+//     as well
 //
 //     killed in     write       fsync       rename      fsync of the folder
 //     what is left  old file    old file    old or new  new file; after a power failure old or new
@@ -19,9 +20,9 @@
 
 namespace ddp {
 
-// The lesson is the order of these calls. Without the first sync, or with the sync behind the rename,
-// the name could lead to bytes that never reached the disk. Without the last line, the old file could
-// be back after a power failure, although the caller believes that the new one is saved.
+// The lesson is the order of these calls. Without the first sync, or with the sync behind the
+// rename, the name could lead to bytes that never reached the disk. Without the last line, the old
+// file could be back after a power failure, although the caller believes that the new one is saved.
 void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts) {
     const std::string temporary = name + unfinished;
     folder.write(temporary, parts);
@@ -80,7 +81,7 @@ void DiskFolder::sync(const std::string& name) {
 }
 
 void DiskFolder::rename(const std::string& from, const std::string& to) {
-    // POSIX promises that no reader ever finds neither the old nor the new file under the name.
+    // POSIX: at every moment the name leads to the old file or to the new one.
     if (std::rename((path_ / from).c_str(), (path_ / to).c_str()) != 0)
         fail(path_ / from, "renamed");
 }

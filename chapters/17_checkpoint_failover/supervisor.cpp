@@ -119,8 +119,8 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     return attempt;
 }
 
-// Returns whether the supervisor must end the job now: a failed job gets `patience_s` to end by itself;
-// a silent job has failed, and is ended at once.
+// Returns whether the supervisor must end the job now: a failed job gets `patience_s` to end by
+// itself; a silent job has failed, and is ended at once.
 bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     if (attempt.noticed_s > 0)
         return now_s - attempt.noticed_s > options_.patience_s;

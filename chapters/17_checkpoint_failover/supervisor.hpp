@@ -15,7 +15,7 @@ namespace ddp {
 // All times in seconds.
 struct SupervisorOptions {
     int max_restarts = 3;
-    double start_s = 30;    // without a line for so long, a job that has not trained yet has stopped
+    double start_s = 30;  // without a line for so long, a job that has not trained yet has stopped
     double silence_s = 60;  // the same for a job that has begun to train
     double patience_s = 2;  // a failed job may take so long to end by itself
 };
@@ -70,9 +70,9 @@ class Supervisor {
     const SupervisorOptions options_;
     const NextCommand next_command_;
     const Watch watch_;
-    const double start_s_;     // when the supervisor began, on the steady clock
-    std::string host_;         // this machine's name
-    double last_line_s_ = 0;   // when the job's last line came
+    const double start_s_;    // when the supervisor began, on the steady clock
+    std::string host_;        // this machine's name
+    double last_line_s_ = 0;  // when the job's last line came
 };
 
 }  // namespace ddp

@@ -41,8 +41,8 @@ bool answers(const std::string& host, int port) {
     return error == 0 || error == ECONNREFUSED;  // a host that refuses is there
 }
 
-// Makes mpirun notice within seconds, not minutes, that a host no longer answers. Variables that the
-// user has set are kept.
+// Makes mpirun notice within seconds, not minutes, that a host no longer answers. Variables that
+// the user has set are kept.
 void make_mpirun_notice_silence() {
     setenv("OMPI_MCA_oob_tcp_keepalive_time", "2", 0);
     setenv("OMPI_MCA_oob_tcp_keepalive_intvl", "1", 0);

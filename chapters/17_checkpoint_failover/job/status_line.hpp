@@ -1,7 +1,7 @@
 #pragma once
 // Status lines: the messages of a job's ranks to the supervisor that has started the job. They are
-// lines of standard output, which every launcher passes on, from every host. So ranks and supervisor
-// need to share neither a clock nor a folder.
+// lines of standard output, which every launcher passes on, from every host. So ranks and
+// supervisor need to share neither a clock nor a folder.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@ namespace ddp {
 // One message: "@ 2 step 120 0.4312".
 struct StatusLine {
     int rank = 0;
-    std::string what;       // "started", "resumed", "step", "saving", "saved", "done", "failed", ...
+    std::string what;  // "started", "resumed", "step", "saving", "saved", "done", "failed", ...
     std::int64_t step = 0;  // the rank's last step
     std::string value;      // what else belongs to it; may be empty
 
