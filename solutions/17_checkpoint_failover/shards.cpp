@@ -15,7 +15,7 @@ std::string name_of(int step, std::size_t rank) {
     return "step-" + std::to_string(step) + "-shard-" + std::to_string(rank);
 }
 
-// The names of the last checkpoint's files; none if there is no checkpoint.
+// Returns the names of the last checkpoint's files; none if there is no checkpoint.
 std::vector<std::string> latest(const Folder& folder) {
     std::vector<std::string> shards;
     if (std::ranges::count(folder.names(), manifest) == 0)

@@ -178,7 +178,7 @@ TEST_CASE("status line: a line and back, and a line that is none") {
     const StatusLine status{3, "step", 120, "61440 0.43"};
     REQUIRE(status.line() == "@ 3 step 120 61440 0.43");
     REQUIRE(StatusLine::from(status.line()) == status);
-    REQUIRE(StatusLine::from("@ 0 started 0") == StatusLine{0, "met", 0, ""});
+    REQUIRE(StatusLine::from("@ 0 started 0") == StatusLine{0, "started", 0, ""});
     for (const char* line :
          {"", "@", "@ x started 0", "@ 1 met", "@ 1 started x", "loss 1 2 3", "@1 a 2"})
         REQUIRE(!StatusLine::from(line));
