@@ -1,14 +1,14 @@
 // Each rank records its progress on the host; a later run compares the records:
 //
-//     rank 0    sent bucket 0, 1    of step 3   waits in bucket 1
-//     rank 1    sent bucket 0, 1    of step 3   waits in bucket 1
-//     rank 2    sent bucket 0       of step 3   lacks expert0.weight, expert0.bias for bucket 1
-//                                               went on, to the barrier after the steps
-//
-//     first unsent bucket (step, bucket):   (3, 2)   (3, 2)   (3, 1)
+//               record                                     first unsent bucket (step, bucket)
+//     rank 0    step 3, sent all 3 buckets                 (4, 0)
+//     rank 1    step 3, sent all 3 buckets                 (4, 0)
+//     rank 2    step 3, sent bucket 0; no gradient for     (3, 1)
+//               expert0.weight, expert0.bias; went on
 //
 // An all-reduce ends when all ranks have sent the bucket. So the smallest pair names the bucket in
-// which all other ranks wait, and the ranks that have this pair are the cause.
+// which all other ranks wait, and the ranks that have this pair are the cause: the kernels of ranks
+// 0 and 1 wait in bucket 1 of step 3, although their hosts have sent bucket 2 behind it.
 #include "15_unused_parameters/desync.hpp"
 
 #include <algorithm>

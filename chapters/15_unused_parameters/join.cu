@@ -52,6 +52,7 @@ Join::Join(Communicator& communicator, Device& device, Module& model, Distribute
 }
 
 void Join::plug_into(DdpHooks& hooks) {
+    // A rank with data announces its step, so that the other ranks know which one to shadow.
     hooks.before_forward = [this](bool is_reduced) {
         announce(is_reduced ? Activity::reduced : Activity::alone);
         require_all_active();
@@ -91,7 +92,7 @@ bool Join::announce(Activity mine) {
     host_[0] = static_cast<int>(mine);
     DDP_CHECK(
         cudaMemcpyAsync(mine_.data(), host_.data(), sizeof(int), cudaMemcpyHostToDevice, stream));
-    communicator_.all_gather(mine_.data(), all_.data(), 1, stream, "who has data");
+    communicator_.all_gather(mine_.data(), all_.data(), 1, stream, "ranks with data");
     DDP_CHECK(
         cudaMemcpyAsync(host_.data(), all_.data(), host_.bytes(), cudaMemcpyDeviceToHost, stream));
     communicator_.synchronize(stream);
@@ -110,6 +111,7 @@ bool Join::announce(Activity mine) {
     return is_reduced;
 }
 
+// Throws on all ranks alike, since all have gathered the same numbers: so no rank is left waiting.
 void Join::require_all_active() const {
     if (!options_.throw_on_early_termination || active_ == communicator_.world_size())
         return;

@@ -41,7 +41,7 @@ constexpr std::size_t bucket_cap = 256 << 10;  // so that a small network has se
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           double learning_rate) {
-    if (name == "adam")
+    if (name == "adam")  // whose steps are about as long as the learning rate itself
         return std::make_unique<Adam>(parameters, learning_rate / 100);
     return std::make_unique<Sgd>(parameters, learning_rate);
 }
@@ -62,6 +62,7 @@ struct Storage {
     std::optional<Saver> saver;  // only on a rank that writes
 };
 
+// One rank's training.
 class ResumableTraining {
   public:
     ResumableTraining(Rank& rank, const FashionMnist& data, const TrainingPlan& plan)
@@ -168,6 +169,7 @@ class ResumableTraining {
         // The learning rate falls with every epoch: it depends on the state alone.
         optimizer_->set_learning_rate(plan_.learning_rate * (plan_.epochs - epoch + 1) /
                                       plan_.epochs / (plan_.optimizer == "adam" ? 100 : 1));
+        // All samples of the epoch, or the rest of it after a restart.
         train_.start_epoch(rest_of_epoch(train_.samples(), plan_.seed, epoch, state_.taken,
                                          rank_.rank(), rank_.world_size()));
         seen_ = {};
@@ -188,6 +190,7 @@ class ResumableTraining {
     // Counts the step that was enqueued last, and saves where a checkpoint is due. The device may
     // still be computing the step.
     void count(int steps) {
+        // Positions count the samples of all ranks, so that another number of ranks can continue.
         const int samples = plan_.batch * rank_.world_size();
         state_.step = steps;
         state_.taken += samples;
@@ -212,6 +215,7 @@ class ResumableTraining {
     void save() {
         if (!storage_.saver)
             return;
+        // The numbers of this moment: the device may be several steps behind.
         state_.random = coins_.state();
         state_.buckets = ddp_.state();
         for (const auto& [name, number] : optimizer_->state().numbers)

@@ -27,6 +27,8 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::size_t most_header_bytes = 100'000'000;  // the limit of the format's own reader
 const std::string metadata_key = "__metadata__";
 
+// The element types of the format and their sizes. Our checkpoints have F32 only, but a file of
+// another program may have any of them.
 const std::map<std::string, std::size_t> bytes_of_type{
     {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1},
     {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
@@ -41,14 +43,18 @@ class Reader {
     // Returns the header, with the tensors in the order of their bytes, and sets `data_begin` to
     // the first byte of the data.
     SafetensorsHeader header(std::size_t& data_begin) {
+        // 1. and 2.: after these lines there is an object of JSON, with any content.
         data_begin = length_bytes + header_length();
         const Json json = parse(data_begin);
+        // 3. Everything but the metadata is a tensor.
         SafetensorsHeader header;
         for (const auto& [key, value] : json.items())
             if (key == metadata_key)
                 header.metadata = metadata(value);
             else
                 header.tensors.push_back(entry(key, value));
+        // 4. The names may be in any order; only the order of the bytes shows gaps. Empty tensors
+        // share their first byte with the next one, so the end counts as well.
         std::ranges::stable_sort(header.tensors, {}, [](const auto& tensor) {
             return std::pair(tensor.begin, tensor.end);
         });
@@ -57,6 +63,7 @@ class Reader {
     }
 
   private:
+    // Throws the error of this file; `how` completes its sentence.
     [[noreturn]] void damaged(const std::string& how) const {
         refuse(name_, "is not a whole safetensors file: " + how + ".");
     }
@@ -67,6 +74,7 @@ class Reader {
         if (bytes_.size() < length_bytes)
             damaged("it has " + std::to_string(bytes_.size()) +
                     " bytes, and the length of its header alone takes 8");
+        // Byte by byte, so that the order of bytes on this machine does not matter.
         std::uint64_t length = 0;
         for (std::size_t i = length_bytes; i-- > 0;)
             length = length << 8 | bytes_[i];
@@ -98,7 +106,7 @@ class Reader {
         try {
             json = Json::parse(bytes_.begin() + length_bytes,
                                bytes_.begin() + static_cast<std::ptrdiff_t>(end), watch);
-        } catch (const Json::exception&) {
+        } catch (const Json::exception&) {  // DataError is none, and passes
             damaged("its header is not JSON");
         }
         if (!json.is_object())
@@ -128,7 +136,7 @@ class Reader {
         if (!value.is_object() || !value.contains(what) || !value[what].is_array())
             damaged("'" + tensor + "' has no " + what);
         for (const Json& number : value[what]) {
-            if (!number.is_number_unsigned())
+            if (!number.is_number_unsigned())  // neither negative nor a fraction
                 damaged("the " + std::string(what) + " of '" + tensor + "' are not whole numbers");
             all.push_back(number.get<std::size_t>());
         }
@@ -139,6 +147,7 @@ class Reader {
     SafetensorsHeader::Entry entry(const std::string& tensor, const Json& value) const {
         const std::vector<std::size_t> offsets = numbers(tensor, value, "data_offsets");
         SafetensorsHeader::Entry entry{tensor, numbers(tensor, value, "shape"), "", 0, 0};
+        // A type that is not known here has no size that could be checked.
         if (!value.contains("dtype") || !value["dtype"].is_string() ||
             !bytes_of_type.contains(value["dtype"].get<std::string>()))
             damaged("'" + tensor + "' has no dtype that is known here");
@@ -183,11 +192,14 @@ void SafetensorsHeader::add(std::string name, std::vector<std::size_t> shape) {
     std::size_t bytes = sizeof(float);
     for (const std::size_t dim : shape)
         bytes *= dim;
+    // Directly behind the tensor before it: the format allows no gaps.
     const std::size_t begin = data_bytes();
     tensors.push_back({std::move(name), std::move(shape), "F32", begin, begin + bytes});
 }
 
 std::string encode_safetensors(const SafetensorsHeader& header) {
+    // ordered_json keeps the order of the tensors: a header that is decoded and encoded again has
+    // the same bytes, which the checksum of a checkpoint needs.
     Json json = Json::object();
     if (!header.metadata.empty())
         json[metadata_key] = header.metadata;
@@ -205,6 +217,7 @@ std::string encode_safetensors(const SafetensorsHeader& header) {
 }
 
 Safetensors decode_safetensors(std::vector<std::uint8_t> bytes, const std::string& name) {
+    // Only the header is decoded. The tensors stay where they are, in `bytes`.
     Safetensors file;
     file.header = Reader(bytes, name).header(file.data_begin);
     file.bytes = std::move(bytes);

@@ -62,6 +62,7 @@ Supervisor::Supervisor(SupervisorOptions options, NextCommand next_command, Watc
       next_command_(std::move(next_command)),
       watch_(std::move(watch)),
       start_s_(clock_s()) {
+    // Only processes of this host can be signalled and waited for.
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     host_ = name;
@@ -75,6 +76,7 @@ std::vector<Attempt> Supervisor::run() {
             throw std::runtime_error("no host is left to run the job; its first failure was: " +
                                      (attempts.empty() ? "none" : attempts[0].cause));
         attempts.push_back(attempt(std::move(command)));
+        // 4. Decide: done, hopeless, or once more.
         const Attempt& last = attempts.back();
         if (last.cause.empty())
             return attempts;
@@ -109,6 +111,7 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
         attempt.noticed_s = now_s();
     // 3. End. A process that was stopped would otherwise wake up later and write its checkpoint.
     job.end(job.status() ? 0.0 : options_.patience_s, on_line);
+    // Exit status 0 means success, whatever was printed on the way.
     attempt.end_s = now_s();
     attempt.status = *job.status();
     if (attempt.status != 0 && attempt.cause.empty())
@@ -124,6 +127,7 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
 bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     if (attempt.noticed_s > 0)
         return now_s - attempt.noticed_s > options_.patience_s;
+    // Before the first step a job may load data for long without a line.
     const double limit_s = attempt.has("step") ? options_.silence_s : options_.start_s;
     if (now_s - last_line_s_ < limit_s)
         return false;
@@ -150,6 +154,7 @@ void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Atte
             if (host == host_)
                 job.adopt(process);
         }
+        // A rank reports its own error at once, before its process ends.
         if (status->what == "failed")
             record_failure(status->value);
         return;
