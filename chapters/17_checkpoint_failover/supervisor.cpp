@@ -76,7 +76,7 @@ std::vector<Attempt> Supervisor::run() {
             throw std::runtime_error("no host is left to run the job; its first failure was: " +
                                      (attempts.empty() ? "none" : attempts[0].cause));
         attempts.push_back(attempt(std::move(command)));
-        // 4. Decide: done, hopeless, or once more.
+        // 4. Decide: return, give up, or start again.
         const Attempt& last = attempts.back();
         if (last.cause.empty())
             return attempts;
