@@ -70,8 +70,8 @@ void Join::shadow_others(const std::function<void()>& after_step) {
         ddp_.shadow_step(is_reduced);
         if (!is_reduced || !after_step)
             continue;
-        // The means are in the buckets. FindUnused has said which parameters have one; without it,
-        // all have.
+        // The means are in the buckets. With FindUnused the map has settled which parameters have
+        // one; without it, all do.
         const Parameters& all = ddp_.gradients().parameters();
         if (std::ranges::none_of(all, [](const auto& each) { return each->has_gradient(); }))
             for (const auto& parameter : all)
