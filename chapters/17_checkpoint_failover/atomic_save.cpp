@@ -1,8 +1,7 @@
 //     write    checkpoint-00000050.safetensors.unfinished   no reader looks for this name
 //     fsync    the file                                     its bytes are on the disk before ...
-//     rename   to checkpoint-00000050.safetensors           ... the name leads to them, in one
-//     moment fsync    the folder                                   and now the name is on the disk
-//     as well
+//     rename   to checkpoint-00000050.safetensors           ... the name leads to them, at once
+//     fsync    the folder                                   now the name is on the disk as well
 //
 //     killed in     write       fsync       rename      fsync of the folder
 //     what is left  old file    old file    old or new  new file; after a power failure old or new

@@ -41,7 +41,7 @@ constexpr std::size_t bucket_cap = 256 << 10;  // so that a small network has se
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           double learning_rate) {
-    if (name == "adam")  // whose steps are about as long as the learning rate itself
+    if (name == "adam")  // whose steps have about the length of the learning rate
         return std::make_unique<Adam>(parameters, learning_rate / 100);
     return std::make_unique<Sgd>(parameters, learning_rate);
 }
@@ -51,8 +51,7 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
     return make_mlp(device, random, {784, 256, 256, 10});
 }
 
-// The objects that the writer thread uses. They are kept until the run has ended on every rank,
-// since the writer may outlive this rank's training.
+// The objects that the writer thread uses. They are run-scoped, so that they outlive the writer.
 struct Storage {
     explicit Storage(const TrainingPlan& plan)
         : folder(plan.folder), checkpoints(folder, plan.keep) {}
