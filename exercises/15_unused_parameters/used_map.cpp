@@ -12,7 +12,7 @@ std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>&
 
 Hang first_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached) {
-    // What must be true of a bucket, so that all ranks get past it?
+    // Which condition must a bucket meet, so that all ranks get past it?
     throw NotImplemented("first_hang");
 }
 

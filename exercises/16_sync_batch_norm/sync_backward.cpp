@@ -22,7 +22,7 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
 }
 
 double loss_scale(int own, int all, int world_size) {
-    // What does a sample weigh after DDP's average, and what should it weigh?
+    // How much does a sample weigh after DDP's average, and how much should it weigh?
     throw NotImplemented("loss_scale");
 }
 

@@ -30,7 +30,7 @@ std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>&
 Hang first_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached) {
     // stub: first_hang
-    //: What must be true of a bucket, so that all ranks get past it?
+    //: Which condition must a bucket meet, so that all ranks get past it?
     for (std::size_t b = 0; b < buckets.size(); b++) {
         Hang hang{static_cast<int>(b)};
         for (std::size_t rank = 0; rank < reached.size(); rank++) {

@@ -60,7 +60,7 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
 
 double loss_scale(int own, int all, int world_size) {
     // stub: loss_scale
-    //: What does a sample weigh after DDP's average, and what should it weigh?
+    //: How much does a sample weigh after DDP's average, and how much should it weigh?
     return static_cast<double>(own) * world_size / all;
     // end stub
 }

@@ -59,7 +59,7 @@ std::optional<Shards> load_shards(const Folder& folder) {
 
 void forget_shards(Folder& folder) {
     // stub: forget_shards
-    //: What does load_shards need?
+    //: Which files does load_shards need?
     const std::vector<std::string> needed = latest(folder);
     for (const std::string& name : folder.names())
         if (name != manifest && std::ranges::count(needed, name) == 0)

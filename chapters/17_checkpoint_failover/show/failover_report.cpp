@@ -29,7 +29,7 @@ std::string last_value(const std::vector<Attempt>& attempts, const std::string& 
     return value;
 }
 
-int step_of(const Attempt& attempt, const std::string& what) {
+int step_at(const Attempt& attempt, const std::string& what) {
     for (const TimedStatus& each : attempt.status_lines)
         if (each.status.what == what)
             return static_cast<int>(each.status.step);
@@ -142,7 +142,7 @@ std::vector<Recovery> Scenario::recoveries() const {
         recovery.start_s = started_s - failed.end_s;
         recovery.load_s = resumed_s - started_s;
         recovery.redo_s = std::max(0.0, time_of_step(next, faults[i].at_step) - resumed_s);
-        recovery.from_step = step_of(next, "resumed");
+        recovery.from_step = step_at(next, "resumed");
         recovery.ranks = ranks_of(next);
         all.push_back(recovery);
     }
