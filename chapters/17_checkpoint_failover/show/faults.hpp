@@ -12,9 +12,9 @@ struct Fault {
 
     Kind kind = Kind::kill;
     int rank = 0;
-    int step =
-        0;  // the fault is due once the job has reported this step, or saves it or a later one
-    // When it happened, in seconds and steps; set by Faults.
+    // The fault is due once the job has reported this step, or saves it or a later one.
+    int step = 0;
+    // The time at which it happened, in seconds and steps; set by Faults.
     double time_s = -1;
     int at_step = 0;
 
