@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/adam.hpp"
-#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "03_network/show/network_report.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"

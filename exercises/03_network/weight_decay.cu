@@ -4,20 +4,20 @@
 
 #include <cmath>
 
-#include "03_network/adam.hpp"
+#include "03_network/optimizers.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
 namespace {
 
-// The class and its kernel go here. It may hold an Adam of the chapter (03_network/adam.hpp),
+// The class and its kernel go here. It may hold an Adam of the chapter (03_network/optimizers.hpp),
 // which does the second half of the work.
 
 }  // namespace
 
 double after_sgd(double value, double learning_rate, double momentum, double weight_decay,
                  int steps) {
-    // What is added to a gradient of 0? sgd_momentum.hpp has the formula.
+    // What is added to a gradient of 0? optimizers.hpp has the formula.
     throw NotImplemented("sgd");
 }
 

@@ -4,15 +4,15 @@
 
 #include <cmath>
 
-#include "03_network/adam.hpp"
+#include "03_network/optimizers.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
 namespace {
 
 // stub
-//: The class and its kernel go here. It may hold an Adam of the chapter (03_network/adam.hpp),
-//: which does the second half of the work.
+//: The class and its kernel go here. It may hold an Adam of the chapter
+//: (03_network/optimizers.hpp), which does the second half of the work.
 __global__ void scale(std::size_t n, float factor, float* values) {
     for (std::size_t i : grid_range(n))
         values[i] *= factor;
@@ -49,7 +49,7 @@ class AdamW : public Optimizer {
 double after_sgd(double value, double learning_rate, double momentum, double weight_decay,
                  int steps) {
     // stub: sgd
-    //: What is added to a gradient of 0? sgd_momentum.hpp has the formula.
+    //: What is added to a gradient of 0? optimizers.hpp has the formula.
     double velocity = 0;
     for (int i = 0; i < steps; i++) {
         velocity = momentum * velocity + weight_decay * value;
