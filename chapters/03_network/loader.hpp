@@ -21,7 +21,7 @@ struct Batch {
     Labels labels;  // [batch]
 };
 
-// What happens to the last samples of an epoch if they do not fill a batch.
+// The use of the last samples of an epoch if they do not fill a batch.
 enum class LastBatch { keep, drop };
 
 // When the host gathers a batch: while the device computes with the one before (on), or after the

@@ -42,7 +42,7 @@ void check_header(const std::vector<std::string>& header) {
     }
 }
 
-// Reads cell by cell; knows the line for messages.
+// Reads a text cell by cell, and counts its lines for error messages.
 class Parser {
   public:
     Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -59,7 +59,7 @@ class Parser {
         return cells;
     }
 
-    // `line_` stands on the line after the row that was read last.
+    // Throws for the row that was read last; `line_` is already at the line after it.
     [[noreturn]] void fail_last_row(const std::string& what) {
         line_--;
         fail(what);

@@ -132,8 +132,8 @@ std::vector<std::size_t> Table::widths(const std::vector<bool>& numeric) const {
             width = std::max(width, display_width(row[column]));
         result.push_back(width);
     }
-    while (total(result) >
-           max_width) {  // the widest text column gives way, one character at a time
+    // Too wide: the widest text column gives way, one character at a time.
+    while (total(result) > max_width) {
         std::size_t* widest = nullptr;
         for (std::size_t column = 0; column < result.size(); column++)
             if (!numeric[column] && result[column] > least_text &&

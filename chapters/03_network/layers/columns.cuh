@@ -30,8 +30,8 @@ struct ConvSizes {
     __host__ __device__ bool keeps_size() const { return stride == 1 && out_width == width; }
 };
 
-// What row (c, ky, kx) of the matrix sees: output pixel (oy, ox) sees input pixel
-// (oy * stride + top, ox * stride + left), if that lies within the picture.
+// The part of a picture that row (c, ky, kx) of the matrix sees: output pixel (oy, ox) sees input
+// pixel (oy * stride + top, ox * stride + left), if that lies within the picture.
 struct View {
     int top, left;
     int first_x, last_x;  // columns first_x <= ox < last_x see pixels of the picture
