@@ -77,7 +77,7 @@ class GzipSource : public Source {
             ended_ = true;
             if (stream_.avail_in > 0)
                 refuse(name_, "has " + std::to_string(stream_.avail_in) +
-                                  " bytes behind its gzip stream, which should be the whole file: "
+                                  " bytes after its gzip stream, which should be the whole file: "
                                   "fetch the file again, or decompress it with gunzip.");
         } else if (status == Z_BUF_ERROR) {
             refuse(name_,

@@ -30,7 +30,7 @@ int run_main(const std::function<int()>& work) {
     } catch (const std::exception& error) {
         return failed(error.what(), 1);
     } catch (...) {
-        return failed("something was thrown that is no std::exception: make it one.", 1);
+        return failed("an exception was thrown that is not a std::exception: make it one.", 1);
     }
 }
 

@@ -82,7 +82,7 @@ LinkSpeed parse_link(const std::string& text) {
 
 std::string parse_path(const std::string& name, const std::string& text) {
     if (text.empty())
-        throw OptionError(name + " needs a path: write it behind the option.");
+        throw OptionError(name + " needs a path: write it after the option.");
     return text;
 }
 

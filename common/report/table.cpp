@@ -114,7 +114,7 @@ Table::Table(std::string title, std::vector<std::string> header)
 void Table::row(std::vector<std::string> cells) {
     if (cells.size() != header_.size())
         throw std::invalid_argument("The table '" + title_ + "' has " +
-                                    std::to_string(header_.size()) + " columns, but a row brings " +
+                                    std::to_string(header_.size()) + " columns, but a row has " +
                                     std::to_string(cells.size()) +
                                     " entries: give one per column.");
     rows_.push_back(std::move(cells));
@@ -140,9 +140,10 @@ std::vector<std::size_t> Table::widths(const std::vector<bool>& numeric) const {
                 (!widest || result[column] > *widest))
                 widest = &result[column];
         if (!widest)
-            throw std::invalid_argument(
-                "The table '" + title_ + "' needs " + std::to_string(total(result)) +
-                " columns where " + std::to_string(max_width) + " are: leave out or shorten some.");
+            throw std::invalid_argument("The table '" + title_ + "' needs " +
+                                        std::to_string(total(result)) + " columns, more than the " +
+                                        std::to_string(max_width) +
+                                        " of a page: leave out or shorten some.");
         (*widest)--;
     }
     return result;

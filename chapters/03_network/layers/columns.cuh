@@ -32,12 +32,12 @@ struct ConvSizes {
 
 // The part of a picture that row (c, ky, kx) of the matrix sees: output pixel (oy, ox) sees input
 // pixel (oy * stride + top, ox * stride + left), if that lies within the picture.
-struct View {
+struct WindowView {
     int top, left;
     int first_x, last_x;  // columns first_x <= ox < last_x see pixels of the picture
 
     // `k` is the row's number, (c * kernel + ky) * kernel + kx.
-    __device__ View(const ConvSizes& s, int k) {
+    __device__ WindowView(const ConvSizes& s, int k) {
         top = k / s.kernel % s.kernel - s.padding;
         left = k % s.kernel - s.padding;
         first_x = left < 0 ? std::min((-left + s.stride - 1) / s.stride, s.out_width) : 0;
@@ -47,7 +47,7 @@ struct View {
 
 // Copies what the view sees of `plane` [height, width] to `row` [out_height, out_width], line by
 // line; zeros where it sees beyond the picture. All threads of the block take part.
-__device__ inline void copy_by_lines(const ConvSizes& s, const View& view, const float* plane,
+__device__ inline void copy_by_lines(const ConvSizes& s, const WindowView& view, const float* plane,
                                      float* row) {
     const GridRange mine = column_range(s.out_width);
     for (int oy = 0; oy < s.out_height; oy++) {
@@ -63,7 +63,7 @@ __device__ inline void copy_by_lines(const ConvSizes& s, const View& view, const
 
 // The reverse: adds every element of `row` to the pixel of `plane` that it was copied from. Within
 // one view no two outputs see the same pixel, so no two threads add to the same place.
-__device__ inline void add_by_lines(const ConvSizes& s, const View& view, const float* row,
+__device__ inline void add_by_lines(const ConvSizes& s, const WindowView& view, const float* row,
                                     float* plane) {
     const GridRange mine = column_range(view.last_x - view.first_x);
     for (int oy = 0; oy < s.out_height; oy++) {
@@ -83,10 +83,10 @@ __device__ inline void add_by_lines(const ConvSizes& s, const View& view, const 
 // In that case a view is the whole picture moved by `shift` places in memory, as the example above
 // shows: one long loop replaces a loop for each line, and the compiler vectorises it. It is right
 // but for the sides, where the end of a line sees the beginning of the next: these are set to zero.
-struct Shifted {
+struct ShiftedView {
     int shift, first, last;  // output i sees input i + shift, for first <= i < last
 
-    __device__ Shifted(const ConvSizes& s, const View& view) {
+    __device__ ShiftedView(const ConvSizes& s, const WindowView& view) {
         shift = view.top * s.width + view.left;
         first = std::clamp(-shift, 0, s.in_plane());
         last = std::clamp(s.in_plane() - shift, first, s.in_plane());
@@ -94,7 +94,7 @@ struct Shifted {
 };
 
 // Writes zeros where the view sees beyond the picture at the left or at the right.
-__device__ inline void clear_sides(const ConvSizes& s, const View& view, float* row) {
+__device__ inline void clear_sides(const ConvSizes& s, const WindowView& view, float* row) {
     for (std::size_t oy : column_range(s.out_height)) {
         for (int ox = 0; ox < view.first_x; ox++)
             row[oy * s.out_width + ox] = 0.0f;
@@ -104,9 +104,9 @@ __device__ inline void clear_sides(const ConvSizes& s, const View& view, float* 
 }
 
 // Does what copy_by_lines does.
-__device__ inline void copy_shifted(const ConvSizes& s, const View& view, const float* plane,
+__device__ inline void copy_shifted(const ConvSizes& s, const WindowView& view, const float* plane,
                                     float* row) {
-    const Shifted seen(s, view);
+    const ShiftedView seen(s, view);
     for (std::size_t i : column_range(seen.first))
         row[i] = 0.0f;
     for (std::size_t i : column_range(seen.last - seen.first))
@@ -118,10 +118,11 @@ __device__ inline void copy_shifted(const ConvSizes& s, const View& view, const 
 }
 
 // Does what add_by_lines does. Overwrites the sides of `row` with zeros.
-__device__ inline void add_shifted(const ConvSizes& s, const View& view, float* row, float* plane) {
+__device__ inline void add_shifted(const ConvSizes& s, const WindowView& view, float* row,
+                                   float* plane) {
     clear_sides(s, view, row);
     __syncthreads();
-    const Shifted seen(s, view);
+    const ShiftedView seen(s, view);
     for (std::size_t i : column_range(seen.last - seen.first))
         plane[seen.first + seen.shift + i] += row[seen.first + i];
 }
@@ -129,7 +130,7 @@ __device__ inline void add_shifted(const ConvSizes& s, const View& view, float* 
 // ---- The faster one where it applies
 
 // Copies what the view sees of `plane` to `row`.
-__device__ inline void copy_view(const ConvSizes& s, const View& view, const float* plane,
+__device__ inline void copy_view(const ConvSizes& s, const WindowView& view, const float* plane,
                                  float* row) {
     if (s.keeps_size())
         copy_shifted(s, view, plane, row);
@@ -138,7 +139,8 @@ __device__ inline void copy_view(const ConvSizes& s, const View& view, const flo
 }
 
 // Adds a row of the matrix back to the picture. The row is used up: its sides may be overwritten.
-__device__ inline void add_view(const ConvSizes& s, const View& view, float* row, float* plane) {
+__device__ inline void add_view(const ConvSizes& s, const WindowView& view, float* row,
+                                float* plane) {
     if (s.keeps_size())
         add_shifted(s, view, row, plane);
     else

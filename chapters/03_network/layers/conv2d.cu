@@ -29,7 +29,7 @@ __global__ void pictures_to_columns(ConvSizes s, int samples, const float* x, fl
         const int k = static_cast<int>(row / samples), sample = static_cast<int>(row % samples);
         const int c = k / (s.kernel * s.kernel);
         const float* plane = x + static_cast<std::size_t>(sample * s.channels + c) * s.in_plane();
-        copy_view(s, View(s, k), plane, columns + row * s.out_plane());
+        copy_view(s, WindowView(s, k), plane, columns + row * s.out_plane());
     }
 }
 
@@ -48,7 +48,7 @@ __global__ void columns_to_pictures(ConvSizes s, int samples, float* columns, fl
             __syncthreads();
             const std::size_t column = c * s.kernel * s.kernel + k;
             float* from = columns + (column * samples + sample) * s.out_plane();
-            add_view(s, View(s, k), from, plane);
+            add_view(s, WindowView(s, k), from, plane);
         }
         __syncthreads();
     }

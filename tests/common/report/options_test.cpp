@@ -150,7 +150,7 @@ TEST_CASE("values out of range or of another kind are refused", "[report][option
     CHECK(refused({"--rate", "nan"}) == "--rate needs a number from 0 to 1, not 'nan'.");
     CHECK(refused({"--timeout", "-1"}) == "--timeout needs a number from 0 to 86400, not '-1'.");
     CHECK(refused({"--algorithm", "rings"}) == "--algorithm needs one of ring, tree, not 'rings'.");
-    CHECK(refused({"--csv", ""}) == "--csv needs a path: write it behind the option.");
+    CHECK(refused({"--csv", ""}) == "--csv needs a path: write it after the option.");
     CHECK(refused({"--csv="}) == "--csv needs a value: write --csv FILE.");
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("run_main turns what is thrown into a sentence and an exit status", "[
     CHECK(failure.err == "error: rank 2 never came: look at its log.\n");
     const Ended odd = run([]() -> int { throw 42; });
     CHECK(odd.status == 1);
-    CHECK(odd.err == "error: something was thrown that is no std::exception: make it one.\n");
+    CHECK(odd.err == "error: an exception was thrown that is not a std::exception: make it one.\n");
     CHECK(run([] { return 5; }).status == 5);
 }
 
