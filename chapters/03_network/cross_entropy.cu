@@ -34,7 +34,7 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
             gradient[c] = expf(from[c] - largest);
             sum += gradient[c];
         }
-        // Softmax
+        // Softmax: divide by the sum.
         for (int c = 0; c < classes; c++)
             gradient[c] /= sum;
         // A label that is not a class: the loss shows it as a NaN, and the memory is left alone.
@@ -43,7 +43,8 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
             losses[row] = std::numeric_limits<float>::quiet_NaN();
             continue;
         }
-        // -log(exp(logit - largest) / sum), without a division that could round to 0
+        // The gradient is softmax, minus 1 at the label. The loss is -log(exp(logit - largest) /
+        // sum), written without a quotient, which could round to 0.
         gradient[label] -= 1.0f;
         losses[row] = logf(sum) + largest - from[label];
     }

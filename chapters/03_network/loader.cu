@@ -32,7 +32,7 @@ __global__ void bytes_to_floats(std::size_t n, float mean, float std, const std:
         floats[i] = (bytes[i] / 255.0f - mean) / std;
 }
 
-// Widens the labels, which are stored as bytes behind the pixels.
+// Widens the labels, which are stored as bytes after the pixels.
 __global__ void bytes_to_labels(std::size_t n, const std::uint8_t* bytes, int* labels) {
     for (std::size_t i : grid_range(n))
         labels[i] = bytes[i];
