@@ -54,7 +54,7 @@ class Event {
     }
 
     operator cudaEvent_t() const { return event_; }
-    // Puts the mark into `stream`, behind all that was enqueued.
+    // Puts the mark into `stream`, after all that was enqueued.
     void record(const Stream& stream, Where where = Where::current()) {
         check(cudaEventRecord(event_, stream), "cudaEventRecord", where);
     }
