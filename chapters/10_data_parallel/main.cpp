@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
 #include "03_network/loader.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "10_data_parallel/averages.hpp"
 #include "10_data_parallel/replica.hpp"

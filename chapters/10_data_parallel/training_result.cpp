@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "common/report/bench.hpp"
 

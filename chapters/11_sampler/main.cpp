@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "11_sampler/show/epochs.hpp"
 #include "11_sampler/show/index_report.hpp"

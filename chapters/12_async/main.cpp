@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "12_async/show/experiment_report.hpp"
 #include "12_async/show/implicit_momentum.hpp"

@@ -2,7 +2,7 @@
 // continues from its last checkpoint and ends with the same bits.
 #include <iostream>
 
-#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "17_checkpoint_failover/resumable_training.hpp"
 #include "17_checkpoint_failover/show/scenario.hpp"

@@ -22,9 +22,8 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "03_network/adam.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/training.hpp"
 #include "17_checkpoint_failover/job/status_line.hpp"
 #include "17_checkpoint_failover/saver.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "03_network/loader.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "exercises/not_implemented.hpp"
 

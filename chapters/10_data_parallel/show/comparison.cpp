@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "10_data_parallel/one_process.hpp"
 #include "10_data_parallel/show/drift.hpp"

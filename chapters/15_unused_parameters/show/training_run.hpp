@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "15_unused_parameters/desync.hpp"
 #include "15_unused_parameters/find_unused.hpp"
 #include "15_unused_parameters/join.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/training.hpp"
 #include "16_sync_batch_norm/sync_batch_norm.hpp"
 #include "common/data/random.hpp"
