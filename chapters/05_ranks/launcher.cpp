@@ -40,6 +40,7 @@ struct Output {
     std::string line;  // the beginning of a line whose end has not been read
 };
 
+// A rank that was started.
 struct Process {
     pid_t id;
     Descriptor pidfd;  // readable when the process has ended; none before Linux 5.3
@@ -88,13 +89,16 @@ std::array<Descriptor, 2> make_pipe() {
 // the launcher's pipes, and runs the program from its beginning.
 [[noreturn]] void become_rank(pid_t parent, int output, int error, int listener,
                               const char* program, char** argv, char** environment) {
+    // Whatever happens to the launcher, even kill -9, this process ends with it.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)  // the launcher died before the line above
         _exit(1);
+    // What it prints goes into the launcher's pipes.
     dup2(output, STDOUT_FILENO);
     dup2(error, STDERR_FILENO);
     if (listener >= 0)
         fcntl(listener, F_SETFD, 0);  // keeps it open in the new program
+    // The program begins anew, with the variables of its rank. (execve returns only if it fails.)
     execve(program, argv, environment);
     _exit(127);
 }
@@ -107,7 +111,7 @@ Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     std::vector<std::string> environment = environment_of(rank, world_size, endpoint, listener);
     const std::vector<char*> variables = pointers(environment);
-    std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();
+    std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();  // read end, write end
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child < 0)
@@ -116,6 +120,7 @@ Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
         become_rank(parent, output[1].number(), error[1].number(),
                     rank == 0 ? listener.number() : -1, program.c_str(), argv,
                     const_cast<char**>(variables.data()));
+    // The launcher keeps the read ends of the pipes; the write ends close when this returns.
     const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     return {child,
             Descriptor(pidfd),
@@ -141,6 +146,7 @@ void forward(Output& output) {
     const ssize_t count = read(output.read_end.number(), bytes, sizeof bytes);
     if (count > 0)
         output.line.append(bytes, static_cast<std::size_t>(count));
+    // The pipe ends when the rank, and all that it has started, have closed it.
     const bool at_end = count == 0 || (count < 0 && errno != EINTR);
     if (at_end)
         output.read_end = Descriptor();
@@ -151,6 +157,7 @@ void forward(Output& output) {
 
 // Waits until a rank prints something or ends, for 50 ms at most, and takes note of it.
 void poll_processes(std::vector<Process>& processes) {
+    // Three descriptors for each rank: its process, its stdout, its stderr.
     std::vector<pollfd> ready;
     for (const Process& process : processes) {
         ready.push_back({process.status ? -1 : process.pidfd.number(), POLLIN, 0});
@@ -158,6 +165,7 @@ void poll_processes(std::vector<Process>& processes) {
             ready.push_back({output.read_end.number(), POLLIN, 0});
     }
     poll(ready.data(), ready.size(), 50);
+    // The same three in the same order: print what has arrived, and see which ranks have ended.
     const pollfd* next = ready.data();
     for (Process& process : processes) {
         next++;  // a pidfd only ends the wait
@@ -240,6 +248,8 @@ int wait_for_all(std::vector<Process>& processes) {
 }  // namespace
 
 std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
+    // The ranks of a job have --processes among their arguments as well: they must not start
+    // others.
     if (!options.processes || find_starter(options) != StartedBy::nobody)
         return std::nullopt;
     // Rank 0 inherits this socket, so no other program can take the port in between.

@@ -7,8 +7,9 @@
 //     3. when ranks 1 to N - 1 are there:
 //        the list       welcome ───▶              knows all ranks
 //
-// Steps 1 and 2 happen in any order over the ranks, and at any time: a rank whose connection fails,
-// because rank 0 does not listen yet, tries again. A process of another job is refused.
+// The ranks may come in any order. One that cannot connect, since rank 0 does not listen yet, tries
+// again. A process of another job is refused. The connections stay open after the rendezvous: the
+// coordinator uses them (coordinator/endpoints.cpp).
 #include "05_ranks/rendezvous.hpp"
 
 #include <poll.h>
@@ -27,7 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// The end of a wait. A limit of 0 never ends it.
+// The end of a wait. With a limit of 0 it never comes.
 class Deadline {
   public:
     explicit Deadline(double limit_s) : limit_s_(limit_s) {}
@@ -61,7 +62,8 @@ std::vector<Member> to_members(const std::vector<std::string>& parts) {
     return members;
 }
 
-// Fills in the local ranks: a rank's place among the ranks of the same host, in the order of ranks.
+// Fills in the local ranks, which follow from the list: a rank's place among the ranks of the same
+// host, in the order of ranks.
 void number_within_hosts(std::vector<Member>& members) {
     for (Member& member : members) {
         member.local_rank = static_cast<int>(std::count_if(
@@ -77,9 +79,11 @@ void number_within_hosts(std::vector<Member>& members) {
 // is the answer that it gets.
 std::size_t check_hello(const Message& hello, const std::string& job,
                         const Connections& connections) {
+    // `job` is a random word: a process that knows it was started for this job.
     const std::string world_size = std::to_string(connections.size());
     if (hello.kind != Message::Kind::hello || hello.parts.size() != 3 || hello.text != job)
         throw std::runtime_error("another job meets here");
+    // Two starts with different numbers of ranks at one port, for example, or a wrong variable.
     if (hello.parts[2] != world_size)
         throw std::runtime_error("this job has " + world_size + " ranks, not " + hello.parts[2]);
     if (hello.number == 0 || hello.number >= connections.size())
@@ -97,6 +101,7 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
         const std::optional<Message> hello = caller->receive();
         if (!hello)
             return false;
+        // From here on this connection is that of a rank, or it is refused.
         const std::size_t rank = check_hello(*hello, job, connections);
         const Member member = to_members({hello->parts[0], hello->parts[1]})[0];
         // The same process may connect again, but two processes cannot be one rank.
@@ -108,6 +113,7 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
         members[rank] = member;
         connections[rank] = std::move(caller);
     } catch (const std::exception& error) {
+        // The process learns why it does not belong here, and the rendezvous goes on.
         try {
             caller->send({Message::Kind::refused, 0, 0, error.what(), {}});
             caller->finish();
@@ -118,6 +124,7 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
     return true;
 }
 
+// Returns "rank 1, rank 3", those that have not come; "" if all have.
 std::string missing_ranks(const Connections& connections) {
     std::string ranks;
     for (std::size_t r = 1; r < connections.size(); r++)
@@ -143,6 +150,7 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
         if (!answer)
             continue;
         is_admitted = true;
+        // It does: alive (admitted, wait for the others), refused, or welcome (all are there).
         if (answer->kind == Message::Kind::refused)
             throw std::runtime_error(answer->text);
         if (answer->kind != Message::Kind::welcome)
@@ -162,6 +170,7 @@ std::string RendezvousEndpoint::text() const {
     return (addresses.empty() ? "" : addresses.front()) + ":" + std::to_string(port);
 }
 
+// 64 random bits: two jobs on the same machine will not get the same ones.
 std::string new_job_name() {
     std::random_device random;
     std::string name;
@@ -174,6 +183,7 @@ std::string new_job_name() {
 
 Connections receive_ranks(const Descriptor& listener, const std::string& job,
                           std::vector<Member>& members, double limit_s) {
+    // A connection moves from `callers` to `connections[r]` when its hello says that it is rank r.
     Connections connections(members.size());
     std::vector<std::unique_ptr<Connection>> callers;  // connected, but not known by rank yet
     const Deadline deadline(limit_s);
@@ -193,7 +203,8 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
         // Steps 1 and 2: read what has arrived, and check it.
         std::erase_if(callers, [&](auto& each) { return admit(each, job, connections, members); });
     }
-    // Step 3: all are there.
+    // Step 3: all ranks are there.
+    // Every rank gets the same list, and numbers the local ranks from it in the same way.
     for (const auto& connection : connections)
         if (connection)
             connection->send({Message::Kind::welcome, 0, 0, "", to_parts(members)});
@@ -203,6 +214,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
 
 std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int rank,
                                        std::vector<Member>& members, double limit_s) {
+    // What rank 0 has to know of this rank, and the word by which it recognises the job.
     const Member& own = members[static_cast<std::size_t>(rank)];
     const Message hello{Message::Kind::hello,
                         0,
@@ -224,6 +236,7 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
             members = wait_for_welcome(*connection, members.size(), deadline);
             return connection;
         } catch (const std::runtime_error& error) {
+            // Refused, or no answer: if the time runs out, this is the reason to report.
             why = error.what();
         }
         std::this_thread::sleep_for(20ms);

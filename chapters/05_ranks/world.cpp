@@ -78,6 +78,7 @@ World::World(const CommonOptions& options) {
     let_kernels_run_side_by_side();
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
+    // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:
             job_.started_by = "threads of one process";
@@ -95,6 +96,7 @@ World::World(const CommonOptions& options) {
 }
 
 World::~World() {
+    // The connections close last: whatever else is to be sent must have been sent.
     coordinator_.reset();
     if (mpi_ && !lost_)  // MPI would wait for the lost rank
         mpi_->finish();
@@ -113,7 +115,7 @@ void World::become_process(int rank, int world_size) {
     job_.has_processes = true;
     job_.members.resize(static_cast<std::size_t>(world_size));
     job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1};
-    first_rank_ = rank;
+    first_rank_ = rank;  // and the only one
 }
 
 // Rank 0 listens where the variables say: our launcher has opened the socket already, torchrun has
@@ -149,6 +151,7 @@ void World::find_others_by_mpi() {
 
 // The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.
 void World::find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint) {
+    // The rendezvous fills in who the other members are, and opens the connections.
     const double limit_s =
         job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, shortest_rendezvous_s);
     if (listener != nullptr) {
@@ -185,6 +188,7 @@ void World::run(const std::function<void(Rank&)>& work) {
 }
 
 void World::prepare(const std::function<void()>& work) {
+    // In a run, so that a failure in one process ends the wait of all others.
     run([&](Rank& rank) {
         if (rank.rank() == first_rank_)
             work();
@@ -194,14 +198,18 @@ void World::prepare(const std::function<void()>& work) {
 // One rank's run, in the order in which everything ends: its own work, then that of all ranks, then
 // what this rank has kept for the others (in ~Rank).
 RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
+    // Who this rank is, and its way to the others.
     RankEvents& events = coordinator_->events(rank);
     events.begin();
     Rank self(rank, run_id_, job_, *coordinator_, events);
+    // Its core (cores.cpp), also for the threads that it starts.
     std::optional<CoreBinding> core;
     if (kernels_run_on_cpu && !mpi_)  // mpirun and srun bind ranks to cores themselves
         core.emplace(self.local_rank(), self.local_world_size());
+    // The rank runs. Then it ends the run, with the cause if it has failed, ...
     const std::string cause = cause_of(work, self);
     coordinator_->send(rank, {Message::Kind::end, run_id_, 0, cause, {}});
+    // ... and waits until all other ranks have ended it.
     const RunResult result = events.wait_for_result(run_id_);
     self.end(result.is_last);
     return result;
@@ -209,6 +217,8 @@ RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
 
 // Returns the exception that this process throws; the process of rank `reporter` prints it.
 RunFailed World::failure(const std::string& cause, int reporter) const {
+    // A process that does not print waits for the one that does: it needs its number, which means
+    // nothing on another host.
     const Member& member = job_.members[static_cast<std::size_t>(reporter)];
     const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
     return {cause, ranks_here_ > 1 || reporter == first_rank_,
@@ -221,8 +231,10 @@ int run_ranks(int argc, char** argv, Options& options,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
     return run_world_main([&] {
         const CommonOptions common = options.parse(argc, argv);
+        // Step 1. In the launcher the program ends here, with the status of its ranks.
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;
+        // Steps 2 and 3, in every process of the job.
         World world(common);
         return work(world, common);
     });
