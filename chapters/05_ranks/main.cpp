@@ -31,7 +31,7 @@ void show_who_is_who(Rank& rank) {
                    member.host, std::to_string(member.process), std::to_string(devices[r]),
                    std::to_string(came)});
     }
-    table.note("Start it again: the processes are others, and they come in another order.");
+    table.note("Start it again: the process numbers change, and often the order as well.");
     std::cout << table << "\n";
 }
 
