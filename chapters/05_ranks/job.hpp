@@ -19,7 +19,7 @@ struct Member {
     int local_world_size = 1;
 };
 
-// What all ranks of a job know.
+// A job, the same on all of its ranks.
 struct Job {
     std::vector<Member> members;  // by rank
     std::string started_by;       // "threads of one process", "mpirun", ...

@@ -93,7 +93,7 @@ std::array<Descriptor, 2> make_pipe() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)  // the launcher died before the line above
         _exit(1);
-    // What it prints goes into the launcher's pipes.
+    // Its output goes into the launcher's pipes.
     dup2(output, STDOUT_FILENO);
     dup2(error, STDERR_FILENO);
     if (listener >= 0)

@@ -214,7 +214,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
 
 std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int rank,
                                        std::vector<Member>& members, double limit_s) {
-    // What rank 0 has to know of this rank, and the word by which it recognises the job.
+    // The facts that rank 0 needs about this rank, and the word by which it recognises the job.
     const Member& own = members[static_cast<std::size_t>(rank)];
     const Message hello{Message::Kind::hello,
                         0,

@@ -198,7 +198,7 @@ void World::prepare(const std::function<void()>& work) {
 // One rank's run, in the order in which everything ends: its own work, then that of all ranks, then
 // what this rank has kept for the others (in ~Rank).
 RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
-    // Who this rank is, and its way to the others.
+    // The rank itself, and its channel to the others.
     RankEvents& events = coordinator_->events(rank);
     events.begin();
     Rank self(rank, run_id_, job_, *coordinator_, events);
@@ -247,7 +247,7 @@ int run_world_main(const std::function<int()>& work) {
         } catch (const RunFailed& failure) {
             if (failure.is_reported_here())
                 throw;
-            // As soon as one process has failed, mpirun ends the others: the one that reports the
+            // When one process has failed, mpirun ends the others at once: the one that reports the
             // cause must be the first to end.
             failure.wait_until_reported();
             return 1;

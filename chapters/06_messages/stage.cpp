@@ -50,7 +50,7 @@ double Stage::accumulate(const Tensor& inputs, const Labels& labels, int micro_b
     // All backward, in the same order: gradients add up as on one device.
     for (const auto& micro_batch : in_flight_)
         backward(*micro_batch);
-    // Until here everything was enqueued only.
+    // So far everything was only enqueued.
     peers_.synchronize(device_.stream());
     peers_.synchronize(sending_);
     double loss = 0;

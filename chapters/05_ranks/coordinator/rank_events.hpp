@@ -74,7 +74,7 @@ class RankEvents {
 
     // Returns the first cause of the failure of run `run_id`; "" if it has not failed.
     std::string failure(std::uint64_t run_id);
-    // Returns the failure that rank `rank` heard of last, and may not have reported yet.
+    // Returns the last failure that reached rank `rank`, which may not be reported yet.
     RunFailed last_failure(int rank);
 
     // Registers `abortable`, to be stopped when run `run_id` fails: at once, if it has failed.
