@@ -7,8 +7,7 @@
 //     4. one has failed, or all have ended?
 //     5. wait 2 s, SIGTERM, SIGKILL ───▶               so that nothing is left behind
 //
-// The ranks know best why one of them has failed. The two seconds of step 5 are theirs to report
-// it.
+// The ranks know best why one of them has failed. Step 5 gives them two seconds to report it.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>

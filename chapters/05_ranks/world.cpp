@@ -1,13 +1,12 @@
 // From the command line to running ranks:
 //
 //     run_ranks
-//       1. launch_processes  --processes N: N copies of this program (launcher.cpp); each copy
-//       comes
-//             │              here again, with its variables set, and goes on with 2
-//       2. World::World      find_starter (environment.cpp): threads, variables or MPI?
-//             │              find_others (rendezvous.cpp): every process knows all ranks
-//       3. World::run        run_rank: work(rank), for each rank of this process
-//                            waits until every rank has ended the run
+//       1. launch_processes   --processes N: N copies of this program (launcher.cpp). Each copy
+//             │               comes here again, as a rank, and goes on with 2
+//       2. World::World       find_starter (environment.cpp): threads, variables or MPI?
+//             │               find_others (rendezvous.cpp): now every process knows all ranks
+//       3. World::run         run_rank, for each rank of this process: work(rank), and then wait
+//                             until every rank has ended the run
 #include "05_ranks/world.hpp"
 
 #include <unistd.h>
