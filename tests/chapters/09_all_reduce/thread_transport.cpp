@@ -106,7 +106,7 @@ Job job_on(const std::vector<std::string>& hosts, double timeout_s) {
     return job;
 }
 
-// As World::take_part.
+// Does what World::run_rank does.
 RunResult take_part(CoordinatorServer& coordinator, const Job& job, int rank,
                     const std::function<void(Rank&)>& work) {
     std::string cause;
