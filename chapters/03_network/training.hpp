@@ -7,6 +7,7 @@
 #include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/metrics.hpp"
+#include "03_network/sgd_momentum.hpp"
 
 namespace ddp {
 
@@ -67,7 +68,7 @@ class Trainer {
 
     Device& device_;
     Sequential& model_;
-    Optimizer& optimizer_;
+    ZeroedGradients gradients_;
     StepTimes& times_;
     Tape tape_;
     int steps_before_ = 0;  // of earlier epochs
