@@ -79,8 +79,9 @@ __global__ void reduce_interleaved(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = partial[0];
 }
 
-// ---- 3. The threads that work stand together, so whole warps are done early; and a thread brings
-// more than one element to the tree.
+// ---- 3. The threads that work stand together
+
+// Whole warps are done early, and each thread brings more than one element to the tree.
 
 template <ReduceOp op, class T>
 __device__ T take_elements(std::size_t n, const T* values) {
@@ -140,9 +141,11 @@ __global__ void reduce_by_warps(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = value;
 }
 
-// ---- 5. By now the time goes into reading, so each thread reads as much as it can: 32 elements
-// at a time, for 32 sums, none of which waits for another. On a GPU that many are on their way at
-// once; on a CPU they fill the lanes of its vector units.
+// ---- 5. Each thread reads as much as it can
+
+// By now the time goes into reading. So each thread reads 32 elements at a time, for 32 sums, none
+// of which waits for another. On a GPU that many are on their way at once; on a CPU they fill the
+// lanes of its vector units.
 
 template <ReduceOp op, class T>
 __device__ T take_share(std::size_t n, const T* __restrict__ values) {
