@@ -1,5 +1,5 @@
 #pragma once
-// What one rank computes with: a stream, a cuBLAS handle, and memory that it uses again and again.
+// The equipment of one rank: a stream, a cuBLAS handle, and memory that it uses again and again.
 //
 // A training step makes and drops the same tensors every time. Device keeps what is dropped and
 // hands it out again, so that after the first step nothing is allocated: cudaMalloc and cudaFree

@@ -5,6 +5,7 @@
 namespace ddp {
 namespace {
 
+// Copies one number of every house to the device: a column of the table, [count].
 Tensor column(Device& device, const std::vector<House>& houses, float House::*field) {
     std::vector<float> values;
     for (const House& house : houses)
@@ -29,12 +30,16 @@ HouseModel::HouseModel(Device& device)
 
 Variable HouseModel::loss(Tape& tape, const HouseData& houses, int i) const {
     const auto house = static_cast<std::size_t>(i);
+    // The data: one house, seen through views of the columns. Nothing is copied.
     const Variable x1 = tape.constant(houses.bedrooms.view(house, {1}), "x1");
     const Variable x2 = tape.constant(houses.bathrooms.view(house, {1}), "x2");
     const Variable y = tape.constant(houses.price.view(house, {1}), "y");
-    const Variable bedrooms_part = multiply(x1, tape.parameter(w1));
-    const Variable bathrooms_part = multiply(x2, tape.parameter(w2));
-    const Variable prediction = add(add(bedrooms_part, bathrooms_part), tape.parameter(b));
+    // price = x1 w1 + x2 w2 + b
+    const Variable for_bedrooms = multiply(x1, tape.parameter(w1));
+    const Variable for_bathrooms = multiply(x2, tape.parameter(w2));
+    const Variable for_both = add(for_bedrooms, for_bathrooms);
+    const Variable prediction = add(for_both, tape.parameter(b));
+    // loss = (prediction - y)²
     return square(subtract(prediction, y));
 }
 

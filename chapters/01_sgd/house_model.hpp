@@ -6,7 +6,7 @@
 
 namespace ddp {
 
-// Houses in device memory, copied there once.
+// Houses in device memory, copied there once, as three columns.
 struct HouseData {
     HouseData(Device& device, const std::vector<House>& houses);
 
@@ -19,7 +19,7 @@ class HouseModel {
     // All three parameters start at 0.
     explicit HouseModel(Device& device);
 
-    // The squared error of the predicted price of house `i`, recorded on `tape`.
+    // Returns the squared error of the predicted price of house `i`, recorded on `tape`.
     Variable loss(Tape& tape, const HouseData& houses, int i) const;
 
     Parameters parameters() const { return {w1, w2, b}; }

@@ -23,8 +23,9 @@ struct SgdOptions {
     double learning_rate = 1e-3;
 };
 
-std::vector<std::string> numbers(const HouseModel& model) {
-    std::vector<std::string> cells;
+// A row of a table: its name, then the three parameters.
+std::vector<std::string> row_of(const std::string& name, const HouseModel& model) {
+    std::vector<std::string> cells{name};
     for (const auto& parameter : model.parameters())
         cells.push_back(format_fixed(parameter->value.to_host()[0], 4));
     return cells;
@@ -33,12 +34,7 @@ std::vector<std::string> numbers(const HouseModel& model) {
 // One step in its four parts: forward, backward, step, zero. The graph is drawn between them.
 void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, int i) {
     Table table("parameters", {"", "w1", "w2", "b"});
-    const auto row = [&](const std::string& when) {
-        std::vector<std::string> cells = numbers(model);
-        cells.insert(cells.begin(), when);
-        table.row(cells);
-    };
-    row("before");
+    table.row(row_of("before", model));
     const auto house = static_cast<std::size_t>(i);
     Tape tape(model.b->value.device());
     tape.retain_gradients();
@@ -49,7 +45,7 @@ void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
               << data.price.to_host()[house] << draw_graph(tape, loss);
     optimizer.step();            // step
     optimizer.zero_gradients();  // zero
-    row("after");
+    table.row(row_of("after", model));
     std::cout << table << "\n";
 }
 
@@ -66,8 +62,7 @@ double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
             const Variable loss = model.loss(tape, data, house);
             tape.backward(loss);
             optimizer.step();
-            optimizer.zero_gradients();
-            step++;
+            optimizer.zero_gradients(), step++;
             const float error = loss.value().to_host()[0];
             if (!std::isfinite(error))
                 throw std::runtime_error("the loss is no longer a number at step " +
@@ -75,8 +70,8 @@ double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
                                          ": the steps are too long; try a smaller --learning-rate");
             mean_loss += error / data.count;
         }
-        const std::vector<std::string> now = numbers(model);
-        path.row({epoch + 1, step, now[0], now[1], now[2], mean_loss});
+        const std::vector<std::string> now = row_of("", model);
+        path.row({epoch + 1, step, now[1], now[2], now[3], mean_loss});
         progress.advance();
     }
     return mean_loss;
@@ -97,7 +92,6 @@ int run(int argc, char** argv) {
     const std::vector<House> houses =
         make_houses(static_cast<std::size_t>(mine.houses), common.seed);
     const int epochs = common.quick ? std::min(mine.epochs, 20) : mine.epochs;
-
     Device device;
     const HouseData data(device, houses);
     show_by_hand(device, houses, data, epochs, mine.learning_rate);
@@ -105,15 +99,15 @@ int run(int argc, char** argv) {
     PlainSgd optimizer(model.parameters(), mine.learning_rate);
     show_step(model, optimizer, data, 0);
     show_step(model, optimizer, data, 1);
-
     write_houses(common.csv, houses);
     CsvWriter path(common.csv, {"epoch", "step", "w1", "w2", "b", "loss"});
     const double loss = descend(model, optimizer, data, epochs, path);
     Table table(
         "After " + format_count(epochs) + " epochs of " + std::to_string(houses.size()) + " houses",
         {"", "w1", "w2", "b", "mean squared error"});
-    std::vector<std::string> learned = numbers(model);
-    table.row({"learned", learned[0], learned[1], learned[2], format_fixed(loss, 4)});
+    std::vector<std::string> learned = row_of("learned", model);
+    learned.push_back(format_fixed(loss, 4));
+    table.row(learned);
     table.row({"the law behind the prices", "3.0000", "1.0000", "-5.0000", "0.2500"});
     std::cout << table;
     return 0;

@@ -1,3 +1,14 @@
+// Each operation, and what its backward adds to the gradients of its inputs (g is the gradient of
+// its output):
+//
+//     c = a * b     a: g b      b: g a      multiply_backward with factor 1
+//     c = a²        a: 2 g a                the same, with factor 2
+//     c = a + b     a: g        b: g        add_backward with sign 1
+//     c = a - b     a: g        b: -g       the same, with sign -1 for b
+//
+// All follow one pattern: launch forward, then record the result together with a function that
+// launches backward. That function runs later, so it copies the values that it needs. (A copied
+// Tensor is a handle: the memory is shared.)
 #include <stdexcept>
 
 #include "01_sgd/operations.hpp"
@@ -12,7 +23,7 @@ __global__ void multiply_forward(std::size_t n, const float* a, const float* b, 
 }
 
 // gradient (+)= factor * upstream * other: the derivative of a product with respect to one factor
-// is the other.
+// is the other one. (+)= adds if `accumulate` is true, and overwrites otherwise.
 __global__ void multiply_backward(std::size_t n, float factor, const float* upstream,
                                   const float* other, float* gradient, bool accumulate) {
     for (std::size_t i : grid_range(n)) {
@@ -41,7 +52,7 @@ void require_same_shape(const char* operation, const Variable& a, const Variable
             text_of(a.value().shape()) + " and " + text_of(b.value().shape()));
 }
 
-// One input's part of a product's backward: see multiply_backward.
+// Launches multiply_backward for one input, if its gradient is wanted.
 void contribute(Tape::InputGradients& inputs, std::size_t input, float factor,
                 const Tensor& upstream, const Tensor& other) {
     if (!inputs.is_wanted(input))
@@ -52,6 +63,7 @@ void contribute(Tape::InputGradients& inputs, std::size_t input, float factor,
            target.accumulate);
 }
 
+// Records a + sign * b.
 Variable add_signed(const char* operation, Variable a, Variable b, float sign) {
     require_same_shape(operation, a, b);
     Device& device = a.tape->device();

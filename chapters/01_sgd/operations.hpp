@@ -1,10 +1,12 @@
 #pragma once
-// Four operations that record themselves, each a kernel for forward and one for backward. Element
-// by element; both inputs have the same shape.
+// Four operations that record themselves on the tape: each has a kernel for forward and one for
+// backward. They work element by element.
 #include "01_sgd/tape.hpp"
 
 namespace ddp {
 
+// Each returns a variable of its inputs' shape, on the tape of `a`. With two inputs they throw
+// std::invalid_argument if the shapes differ.
 Variable multiply(Variable a, Variable b);
 Variable add(Variable a, Variable b);
 Variable subtract(Variable a, Variable b);

@@ -1,3 +1,9 @@
+// The step, the last but one of a training step's four parts:
+//
+//     forward     values, left to right         the tape records
+//     backward    gradients, right to left      tape.backward(loss)
+//     step        value -= rate * gradient      optimizer.step()              here
+//     zero        gradients become absent       optimizer.zero_gradients()    here
 #include "01_sgd/sgd.hpp"
 
 #include <cmath>
@@ -8,6 +14,8 @@
 namespace ddp {
 namespace {
 
+// Moves every element against its gradient. All elements are independent, so one thread does not
+// wait for another.
 __global__ void descend(std::size_t n, float learning_rate, const float* gradient, float* value) {
     for (std::size_t i : grid_range(n))
         value[i] -= learning_rate * gradient[i];
@@ -18,8 +26,8 @@ __global__ void descend(std::size_t n, float learning_rate, const float* gradien
 Optimizer::Optimizer(Parameters parameters, double learning_rate)
     : parameters_(std::move(parameters)) {
     set_learning_rate(learning_rate);
-    // Memory for gradients now: backward would take it from what a step uses again and again, and
-    // the next step would have to allocate.
+    // Allocates the gradients now. Backward would otherwise take their memory from blocks that a
+    // step uses again and again, and the next step would have to allocate.
     for (const auto& parameter : parameters_)
         if (!parameter->is_frozen && !parameter->has_gradient()) {
             parameter->gradient_for_writing();
@@ -39,14 +47,9 @@ void Optimizer::zero_gradients() {
         parameter->clear_gradient();
 }
 
-void Optimizer::step_and_zero_gradients() {
-    step();
-    zero_gradients();
-}
-
 void PlainSgd::step() {
     for (const auto& parameter : parameters_) {
-        if (!parameter->has_gradient())
+        if (!parameter->has_gradient())  // the loss did not depend on it
             continue;
         Tensor& value = parameter->value;
         launch(value.device().stream(), grid_for(value.size()), descend, value.size(),

@@ -11,15 +11,15 @@ namespace ddp {
 
 using Parameters = std::vector<std::shared_ptr<Parameter>>;
 
-// What an optimizer remembers from one step to the next, by names that begin with the parameter's:
-// the optimizer's own tensors and numbers. Whoever writes into them changes what it remembers.
+// The memory of an optimizer from one step to the next, by names that begin with the parameter's.
+// These are the optimizer's own tensors and numbers, not copies: a write changes its state.
 struct OptimizerState {
     std::vector<std::pair<std::string, Tensor>> tensors;
     std::vector<std::pair<std::string, int*>> numbers;
 };
 
-// What every optimizer does: step() changes the parameters by their gradients, zero_gradients()
-// makes the gradients absent. A parameter without a gradient is left alone.
+// The interface of all optimizers: step() changes the parameters by their gradients,
+// zero_gradients() makes the gradients absent. A parameter without a gradient is left alone.
 class Optimizer {
   public:
     // Throws std::invalid_argument if the learning rate is not a positive, finite number.
@@ -28,14 +28,12 @@ class Optimizer {
     Optimizer(const Optimizer&) = delete;
     Optimizer& operator=(const Optimizer&) = delete;
 
+    // Enqueues the change of every parameter that has a gradient. Gradients stay as they are.
     virtual void step() = 0;
     void zero_gradients();
-    // step() and then zero_gradients(). An optimizer may zero each gradient in the pass that reads
-    // it: backward then adds to zeros, which saves a BLAS the pass that clears its result.
-    virtual void step_and_zero_gradients();
-    // The same names in the same order each time; the optimizer must live longer.
+    // Returns the same names in the same order each time. The optimizer must outlive the result.
     virtual OptimizerState state() { return {}; }
-    // From the next step on. Throws as the constructor does.
+    // Takes effect from the next step on. Throws as the constructor does.
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }
@@ -45,6 +43,7 @@ class Optimizer {
     double learning_rate_ = 0;
 };
 
+// parameter -= learning_rate * gradient, and no memory of earlier steps.
 class PlainSgd : public Optimizer {
   public:
     using Optimizer::Optimizer;

@@ -1,3 +1,18 @@
+// The tape of one step of the house model: twelve boxes, each with its value from forward and its
+// gradient from backward. (The first house, all parameters 0: the numbers of the README's graph.)
+//
+//     forward appends boxes, from left to right, and fills in the values ------------------------>
+//       0    1    2     3      4      5      6      7     8     9       10        11
+//     +----+----+----+------+-----+-----+-----+-----+-----+-----+----------+--------+
+//     | x1 | x2 | y  |  w1  |  *  | w2  |  *  |  +  |  b  |  +  | subtract | square |
+//     |    |    |    |      | 0,3 |     | 1,5 | 4,6 |     | 7,8 |   9,2    |   10   |  inputs
+//     |  6 |  2 | 15 |   0  |  0  |  0  |  0  |  0  |  0  |  0  |   -15    |  225   |  value
+//     |    |    |    | -180 | -30 | -60 | -30 | -30 | -30 | -30 |   -30    |    1   |  gradient
+//     +----+----+----+------+-----+-----+-----+-----+-----+-----+----------+--------+
+//     <------------- backward visits them from right to left, and fills in the gradients ---------
+//
+// A box's inputs are always to its left. So when backward comes to a box, all boxes that use it
+// have been visited, and its gradient is complete.
 #include "01_sgd/tape.hpp"
 
 #include <algorithm>
@@ -5,8 +20,7 @@
 
 namespace ddp {
 
-// ---- Parameter
-// ------------------------------------------------------------------------------------------
+// ---- A parameter and its gradient: absent or there
 
 const Tensor& Parameter::gradient() const {
     if (!has_gradient_)
@@ -24,21 +38,14 @@ void Parameter::place_gradient(Tensor place) {
     clear_gradient();
 }
 
-void Parameter::clear_zeroed_gradient() {
-    has_gradient_ = false;
-    memory_is_zero_ = true;
-}
-
 Tensor& Parameter::gradient_for_writing() {
     if (gradient_.is_empty())
         gradient_ = Tensor(value.device(), value.shape());
     has_gradient_ = true;
-    memory_is_zero_ = false;
     return gradient_;
 }
 
-// ---- Recording
-// ------------------------------------------------------------------------------------------
+// ---- Forward: boxes are appended
 
 const Tensor& Variable::value() const {
     return tape->nodes()[static_cast<std::size_t>(node)].value;
@@ -57,6 +64,7 @@ Variable Tape::constant(Tensor value, std::string label) {
 }
 
 Variable Tape::parameter(const std::shared_ptr<Parameter>& parameter) {
+    // A leaf that is on the tape already is used again.
     const auto known = std::find_if(nodes_.begin(), nodes_.end(),
                                     [&](const Node& node) { return node.parameter == parameter; });
     if (known != nodes_.end())
@@ -75,6 +83,7 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
     node.operation = std::move(operation);
     node.value = std::move(value);
     node.backward = std::move(backward);
+    // A result needs a gradient if one of its inputs does: that is how backward finds parameters.
     for (const Variable& input : inputs) {
         node.inputs.push_back(input.node);
         node.needs_gradient |= nodes_[static_cast<std::size_t>(input.node)].needs_gradient;
@@ -82,8 +91,7 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
     return {this, add(std::move(node))};
 }
 
-// ---- Walking back
-// ---------------------------------------------------------------------------------------
+// ---- Backward: from the last box to the first
 
 bool Tape::InputGradients::is_wanted(std::size_t input) const {
     const int node = tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input);
@@ -93,19 +101,21 @@ bool Tape::InputGradients::is_wanted(std::size_t input) const {
 GradientTarget Tape::InputGradients::target(std::size_t input) {
     Node& node = tape_.nodes_[static_cast<std::size_t>(
         tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input))];
+    // A parameter's gradient outlives the tape. If it is there already, an operation adds to it.
     if (node.parameter) {
-        const bool accumulate = node.parameter->has_gradient() || node.parameter->memory_is_zero();
+        const bool accumulate = node.parameter->has_gradient();
         node.gradient = node.parameter->gradient_for_writing();
         return {node.gradient, accumulate};
     }
+    // The gradient of any other box lives on the tape. Its first user overwrites, the others add.
     const bool accumulate = !node.gradient.is_empty();
     if (!accumulate)
         node.gradient = Tensor(tape_.device_, node.value.shape());
     return {node.gradient, accumulate};
 }
 
-// Which nodes do these results depend on? Inputs stand before their users, so one pass from the end
-// finds all.
+// Marks the nodes that these results depend on. Inputs stand before their users, so one pass from
+// the end finds all of them.
 std::vector<bool> Tape::reached_from(const std::vector<Variable>& results) const {
     std::vector<bool> reached(nodes_.size(), false);
     for (const Variable& result : results)
@@ -117,7 +127,7 @@ std::vector<bool> Tape::reached_from(const std::vector<Variable>& results) const
     return reached;
 }
 
-// How many contributions will each node's gradient get?
+// Counts how many contributions each node's gradient will get.
 std::vector<int> Tape::count_uses(const std::vector<bool>& reached) const {
     std::vector<int> uses(nodes_.size(), 0);
     for (std::size_t i = 0; i < nodes_.size(); i++)
@@ -132,17 +142,21 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
                                     text_of(last.value.shape()));
+    // Which boxes take part, and how many contributions does each of them wait for?
     const std::vector<bool> reached = reached_from({loss});
     std::vector<int> uses_left = count_uses(reached);
+    // It begins with d loss / d loss = 1, times `scale`.
     last.gradient = Tensor(device_, last.value.shape());
     fill(last.gradient, scale);
     for (std::size_t i = static_cast<std::size_t>(loss.node) + 1; i-- > 0;) {
         if (!reached[i] || !nodes_[i].needs_gradient || nodes_[i].parameter)
             continue;
+        // The operation adds its contributions to the gradients of its inputs.
         InputGradients inputs(*this, static_cast<int>(i));
         nodes_[i].backward(nodes_[i].gradient, inputs);
         if (!retain_gradients_)
             nodes_[i].gradient = Tensor();
+        // An input whose last user this was has its final gradient.
         for (int input : nodes_[i].inputs) {
             const Node& node = nodes_[static_cast<std::size_t>(input)];
             if (--uses_left[static_cast<std::size_t>(input)] == 0 && node.parameter &&

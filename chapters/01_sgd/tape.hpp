@@ -4,6 +4,7 @@
 // Define-by-run: every operation that runs in forward records itself, with a function that knows
 // its own derivative. backward() walks the record from the loss to the parameters and applies the
 // chain rule. The graph is new in every step: a branch that is not taken is simply not on the tape.
+// The strip of boxes at the top of tape.cpp is what one step of the chapter's model leaves.
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,8 +14,8 @@
 
 namespace ddp {
 
-// A tensor that is learned. Its gradient is the sum over all backward passes since it was cleared,
-// or absent: nobody has computed one, which is not the same as zero.
+// A tensor that is learned. Its gradient is the sum over all backward passes since it was cleared.
+// Before the first of them it is absent, which is not the same as zero.
 class Parameter {
   public:
     Parameter(std::string name, Tensor value) : name(std::move(name)), value(std::move(value)) {}
@@ -22,28 +23,24 @@ class Parameter {
     Parameter& operator=(const Parameter&) = delete;
 
     bool has_gradient() const { return has_gradient_; }
-    // Throws std::logic_error if it is absent.
+    // Returns the gradient, in the shape of the value. Throws std::logic_error if it is absent.
     const Tensor& gradient() const;
-    // "zero_grad": absent again. The memory stays for the next one.
-    void clear_gradient() { has_gradient_ = memory_is_zero_ = false; }
-    // The same by somebody who has also enqueued zeros for the memory: the next backward adds to
-    // them. Whoever else writes there while the gradient is absent says clear_gradient().
-    void clear_zeroed_gradient();
-    bool memory_is_zero() const { return memory_is_zero_; }
-    // From now on the gradient lives in `place`, a tensor of the value's size; a present one is not
-    // moved.
-    void place_gradient(Tensor place);
-    // Where backward writes: allocated at first use, present from then on.
+    // Makes the gradient absent again ("zero_grad"). Its memory stays for the next one.
+    void clear_gradient() { has_gradient_ = false; }
+    // Makes the gradient present, and returns it: its memory is allocated at first use. The values
+    // of a gradient that was absent are undefined, and to be overwritten.
     Tensor& gradient_for_writing();
+    // Moves the gradient's memory to `place`, a tensor of the value's size, and makes the gradient
+    // absent. Values are not copied. Throws std::invalid_argument for another size.
+    void place_gradient(Tensor place);
 
     std::string name;
     Tensor value;
-    bool is_frozen = false;  // backward passes it over
+    bool is_frozen = false;  // backward computes no gradient for it
 
   private:
     Tensor gradient_;
     bool has_gradient_ = false;
-    bool memory_is_zero_ = false;  // of an absent gradient
 };
 
 class Tape;
@@ -56,9 +53,9 @@ struct Variable {
     const Tensor& value() const;
 };
 
-// Where an operation writes the gradient of one of its inputs. If `accumulate` is false the memory
-// holds nothing yet: overwrite it. If it is true another operation was there before, or there are
-// zeros: add.
+// The place where an operation writes the gradient of one of its inputs. If `accumulate` is false,
+// the memory is not initialised: overwrite it. If it is true, another operation or an earlier
+// backward pass has written there: add.
 struct GradientTarget {
     Tensor tensor;
     bool accumulate;
@@ -66,11 +63,12 @@ struct GradientTarget {
 
 class Tape {
   public:
-    // The gradients of an operation's inputs, asked for one by one.
+    // The gradients of an operation's inputs, requested one by one.
     class InputGradients {
       public:
-        // False for an input that no parameter feeds: nobody needs its gradient.
+        // Returns false for an input that depends on no parameter: its gradient has no use.
         bool is_wanted(std::size_t input) const;
+        // Returns the place for the gradient of that input; the operation must write there.
         GradientTarget target(std::size_t input);
 
       private:
@@ -79,41 +77,45 @@ class Tape {
         Tape& tape_;
         int node_;
     };
-    // Given the gradient of its output, an operation computes those of its inputs (on the device's
-    // stream).
+    // Given the gradient of its output, an operation enqueues the computation of those of its
+    // inputs, on the device's stream.
     using Backward = std::function<void(const Tensor& output_gradient, InputGradients& inputs)>;
 
+    // One box of the strip.
     struct Node {
         std::string operation;
         Tensor value;
-        std::vector<int> inputs;  // nodes; always earlier ones
+        std::vector<int> inputs;  // indices of nodes, all of them earlier
         Backward backward;
         std::shared_ptr<Parameter> parameter;  // of a leaf
-        bool needs_gradient = false;           // a parameter that is not frozen feeds it
-        Tensor gradient;                       // while backward runs, or for good if retained
+        bool needs_gradient = false;           // it depends on a parameter that is not frozen
+        Tensor gradient;                       // during backward; afterwards only if retained
     };
 
+    // `device` must outlive the tape.
     explicit Tape(Device& device) : device_(device) {}
     Tape(const Tape&) = delete;
     Tape& operator=(const Tape&) = delete;
 
     Device& device() { return device_; }
+    // Appends a value that is given, not learned.
     Variable constant(Tensor value, std::string label = "constant");
-    // The same parameter, used twice, is one leaf: its gradient is final when both uses have
-    // contributed.
+    // Appends a parameter. Used twice, it is one leaf all the same: its gradient is final when both
+    // uses have contributed.
     Variable parameter(const std::shared_ptr<Parameter>& parameter);
+    // Appends the result of an operation, which calls this at the end of its forward.
     Variable record(std::string operation, Tensor value, const std::vector<Variable>& inputs,
                     Backward backward);
 
-    // Adds d loss / d parameter to every parameter that `loss` (one element) depends on, multiplied
-    // by `scale`. `is_final` is called for each of them, once, as soon as no further contribution
-    // can come, in the order in which backward reaches them: the gradient's last kernel has then
-    // been enqueued.
+    // Adds scale * d loss / d parameter to the gradient of every parameter that `loss` depends on.
+    // Calls `is_final` once for each of them, as soon as no further contribution can come, in the
+    // order in which backward reaches them: the gradient's last kernel has then been enqueued.
+    // Throws std::invalid_argument unless `loss` is one number.
     using Visitor = std::function<void(Parameter& parameter)>;
     void backward(Variable loss, const Visitor& is_final = {}, float scale = 1.0f);
 
-    // The parameters, frozen ones left out, that these results depend on: what backward would
-    // visit.
+    // Returns the parameters, without the frozen ones, that these results depend on: those that
+    // backward would visit.
     std::vector<std::shared_ptr<Parameter>> parameters_behind(
         const std::vector<Variable>& results) const;
 
@@ -121,7 +123,7 @@ class Tape {
     // been used.
     void retain_gradients() { retain_gradients_ = true; }
     const std::vector<Node>& nodes() const { return nodes_; }
-    // Forgets everything: the next step begins.
+    // Removes all nodes: the next step begins.
     void clear() { nodes_.clear(); }
 
   private:

@@ -1,8 +1,8 @@
 #pragma once
-// An array in device memory with a shape: the last dimension is contiguous (row-major).
+// A tensor: an array in device memory with a shape. The last dimension is contiguous (row-major).
 //
-// A tensor is a handle: copies share the memory, and the last one gives it back to its Device (or
-// to whoever else owns it).
+// A tensor is a handle, as in PyTorch: copies share the memory, and the last one gives it back to
+// its Device (or to another owner). All arithmetic is done by kernels, which get data() and size().
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -16,6 +16,7 @@ namespace ddp {
 
 using Shape = std::vector<int>;
 
+// Returns the product of all dimensions; 1 for the empty shape.
 std::size_t element_count(const Shape& shape);
 std::string text_of(const Shape& shape);  // "[64, 784]"
 
@@ -23,29 +24,19 @@ template <class T>
 class BasicTensor {
   public:
     BasicTensor() = default;  // empty: no memory, no device
-    // Not initialised.
+    // Allocates memory of the device, which must outlive the tensor. It is not initialised.
     BasicTensor(Device& device, Shape shape, Where where = Where::current())
         : device_(&device),
           shape_(std::move(shape)),
           size_(element_count(shape_)),
           memory_(device.allocate(size_ * sizeof(T), where)),
           data_(reinterpret_cast<T*>(memory_.get())) {}
-    // A copy of `values`, in the order of the stream: ready for whatever is enqueued next.
+    // Allocates and copies `values` (a span, a vector, ...; one for each element).
     BasicTensor(Device& device, Shape shape, std::span<const T> values,
                 Where where = Where::current())
         : BasicTensor(device, std::move(shape), where) {
         copy_from(values, where);
     }
-    BasicTensor(Device& device, Shape shape, const std::vector<T>& values,
-                Where where = Where::current())
-        : BasicTensor(device, std::move(shape), std::span<const T>(values), where) {}
-    // In memory of another owner, from its beginning on: tensors share that, too.
-    BasicTensor(Device& device, Shape shape, const std::shared_ptr<T>& memory)
-        : device_(&device),
-          shape_(std::move(shape)),
-          size_(element_count(shape_)),
-          memory_(memory, reinterpret_cast<std::byte*>(memory.get())),
-          data_(memory.get()) {}
 
     bool is_empty() const { return device_ == nullptr; }
     Device& device() const { return *device_; }
@@ -53,9 +44,26 @@ class BasicTensor {
     int dim(std::size_t i) const { return shape_.at(i); }
     std::size_t size() const { return size_; }  // elements
     std::size_t bytes() const { return size_ * sizeof(T); }
-    T* data() const { return data_; }
+    T* data() const { return data_; }  // device memory
 
-    // The same memory from element `first` on, seen as `shape`.
+    // Copy between host memory and this tensor, after all work that is in the stream by now. They
+    // wait until the copy is complete. Throw std::invalid_argument for another number of values.
+    void copy_from(std::span<const T> values, Where where = Where::current()) {
+        if (values.size() != size_)
+            throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
+                                        std::to_string(values.size()) + " values");
+        copy(data_, values.data(), cudaMemcpyHostToDevice, where);
+    }
+    std::vector<T> to_host(Where where = Where::current()) const {
+        std::vector<T> values(size_);
+        copy(values.data(), data_, cudaMemcpyDeviceToHost, where);
+        return values;
+    }
+
+    // ---- The rest can wait: tensors that share memory
+
+    // Returns the same memory from element `first` on, seen as `shape`. Throws std::out_of_range if
+    // that is more than this tensor has.
     BasicTensor view(std::size_t first, Shape shape) const {
         BasicTensor result = *this;
         result.shape_ = std::move(shape);
@@ -69,24 +77,15 @@ class BasicTensor {
     }
     BasicTensor reshaped(Shape shape) const { return view(0, std::move(shape)); }
 
-    // Copies between host memory and this tensor, behind what the stream has been given so far;
-    // complete when they return.
-    void copy_from(std::span<const T> values, Where where = Where::current()) {
-        require(values.size());
-        copy(data_, values.data(), cudaMemcpyHostToDevice, where);
-    }
-    std::vector<T> to_host(Where where = Where::current()) const {
-        std::vector<T> values(size_);
-        copy(values.data(), data_, cudaMemcpyDeviceToHost, where);
-        return values;
-    }
+    // Uses the memory of another owner, from its beginning on, and shares the ownership.
+    BasicTensor(Device& device, Shape shape, const std::shared_ptr<T>& memory)
+        : device_(&device),
+          shape_(std::move(shape)),
+          size_(element_count(shape_)),
+          memory_(memory, reinterpret_cast<std::byte*>(memory.get())),
+          data_(memory.get()) {}
 
   private:
-    void require(std::size_t count) const {
-        if (count != size_)
-            throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
-                                        std::to_string(count) + " values");
-    }
     void copy(void* to, const void* from, cudaMemcpyKind kind, Where where) const {
         if (size_ == 0)
             return;

@@ -10,8 +10,8 @@ namespace ddp {
 namespace {
 
 constexpr unsigned int least_block = 32, most_block = 1024;
-// Of versions whose threads take shares: enough to keep a GPU busy. On a CPU blocks run one after
-// the other.
+// The most blocks of a grid whose threads take shares: enough to keep a GPU busy. On a CPU blocks
+// run one after the other.
 constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
 
 std::size_t divided_up(std::size_t a, std::size_t b) {

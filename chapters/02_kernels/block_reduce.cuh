@@ -1,5 +1,15 @@
 #pragma once
-// The kernels that reduce an array to one value for each block, in the order of the story.
+// The kernels that reduce an array to one value for each block, in the README's order.
+//
+//     x0  x1  x2  x3  x4  x5  x6  x7         a tree: eight elements, three steps
+//
+//     step   2. interleaved                  3. sequential
+//        1   x0+x1  x2+x3  x4+x5  x6+x7      x0+x4  x1+x5  x2+x6  x3+x7
+//        2   x0+x2  x4+x6                    x0+x2  x1+x3
+//        3   x0+x4                           x0+x1
+//
+// 1. atomics: no tree, every thread adds to one place. 4. warps: the tree of 3, in registers.
+// 5. lanes: each thread has 32 sums of its own before the tree begins.
 #include <limits>
 #include <type_traits>
 
@@ -11,7 +21,7 @@ namespace ddp {
 inline constexpr unsigned int elements_per_thread = 8;  // of `sequential` and `warps`
 inline constexpr unsigned int sums_per_thread = 32;     // of `lanes`
 
-// What changes nothing: x op neutral() is x.
+// Returns the element that changes nothing: x op neutral() is x.
 template <ReduceOp op, class T>
 __device__ constexpr T neutral() {
     using Limits = std::numeric_limits<T>;
@@ -23,7 +33,7 @@ __device__ constexpr T neutral() {
         return Limits::has_infinity ? Limits::infinity() : Limits::max();
 }
 
-// ---- 1. Everybody adds to one place. Only one at a time can.
+// ---- 1. Every thread adds to one place. Only one at a time can.
 
 template <ReduceOp op, class T>
 inline constexpr bool has_atomic = op == ReduceOp::sum || std::is_same_v<T, int>;
@@ -69,8 +79,9 @@ __global__ void reduce_interleaved(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = partial[0];
 }
 
-// ---- 3. The threads that work stand together, so whole warps are done early; and a thread brings
-// more than one element to the tree.
+// ---- 3. The threads that work stand together
+
+// Whole warps are done early, and each thread brings more than one element to the tree.
 
 template <ReduceOp op, class T>
 __device__ T take_elements(std::size_t n, const T* values) {
@@ -130,9 +141,11 @@ __global__ void reduce_by_warps(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = value;
 }
 
-// ---- 5. By now the time goes into reading, so each thread reads as much as it can: 32 elements
-// at a time, for 32 sums, none of which waits for another. On a GPU that many are on their way at
-// once; on a CPU they fill the lanes of its vector units.
+// ---- 5. Each thread reads as much as it can
+
+// By now the time goes into reading. So each thread reads 32 elements at a time, for 32 sums, none
+// of which waits for another. On a GPU that many are on their way at once; on a CPU they fill the
+// lanes of its vector units.
 
 template <ReduceOp op, class T>
 __device__ T take_share(std::size_t n, const T* __restrict__ values) {

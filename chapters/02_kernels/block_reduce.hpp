@@ -23,7 +23,7 @@ enum class ReduceVersion {
     // A block takes 8 B elements: each thread adds up every B-th of them, then the first half of
     // the threads adds the second half's sums to its own, and so on. Passes as above.
     sequential,
-    // As `sequential`, but within a warp of 32 threads sums go from register to register, and one
+    // Like `sequential`, but within a warp of 32 threads sums go from register to register, and one
     // barrier is enough.
     warps,
     // A fixed number of blocks at most, so that two passes do (on a CPU one). A thread takes its

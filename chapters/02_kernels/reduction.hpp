@@ -1,5 +1,5 @@
 #pragma once
-// What two elements become when they are reduced to one, for every type that the book reduces:
+// The value of two elements when they are reduced to one, for every type that the book reduces:
 // float, double, int, __half and __nv_bfloat16.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -13,7 +13,7 @@ namespace ddp {
 // Average is the sum, divided by the number of ranks once at the end.
 enum class ReduceOp { sum, average, maximum, minimum };
 
-// As records and messages call it.
+// Returns the name that records and messages use.
 inline std::string name_of(ReduceOp op) {
     switch (op) {
         case ReduceOp::average:
@@ -27,7 +27,7 @@ inline std::string name_of(ReduceOp op) {
     }
 }
 
-// What T is computed in. The short types are rounded back after every step, as NCCL does.
+// The type in which T is computed. The short types are rounded back after every step, as NCCL does.
 template <class T>
 struct ArithmeticOf {
     using type = T;

@@ -1,5 +1,7 @@
 #pragma once
 // The two optimizers of the book: SGD with momentum (sgd_momentum.cu) and Adam (adam.cu).
+#include <unordered_map>
+
 #include "01_sgd/sgd.hpp"
 
 namespace ddp {
@@ -15,12 +17,12 @@ class Sgd : public Optimizer {
     Sgd(Parameters parameters, double learning_rate, double momentum = 0.9,
         double weight_decay = 0.0);
     void step() override;
-    void step_and_zero_gradients() override;
+    // Does the same, and in the same pass writes 0 over every gradient that it reads.
+    void step_and_write_zeros();
     OptimizerState state() override;  // each parameter's momentum_buffer
 
   private:
-    enum class Gradients { stay, become_zero };
-    void step(Gradients gradients);
+    void enqueue_step(bool writes_zeros);
 
     double momentum_, weight_decay_;
     std::vector<Tensor> velocities_;  // one per parameter
@@ -48,6 +50,30 @@ class Adam : public Optimizer {
 
     double weight_decay_;
     std::vector<State> states_;  // one per parameter
+};
+
+// ---- The same, faster: backward adds to zeros
+
+// A step and a zero that save a pass over the memory; the results are the same to the bit. Sgd
+// reads every gradient anyway, and leaves zeros in its place. The gradient is absent then, as it
+// always is after a zero. But a backward that is known to reach it may add to these zeros instead
+// of overwriting them, and that saves a BLAS the pass in which it clears its result.
+//
+// Between step_and_zero() and the next begin_backward() only these two may use the gradients.
+class ZeroedGradients {
+  public:
+    // `optimizer` must outlive this object. If it is not an Sgd, nothing is saved.
+    explicit ZeroedGradients(Optimizer& optimizer);
+    // Does what optimizer.step() and optimizer.zero_gradients() do.
+    void step_and_zero();
+    // To be called before backward from `loss`: makes the gradients present, as zeros, that this
+    // pass will reach and whose memory has been zeroed since it was last written.
+    void begin_backward(Variable loss);
+
+  private:
+    Optimizer& optimizer_;
+    Sgd* sgd_;
+    std::unordered_map<const Parameter*, const float*> zeros_;  // and where they are
 };
 
 }  // namespace ddp

@@ -79,7 +79,7 @@ double StepTimes::total() const {
 // ---- Trainer
 
 Trainer::Trainer(Device& device, Sequential& model, Optimizer& optimizer, StepTimes& times)
-    : device_(device), model_(model), optimizer_(optimizer), times_(times), tape_(device) {}
+    : device_(device), model_(model), gradients_(optimizer), times_(times), tape_(device) {}
 
 void Trainer::step(const Batch& batch, Metrics& metrics) {
     // Forward. The model calls back after each layer.
@@ -88,12 +88,13 @@ void Trainer::step(const Batch& batch, Metrics& metrics) {
     model_.observe({});
     const Variable loss = cross_entropy(logits, batch.labels);
     times_.mark("forward loss");
+    gradients_.begin_backward(loss);
     // Backward, from the loss to the first layer. The tape calls back as soon as a parameter's
     // gradient is final, so a part also contains the layers above it that have no parameters.
     tape_.backward(loss, [&](Parameter& parameter) {
         times_.mark("backward to " + parameter.name.substr(0, parameter.name.rfind('.')));
     });
-    optimizer_.step_and_zero_gradients();
+    gradients_.step_and_zero();
     times_.mark("optimizer");
     metrics.add(loss.value(), logits.value(), batch.labels);
     tape_.clear();

@@ -8,6 +8,7 @@
 #include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/metrics.hpp"
+#include "03_network/optimizers.hpp"
 
 namespace ddp {
 
@@ -72,7 +73,7 @@ class Trainer {
 
     Device& device_;
     Sequential& model_;
-    Optimizer& optimizer_;
+    ZeroedGradients gradients_;
     StepTimes& times_;
     Tape tape_;
     int steps_before_ = 0;  // steps of earlier epochs

@@ -28,7 +28,7 @@ class HouseBatchModel {
 // squares between them. Its ten outputs are to be 1 for the right class and 0 for the others.
 class PictureModel {
   public:
-    // Weights begin within +-1 / sqrt(inputs). The images must live longer.
+    // Weights begin within +-1 / sqrt(inputs). `images` must outlive this object.
     PictureModel(Device& device, const LabelledImages& images, int hidden, Random& random);
 
     // The mean squared error of these pictures, which are copied to the device for it.
@@ -36,8 +36,8 @@ class PictureModel {
 
     Parameters parameters() const { return {first, second}; }
 
-    // What a forward and a backward pass over so many pictures holds at most at the same time, in
-    // bytes, without the parameters and their gradients.
+    // Predicts the most bytes that a forward and a backward pass over so many pictures hold at the
+    // same time, without the parameters and their gradients.
     std::size_t activation_bytes(int pictures) const;
 
     const std::shared_ptr<Parameter> first, second;  // [pixels, hidden], [hidden, 10]

@@ -38,7 +38,7 @@ std::vector<std::string> descend(Device& device, const std::vector<House>& two,
             const std::vector<float> at = model.weights->value.to_host();
             const double loss = model.loss(tape, {0, 2}).value().to_host()[0];  // of both, to look
             if (!(loss < 1e9))
-                throw std::runtime_error("the loss of '" + way + "' has left all bounds at step " +
+                throw std::runtime_error("the loss of '" + way + "' diverged at step " +
                                          std::to_string(step) +
                                          ": the steps are too long; try a smaller --learning-rate");
             std::vector<CsvCell> cells{way, houses, step};

@@ -137,7 +137,6 @@ Tensor FlatBuffers::view(std::size_t i) const {
 void FlatBuffers::zero_absent(std::size_t i) {
     Tensor part = view(i);
     fill(part, 0.0f);
-    parameters_[i]->clear_gradient();  // what is reduced will be written here
 }
 
 // ---- Searching -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, Distribute
       device_(device),
       model_(model),
       ddp_(ddp),
-      optimizer_(optimizer),
+      gradients_(optimizer),
       metrics_(make_run_scoped<Metrics>(rank, device)),
       tape_(device) {}
 
@@ -26,9 +26,10 @@ void DdpTrainer::step(const Batch& batch) {
     const Variable logits = ddp_.forward(tape_.constant(batch.images));
     const Variable loss = cross_entropy(logits, batch.labels);
     mark("forward loss");
+    gradients_.begin_backward(loss);
     ddp_.backward(loss, [&](Parameter& parameter) { mark("backward to " + parameter.name); });
     mark(waiting_for_gradients);
-    optimizer_.step_and_zero_gradients();
+    gradients_.step_and_zero();
     mark("optimizer");
     metrics_.add(loss.value(), logits.value(), batch.labels);
     tape_.clear();

@@ -6,6 +6,7 @@
 
 #include "03_network/layers/sequential.hpp"
 #include "03_network/loader.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/ddp.hpp"
 
 namespace ddp {
@@ -56,7 +57,7 @@ class DdpTrainer {
     Device& device_;
     Sequential& model_;
     DistributedDataParallel& ddp_;
-    Optimizer& optimizer_;
+    ZeroedGradients gradients_;
     Metrics& metrics_;
     Tape tape_;
     TrainerPoints hooks_;

@@ -10,7 +10,7 @@ House house_behind_step(const HouseParameters& before, const HouseParameters& af
 }
 
 double largest_learning_rate(const House& house) {
-    // What becomes of the error, predicted - price, in one step?
+    // How does one step change the error, predicted - price?
     throw NotImplemented("largest_rate");
 }
 

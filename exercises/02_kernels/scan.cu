@@ -16,7 +16,7 @@ void starts_by_one_block(const int* counts, int n, int block, int* starts, Strea
 
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream) {
-    // A block cannot know what stands before its piece, until somebody has added that up.
+    // A block cannot know the sum before its piece until the earlier pieces have been added up.
     throw NotImplemented("over_blocks");
 }
 

@@ -19,7 +19,7 @@ void starts_by_one_block(const int* counts, int n, int block, int* starts, Strea
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream);
 
-// What compact() writes: the values that it keeps, their places in the array, and how many they
+// The output of compact(): the values that it keeps, their places in the array, and how many they
 // are. `values` and `places` hold n elements, `count` holds one.
 struct Compact {
     float* values;

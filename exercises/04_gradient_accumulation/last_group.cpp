@@ -9,7 +9,7 @@
 namespace ddp {
 
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget) {
-    // What does a step hold that does not grow with the micro-batch? And for each sample?
+    // Which memory of a step does not grow with the micro-batch? How much does each sample add?
     throw NotImplemented("largest");
 }
 

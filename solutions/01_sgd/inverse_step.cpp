@@ -18,7 +18,7 @@ House house_behind_step(const HouseParameters& before, const HouseParameters& af
 
 double largest_learning_rate(const House& house) {
     // stub: largest_rate
-    //: What becomes of the error, predicted - price, in one step?
+    //: How does one step change the error, predicted - price?
     const double x1 = house.bedrooms, x2 = house.bathrooms;
     return 1 / (x1 * x1 + x2 * x2 + 1);
     // end stub

@@ -97,7 +97,7 @@ void starts_by_one_block(const int* counts, int n, int block, int* starts, Strea
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream) {
     // stub: over_blocks
-    //: A block cannot know what stands before its piece, until somebody has added that up.
+    //: A block cannot know the sum before its piece until the earlier pieces have been added up.
     launch(stream, shape_of(blocks, block), sum_pieces, counts, n, scratch);
     launch(stream, shape_of(1, block), scan_pieces, scratch, blocks, nullptr, scratch);
     launch(stream, shape_of(blocks, block), scan_pieces, counts, n, scratch, starts);

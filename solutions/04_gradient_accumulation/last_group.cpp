@@ -10,7 +10,7 @@ namespace ddp {
 
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget) {
     // stub: largest
-    //: What does a step hold that does not grow with the micro-batch? And for each sample?
+    //: Which memory of a step does not grow with the micro-batch? How much does each sample add?
     const std::size_t inputs = static_cast<std::size_t>(sizes.inputs),
                       hidden1 = static_cast<std::size_t>(sizes.hidden1),
                       hidden2 = static_cast<std::size_t>(sizes.hidden2),

@@ -31,7 +31,7 @@ struct ReduceTime {
 std::vector<ReduceTime> time_reductions(const std::vector<BlockReduce>& versions,
                                         std::size_t elements, int rounds);
 
-// As a table on stdout, and in the file `csv` unless that is empty.
+// Prints a table on stdout, and writes the file `csv` unless that is empty.
 void report(const std::string& title, const std::vector<ReduceTime>& times,
             const std::filesystem::path& csv);
 

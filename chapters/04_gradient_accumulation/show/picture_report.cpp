@@ -68,7 +68,7 @@ class Training {
     std::vector<float> first_gradient_;
 };
 
-// What a training takes of the device's memory, in bytes, by what it is for.
+// The device memory that a training takes, in bytes, by its use.
 struct MemoryPlan {
     std::size_t parameters, gradients, optimizer, activations;
     std::size_t total() const { return parameters + gradients + optimizer + activations; }

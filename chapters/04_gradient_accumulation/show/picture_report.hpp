@@ -13,9 +13,9 @@ struct PictureOptions {
     int steps = 20;
 };
 
-// As the user gave them; where no size was given, the batch, a half of it, a quarter, an eighth,
-// and one picture at a time. Throws OptionError where there are not enough pictures for a batch, or
-// for a micro-batch.
+// Returns the options as the user gave them; where no size was given, the batch, a half of it, a
+// quarter, an eighth, and one picture at a time. Throws OptionError where there are not enough
+// pictures for a batch, or for a micro-batch.
 PictureOptions checked(PictureOptions options, const LabelledImages& images);
 
 // Trains the same network from the same beginning with each size in turn, step by step, and prints

@@ -85,12 +85,13 @@ void TimedTraining::step() {
     compute_.mark(forward_name);
     std::size_t missing =
         ddp_.gradients().plan().buckets[0].gradients.size();  // of the first bucket
+    gradients_.begin_backward(loss);
     ddp_.backward(loss, [&](Parameter&) {
         compute_.mark(missing > 0 ? first_bucket : backward_name);
         missing -= missing > 0 ? 1 : 0;
     });
     compute_.mark(waiting_name);
-    optimizer_.step_and_zero_gradients();
+    gradients_.step_and_zero();
     compute_.mark(optimizer_name);
     tape_.clear();
 }

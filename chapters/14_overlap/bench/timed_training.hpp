@@ -51,6 +51,7 @@ class TimedTraining {
     Device& device_;
     DistributedDataParallel ddp_;
     Sgd optimizer_;
+    ZeroedGradients gradients_{optimizer_};
     std::optional<DistributedDataParallel::NoSync> alone_;
     Tape tape_{device_};
     StreamTrack compute_{"compute", device_.stream()};

@@ -189,11 +189,11 @@ TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {
     REQUIRE(run_with("0.0138").exit_code == 0);
     const ChildResult sum = run_with("0.017");
     REQUIRE(sum.exit_code == 1);
-    REQUIRE(sum.output.find("error: the loss of 'one for both, the sum' has left all bounds at "
+    REQUIRE(sum.output.find("error: the loss of 'one for both, the sum' diverged at "
                             "step ") != std::string::npos);
     const ChildResult all = run_with("1");
     REQUIRE(all.exit_code == 1);
-    REQUIRE(all.output.find("error: the loss of 'a step for each house' has left all bounds at "
+    REQUIRE(all.output.find("error: the loss of 'a step for each house' diverged at "
                             "step ") != std::string::npos);
 }
 

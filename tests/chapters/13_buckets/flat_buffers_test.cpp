@@ -178,20 +178,6 @@ TEST_CASE("flat buffers: an absent gradient's part is set to 0, and only that") 
     REQUIRE_FALSE(three.parameters[1]->has_gradient());
 }
 
-// After a step that leaves zeros where the gradient was, others' gradients may come to that place:
-// the next backward must not add to them.
-TEST_CASE("flat buffers: what is reduced in the place of an absent gradient is not added to") {
-    Three three;
-    Sgd optimizer({three.parameters[1]}, 0.1);
-    three.parameters[1]->gradient_for_writing().copy_from(counted(20, 1));
-    optimizer.step_and_zero_gradients();
-    REQUIRE(three.all() == Values(64, 0.0f));
-    REQUIRE(three.parameters[1]->memory_is_zero());
-    three.buffers.zero_absent(1);
-    three.write(16, counted(20, 100));  // as an all-reduce does
-    REQUIRE_FALSE(three.parameters[1]->memory_is_zero());
-}
-
 TEST_CASE("flat buffers: too little memory and plans for others are refused") {
     Device device;
     const Parameters parameters{make(device, "a", 3), make(device, "b", 17)};
