@@ -88,9 +88,9 @@ void Trainer::step(const Batch& batch, Metrics& metrics) {
     model_.observe({});
     const Variable loss = cross_entropy(logits, batch.labels);
     times_.mark("forward loss");
-    gradients_.begin_backward(loss);
     // Backward, from the loss to the first layer. The tape calls back as soon as a parameter's
     // gradient is final, so a part also contains the layers above it that have no parameters.
+    gradients_.begin_backward(loss);
     tape_.backward(loss, [&](Parameter& parameter) {
         times_.mark("backward to " + parameter.name.substr(0, parameter.name.rfind('.')));
     });
