@@ -12,111 +12,38 @@
 #include <thread>
 
 #include "05_ranks/world.hpp"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-constexpr ReduceOp all_ops[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::maximum,
-                                ReduceOp::minimum};
-
-// Element `i` of rank `rank` before operation `turn`: small enough for sums of nine to be exact in
-// eight bits, and for each rank to count.
-__device__ int small_value(int rank, int turn, std::size_t i) {
-    const auto mix = static_cast<unsigned int>(i) * 2'654'435'761u +
-                     static_cast<unsigned int>(rank * 40'503 + turn * 977);
-    return static_cast<int>(mix >> 13) % 29 - 14;
-}
-
-// What the ranks' elements must become.
-__device__ int expected_value(ReduceOp op, int ranks, int turn, std::size_t i) {
-    int sum = 0, most = -1000, least = 1000;
-    for (int r = 0; r < ranks; r++) {
-        const int value = small_value(r, turn, i);
-        sum += value;
-        most = value > most ? value : most;
-        least = value < least ? value : least;
-    }
-    return op == ReduceOp::maximum ? most : op == ReduceOp::minimum ? least : sum;
-}
-
+// `count` elements from `shift` on are reduced to the root, and are checked.
 template <class T>
-__global__ void fill(T* data, std::size_t size, int rank, int turn) {
-    for (std::size_t i : grid_range(size))
-        data[i] = static_cast<T>(static_cast<float>(small_value(rank, turn, i)));
+void reduce(CollectiveCheck<T>& check, Peers& peers, ReduceOp op, std::size_t shift,
+            std::size_t count, int root, bool in_place, Stream& stream) {
+    const auto call = [&](const T* input, T* output) {
+        tree_reduce(peers, input, output, count, op, root, stream, "data");
+    };
+    check.reduce(call, {count, op, in_place, shift, shift}, root, stream);
 }
 
-// Elements from `shift` on, `count` of them, are reduced (if `is_reduced`); the others are
-// untouched.
-template <class T>
-__global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, std::size_t count,
-                            bool is_reduced, ReduceOp op, int rank, int ranks, int turn,
-                            int* wrong) {
-    for (std::size_t i : grid_range(size)) {
-        const bool is_result = is_reduced && i >= shift && i < shift + count;
-        auto expected = static_cast<T>(static_cast<float>(
-            is_result ? expected_value(op, ranks, turn, i) : small_value(rank, turn, i)));
-        if (is_result && op == ReduceOp::average)
-            expected = finish<ReduceOp::average>(expected, ranks);
-        if (static_cast<double>(static_cast<float>(data[i])) !=
-            static_cast<double>(static_cast<float>(expected)))
-            atomicAdd(wrong, 1);
-    }
-}
-
-// Writes, reduces and checks again and again on one stream; the host does not wait in between.
-template <class T>
-class CollectiveCheck {
-  public:
-    CollectiveCheck(Peers& peers, std::size_t size)
-        : peers_(peers),
-          input_(peers.allocate<T>(size)),
-          output_(peers.allocate<T>(size)),
-          wrong_(peers.allocate<int>(1)) {
-        wrong_.copy_from(std::vector<int>(1));
-    }
-
-    // `shift` elements are skipped at the beginning of both; in place if `in_place`.
-    void reduce(ReduceOp op, std::size_t shift, std::size_t count, int root, bool in_place,
-                Stream& stream) {
-        const int rank = peers_.rank().rank();
-        const std::size_t size = input_.size();
-        T* input = input_.data();
-        T* output = in_place ? input : output_.data();
-        turn_++;
-        for (T* data : {input_.data(), output_.data()})
-            launch(stream, grid_for(size), fill<T>, data, size, rank, turn_);
-        tree_reduce(peers_, static_cast<const T*>(input + shift),
-                    rank == root ? output + shift : nullptr, count, op, root, stream, "data");
-        for (T* data : {input_.data(), output_.data()})
-            launch(stream, grid_for(size), count_wrong<T>, data, size, shift, count,
-                   rank == root && data == output, op, rank, peers_.rank().world_size(), turn_,
-                   wrong_.data());
-    }
-    // After the stream is synchronised.
-    int wrong() { return wrong_.to_host()[0]; }
-
-  private:
-    Peers& peers_;
-    ArenaBuffer<T> input_, output_;
-    ArenaBuffer<int> wrong_;
-    int turn_ = 0;
-};
-
+// Returns the number of wrong elements after all `ops`, counts, roots and alignments in a row on
+// the same arrays, without the host waiting.
 template <class T>
 int wrong_reductions(Peers& peers, const std::vector<std::size_t>& counts, int roots,
                      std::span<const ReduceOp> ops = all_ops) {
     const int ranks = peers.rank().world_size();
     Stream stream;
-    CollectiveCheck<T> exercise(peers, *std::max_element(counts.begin(), counts.end()) + 5);
+    CollectiveCheck<T> check(peers, *std::ranges::max_element(counts));
     for (const ReduceOp op : ops)
         for (const std::size_t count : counts)
             for (int root = 0; root < std::min(roots, ranks); root++)
-                exercise.reduce(op, (count + static_cast<std::size_t>(root)) % 4, count, root,
-                                root % 2 == 1, stream);
+                reduce(check, peers, op, (count + static_cast<std::size_t>(root)) % 4, count, root,
+                       root % 2 == 1, stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 // The order in which tree_reduce adds: the largest power of two of the ranks, and the rest.
@@ -291,18 +218,18 @@ TEST_CASE(
     world.run([&](Rank& rank) {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         std::array<Stream, 3> streams;
-        std::array<CollectiveCheck<float>, 3> exercises{CollectiveCheck<float>(first, 60'000),
-                                                        CollectiveCheck<float>(first, 60'000),
-                                                        CollectiveCheck<float>(second, 60'000)};
+        std::array<CollectiveCheck<float>, 3> checks{CollectiveCheck<float>(first, 60'000),
+                                                     CollectiveCheck<float>(first, 60'000),
+                                                     CollectiveCheck<float>(second, 60'000)};
         for (int turn = 0; turn < 30; turn++) {
             const std::size_t mine = turn % 4 == 0;
-            exercises[mine].reduce(all_ops[turn % 4], 1, 50'021, turn % 4, turn % 3 == 0,
-                                   streams[mine]);
-            exercises[2].reduce(all_ops[turn % 3], 0, 60'000, turn % 3, false, streams[2]);
+            reduce(checks[mine], first, all_ops[turn % 4], 1, 50'021, turn % 4, turn % 3 == 0,
+                   streams[mine]);
+            reduce(checks[2], second, all_ops[turn % 3], 0, 60'000, turn % 3, false, streams[2]);
         }
         for (std::size_t i = 0; i < 3; i++) {
             (i == 2 ? second : first).synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
@@ -315,13 +242,13 @@ TEST_CASE("a rank may come late to a reduction") {
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream;
-            CollectiveCheck<int> exercise(peers, 100'000);
+            CollectiveCheck<int> check(peers, 100'000);
             if (rank.rank() == late)
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            exercise.reduce(ReduceOp::sum, 0, 100'000, 0, false, stream);
-            exercise.reduce(ReduceOp::sum, 0, 100'000, 2, false, stream);
+            reduce(check, peers, ReduceOp::sum, 0, 100'000, 0, false, stream);
+            reduce(check, peers, ReduceOp::sum, 0, 100'000, 2, false, stream);
             peers.synchronize(stream);
-            wrong += exercise.wrong();
+            wrong += check.wrong();
         });
         CAPTURE(late);
         REQUIRE(wrong == 0);

@@ -5,7 +5,7 @@
 
 #include "07_broadcast/broadcast.hpp"
 #include "09_all_reduce/show/algorithms.hpp"
-#include "tests/chapters/09_all_reduce/collective_check.cuh"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -15,9 +15,10 @@ namespace {
 // All ways and counts in a row on the same arrays, without the host waiting; how many elements were
 // wrong.
 template <class T>
-int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
+int wrong_in_all_algorithms(Peers& peers, const std::vector<std::size_t>& counts,
+                            std::uint32_t seed) {
     const std::size_t most = *std::ranges::max_element(counts);
-    CollectiveCheck<T> exercise(peers, most);
+    CollectiveCheck<T> check(peers, most);
     const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, most);
     Stream stream;
     peers.rank().barrier();  // all have taken their memory
@@ -25,17 +26,17 @@ int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, std:
     for (const AllReduceAlgorithm<T>& algorithm : algorithms)
         for (const std::size_t count : counts)
             if (count <= algorithm.most)
-                exercise.all_reduce(algorithm.run, dice.turn(count), stream);
+                check.all_reduce(algorithm.run, dice.turn(count), stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 int wrong_in_all_types(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
-    return wrong_in_all_ways<float>(peers, counts, seed) +
-           wrong_in_all_ways<double>(peers, counts, seed + 1) +
-           wrong_in_all_ways<int>(peers, counts, seed + 2) +
-           wrong_in_all_ways<__half>(peers, counts, seed + 3) +
-           wrong_in_all_ways<__nv_bfloat16>(peers, counts, seed + 4);
+    return wrong_in_all_algorithms<float>(peers, counts, seed) +
+           wrong_in_all_algorithms<double>(peers, counts, seed + 1) +
+           wrong_in_all_algorithms<int>(peers, counts, seed + 2) +
+           wrong_in_all_algorithms<__half>(peers, counts, seed + 3) +
+           wrong_in_all_algorithms<__nv_bfloat16>(peers, counts, seed + 4);
 }
 
 }  // namespace
@@ -62,8 +63,8 @@ TEST_CASE("large data") {
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 16 << 20);
-            wrong += wrong_in_all_ways<float>(peers, {1'000'003}, 1);
-            wrong += wrong_in_all_ways<__half>(peers, {300'007}, 2);
+            wrong += wrong_in_all_algorithms<float>(peers, {1'000'003}, 1);
+            wrong += wrong_in_all_algorithms<__half>(peers, {300'007}, 2);
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
@@ -76,18 +77,18 @@ namespace {
 template <class T>
 int wrong_in_every_turn(Peers& peers) {
     constexpr std::size_t count = 1009;
-    CollectiveCheck<T> exercise(peers, count);
+    CollectiveCheck<T> check(peers, count);
     const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, count);
     Stream stream;
     peers.rank().barrier();
     for (const AllReduceAlgorithm<T>& algorithm : algorithms)
-        for (const ReduceOp op : all_ops())
+        for (const ReduceOp op : all_ops)
             for (const bool in_place : {false, true})
                 for (const std::size_t shift : {0, 1, 4})
-                    exercise.all_reduce(algorithm.run, {count, op, in_place, shift, 4 - shift},
-                                        stream);
+                    check.all_reduce(algorithm.run, {count, op, in_place, shift, 4 - shift},
+                                     stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 }  // namespace
@@ -177,7 +178,7 @@ TEST_CASE("all kinds in a row, without the host waiting") {
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream, sending;
-            CollectiveCheck<float> exercise(peers, 20'000);
+            CollectiveCheck<float> check(peers, 20'000);
             Others others(peers, sending);
             const std::vector<AllReduceAlgorithm<float>> algorithms =
                 all_reduce_algorithms<float>(peers, 20'000);
@@ -191,13 +192,13 @@ TEST_CASE("all kinds in a row, without the host waiting") {
                     others.pass_on(stream);
                 } else {
                     const bool is_short = kind == 5 || dice.roll(2) == 0;
-                    exercise.all_reduce(algorithms[kind].run,
-                                        dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
+                    check.all_reduce(algorithms[kind].run,
+                                     dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
                 }
             }
             peers.synchronize(stream);
             peers.synchronize(sending);
-            wrong += exercise.wrong() + others.wrong();
+            wrong += check.wrong() + others.wrong();
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
@@ -210,20 +211,20 @@ TEST_CASE("two streams take turns in the order of the calls") {
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(peers, 9000),
-                                                      CollectiveCheck<int>(peers, 9000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(peers, 9000),
+                                                   CollectiveCheck<int>(peers, 9000)};
         const std::vector<AllReduceAlgorithm<int>> algorithms =
             all_reduce_algorithms<int>(peers, 9000);
         rank.barrier();
         Dice dice(5);
         for (int turn = 0; turn < 100; turn++) {
             const std::size_t which = dice.roll(2);
-            exercises[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
-                                        streams[which]);
+            checks[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
+                                     streams[which]);
         }
         for (std::size_t i : {0, 1}) {
             peers.synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
@@ -236,8 +237,8 @@ TEST_CASE("two Peers at once do not wait for each other") {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         const std::array<Peers*, 2> peers{&first, &second};
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(first, 20'000),
-                                                      CollectiveCheck<int>(second, 20'000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(first, 20'000),
+                                                   CollectiveCheck<int>(second, 20'000)};
         const std::array algorithms{all_reduce_algorithms<int>(first, 20'000),
                                     all_reduce_algorithms<int>(second, 20'000)};
         rank.barrier();
@@ -247,13 +248,12 @@ TEST_CASE("two Peers at once do not wait for each other") {
             const std::uint32_t algorithm = dice.roll(6);
             for (std::size_t i : {0, 1}) {
                 const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
-                exercises[which].all_reduce(algorithms[which][algorithm].run, of_both,
-                                            streams[which]);
+                checks[which].all_reduce(algorithms[which][algorithm].run, of_both, streams[which]);
             }
         }
         for (std::size_t i : {0, 1}) {
             peers[i]->synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);

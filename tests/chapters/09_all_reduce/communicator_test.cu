@@ -3,28 +3,12 @@
 
 #include <atomic>
 
-#include "tests/chapters/09_all_reduce/collective_check.cuh"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
-
-template <class T>
-std::vector<T> numbers(int rank, int turn, std::size_t begin, std::size_t count) {
-    std::vector<T> values(count);
-    for (std::size_t i = 0; i < count; i++)
-        values[i] = to_element<T>(number_of<T>(rank, turn, begin + i));
-    return values;
-}
-
-template <class T>
-std::vector<T> sums(int ranks, int turn, std::size_t begin, std::size_t count, ReduceOp op) {
-    std::vector<T> values(count);
-    for (std::size_t i = 0; i < count; i++)
-        values[i] = reduced<T>(ranks, turn, begin + i, op);
-    return values;
-}
 
 // One rank's turns with one communicator. Each fills its arrays, calls, and compares all of them.
 template <class T>
@@ -45,41 +29,41 @@ class Caller {
     void broadcast(int root) {
         begin();
         communicator_.broadcast(small_.data(), count_, root, stream_, "small");
-        compare(small_, numbers<T>(root, turn_, 0, count_));
+        compare(small_, numbers_of<T>(root, turn_, 0, count_));
     }
     void reduce(ReduceOp op, int root) {
         begin();
         communicator_.reduce(small_.data(), large_.data(), count_, op, root, stream_, "sum");
         communicator_.synchronize(stream_);
-        compare(small_, numbers<T>(rank_, turn_, 0, count_));
+        compare(small_, numbers_of<T>(rank_, turn_, 0, count_));
         if (rank_ == root)
-            compare_part(large_, 0, sums<T>(ranks_, turn_, 0, count_, op));
+            compare_part(large_, 0, reduced_numbers<T>(ranks_, turn_, 0, count_, op));
     }
     void reduce_in_place(ReduceOp op, int root) {
         begin();
         communicator_.reduce(small_.data(), small_.data(), count_, op, root, stream_, "sum");
         if (rank_ == root)
-            compare(small_, sums<T>(ranks_, turn_, 0, count_, op));
+            compare(small_, reduced_numbers<T>(ranks_, turn_, 0, count_, op));
         else
             communicator_.synchronize(stream_);
     }
     void all_reduce(ReduceOp op) {
         begin();
         communicator_.all_reduce(small_.data(), small_.data(), count_, op, stream_, "sum");
-        compare(small_, sums<T>(ranks_, turn_, 0, count_, op));
+        compare(small_, reduced_numbers<T>(ranks_, turn_, 0, count_, op));
     }
     void reduce_scatter(ReduceOp op) {
         begin();
         communicator_.reduce_scatter(large_.data(), small_.data(), count_, op, stream_, "part");
-        compare(small_, sums<T>(ranks_, turn_, own_begin_, count_, op));
-        compare(large_, numbers<T>(rank_, turn_, 0, all_));
+        compare(small_, reduced_numbers<T>(ranks_, turn_, own_begin_, count_, op));
+        compare(large_, numbers_of<T>(rank_, turn_, 0, all_));
     }
     void reduce_scatter_in_place(ReduceOp op) {
         begin();
         T* own = large_.data() + own_begin_;
         communicator_.reduce_scatter(large_.data(), own, count_, op, stream_, "part");
-        std::vector<T> expected = numbers<T>(rank_, turn_, 0, all_);
-        std::ranges::copy(sums<T>(ranks_, turn_, own_begin_, count_, op),
+        std::vector<T> expected = numbers_of<T>(rank_, turn_, 0, all_);
+        std::ranges::copy(reduced_numbers<T>(ranks_, turn_, own_begin_, count_, op),
                           expected.begin() + static_cast<std::ptrdiff_t>(own_begin_));
         compare(large_, expected);
     }
@@ -87,7 +71,7 @@ class Caller {
         begin();
         communicator_.all_gather(small_.data(), large_.data(), count_, stream_, "all");
         compare(large_, gathered(0));
-        compare(small_, numbers<T>(rank_, turn_, 0, count_));
+        compare(small_, numbers_of<T>(rank_, turn_, 0, count_));
     }
     void all_gather_in_place() {
         begin();
@@ -103,20 +87,20 @@ class Caller {
         communicator_.receive(large_.data(), count_, left, stream_, "round");
         communicator_.synchronize(sending);
         communicator_.synchronize(stream_);
-        compare_part(large_, 0, numbers<T>(left, turn_, 0, count_));
+        compare_part(large_, 0, numbers_of<T>(left, turn_, 0, count_));
     }
 
   private:
     void begin() {
         turn_++;
-        large_.copy_from(numbers<T>(rank_, turn_, 0, all_));
-        small_.copy_from(numbers<T>(rank_, turn_, 0, count_));
+        large_.copy_from(numbers_of<T>(rank_, turn_, 0, all_));
+        small_.copy_from(numbers_of<T>(rank_, turn_, 0, count_));
     }
     // What all have, each beginning `stride` later than the one before.
     std::vector<T> gathered(std::size_t stride) const {
         std::vector<T> all;
         for (int r = 0; r < ranks_; r++) {
-            const auto part = numbers<T>(r, turn_, static_cast<std::size_t>(r) * stride, count_);
+            const auto part = numbers_of<T>(r, turn_, static_cast<std::size_t>(r) * stride, count_);
             all.insert(all.end(), part.begin(), part.end());
         }
         return all;
@@ -144,7 +128,7 @@ template <class T>
 int wrong_in_all_calls(Communicator& communicator, std::size_t count) {
     Caller<T> caller(communicator, count);
     const int ranks = communicator.world_size();
-    for (const ReduceOp op : all_ops()) {
+    for (const ReduceOp op : all_ops) {
         const int root = static_cast<int>(op) % ranks;
         caller.reduce(op, root);
         caller.reduce_in_place(op, ranks - 1 - root);

@@ -2,7 +2,7 @@
 // All-reduces with the mistakes that people make. The check that the tests use must notice each.
 #include <vector>
 
-#include "tests/chapters/09_all_reduce/collective_check.cuh"
+#include "tests/chapters/support/collective_check.cuh"
 
 namespace ddp::test {
 

@@ -12,15 +12,15 @@ constexpr std::size_t most = 1009;
 
 // How many elements of one rank the check of all tests takes for wrong, over turns such as theirs.
 int wrong_elements(Peers& peers, const AllReduce<float>& run) {
-    CollectiveCheck<float> exercise(peers, most);
+    CollectiveCheck<float> check(peers, most);
     Stream stream;
     peers.rank().barrier();
     for (const std::size_t count : {std::size_t{5}, most})
-        for (const ReduceOp op : all_ops())
+        for (const ReduceOp op : all_ops)
             for (const bool in_place : {false, true})
-                exercise.all_reduce(run, {count, op, in_place, 1, 2}, stream);
+                check.all_reduce(run, {count, op, in_place, 1, 2}, stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 }  // namespace
