@@ -1,5 +1,4 @@
-// Broadcasts between ranks that are threads: what arrives, and what is said when something is
-// wrong.
+// Broadcasts between ranks that are threads: what arrives, and which error is reported.
 #include "07_broadcast/broadcast.hpp"
 
 #include <array>
@@ -15,7 +14,7 @@
 namespace ddp::test {
 namespace {
 
-// `count` elements from `shift` on go from `root` to all ranks, and are checked.
+// Broadcasts `count` elements from `shift` on from `root`, and checks them.
 template <class T>
 void broadcast(CollectiveCheck<T>& check, Peers& peers, const Algorithm& algorithm,
                std::size_t shift, std::size_t count, int root, Stream& stream) {
@@ -43,8 +42,9 @@ int wrong_elements(Peers& peers, const std::vector<std::size_t>& counts, int roo
 
 }  // namespace
 
-TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts that do not divide",
-          "[exhaustive]") {
+TEST_CASE(
+    "every rank gets the root's array: world sizes 1 to 9, every root, counts that do not divide",
+    "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
@@ -74,7 +74,7 @@ TEST_CASE("large data, in many slices") {
     }
 }
 
-TEST_CASE("over a simulated link the same arrives") {
+TEST_CASE("over a simulated link the same data arrives") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);
@@ -144,7 +144,7 @@ TEST_CASE("two Peers at once do not wait for each other") {
                                                    CollectiveCheck<int>(second, 20'000)};
         for (int turn = 0; turn < 20; turn++)
             for (std::size_t i : {0, 1}) {
-                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // in the opposite order
                 broadcast(checks[which], which == 0 ? first : second,
                           all_algorithms()[static_cast<std::size_t>(turn) % 4], 0, 19'997, turn % 3,
                           streams[which]);
@@ -156,7 +156,7 @@ TEST_CASE("two Peers at once do not wait for each other") {
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank may come late, and the root may be gone by then") {
+TEST_CASE("any rank may begin late") {
     World world(thread_options(4));
     for (int late = 0; late < 4; late++)
         for (const Algorithm& algorithm : all_algorithms()) {
@@ -178,7 +178,8 @@ TEST_CASE("a rank may come late, and the root may be gone by then") {
 
 namespace {
 
-// What the ranks do, where one of them does something else; the cause of the failure.
+// Calls act() on all ranks, of which `other` does something else, and returns the cause of the
+// failure.
 std::string cause_where_one_differs(
     int ranks, int other, const std::function<void(Peers&, int*, Stream&, bool is_other)>& act) {
     World world(thread_options(ranks));
@@ -203,7 +204,7 @@ std::string cause_where_one_differs(
 
 }  // namespace
 
-TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever differs") {
+TEST_CASE("a different count, root, type, name or algorithm is diagnosed at once, on any rank") {
     using Act = std::function<void(Peers&, int*, Stream&)>;
     struct Case {
         Act all, other;
@@ -238,7 +239,7 @@ TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever 
         for (int other = 0; other < 4; other++) {
             const std::string cause = cause_where_one_differs(
                 4, other, [&](Peers& peers, int* data, Stream& stream, bool is_other) {
-                    tree_broadcast(peers, data, 10, 3, stream);  // fine so far
+                    tree_broadcast(peers, data, 10, 3, stream);  // the same on all ranks
                     (is_other ? c.other : c.all)(peers, data, stream);
                 });
             CAPTURE(cause, other);
@@ -259,12 +260,12 @@ TEST_CASE("two ranks that disagree about the root do not wait for a time-out") {
     REQUIRE(has(cause, "tree broadcast of 100 int from rank 1"));
 }
 
-TEST_CASE("a rank that does not come is named, whoever waits for it and in whatever way") {
+TEST_CASE("an absent rank is named, whichever rank waits for it and in every algorithm") {
     World world(thread_options(5));
     for (const Algorithm& algorithm : all_algorithms())
         for (int absent = 0; absent < 5; absent++) {
             const std::string cause = failure_of(world, [&](Rank& rank) {
-                Peers peers(rank, 1 << 16, 0.8);  // of kernels only: they know whom they wait for
+                Peers peers(rank, 1 << 16, 0.8);  // for kernels only, whose messages name the rank
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(1000);
                 const AnyArray array = AnyArray::of(data.data(), 1000);
@@ -297,15 +298,15 @@ TEST_CASE("a rank that does not come is named, whoever waits for it and in whate
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("requests that make no sense") {
+TEST_CASE("calls that make no sense are refused") {
     World world(thread_options(2));
-    const auto refusal = [&](const std::function<void(Peers&, Stream&, int*)>& ask) {
+    const auto refusal = [&](const std::function<void(Peers&, Stream&, int*)>& call) {
         return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
             ArenaBuffer<int> data = peers.allocate<int>(10);
             if (rank.rank() == 0)
-                ask(peers, stream, data.data());
+                call(peers, stream, data.data());
             rank.barrier();
         });
     };

@@ -1,5 +1,5 @@
-// Reduce across ranks that are threads: sums that say who is missing, bits that depend on nothing
-// but the number of ranks, and what is said when something is wrong.
+// Reduce across ranks that are threads: sums that show a missing rank, bits that depend on the
+// number of ranks only, and which error is reported.
 #include "08_reduce/tree_reduce.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace ddp::test {
 namespace {
 
-// `count` elements from `shift` on are reduced to the root, and are checked.
+// Reduces `count` elements from `shift` on to the root, and checks them.
 template <class T>
 void reduce(CollectiveCheck<T>& check, Peers& peers, ReduceOp op, std::size_t shift,
             std::size_t count, int root, bool in_place, Stream& stream) {
@@ -46,7 +46,7 @@ int wrong_reductions(Peers& peers, const std::vector<std::size_t>& counts, int r
     return check.wrong();
 }
 
-// The order in which tree_reduce adds: the largest power of two of the ranks, and the rest.
+// Adds in the order of tree_reduce: the largest power of two of the ranks, and the rest.
 template <class T>
 T sum_in_tree_order(std::span<const T> values) {
     if (values.size() == 1)
@@ -56,7 +56,7 @@ T sum_in_tree_order(std::span<const T> values) {
                                   sum_in_tree_order(values.subspan(half)));
 }
 
-// Values of all sizes, whose sums round.
+// Returns values of very different sizes, whose sums are rounded.
 template <class T>
 T rough_value(int rank, std::size_t i) {
     const double x = std::sin(static_cast<double>(rank * 1009 + static_cast<int>(i) * 31 + 1));
@@ -68,7 +68,7 @@ bool has_bits(const T& a, const T& b) {
     return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// How many sums have other bits than those of the documented order, whichever rank is the root.
+// Returns how many sums have other bits than those of the documented order, for any root.
 template <class T>
 int sums_with_other_bits(World& world, std::size_t count) {
     const int ranks = world.world_size();
@@ -137,7 +137,7 @@ TEST_CASE("large data goes through a small staging area") {
     }
 }
 
-TEST_CASE("over a simulated link the same comes out") {
+TEST_CASE("over a simulated link the result is the same") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);
@@ -149,7 +149,7 @@ TEST_CASE("over a simulated link the same comes out") {
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("the bits of a sum are those of the documented order, whatever the root and the size") {
+TEST_CASE("the bits of a sum are those of the documented order, for every root and size") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         CAPTURE(ranks);
@@ -160,7 +160,7 @@ TEST_CASE("the bits of a sum are those of the documented order, whatever the roo
     }
     World world(thread_options(7));
     REQUIRE(sums_with_other_bits<float>(world, 40'009) == 0);  // more than a slice
-    // These values can tell: another order gives other bits.
+    // With these values another order does give other bits.
     bool differs = false;
     for (std::size_t i = 0; i < 100; i++) {
         float in_a_row = 0;
@@ -174,7 +174,7 @@ TEST_CASE("the bits of a sum are those of the documented order, whatever the roo
     REQUIRE(differs);
 }
 
-TEST_CASE("the order is written as it is added") {
+TEST_CASE("the order is written as the additions are made") {
     REQUIRE(tree_order(1) == "x0");
     REQUIRE(tree_order(2) == "x0+x1");
     REQUIRE(tree_order(3) == "(x0+x1)+x2");
@@ -211,8 +211,7 @@ TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction
     REQUIRE(averages == std::vector<int>{1, -1});  // 5 / 3, -5 / 3
 }
 
-TEST_CASE(
-    "reductions and broadcasts of two streams and two Peers do not get into each other's way") {
+TEST_CASE("reductions on two streams and with two Peers do not disturb each other") {
     World world(thread_options(4));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
@@ -235,7 +234,7 @@ TEST_CASE(
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank may come late to a reduction") {
+TEST_CASE("any rank may begin a reduction late") {
     World world(thread_options(5));
     for (int late = 0; late < 5; late++) {
         std::atomic<int> wrong = 0;
@@ -255,7 +254,7 @@ TEST_CASE("a rank may come late to a reduction") {
     }
 }
 
-TEST_CASE("another operation, count, type, root or name of a reduction is diagnosed at once") {
+TEST_CASE("a different operation, count, type, root or name of a reduction is diagnosed at once") {
     using Act = std::function<void(Peers&, float*, Stream&)>;
     struct Case {
         Act other;
@@ -288,7 +287,8 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
                 Peers peers(rank, 1 << 16);
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(100);
-                reduce(peers, data.data(), 7, ReduceOp::sum, 1, stream, "");  // fine so far
+                reduce(peers, data.data(), 7, ReduceOp::sum, 1, stream,
+                       "");  // the same on all ranks
                 if (rank.rank() == other)
                     c.other(peers, data.data(), stream);
                 else
@@ -310,7 +310,7 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank that does not come to a reduction is named") {
+TEST_CASE("a rank that is absent from a reduction is named") {
     World world(thread_options(5, 0.2));
     for (int absent = 0; absent < 5; absent++) {
         const std::string cause = failure_of(world, [&](Rank& rank) {
@@ -334,7 +334,7 @@ TEST_CASE("a rank that does not come to a reduction is named") {
     }
 }
 
-TEST_CASE("reductions that make no sense") {
+TEST_CASE("reductions that make no sense are refused") {
     World world(thread_options(2));
     const auto refusal = [&](std::size_t count, int root, bool elsewhere) {
         return failure_of(world, [&](Rank& rank) {

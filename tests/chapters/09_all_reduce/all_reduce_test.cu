@@ -1,5 +1,5 @@
-// All-reduces between ranks that are threads: every element of every result, and what must not
-// disturb what.
+// All-reduces between ranks that are threads: every element of every result, and operations that
+// must not disturb each other.
 #include <array>
 #include <atomic>
 
@@ -12,8 +12,8 @@
 namespace ddp::test {
 namespace {
 
-// All ways and counts in a row on the same arrays, without the host waiting; how many elements were
-// wrong.
+// Returns the number of wrong elements after all algorithms and counts in a row on the same arrays,
+// without the host waiting.
 template <class T>
 int wrong_in_all_algorithms(Peers& peers, const std::vector<std::size_t>& counts,
                             std::uint32_t seed) {
@@ -21,7 +21,7 @@ int wrong_in_all_algorithms(Peers& peers, const std::vector<std::size_t>& counts
     CollectiveCheck<T> check(peers, most);
     const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, most);
     Stream stream;
-    peers.rank().barrier();  // all have taken their memory
+    peers.rank().barrier();  // all ranks have allocated their memory
     Dice dice(seed);
     for (const AllReduceAlgorithm<T>& algorithm : algorithms)
         for (const std::size_t count : counts)
@@ -41,7 +41,7 @@ int wrong_in_all_types(Peers& peers, const std::vector<std::size_t>& counts, std
 
 }  // namespace
 
-TEST_CASE("all have the sum: world sizes 1 to 9, all types, counts that do not divide",
+TEST_CASE("every rank gets the sum: world sizes 1 to 9, all types, counts that do not divide",
           "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
@@ -73,7 +73,8 @@ TEST_CASE("large data") {
 
 namespace {
 
-// Every operation in place and out of place, aligned and not.
+// Returns the number of wrong elements of every operation in place and out of place, aligned and
+// not.
 template <class T>
 int wrong_in_every_turn(Peers& peers) {
     constexpr std::size_t count = 1009;
@@ -93,7 +94,7 @@ int wrong_in_every_turn(Peers& peers) {
 
 }  // namespace
 
-TEST_CASE("every way, operation and type, in place and out of place, aligned and not",
+TEST_CASE("every algorithm, operation and type, in place and out of place, aligned and not",
           "[exhaustive]") {
     for (int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
@@ -137,7 +138,7 @@ TEST_CASE("ranks whose data is aligned differently") {
 
 namespace {
 
-// Messages between neighbours and broadcasts among the all-reduces.
+// Broadcasts and messages between neighbours, to be made between all-reduces.
 class Others {
   public:
     Others(Peers& peers, Stream& sending)
@@ -166,12 +167,12 @@ class Others {
     static constexpr std::size_t size = 501;
     Peers& peers_;
     Stream& sending_;
-    ArenaBuffer<int> data_;  // what rank 0 has, what is sent, what is received
+    ArenaBuffer<int> data_;  // three arrays: broadcast, sent, received
 };
 
 }  // namespace
 
-TEST_CASE("all kinds in a row, without the host waiting") {
+TEST_CASE("all operations in a row, without the host waiting") {
     for (int ranks : {2, 3, 4, 5}) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
@@ -205,7 +206,7 @@ TEST_CASE("all kinds in a row, without the host waiting") {
     }
 }
 
-TEST_CASE("two streams take turns in the order of the calls") {
+TEST_CASE("operations on two streams run in the order of the calls") {
     World world(thread_options(4));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
@@ -247,7 +248,7 @@ TEST_CASE("two Peers at once do not wait for each other") {
             const Turn of_both = dice.turn(dice.roll(16'000));
             const std::uint32_t algorithm = dice.roll(6);
             for (std::size_t i : {0, 1}) {
-                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // in the opposite order
                 checks[which].all_reduce(algorithms[which][algorithm].run, of_both, streams[which]);
             }
         }
@@ -259,9 +260,9 @@ TEST_CASE("two Peers at once do not wait for each other") {
     REQUIRE(wrong == 0);
 }
 
-// ---- What makes no sense
+// ---- Errors
 
-TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
+TEST_CASE("all-reduces of the same count by two algorithms are diagnosed") {
     World world(thread_options(3));
     const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 20);
@@ -279,7 +280,7 @@ TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
 
 namespace {
 
-// What is said when rank 0 asks way number `way` for something, and the others do not.
+// Returns the error of rank 0 if it alone calls algorithm number `algorithm`.
 std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_elsewhere,
                        bool output_is_elsewhere) {
     World world(thread_options(2));
@@ -300,7 +301,7 @@ std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_e
 
 }  // namespace
 
-TEST_CASE("requests that make no sense") {
+TEST_CASE("calls that make no sense are refused") {
     for (const std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
         for (std::size_t algorithm = 0; algorithm < 6; algorithm++) {
             const std::string refusal = refusal_of(algorithm, count, false, false);
@@ -312,7 +313,7 @@ TEST_CASE("requests that make no sense") {
         }
     for (const bool input_is : {false, true})
         for (const std::size_t algorithm :
-             {0, 1, 3, 4}) {  // those whose arrays others read or write
+             {0, 1, 3, 4}) {  // the algorithms whose arrays other ranks access
             CAPTURE(algorithm, input_is);
             REQUIRE(has(refusal_of(algorithm, 100, input_is, !input_is),
                         ": the data does not lie in this rank's arena"));

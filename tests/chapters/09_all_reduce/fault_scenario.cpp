@@ -1,6 +1,5 @@
-// A program with ranks in which one of them does what the tests of faults ask for, in the midst of
-// collectives; then, in a run of its own, all of them do a fixed list of calls, and print their
-// bits.
+// A program in which one rank fails in the way that a test asks for, in the middle of collectives.
+// Then, in another run, all ranks make a fixed list of calls and print their bits.
 #include <unistd.h>
 
 #include <cmath>
@@ -24,7 +23,7 @@ struct Fault {
 
 constexpr std::size_t arena_bytes = 8 << 20;
 
-// Leaves many calls on the way, of which some are done and some are not.
+// Enqueues many calls, of which some are done when it returns and some are not.
 void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& stream) {
     for (int i = 0; i < 200; i++)
         communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::average, stream,
@@ -32,8 +31,7 @@ void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& str
     usleep(5000);
 }
 
-// Before its second call rank fault.who does what it should not. Its calls are the others' unless
-// it returns false.
+// Lets rank fault.who fail before its second call. Returns false if it must make no further call.
 bool misbehave(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
                Stream& stream) {
     if (fault.what == "throw")
@@ -69,7 +67,7 @@ void act(Rank& rank, const Fault& fault) {
     if (!is_who && fault.what.ends_with("ahead"))
         run_ahead(*own, data, stream);
     if (!is_who && fault.what == "stop")
-        usleep(300'000);  // it must have been silent for as long as we shall have waited
+        usleep(300'000);  // the stopped rank must have been silent for longer than the time-out
     if (what == "order")
         own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
     own->all_reduce(data.data(), data.data(), what == "count" ? n - 1 : n,
@@ -97,7 +95,8 @@ std::vector<T> rounded_values(int rank, std::size_t count) {
     return values;
 }
 
-// Every call, one after the other, on the results of those before; the bits of all of them.
+// Makes every call, one after the other, each on the results of those before, and hashes all
+// results.
 template <class T>
 void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& hash) {
     const int ranks = communicator.world_size();
@@ -142,11 +141,11 @@ void show_bits(Rank& rank) {
 int run(int argc, char** argv) {
     Fault fault;
     bool catches = false;
-    Options options("fault_scenario", "What the tests of faults ask for.");
+    Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
     options.add_text("--what", fault.what, "what goes wrong");
     options.add_int("--who", fault.who, {0, 64}, "which rank does it");
-    options.add_int("--elements", fault.elements, {1, 100'000}, "of the call that it spoils");
-    options.add_flag("--catch", catches, "the failure is shown on purpose");
+    options.add_int("--elements", fault.elements, {1, 100'000}, "in the call that goes wrong");
+    options.add_flag("--catch", catches, "print the failure and go on");
     const CommonOptions common = options.parse(argc, argv);
     if (const std::optional<int> launched = launch_processes(common, argv))
         return *launched;

@@ -1,4 +1,4 @@
-// A program with ranks on several hosts, or on one, that does what the tests of hosts ask for.
+// A program with ranks on several hosts, or on one, for the tests of hosts.
 #include <unistd.h>
 
 #include <csignal>
@@ -13,7 +13,8 @@ namespace {
 
 using namespace ddp;
 
-// One line for each operation, the same however the ranks were started: its bits on every rank.
+// Prints one line for each operation, with its bits on every rank: the same lines for every
+// launcher.
 void show_all_calls(Rank& rank) {
     const std::vector<std::size_t> counts{0, 1, 2, 3, 31, 997, 8191};
     constexpr std::size_t large = 300'007;
@@ -30,7 +31,7 @@ void show_all_calls(Rank& rank) {
     }
 }
 
-// The slowest rank's median, of each size: bytes and seconds.
+// Prints bytes and seconds for each size: the median of the slowest rank's times.
 void time_all_reduce(Rank& rank, int most_mebibytes) {
     const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
     const auto communicator = make_communicator("native", rank, most * sizeof(float));
@@ -44,9 +45,7 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
             const Stopwatch watch;
             communicator->all_reduce(data.data(), data.data(), count, ReduceOp::average, stream);
             communicator->synchronize(stream);
-            double slowest = 0;
-            for (const std::string& each : rank.all_gather(std::to_string(watch.seconds())))
-                slowest = std::max(slowest, std::stod(each));
+            const double slowest = rank.max_over_ranks(watch.seconds());
             if (round > 0)
                 all.push_back(slowest);
         }
@@ -55,7 +54,7 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
     }
 }
 
-// All ranks reduce again and again, until rank `who` does something else.
+// All ranks reduce several times, until rank `who` does something else.
 void go_wrong(Rank& rank, const std::string& what, int who) {
     const auto communicator = make_communicator("native", rank, 1 << 20);
     ArenaBuffer<float> data = communicator->allocate<float>(100'000);
@@ -89,13 +88,13 @@ int run(int argc, char** argv) {
     std::string what = "calls";
     int who = 0, mebibytes = 16;
     bool catches = false;
-    Options options("hosts_scenario", "What the tests of several hosts ask for.");
+    Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
     options.add_choice("--what", what,
                        {"calls", "time", "kill", "stop", "throw", "absent", "size", "call"},
                        "what to do");
     options.add_int("--who", who, {0, 64}, "which rank does it");
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
-    options.add_flag("--catch", catches, "the failure is shown on purpose");
+    options.add_flag("--catch", catches, "print the failure and go on");
     const CommonOptions common = options.parse(argc, argv);
     if (const std::optional<int> launched = launch_processes(common, argv))
         return *launched;
@@ -114,7 +113,7 @@ int run(int argc, char** argv) {
             throw;
         if (world.has_rank_0())
             std::cout << "caught: " << failure.what() << std::endl;
-        world.run(show_all_calls);  // the next run starts anew
+        world.run(show_all_calls);  // the next run starts clean
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-// The check of the other tests must be able to fail: it notices each of the typical mistakes.
+// The check that the other tests use can fail: it notices each typical mistake.
 #include <atomic>
 
 #include "tests/chapters/09_all_reduce/mutants.hpp"
@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t most = 1009;
 
-// How many elements of one rank the check of all tests takes for wrong, over turns such as theirs.
+// Returns how many elements of this rank the check counts as wrong, over turns like those of the
+// tests.
 int wrong_elements(Peers& peers, const AllReduce<float>& run) {
     CollectiveCheck<float> check(peers, most);
     Stream stream;
