@@ -28,49 +28,56 @@ class Calls {
 
     void all_reduce(ReduceOp op) {
         for (const bool in_place : {false, true}) {
+            turn_++;
             ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.all_reduce(input.data(), to, count_, op, stream_, "sum me");
-            expect(in_place ? input : output, reduced_numbers<T>(ranks_, 0, 0, count_, op));
+            expect(in_place ? input : output, reduced_numbers<T>(ranks_, turn_, 0, count_, op));
             if (!in_place)
-                expect(input, numbers_of<T>(me_, 0, 0, count_));
+                expect(input, numbers_of<T>(me_, turn_, 0, count_));
         }
     }
 
     void reduce(ReduceOp op, int root) {
         for (const bool in_place : {false, true}) {
+            turn_++;
             ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.reduce(input.data(), to, count_, op, root, stream_);
             expect(in_place ? input : output, me_ == root
-                                                  ? reduced_numbers<T>(ranks_, 0, 0, count_, op)
-                                                  : numbers_of<T>(me_, 0, 0, count_));
+                                                  ? reduced_numbers<T>(ranks_, turn_, 0, count_, op)
+                                                  : numbers_of<T>(me_, turn_, 0, count_));
+            if (!in_place)
+                expect(input, numbers_of<T>(me_, turn_, 0, count_));
         }
     }
 
     void reduce_scatter(ReduceOp op) {
-        const std::vector<T> sums = reduced_numbers<T>(ranks_, 0, 0, all_, op);
+        turn_++;
+        const std::vector<T> sums = reduced_numbers<T>(ranks_, turn_, 0, all_, op);
         const auto mine = sums.begin() + static_cast<std::ptrdiff_t>(begin());
         const std::vector<T> expected(mine, mine + static_cast<std::ptrdiff_t>(count_));
         ArenaBuffer<T> input = own(all_), output = own(count_);
         communicator_.reduce_scatter(input.data(), output.data(), count_, op, stream_);
         expect(output, expected);
-        expect(input, numbers_of<T>(me_, 0, 0, all_));
+        expect(input, numbers_of<T>(me_, turn_, 0, all_));
         communicator_.reduce_scatter(input.data(), input.data() + begin(), count_, op, stream_);
-        std::vector<T> after = numbers_of<T>(me_, 0, 0, all_);
+        std::vector<T> after = numbers_of<T>(me_, turn_, 0, all_);
         std::copy(expected.begin(), expected.end(),
                   after.begin() + static_cast<std::ptrdiff_t>(begin()));
         expect(input, after);
     }
 
     void all_gather() {
+        turn_++;
         std::vector<T> expected;
         for (int r = 0; r < ranks_; r++)
-            for (const T value : numbers_of<T>(r, 0, 0, count_))
+            for (const T value : numbers_of<T>(r, turn_, 0, count_))
                 expected.push_back(value);
         ArenaBuffer<T> input = own(count_), output = own(all_);
         communicator_.all_gather(input.data(), output.data(), count_, stream_);
         expect(output, expected);
+        expect(input, numbers_of<T>(me_, turn_, 0, count_));
         ArenaBuffer<T> both = communicator_.allocate<T>(all_);
         std::vector<T> before(all_, T{});
         std::copy(expected.begin() + static_cast<std::ptrdiff_t>(begin()),
@@ -82,15 +89,17 @@ class Calls {
     }
 
     void broadcast(int root) {
+        turn_++;
         ArenaBuffer<T> data = own(count_);
         communicator_.broadcast(data.data(), count_, root, stream_);
-        expect(data, numbers_of<T>(root, 0, 0, count_));
+        expect(data, numbers_of<T>(root, turn_, 0, count_));
     }
 
     // Each rank sends to the next one round the ring; even ranks send first.
     void messages() {
         if (ranks_ == 1)
             return;
+        turn_++;
         ArenaBuffer<T> data = own(count_), received = own(count_);
         const int next = (me_ + 1) % ranks_, last = (me_ + ranks_ - 1) % ranks_;
         const auto send = [&] { communicator_.send(data.data(), count_, next, stream_); };
@@ -104,7 +113,7 @@ class Calls {
             receive();
             send();
         }
-        expect(received, numbers_of<T>(last, 0, 0, count_));
+        expect(received, numbers_of<T>(last, turn_, 0, count_));
     }
 
     int wrong() const { return wrong_; }
@@ -113,7 +122,7 @@ class Calls {
     std::size_t begin() const { return static_cast<std::size_t>(me_) * count_; }
     ArenaBuffer<T> own(std::size_t count) {
         ArenaBuffer<T> buffer = communicator_.allocate<T>(count);
-        buffer.copy_from(numbers_of<T>(me_, 0, 0, count));
+        buffer.copy_from(numbers_of<T>(me_, turn_, 0, count));
         return buffer;
     }
     void expect(const ArenaBuffer<T>& actual, const std::vector<T>& expected) {
@@ -128,8 +137,10 @@ class Calls {
     const std::size_t count_;
     const int me_, ranks_;
     const std::size_t all_;
-    int wrong_ = 0;
+    int turn_ = 0, wrong_ = 0;
 };
+
+}  // namespace
 
 template <class T>
 int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count) {
@@ -147,6 +158,15 @@ int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count)
         calls.broadcast(root);
     return calls.wrong();
 }
+
+template int wrong_of_type<float>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<double>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<__half>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<__nv_bfloat16>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<int>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<unsigned char>(Communicator&, Stream&, std::size_t);
+
+namespace {
 
 int wrong_of_count(Communicator& communicator, Stream& stream, std::size_t count) {
     return wrong_of_type<float>(communicator, stream, count) +

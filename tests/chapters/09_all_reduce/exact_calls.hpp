@@ -8,6 +8,12 @@
 
 namespace ddp::test {
 
+// Makes all calls with `count` elements of T: those that reduce with every ReduceOp, those that
+// have a root with every root, in place and out of place. T is float, double, __half,
+// __nv_bfloat16, int or unsigned char (which is not reduced).
+template <class T>
+int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count);
+
 // Makes all calls with elements of every type, with every ReduceOp and every root, in place and out
 // of place, of 0 to 10,007 elements (if `quick`, of one more than there are ranks), and some of
 // them of 1,200,011.
