@@ -17,8 +17,8 @@ constexpr Unit byte_units[] = {
     {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
 constexpr Unit time_units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 constexpr Unit rate_units[] = {
-    {"B/s", 1}, {"b/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
-constexpr Unit link_units[] = {{"B/s", 1},          {"b/s", 1e3},       {"MB/s", 1e6},
+    {"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
+constexpr Unit link_units[] = {{"B/s", 1},          {"kB/s", 1e3},      {"MB/s", 1e6},
                                {"GB/s", 1e9},       {"KiB/s", 0x1p10},  {"MiB/s", 0x1p20},
                                {"GiB/s", 0x1p30},   {"bit/s", 0.125},   {"kbit/s", 1e3 / 8},
                                {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}};

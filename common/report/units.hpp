@@ -1,6 +1,6 @@
 #pragma once
 // Quantities as people write them, in both directions: 1.5 MiB, 12.3 us, 4.56 GB/s.
-// Bytes are counted in powers of 1024 (KiB), rates in powers of 1000 (b/s), as memory and links
+// Bytes are counted in powers of 1024 (KiB), rates in powers of 1000 (kB/s), as memory and links
 // are sold.
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ std::string format_count(std::int64_t count, const std::string& thing);  // 1 ra
 // for anything that is not one, is negative or is not finite.
 std::optional<double> parse_seconds(std::string_view text);  // ns, us, ms, s
 std::optional<double> parse_bandwidth(
-    std::string_view text);  // in bytes per second, from B/s, b/s, MB/s,
+    std::string_view text);  // in bytes per second, from B/s, kB/s, MB/s,
                              // GB/s, KiB/s, MiB/s, GiB/s, bit/s, kbit/s,
                              // Mbit/s, Gbit/s
 }  // namespace ddp

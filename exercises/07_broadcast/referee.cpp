@@ -6,8 +6,7 @@
 namespace ddp {
 namespace {
 
-// What do you put into the arrays, so that every mistake shows? And how many elements do they
-// have?
+// Which values do you put into the arrays, so that every mistake shows? And how many elements?
 
 }  // namespace
 

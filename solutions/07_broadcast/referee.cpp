@@ -7,8 +7,7 @@ namespace ddp {
 namespace {
 
 // stub
-//: What do you put into the arrays, so that every mistake shows? And how many elements do they
-//: have?
+//: Which values do you put into the arrays, so that every mistake shows? And how many elements?
 constexpr std::size_t longest = 30'000, behind = 4;  // elements; the last four must not change
 
 // Returns the value of element `i` of `rank` before call number `call`. No two elements of a call

@@ -77,7 +77,7 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
     REQUIRE(far_off(csv, "story") == 0);
     // One by one: 5 seconds more for each friend. All at once: a seventh of the link for each.
     const std::string share = output.substr(output.find("it brings ") + 10);
-    REQUIRE(share.find(" b/s to each.") < 6);
+    REQUIRE(share.find(" kB/s to each.") < 6);
     REQUIRE(std::stod(share) * 1e3 == Approx(5e6 / csv.number(1, "seconds")).epsilon(0.01));
     const std::vector<double> sums = arrivals(output, "one by one");
     REQUIRE(sums.size() == 7);
