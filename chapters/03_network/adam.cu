@@ -1,4 +1,11 @@
-#include "03_network/adam.hpp"
+// Adam. For every number, with g its gradient in step t:
+//
+//     mean   = beta1 * mean   + (1 - beta1) * g        the usual direction
+//     square = beta2 * square + (1 - beta2) * g^2      the usual size, squared
+//     value -= learning_rate * mean' / (sqrt(square') + eps)
+//
+// with mean' = mean / (1 - beta1^t) and square' = square / (1 - beta2^t).
+#include "03_network/optimizers.hpp"
 
 #include <cmath>
 #include <stdexcept>
@@ -9,8 +16,8 @@
 namespace ddp {
 namespace {
 
-// Both means begin at 0 and are too small at first. `step_length` and `square_scale` make up for
-// that: learning_rate / (1 - beta1^t), and 1 / sqrt(1 - beta2^t).
+// The factors of one step. Both means begin at 0 and are too small at first; two factors make up
+// for that: step_length = learning_rate / (1 - beta1^t), square_scale = 1 / sqrt(1 - beta2^t).
 struct Lengths {
     float step_length, square_scale, beta1, beta2, eps, weight_decay;
 };

@@ -1,3 +1,12 @@
+// Cross entropy. One row of logits, three classes, the label is 1:
+//
+//     logits        2.0    1.0    0.1
+//     softmax       0.66   0.24   0.10      exp(logit) / sum: probabilities that add up to 1
+//     loss                 1.42             -log(0.24)
+//     gradient      0.66  -0.76   0.10      softmax, minus 1 at the label
+//
+// The loss of a batch is the mean over its rows. Forward computes the rows' gradients as well,
+// since it has the probabilities; backward only scales them.
 #include "03_network/cross_entropy.hpp"
 
 #include <cmath>
@@ -9,13 +18,14 @@
 namespace ddp {
 namespace {
 
-// A row's loss and its gradient, softmax - (1 at the label). The largest logit is taken off first:
-// that changes no probability, and exp of what is left is at most 1.
+// Computes the loss of each row, and its gradient with respect to the row's logits. One thread
+// takes a whole row.
 __global__ void row_losses(int batch, int classes, const float* logits, const int* labels,
                            float* losses, float* gradients) {
     for (std::size_t row : grid_range(batch)) {
         const float* from = logits + row * classes;
         float* gradient = gradients + row * classes;
+        // Subtract the largest logit: that changes no probability, and exp is then at most 1.
         float largest = from[0];
         for (int c = 1; c < classes; c++)
             largest = from[c] > largest ? from[c] : largest;
@@ -24,19 +34,24 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
             gradient[c] = expf(from[c] - largest);
             sum += gradient[c];
         }
+        // Softmax: divide by the sum.
         for (int c = 0; c < classes; c++)
             gradient[c] /= sum;
+        // A label that is not a class: the loss shows it as a NaN, and the memory is left alone.
         const int label = labels[row];
         if (label < 0 || label >= classes) {
             losses[row] = std::numeric_limits<float>::quiet_NaN();
             continue;
         }
+        // The gradient is softmax, minus 1 at the label. The loss is -log(exp(logit - largest) /
+        // sum), written without a quotient, which could round to 0.
         gradient[label] -= 1.0f;
         losses[row] = logf(sum) + largest - from[label];
     }
 }
 
-// For one thread: a batch is small. Chapter 02 lets all threads of a GPU add.
+// Computes the mean, in one thread: a batch is small. (With more to add, all threads of a GPU would
+// take part, as in chapter 02.)
 __global__ void mean_of(int n, const float* values, float* mean) {
     float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
@@ -45,6 +60,8 @@ __global__ void mean_of(int n, const float* values, float* mean) {
     *mean = sum / n;
 }
 
+// Writes or adds upstream / batch times the rows' gradients. `upstream` is the gradient of the loss
+// itself, usually 1; `share` is 1 / batch.
 __global__ void scale_gradient(std::size_t n, float share, const float* upstream,
                                const float* row_gradients, float* gradient, bool accumulate) {
     const float factor = *upstream * share;
@@ -60,8 +77,7 @@ Variable cross_entropy(Variable logits, const Labels& labels) {
     const Tensor& x = logits.value();
     if (x.shape().size() != 2 || labels.shape() != Shape{x.dim(0)})
         throw std::invalid_argument(
-            "cross_entropy takes logits [batch, classes] and as many "
-            "labels, not " +
+            "cross_entropy takes logits [batch, classes] and as many labels, not " +
             text_of(x.shape()) + " and " + text_of(labels.shape()));
     Device& device = x.device();
     const int batch = x.dim(0);

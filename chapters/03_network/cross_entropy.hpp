@@ -4,10 +4,12 @@
 
 namespace ddp {
 
-// The mean over the batch of -log(the probability given to the right class), where the
-// probabilities are softmax(logits): exp(logit) over the sum of all classes' exp. Never overflows.
-// logits [batch, classes]; labels [batch]. The result is one element. A label that is no class
-// makes it NaN. Throws std::invalid_argument if there are not as many labels as rows.
+// Returns the mean over the batch of -log(p), one element, where p is the probability that the
+// network gives to the right class. Softmax makes the probabilities: exp(logit) divided by the sum
+// of exp over all classes. No logit is too large for it.
+//
+// `logits` is [batch, classes], `labels` is [batch]. A label that is not a class makes the loss a
+// NaN. Throws std::invalid_argument if there are not as many labels as rows.
 Variable cross_entropy(Variable logits, const Labels& labels);
 
 }  // namespace ddp

@@ -1,6 +1,10 @@
 #pragma once
-// What a network is made of: a layer holds its parameters and records what it computes on the tape
-// of its input. A network of layers is a layer itself.
+// The interface of a layer. A network of layers is itself a layer.
+//
+//     forward    x ──► y            computes y, and records on the tape how to go back
+//     backward   dx, dW, db ◄── dy  the recorded function; the tape calls it, not the user
+//
+// A layer knows neither the loss nor its neighbours.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,22 +22,26 @@ struct NamedTensor {
 
 class Module {
   public:
-    // The names of what it holds begin with `name` and a dot: "linear1.weight".
+    // Names the layer. The names of its parameters and buffers begin with `name` and a dot:
+    // "linear1.weight".
     explicit Module(std::string name) : name_(std::move(name)) {}
     virtual ~Module() = default;
     Module(const Module&) = delete;
     Module& operator=(const Module&) = delete;
 
-    // The first dimension of `input` is the batch. Throws std::invalid_argument if the others are
-    // not what this layer takes.
+    // Computes the layer's output and records the operation on the tape of `input`. The first
+    // dimension of `input` is the batch. Throws std::invalid_argument if the layer does not accept
+    // the other dimensions.
     virtual Variable forward(Variable input) = 0;
 
-    // In the order of the network, each once.
+    // Returns all that is learned, in the order of the network, each parameter once.
     virtual Parameters parameters() const { return {}; }
+
+    // Returns the state that is not learned, in the order of the network.
     virtual std::vector<NamedTensor> buffers() const { return {}; }
 
-    // Some layers compute otherwise when a model is used than when it is trained. New ones are in
-    // training.
+    // Switches between training and evaluation: some layers (BatchNorm) compute differently in the
+    // two modes. A new layer is in training mode.
     virtual void set_training(bool is_training) { is_training_ = is_training; }
     bool is_training() const { return is_training_; }
 

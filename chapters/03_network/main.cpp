@@ -1,12 +1,10 @@
 // Chapter 03: a network worth distributing. Trains an MLP or a CNN on Fashion-MNIST, and shows
-// where the time of a step goes, what it mistakes for what, and what the loader gains.
+// where the time of a step goes, which classes are confused, and what the loader gains.
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/adam.hpp"
-#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "03_network/show/network_report.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
@@ -23,11 +21,11 @@ struct NetworkOptions {
     std::string model = "mlp";
     int epochs = 5;
     int batch = 64;
-    std::optional<double> learning_rate;  // not given: what suits model and optimizer
+    std::optional<double> learning_rate;  // not given: one that suits model and optimizer
     std::string optimizer = "sgd";
 };
 
-constexpr int test_batch = 500;
+constexpr int test_batch = 500;  // pictures
 
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
     if (mine.optimizer == "adam")
@@ -36,7 +34,7 @@ std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Para
                                  mine.learning_rate.value_or(mine.model == "cnn" ? 0.01 : 0.03));
 }
 
-// Numbers that are learned.
+// Counts the numbers that are learned.
 std::int64_t count_of(const Parameters& all) {
     std::int64_t count = 0;
     for (const auto& parameter : all)
@@ -48,11 +46,12 @@ int run(int argc, char** argv) {
     NetworkOptions mine;
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
-                       "length of a step at first; it falls with every epoch (sgd 0.03, with the "
-                       "cnn 0.01; adam 0.001)");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "passes over the training pictures");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures per step");
+    options.add_double(
+        "--learning-rate", mine.learning_rate, {1e-12, 1e6},
+        "learning rate of the first epoch; it falls with every epoch (sgd 0.03, with "
+        "the cnn 0.01; adam 0.001)");
     options.add_choice("--optimizer", mine.optimizer, {"sgd", "adam"},
                        "with momentum 0.9, or Adam");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
@@ -80,7 +79,7 @@ int run(int argc, char** argv) {
     const Stopwatch watch;
     const double first_rate = optimizer->learning_rate();
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
-        // Long steps first, to get near; short ones at the end, to settle.
+        // Long steps at first, to get near a minimum; short ones at the end, to settle in it.
         optimizer->set_learning_rate(first_rate * (mine.epochs - epoch + 1) / mine.epochs);
         const Span span(trace, track, "epoch " + std::to_string(epoch));
         train.start_epoch(shuffled(train.samples(), common.seed, epoch));

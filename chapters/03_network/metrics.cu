@@ -7,6 +7,7 @@
 namespace ddp {
 namespace {
 
+// Predicts the class of each row: the place of its largest logit.
 __global__ void largest_logit(int batch, int classes, const float* logits, int* predictions) {
     for (std::size_t row : grid_range(batch)) {
         int best = 0;
@@ -16,7 +17,7 @@ __global__ void largest_logit(int batch, int classes, const float* logits, int* 
     }
 }
 
-// For one thread: a batch is small.
+// Adds a step to the totals, in one thread: a batch is small.
 __global__ void add_step(int batch, const float* loss, const int* predictions, const int* labels,
                          Metrics::Totals* totals) {
     for (int i = 0; i < batch; i++)

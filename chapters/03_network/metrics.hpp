@@ -1,22 +1,22 @@
 #pragma once
-// How well a model does, added up on the device so that the host need not wait at every step.
+// Loss and accuracy, added up on the device so that the host need not wait at every step.
 #include "01_sgd/tape.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
 
-// The class with the largest logit for each row of logits [batch, classes]; of equal ones the
-// first.
+// Returns, for each row of `logits` [batch, classes], the class with the largest logit; among equal
+// ones the first.
 Labels predict(const Tensor& logits);
 
 class Metrics {
   public:
     struct Totals {
-        double loss_sum = 0;  // a batch's mean counts as often as the batch has samples
+        double loss_sum = 0;  // each batch's mean, weighted by its number of samples
         int correct = 0;
         int samples = 0;
         int steps = 0;            // calls of add
-        int first_bad_step = -1;  // the first whose loss was infinite or no number; from 0
+        int first_bad_step = -1;  // the first whose loss was infinite or NaN, from 0; -1: none
 
         double loss() const { return loss_sum / samples; }
         double accuracy() const { return static_cast<double>(correct) / samples; }
@@ -24,11 +24,13 @@ class Metrics {
 
     explicit Metrics(Device& device);
 
-    // Enqueues the addition of one step: `loss` one element, the mean of the batch.
+    // Enqueues the addition of one step. `loss` is one element, the mean over the batch; `logits`
+    // is [batch, classes].
     void add(const Tensor& loss, const Tensor& logits, const Labels& labels);
 
-    // What was added since the last reset(). Waits for the device's stream.
+    // Waits for the device's stream; returns the totals since the last reset().
     Totals read() const;
+    // Waits for the device's stream; sets the totals back to zero.
     void reset();
 
   private:

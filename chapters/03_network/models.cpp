@@ -1,5 +1,6 @@
 #include "03_network/models.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "03_network/layers/batch_norm2d.hpp"
@@ -10,6 +11,19 @@
 #include "03_network/linear.hpp"
 
 namespace ddp {
+namespace {
+
+// Returns the first `count` pictures, or all if there are fewer.
+LabelledImages first_of(const LabelledImages& all, std::size_t count) {
+    count = std::min(count, all.count());
+    return {all.channels,
+            all.height,
+            all.width,
+            {all.pixels.begin(), all.pixels.begin() + count * all.image_size()},
+            {all.labels.begin(), all.labels.begin() + count}};
+}
+
+}  // namespace
 
 std::unique_ptr<Sequential> make_mlp(Device& device, Random& random,
                                      const std::vector<int>& widths) {
@@ -26,14 +40,17 @@ std::unique_ptr<Sequential> make_mlp(Device& device, Random& random,
 
 std::unique_ptr<Sequential> make_cnn(Device& device, Random& random) {
     auto cnn = std::make_unique<Sequential>("cnn");
+    // [batch, 1, 28, 28] -> [batch, 32, 14, 14]
     cnn->add<Conv2d>("conv1", device, Conv2dShape{1, 32, 3, 1, 1}, random);
     cnn->add<BatchNorm2d>("norm1", device, 32);
     cnn->add<Relu>("relu1");
     cnn->add<MaxPool2d>("pool1", 2);
+    // -> [batch, 64, 7, 7]
     cnn->add<Conv2d>("conv2", device, Conv2dShape{32, 64, 3, 1, 1}, random);
     cnn->add<BatchNorm2d>("norm2", device, 64);
     cnn->add<Relu>("relu2");
     cnn->add<MaxPool2d>("pool2", 2);
+    // -> [batch, 3136] -> [batch, 10]
     cnn->add<Flatten>("flatten");
     cnn->add<Linear>("linear", device, 64 * 7 * 7, 10, random);
     return cnn;
@@ -45,6 +62,14 @@ std::unique_ptr<Sequential> make_model(const std::string& name, Device& device, 
     if (name == "cnn")
         return make_cnn(device, random);
     throw std::invalid_argument("there is no model '" + name + "'; there are mlp and cnn");
+}
+
+FashionMnist load_data(const CommonOptions& common) {
+    FashionMnist data =
+        common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data);
+    if (common.quick)
+        return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
+    return data;
 }
 
 }  // namespace ddp

@@ -1,4 +1,13 @@
-#include "03_network/sgd_momentum.hpp"
+// SGD with momentum: a ball that rolls downhill keeps its speed.
+//
+//     velocity = momentum * velocity + gradient      momentum 0.9: nine tenths of the speed stay
+//     value   -= learning_rate * velocity
+//
+//     gradient     -1    -1    -1    -1    ...       always the same slope:
+//     velocity     -1   -1.9  -2.7  -3.4   ... -10   the steps grow up to ten times as long
+//
+// Where the slope changes its sign from step to step, the steps cancel out instead.
+#include "03_network/optimizers.hpp"
 
 #include <cmath>
 #include <stdexcept>
@@ -9,7 +18,8 @@
 namespace ddp {
 namespace {
 
-// One pass over the memory for the whole formula: it is memory that this waits for.
+// Takes one step. The whole formula is one pass over the memory, because reading and writing
+// memory is what limits this kernel. `weight_decay` pulls every value towards 0.
 __global__ void step_momentum(std::size_t n, float learning_rate, float momentum,
                               float weight_decay, bool zeroes, float* __restrict__ gradient,
                               float* __restrict__ velocity, float* __restrict__ value) {
@@ -23,6 +33,8 @@ __global__ void step_momentum(std::size_t n, float learning_rate, float momentum
 
 }  // namespace
 
+// The learning rate is checked by Optimizer. `!(a && b)` also refuses a NaN, for which every
+// comparison is false.
 Sgd::Sgd(Parameters parameters, double learning_rate, double momentum, double weight_decay)
     : Optimizer(std::move(parameters), learning_rate),
       momentum_(momentum),
@@ -33,10 +45,12 @@ Sgd::Sgd(Parameters parameters, double learning_rate, double momentum, double we
     if (!(std::isfinite(weight_decay) && weight_decay >= 0))
         throw std::invalid_argument("the weight decay is " + std::to_string(weight_decay) +
                                     "; it must be 0 or a positive number, such as 0.0005");
+    // Every parameter begins at rest.
     for (const auto& parameter : parameters_)
         velocities_.push_back(constant(parameter->value.device(), parameter->value.shape(), 0.0f));
 }
 
+// The velocities are state: a run that is resumed without them takes other steps.
 OptimizerState Sgd::state() {
     OptimizerState state;
     for (std::size_t i = 0; i < parameters_.size(); i++)
@@ -57,7 +71,7 @@ void Sgd::step(Gradients gradients) {
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         Parameter& parameter = *parameters_[i];
         if (!parameter.has_gradient())
-            continue;
+            continue;  // neither its value nor its velocity changes
         const Tensor& value = parameter.value;
         launch(value.device().stream(), grid_for(value.size()), step_momentum, value.size(),
                static_cast<float>(learning_rate_), static_cast<float>(momentum_),

@@ -1,5 +1,6 @@
 #pragma once
-// One step of training, watched: where its time goes, and whether the loss is still a number.
+// The training step and the epoch; with them, where a step's time goes and whether the loss is
+// still a number.
 #include <string>
 #include <vector>
 
@@ -10,24 +11,27 @@
 
 namespace ddp {
 
-// Marks in the device's stream while a step is enqueued; the times between them, added up over all
-// steps. The host waits for no step to end: marks are read one step later.
+// The times of a step's parts, added up over all steps. While a step is enqueued, mark() puts an
+// event into the device's stream at the end of each part; the time between two events is that of a
+// part. The events of a step are read one step later, so the host never waits for the step that it
+// has just enqueued.
 class StepTimes {
   public:
+    // `device` must outlive this object.
     explicit StepTimes(Device& device) : device_(device) {}
 
-    // A step begins, and its first part.
+    // Marks the beginning of a step and of its first part.
     void begin();
-    // What was enqueued since the last mark is the part `name`.
+    // Marks the end of a part: all that was enqueued since the last mark belongs to part `name`.
     void mark(const std::string& name);
-    // The step is enqueued completely.
+    // Ends the step: all its parts are enqueued. Adds up the times of the step before.
     void end();
-    // Waits for the last step.
+    // Waits for the last step and adds up its times.
     void finish();
 
     struct Part {
         std::string name;
-        double seconds = 0;  // of all steps
+        double seconds = 0;  // the sum over all steps
     };
     const std::vector<Part>& parts() const { return parts_; }  // in the order of a step
     int steps() const { return steps_; }
@@ -35,8 +39,8 @@ class StepTimes {
 
   private:
     struct Step {
-        std::vector<Event> events;       // used again and again
-        std::vector<std::size_t> parts;  // part that ends at event i + 1
+        std::vector<Event> events;       // reused from step to step; event 0 is the beginning
+        std::vector<std::size_t> parts;  // parts[i] ends at event i + 1
     };
 
     void add_up(Step& step);
@@ -48,18 +52,19 @@ class StepTimes {
     int steps_ = 0;
 };
 
-// A model with all that trains it.
+// Trains a model. It owns only the tape.
 class Trainer {
   public:
-    // All must live longer.
+    // All four must outlive the trainer.
     Trainer(Device& device, Sequential& model, Optimizer& optimizer, StepTimes& times);
 
-    // forward, backward, step, zero; adds loss and hits to `metrics`. Enqueues only.
+    // Enqueues one step: forward, backward, step, zero. Adds the step's loss and accuracy to
+    // `metrics`. Does not wait for the device.
     void step(const Batch& batch, Metrics& metrics);
 
-    // One pass over what loader.start_epoch was given, with a progress bar of that name. Throws
-    // std::runtime_error if the loss is no longer a number, with the step at which that began,
-    // counted from 1 over all epochs.
+    // Trains on all batches of the order that loader.start_epoch was given, with a progress bar
+    // called `name`; returns the epoch's totals. Throws std::runtime_error if the loss is no longer
+    // a number, with the step at which that began, counted from 1 over all epochs.
     Metrics::Totals epoch(Loader& loader, const std::string& name);
 
   private:
@@ -70,10 +75,11 @@ class Trainer {
     Optimizer& optimizer_;
     StepTimes& times_;
     Tape tape_;
-    int steps_before_ = 0;  // of earlier epochs
+    int steps_before_ = 0;  // steps of earlier epochs
 };
 
-// Loss and accuracy of the model, in evaluation, on what loader.start_epoch was given.
+// Returns loss and accuracy of the model, in evaluation mode, over all batches of the order that
+// loader.start_epoch was given.
 Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader);
 
 }  // namespace ddp

@@ -6,7 +6,7 @@
 namespace ddp {
 namespace {
 
-// Of the calling thread; empty where the system does not tell.
+// Returns the cores on which the calling thread may run; none if the system does not tell.
 cpu_set_t cores_of_thread() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
@@ -15,9 +15,9 @@ cpu_set_t cores_of_thread() {
     return cores;
 }
 
-const cpu_set_t cores_at_start = cores_of_thread();  // before any rank keeps to one
+const cpu_set_t cores_at_start = cores_of_thread();  // before any rank is bound
 
-// The core that `turns` others come before; there are more.
+// Returns the usable core before which there are `turns` others.
 int core_after(int turns) {
     int core = 0;
     while (!CPU_ISSET(core, &cores_at_start) || turns-- > 0)

@@ -1,19 +1,19 @@
 #pragma once
-// The cores of the processor that this process may use, and who computes on which.
+// The cores of the processor that this process may use, and which rank computes on which of them.
 #include <sched.h>
 
 #include <optional>
 
 namespace ddp {
 
-// As many as the process was given when it began (by taskset, a batch system or a container), even
-// if the calling thread keeps to one of them.
+// Returns how many cores the process was given when it began (by taskset, a batch system or a
+// container), even if the calling thread is bound to one of them.
 int usable_cores();
 
-// While it lives, the calling thread and those that it starts keep to one core, in turn by local
-// rank: what mpirun calls binding. A rank's threads then share one cache, and never take the core
-// on which another rank computes. Only where that leaves all cores with as many ranks; otherwise,
-// or where the system does not allow it, nothing changes.
+// Binds the calling thread, and the threads that it starts, to one core until this object's end:
+// core `local_rank`, counted round. A rank's threads then share one cache, and never take the core
+// on which another rank computes. Does nothing unless all cores get equally many ranks, and where
+// the system does not allow it.
 class CoreBinding {
   public:
     CoreBinding(int local_rank, int local_world_size);

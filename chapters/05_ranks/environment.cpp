@@ -16,6 +16,7 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
+// Returns the variable as a number. Throws OptionError if it is not one from `least` to `most`.
 int number_of(const char* name, int least, int most) {
     const std::string text = variable(name);
     int value = 0;
@@ -27,14 +28,15 @@ int number_of(const char* name, int least, int most) {
     return value;
 }
 
-// Processes that srun started without PMIx cannot find each other. (A batch script, and a shell of
-// one task, know of Slurm too, but are alone.)
+// Returns whether srun started several processes without PMIx, by which they would find each other.
+// (A batch script, and a shell of one task, have variables of Slurm too, but are alone.)
 bool srun_forgot_pmix() {
     const bool is_alone = variable("SLURM_STEP_NUM_TASKS") == "1" ||
                           (is_set("SLURM_JOB_ID") && !is_set("SLURM_STEP_ID"));
     return is_set("SLURM_PROCID") && !is_alone;
 }
 
+// Throws if the options ask for a number of ranks where `starter` has set one.
 void refuse_numbers(const CommonOptions& options, const std::string& starter) {
     if (options.ranks || options.processes)
         throw OptionError((options.ranks ? "--ranks" : "--processes") +
@@ -56,7 +58,7 @@ StartedBy find_starter(const CommonOptions& options) {
     }
     if (is_set("RANK") || is_set("WORLD_SIZE")) {
         const int world_size = read_launch_variables().world_size;
-        if (options.processes != world_size)  // our own launcher's processes see its --processes
+        if (options.processes != world_size)  // ranks of our launcher have its --processes
             refuse_numbers(options, "the environment variable WORLD_SIZE");
         return StartedBy::variables;
     }
@@ -76,9 +78,9 @@ LaunchVariables read_launch_variables() {
     LaunchVariables variables;
     variables.world_size = number_of("WORLD_SIZE", 1, 1'000'000);
     variables.rank = number_of("RANK", 0, variables.world_size - 1);
-    variables.place = {{variable("MASTER_ADDR")},
-                       static_cast<std::uint16_t>(number_of("MASTER_PORT", 1, 65535)),
-                       variable("TORCHELASTIC_RUN_ID")};
+    variables.endpoint = {{variable("MASTER_ADDR")},
+                          static_cast<std::uint16_t>(number_of("MASTER_PORT", 1, 65535)),
+                          variable("TORCHELASTIC_RUN_ID")};
     if (is_set("DDP_LISTENER"))
         variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
     return variables;

@@ -1,5 +1,6 @@
 #pragma once
-// Who am I? How this process was started, and what it was told of the job that it belongs to.
+// Who am I? How this process was started, and the variables in its environment that say which rank
+// of which job it is.
 #include <optional>
 #include <string>
 
@@ -8,30 +9,32 @@
 
 namespace ddp {
 
-// More ranks than this are somebody's typing error, on one machine.
+// The most ranks that may be asked for on one machine: a larger number is taken for a mistake.
 inline constexpr int most_ranks = 64;
 
+// The starter of this process: none that sets variables; our launcher, torchrun or you, who set
+// RANK and WORLD_SIZE; mpirun or srun, whose processes find each other by MPI.
 enum class StartedBy { nobody, variables, mpi };
 
-// What RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say: our launcher and torchrun set them, and
-// so may you.
+// The values of RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which every starter of a job sets
+// that is not MPI.
 struct LaunchVariables {
     int rank = 0;
     int world_size = 1;
-    RendezvousEndpoint place;
-    int listener = -1;  // our launcher has handed down rank 0's listening socket
+    RendezvousEndpoint endpoint;
+    int listener = -1;  // DDP_LISTENER: rank 0's listening socket, inherited from our launcher
 };
 
-// How this process was started. Throws OptionError where that and what was asked for contradict
-// each other, or where srun has left every process believing that it is alone.
+// Returns how this process was started. Throws OptionError if that contradicts the options, or if
+// srun was called in a way that leaves every process alone.
 StartedBy find_starter(const CommonOptions& options);
 
-// Throws OptionError if one of them is missing or is no number.
+// Throws OptionError if one of the variables is missing or is not a number.
 LaunchVariables read_launch_variables();
 
-// Where --processes N asks for it, starts this program N times, passes on what the ranks print, and
-// returns the exit status when all have ended: 0 if every one of them has returned 0. Otherwise,
-// and in the ranks themselves, returns nothing: the program goes on as one of them.
+// Starts this program N times if --processes N asks for it, prints what the ranks print, and
+// returns the exit status when all have ended: 0 if all of them returned 0. Without --processes,
+// and in the ranks themselves, returns nothing, and the program goes on. In launcher.cpp.
 //
 //     if (const std::optional<int> status = launch_processes(common, argv))
 //         return *status;

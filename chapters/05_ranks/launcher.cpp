@@ -1,6 +1,13 @@
-// Our own launcher: what torchrun and torch.multiprocessing.spawn do. It starts the program once
-// for each rank, tells each by environment variables who it is and where to meet, passes on what
-// they print, and ends all when one has failed.
+// Our own launcher, which does what torchrun and torch.multiprocessing.spawn do:
+//
+//     launch_processes              rank 0   rank 1   ...
+//     1. listen at a free port
+//     2. fork, execve          ───▶ main     main      with RANK, WORLD_SIZE, MASTER_ADDR, ...
+//     3. print what they print ◀─── lines    lines     line by line
+//     4. one has failed, or all have ended?
+//     5. wait 2 s, SIGTERM, SIGKILL ───▶               so that nothing is left behind
+//
+// The ranks know best why one of them has failed. Step 5 gives them two seconds to report it.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -25,29 +32,35 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// One end of a rank's stdout or stderr, and the line that has not ended yet.
+// A rank's stdout or stderr: a pipe whose other end the rank writes to.
 struct Output {
     Descriptor read_end;
-    int terminal;  // this process's own descriptor of the same kind
-    std::string line;
+    int terminal;      // the launcher's own stdout or stderr
+    std::string line;  // the beginning of a line whose end has not been read
 };
 
+// A rank that was started.
 struct Process {
     pid_t id;
     Descriptor pidfd;  // readable when the process has ended; none before Linux 5.3
     std::array<Output, 2> outputs;
-    std::optional<int> status;  // as waitpid gives it
+    std::optional<int> status;  // from waitpid, once it has ended
 };
 
-std::vector<std::string> environment_of(int rank, int world_size, const RendezvousEndpoint& place,
+// ---- Steps 1 and 2: start the ranks
+
+// Returns the environment of rank `rank`: who it is, where rank 0 listens, and then the launcher's
+// own variables.
+std::vector<std::string> environment_of(int rank, int world_size,
+                                        const RendezvousEndpoint& endpoint,
                                         const Descriptor& listener) {
     std::vector<std::string> all{"RANK=" + std::to_string(rank),
                                  "LOCAL_RANK=" + std::to_string(rank),
                                  "WORLD_SIZE=" + std::to_string(world_size),
                                  "LOCAL_WORLD_SIZE=" + std::to_string(world_size),
-                                 "MASTER_ADDR=" + place.addresses[0],
-                                 "MASTER_PORT=" + std::to_string(place.port),
-                                 "TORCHELASTIC_RUN_ID=" + place.job};
+                                 "MASTER_ADDR=" + endpoint.addresses[0],
+                                 "MASTER_PORT=" + std::to_string(endpoint.port),
+                                 "TORCHELASTIC_RUN_ID=" + endpoint.job};
     if (rank == 0)
         all.push_back("DDP_LISTENER=" + std::to_string(listener.number()));
     for (char** entry = environ; *entry != nullptr; entry++)
@@ -55,6 +68,7 @@ std::vector<std::string> environment_of(int rank, int world_size, const Rendezvo
     return all;
 }
 
+// Returns pointers to `words`, with a null pointer at the end, as execve wants them.
 std::vector<char*> pointers(std::vector<std::string>& words) {
     std::vector<char*> result;
     for (std::string& word : words)
@@ -70,26 +84,33 @@ std::array<Descriptor, 2> make_pipe() {
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// The child's side of fork: it becomes the program again, and dies with its parent.
+// Runs in the child after fork: makes it rank's process, which dies with the launcher, prints into
+// the launcher's pipes, and runs the program from its beginning.
 [[noreturn]] void become_rank(pid_t parent, int output, int error, int listener,
                               const char* program, char** argv, char** environment) {
+    // Whatever happens to the launcher, even kill -9, this process ends with it.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)  // it died before we could ask to be told
+    if (getppid() != parent)  // the launcher died before the line above
         _exit(1);
+    // Its output goes into the launcher's pipes.
     dup2(output, STDOUT_FILENO);
     dup2(error, STDERR_FILENO);
     if (listener >= 0)
-        fcntl(listener, F_SETFD, 0);  // it stays open in the new program
+        fcntl(listener, F_SETFD, 0);  // keeps it open in the new program
+    // The program begins anew, with the variables of its rank. (execve returns only if it fails.)
     execve(program, argv, environment);
     _exit(127);
 }
 
-Process start(int rank, int world_size, const RendezvousEndpoint& place, const Descriptor& listener,
-              char** argv) {
+// Starts rank `rank` with this program and the arguments `argv`.
+Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
+              const Descriptor& listener, char** argv) {
+    // All that needs memory comes before fork: the child of a program with threads must not
+    // allocate.
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-    std::vector<std::string> environment = environment_of(rank, world_size, place, listener);
+    std::vector<std::string> environment = environment_of(rank, world_size, endpoint, listener);
     const std::vector<char*> variables = pointers(environment);
-    std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();
+    std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();  // read end, write end
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child < 0)
@@ -98,6 +119,7 @@ Process start(int rank, int world_size, const RendezvousEndpoint& place, const D
         become_rank(parent, output[1].number(), error[1].number(),
                     rank == 0 ? listener.number() : -1, program.c_str(), argv,
                     const_cast<char**>(variables.data()));
+    // The launcher keeps the read ends of the pipes; the write ends close when this returns.
     const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     return {child,
             Descriptor(pidfd),
@@ -106,21 +128,24 @@ Process start(int rank, int world_size, const RendezvousEndpoint& place, const D
             std::nullopt};
 }
 
+// ---- Step 3: print what the ranks print
+
 void write_all(int descriptor, const std::string& text) {
     for (std::size_t written = 0; written < text.size();) {
         const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
         if (count < 0 && errno != EINTR)
-            return;  // nobody reads what we print
+            return;  // the terminal is gone
         written += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
     }
 }
 
-// Passes on whole lines, so that those of two ranks never mix.
-void pass_on(Output& output) {
+// Reads what is there, and prints it in whole lines, so that the lines of two ranks never mix.
+void forward(Output& output) {
     char bytes[16384];
     const ssize_t count = read(output.read_end.number(), bytes, sizeof bytes);
     if (count > 0)
         output.line.append(bytes, static_cast<std::size_t>(count));
+    // The pipe ends when the rank, and all that it has started, have closed it.
     const bool at_end = count == 0 || (count < 0 && errno != EINTR);
     if (at_end)
         output.read_end = Descriptor();
@@ -129,8 +154,9 @@ void pass_on(Output& output) {
     output.line.erase(0, whole);
 }
 
-// Waits for something to happen, and takes it in.
-void attend(std::vector<Process>& processes) {
+// Waits until a rank prints something or ends, for 50 ms at most, and takes note of it.
+void poll_processes(std::vector<Process>& processes) {
+    // Three descriptors for each rank: its process, its stdout, its stderr.
     std::vector<pollfd> ready;
     for (const Process& process : processes) {
         ready.push_back({process.status ? -1 : process.pidfd.number(), POLLIN, 0});
@@ -138,24 +164,27 @@ void attend(std::vector<Process>& processes) {
             ready.push_back({output.read_end.number(), POLLIN, 0});
     }
     poll(ready.data(), ready.size(), 50);
+    // The same three in the same order: print what has arrived, and see which ranks have ended.
     const pollfd* next = ready.data();
     for (Process& process : processes) {
-        next++;  // wakes us
+        next++;  // a pidfd only ends the wait
         for (Output& output : process.outputs)
             if ((next++)->revents != 0)
-                pass_on(output);
+                forward(output);
         int status = 0;
         if (!process.status && waitpid(process.id, &status, WNOHANG) == process.id)
             process.status = status;
     }
 }
 
-// What a shell makes of it: the exit status, or 128 and the signal's number.
+// ---- Steps 4 and 5: end them all
+
+// Returns the exit status, or 128 and the signal's number, as a shell does.
 int exit_status(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void say_what_ended(int rank, pid_t process, int signal) {
+void print_signal(int rank, pid_t process, int signal) {
     write_all(STDERR_FILENO, "launcher: rank " + std::to_string(rank) + " (process " +
                                  std::to_string(process) + ") was ended by signal " +
                                  std::to_string(signal) + " (" + strsignal(signal) + ")\n");
@@ -167,18 +196,18 @@ void send_signal(const std::vector<Process>& processes, int signal) {
             kill(process.id, signal);
 }
 
-// What the ranks printed last; if they have left processes of their own behind, not what those
-// print.
-void pass_on_the_rest(std::vector<Process>& processes) {
+// Prints what is left in the pipes. Does not wait for their end: a process that a rank has left
+// behind may keep one open.
+void forward_the_rest(std::vector<Process>& processes) {
     for (Process& process : processes)
         for (Output& output : process.outputs)
             for (pollfd ready{output.read_end.number(), POLLIN, 0}; poll(&ready, 1, 0) == 1;
                  ready.fd = output.read_end.number())
-                pass_on(output);
+                forward(output);
 }
 
-// The first process that has failed: by a signal rather than by an exit status, which may follow
-// from that.
+// Returns the lowest rank that has failed; null if none has. One that was ended by a signal comes
+// before one that returned an error, which may follow from that.
 const Process* first_failed(const std::vector<Process>& processes) {
     const Process* failed = nullptr;
     for (const Process& process : processes)
@@ -192,39 +221,43 @@ bool have_ended(const std::vector<Process>& processes) {
     return std::ranges::all_of(processes, [](const Process& p) { return p.status.has_value(); });
 }
 
-// Until all have ended; returns the exit status. The ranks know best why one has failed, and are
-// given time to say so; those that are still there then are told to end, and at last made to.
-int attend_until_all_have_ended(std::vector<Process>& processes) {
+// Waits until all ranks have ended, or ends them when one has failed. Returns the exit status.
+int wait_for_all(std::vector<Process>& processes) {
+    // Step 4: wait until one has failed, or all have ended.
     while (!have_ended(processes) && first_failed(processes) == nullptr)
-        attend(processes);
+        poll_processes(processes);
     const Process* failed = first_failed(processes);
     const int status = failed == nullptr ? 0 : *failed->status;
     if (WIFSIGNALED(status))
-        say_what_ended(static_cast<int>(failed - processes.data()), failed->id, WTERMSIG(status));
+        print_signal(static_cast<int>(failed - processes.data()), failed->id, WTERMSIG(status));
+    // Step 5: end the rest, in three stages. (Signal 0 is none: kill only asks whether a process is
+    // there.)
     for (const int signal : {0, SIGTERM, SIGKILL}) {
         send_signal(processes, signal);
         if (signal != 0)
-            send_signal(processes, SIGCONT);  // one that is stopped could not even end
-        const Clock::time_point patience_ends = Clock::now() + (signal == 0 ? 2s : 1s);
-        while (!have_ended(processes) && (Clock::now() < patience_ends || signal == SIGKILL))
-            attend(processes);
+            send_signal(processes, SIGCONT);  // a stopped process could not react
+        const Clock::time_point stage_ends = Clock::now() + (signal == 0 ? 2s : 1s);
+        while (!have_ended(processes) && (Clock::now() < stage_ends || signal == SIGKILL))
+            poll_processes(processes);
     }
-    pass_on_the_rest(processes);
+    forward_the_rest(processes);
     return exit_status(status);
 }
 
 }  // namespace
 
 std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
+    // The ranks of a job have --processes among their arguments as well: they must not start
+    // others.
     if (!options.processes || find_starter(options) != StartedBy::nobody)
         return std::nullopt;
-    // Rank 0 gets this very socket: nobody else can take its port in between.
+    // Rank 0 inherits this socket, so no other program can take the port in between.
     const Descriptor listener = listen_at("127.0.0.1", 0);
-    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), new_job_name()};
+    const RendezvousEndpoint endpoint{{"127.0.0.1"}, port_of(listener), new_job_name()};
     std::vector<Process> processes;
     for (int rank = 0; rank < *options.processes; rank++)
-        processes.push_back(start(rank, *options.processes, place, listener, argv));
-    return attend_until_all_have_ended(processes);
+        processes.push_back(start(rank, *options.processes, endpoint, listener, argv));
+    return wait_for_all(processes);
 }
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
-// Chapter 05: who am I, and who are the others? Every rank says what it is; then one of them fails,
-// and the run after that begins anew.
+// Chapter 05: who am I, and who are the others? Every rank shows what it is; then one of them
+// fails, and the next run starts afresh.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -11,9 +11,9 @@ namespace {
 
 using namespace ddp;
 
-// Gathers what every rank knows of itself; rank 0 prints it.
+// Gathers what every rank knows of itself. Rank 0 prints it.
 void show_who_is_who(Rank& rank) {
-    const auto now = std::chrono::steady_clock::now();  // one clock for a host
+    const auto now = std::chrono::steady_clock::now();  // the same clock for all ranks of a host
     const auto times = rank.all_gather(now);
     const std::vector<int> devices = rank.all_gather(rank.select_device());
     if (rank.rank() != 0)
@@ -31,14 +31,14 @@ void show_who_is_who(Rank& rank) {
                    member.host, std::to_string(member.process), std::to_string(devices[r]),
                    std::to_string(came)});
     }
-    table.note("Start it again: the processes are others, and they come in another order.");
+    table.note("Start it again: the process numbers change, and often the order as well.");
     std::cout << table << "\n";
 }
 
 // The last rank throws while all others wait for it in a barrier.
 void fail_on_the_last_rank(Rank& rank) {
     if (rank.rank() == rank.world_size() - 1)
-        throw std::runtime_error("it has thrown an exception, to show what becomes of the others");
+        throw std::runtime_error("it has thrown an exception, to show what happens to the others");
     rank.barrier();
 }
 

@@ -1,20 +1,25 @@
+// The rendezvous in three steps, between rank 0 and each other rank:
+//
+//     rank 0: receive_ranks                       rank r: join_ranks
+//     listens at MASTER_PORT
+//                               ◀───  hello       1. connects, and sends its rank, host and process
+//     2. checks it        alive ───▶              keeps the connection, and waits
+//     3. when ranks 1 to N - 1 are there:
+//        the list       welcome ───▶              knows all ranks
+//
+// The ranks may come in any order. One that cannot connect, since rank 0 does not listen yet, tries
+// again. A process of another job is refused. The connections stay open after the rendezvous: the
+// coordinator uses them (coordinator/endpoints.cpp).
 #include "05_ranks/rendezvous.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <cstdlib>
 #include <random>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 
 namespace ddp {
@@ -23,11 +28,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A wait's end; a limit of 0 never comes.
+// The end of a wait. With a limit of 0 it never comes.
 class Deadline {
   public:
     explicit Deadline(double limit_s) : limit_s_(limit_s) {}
-    bool has_come() const {
+    bool has_passed() const {
         return limit_s_ > 0 && Clock::now() - start_ > std::chrono::duration<double>(limit_s_);
     }
 
@@ -36,52 +41,7 @@ class Deadline {
     Clock::time_point start_ = Clock::now();
 };
 
-std::string reason() {
-    return std::generic_category().message(errno);
-}
-
-sockaddr_in numeric_address(const std::string& address, std::uint16_t port) {
-    sockaddr_in result{};
-    result.sin_family = AF_INET;
-    result.sin_port = htons(port);
-    result.sin_addr.s_addr = htonl(INADDR_ANY);
-    if (!address.empty())
-        inet_pton(AF_INET, address.c_str(), &result.sin_addr);
-    return result;
-}
-
-// What a host's name stands for; nothing while nobody knows it.
-std::optional<sockaddr_in> look_up(const std::string& address, std::uint16_t port) {
-    addrinfo hints{}, *found = nullptr;
-    hints.ai_family = AF_INET;
-    hints.ai_socktype = SOCK_STREAM;
-    if (getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0)
-        return std::nullopt;
-    sockaddr_in result;
-    std::memcpy(&result, found->ai_addr, sizeof result);
-    freeaddrinfo(found);
-    result.sin_port = htons(port);
-    return result;
-}
-
-// A connected socket, or one without a number. A host that does not answer is given two seconds.
-Descriptor connect_to(const std::string& address, std::uint16_t port) {
-    const std::optional<sockaddr_in> target = look_up(address, port);
-    Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!target || socket.number() < 0)
-        return Descriptor();
-    if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&*target), sizeof *target) == 0)
-        return socket;
-    pollfd ready{socket.number(), POLLOUT, 0};
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (errno == EINPROGRESS && poll(&ready, 1, 2000) == 1 &&
-        getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0)
-        return socket;
-    return Descriptor();
-}
-
-// ---- Who is who, as parts of a message: two for each member.
+// ---- The list of ranks in a message: two texts for each, its host and its process.
 
 std::vector<std::string> to_parts(const std::vector<Member>& members) {
     std::vector<std::string> parts;
@@ -102,7 +62,8 @@ std::vector<Member> to_members(const std::vector<std::string>& parts) {
     return members;
 }
 
-// A rank's place among those of its host follows from who is where.
+// Fills in the local ranks, which follow from the list: a rank's place among the ranks of the same
+// host, in the order of ranks.
 void number_within_hosts(std::vector<Member>& members) {
     for (Member& member : members) {
         member.local_rank = static_cast<int>(std::count_if(
@@ -114,12 +75,15 @@ void number_within_hosts(std::vector<Member>& members) {
 
 // ---- Rank 0's side
 
-// The rank that a hello brings; throws a sentence for the caller if it does not belong here.
+// Returns the rank that sent `hello`. Throws if the process does not belong to this job; the text
+// is the answer that it gets.
 std::size_t check_hello(const Message& hello, const std::string& job,
                         const Connections& connections) {
+    // `job` is a random word: a process that knows it was started for this job.
     const std::string world_size = std::to_string(connections.size());
     if (hello.kind != Message::Kind::hello || hello.parts.size() != 3 || hello.text != job)
         throw std::runtime_error("another job meets here");
+    // Two starts with different numbers of ranks at one port, for example, or a wrong variable.
     if (hello.parts[2] != world_size)
         throw std::runtime_error("this job has " + world_size + " ranks, not " + hello.parts[2]);
     if (hello.number == 0 || hello.number >= connections.size())
@@ -129,48 +93,64 @@ std::size_t check_hello(const Message& hello, const std::string& job,
     return hello.number;
 }
 
-// Reads what a caller says; true when that was all there is to hear of it before it has a rank.
-bool hear(std::unique_ptr<Connection>& caller, const std::string& job, Connections& connections,
-          std::vector<Member>& members) {
+// Reads the hello of a process that has connected, and makes its connection that of a rank, or
+// refuses it. Returns false while the hello has not arrived.
+bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connections& connections,
+           std::vector<Member>& members) {
     try {
         const std::optional<Message> hello = caller->receive();
         if (!hello)
             return false;
+        // From here on this connection is that of a rank, or it is refused.
         const std::size_t rank = check_hello(*hello, job, connections);
         const Member member = to_members({hello->parts[0], hello->parts[1]})[0];
+        // The same process may connect again, but two processes cannot be one rank.
         const bool is_new =
             member.host != members[rank].host || member.process != members[rank].process;
-        if (connections[rank] && is_new)  // a process may try again, but two cannot be one rank
+        if (connections[rank] && is_new)
             throw std::runtime_error("rank " + std::to_string(rank) + " is here already");
-        caller->send({});
+        caller->send({});  // alive: a server of another kind would have sent something else
         members[rank] = member;
         connections[rank] = std::move(caller);
     } catch (const std::exception& error) {
+        // The process learns why it does not belong here, and the rendezvous goes on.
         try {
             caller->send({Message::Kind::refused, 0, 0, error.what(), {}});
             caller->finish();
-        } catch (const std::exception&) {  // it is gone: so much the better
+        } catch (const std::exception&) {
+            // It has gone already, and needs no answer.
         }
     }
     return true;
 }
 
+// Returns "rank 1, rank 3", those that have not come; "" if all have.
+std::string missing_ranks(const Connections& connections) {
+    std::string ranks;
+    for (std::size_t r = 1; r < connections.size(); r++)
+        if (!connections[r])
+            ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(r);
+    return ranks;
+}
+
 // ---- The other ranks' side
 
-// Who all are, once all have come. Throws if this is not the meeting that was looked for.
+// Waits until all ranks have come, and returns the list of them. Throws if this is not the job that
+// this rank belongs to.
 std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_size,
                                      const Deadline& deadline) {
-    const Deadline first_answer(5);  // somebody else may listen here, who says nothing
-    bool is_let_in = false;
-    do {  // at least once: an answer that says why is on its way
+    const Deadline first_answer(5);  // another program may listen here, and never answer
+    bool is_admitted = false;
+    do {  // at least once: an answer with a reason may be on its way
         pollfd ready{connection.descriptor(), POLLIN, 0};
         poll(&ready, 1, 50);
         const std::optional<Message> answer = connection.receive();
-        if (!answer && !is_let_in && first_answer.has_come())
-            throw std::runtime_error("whoever listens there does not answer");
+        if (!answer && !is_admitted && first_answer.has_passed())
+            throw std::runtime_error("the program that listens there does not answer");
         if (!answer)
             continue;
-        is_let_in = true;
+        is_admitted = true;
+        // It does: alive (admitted, wait for the others), refused, or welcome (all are there).
         if (answer->kind == Message::Kind::refused)
             throw std::runtime_error(answer->text);
         if (answer->kind != Message::Kind::welcome)
@@ -180,96 +160,17 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
             throw std::runtime_error("a job of another size meets there");
         number_within_hosts(members);
         return members;
-    } while (!deadline.has_come());
+    } while (!deadline.has_passed());
     throw std::runtime_error("not all ranks came");
 }
 
-std::string who_is_missing(const Connections& connections) {
-    std::string ranks;
-    for (std::size_t r = 1; r < connections.size(); r++)
-        if (!connections[r])
-            ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(r);
-    return ranks;
-}
-
 }  // namespace
-
-// ---- Connections
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0)
-        close(number_);
-}
-
-Connection::Connection(Descriptor socket) : socket_(std::move(socket)) {
-    const int on = 1;  // a message is sent when it is said, not when it is long enough
-    setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-void Connection::send(const Message& message) {
-    const std::string bytes = encode(message);
-    std::lock_guard lock(sending_);
-    for (std::size_t sent = 0; sent < bytes.size();) {
-        const ssize_t count = ::send(socket_.number(), bytes.data() + sent, bytes.size() - sent,
-                                     MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (count >= 0) {
-            sent += static_cast<std::size_t>(count);
-            continue;
-        }
-        pollfd ready{socket_.number(), POLLOUT, 0};
-        if (errno != EINTR && (errno != EAGAIN || poll(&ready, 1, 10'000) == 0))
-            throw std::runtime_error("the other end of a connection is gone: " + reason());
-    }
-}
-
-std::optional<Message> Connection::receive() {
-    char bytes[16384];
-    while (!closed_) {
-        const ssize_t count = recv(socket_.number(), bytes, sizeof bytes, MSG_DONTWAIT);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0 && errno == EAGAIN)
-            break;
-        closed_ = count <= 0;
-        received_.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-        if (received_.size() > most_message_bytes)
-            break;
-    }
-    std::optional<Message> message = decode(received_);
-    if (!message && closed_)
-        throw std::runtime_error("the other end of a connection is gone");
-    return message;
-}
-
-void Connection::finish() noexcept {
-    shutdown(socket_.number(), SHUT_WR);
-}
-
-// ---- Places
 
 std::string RendezvousEndpoint::text() const {
     return (addresses.empty() ? "" : addresses.front()) + ":" + std::to_string(port);
 }
 
-Descriptor listen_at(const std::string& address, std::uint16_t port) {
-    Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int on = 1;  // the port of a job that has just ended is free
-    setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const sockaddr_in here = numeric_address(address, port);
-    if (bind(listener.number(), reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0 ||
-        listen(listener.number(), SOMAXCONN) != 0)
-        throw std::runtime_error("rank 0 cannot listen at port " + std::to_string(port) + ": " +
-                                 reason() + "; set MASTER_PORT to a free one");
-    return listener;
-}
-
-std::uint16_t port_of(const Descriptor& listener) {
-    sockaddr_in here{};
-    socklen_t size = sizeof here;
-    getsockname(listener.number(), reinterpret_cast<sockaddr*>(&here), &size);
-    return ntohs(here.sin_port);
-}
-
+// 64 random bits: two jobs on the same machine will not get the same ones.
 std::string new_job_name() {
     std::random_device random;
     std::string name;
@@ -278,37 +179,20 @@ std::string new_job_name() {
     return name;
 }
 
-std::vector<std::string> own_addresses() {
-    std::vector<std::string> addresses;
-    ifaddrs* all = nullptr;
-    if (getifaddrs(&all) != 0)
-        throw std::runtime_error("cannot list the networks of this host: " + reason());
-    for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-        if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET)
-            continue;
-        sockaddr_in address;
-        std::memcpy(&address, each->ifa_addr, sizeof address);
-        char text[INET_ADDRSTRLEN];
-        inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
-        addresses.insert(
-            (each->ifa_flags & IFF_LOOPBACK) != 0 ? addresses.begin() : addresses.end(), text);
-    }
-    freeifaddrs(all);
-    return addresses;
-}
-
 // ---- The two sides
 
 Connections receive_ranks(const Descriptor& listener, const std::string& job,
                           std::vector<Member>& members, double limit_s) {
+    // A connection moves from `callers` to `connections[r]` when its hello says that it is rank r.
     Connections connections(members.size());
-    std::vector<std::unique_ptr<Connection>> callers;  // that have not said yet who they are
+    std::vector<std::unique_ptr<Connection>> callers;  // connected, but not known by rank yet
     const Deadline deadline(limit_s);
-    for (std::string missing; !(missing = who_is_missing(connections)).empty();) {
-        if (deadline.has_come())
+    for (std::string missing; !(missing = missing_ranks(connections)).empty();) {
+        if (deadline.has_passed())
             throw std::runtime_error("rank 0 waited for " + missing + " at port " +
                                      std::to_string(port_of(listener)) +
                                      " in vain: were all processes of the job started?");
+        // Wait until another process connects, or one that is connected sends its hello.
         std::vector<pollfd> ready{{listener.number(), POLLIN, 0}};
         for (const auto& caller : callers)
             ready.push_back({caller->descriptor(), POLLIN, 0});
@@ -316,8 +200,11 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
         Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
         if (caller.number() >= 0)
             callers.push_back(std::make_unique<Connection>(std::move(caller)));
-        std::erase_if(callers, [&](auto& each) { return hear(each, job, connections, members); });
+        // Steps 1 and 2: read what has arrived, and check it.
+        std::erase_if(callers, [&](auto& each) { return admit(each, job, connections, members); });
     }
+    // Step 3: all ranks are there.
+    // Every rank gets the same list, and numbers the local ranks from it in the same way.
     for (const auto& connection : connections)
         if (connection)
             connection->send({Message::Kind::welcome, 0, 0, "", to_parts(members)});
@@ -325,33 +212,37 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
     return connections;
 }
 
-std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& place, int rank,
+std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int rank,
                                        std::vector<Member>& members, double limit_s) {
+    // The facts that rank 0 needs about this rank, and the word by which it recognises the job.
     const Member& own = members[static_cast<std::size_t>(rank)];
     const Message hello{Message::Kind::hello,
                         0,
                         static_cast<std::uint64_t>(rank),
-                        place.job,
+                        endpoint.job,
                         {own.host, std::to_string(own.process), std::to_string(members.size())}};
     const Deadline deadline(limit_s);
-    std::string why = "nobody answered";
-    for (std::size_t attempt = 0; !deadline.has_come(); attempt++) {
+    std::string why = "no program answered";
+    // Rank 0 may start later than this rank, or be reachable at one of its addresses only.
+    for (std::size_t attempt = 0; !deadline.has_passed(); attempt++) {
         try {
             Descriptor socket =
-                connect_to(place.addresses[attempt % place.addresses.size()], place.port);
+                connect_to(endpoint.addresses[attempt % endpoint.addresses.size()], endpoint.port);
             if (socket.number() < 0)
-                throw std::runtime_error("nobody answered");
+                throw std::runtime_error("no program answered");
+            // Step 1: send who this is. Steps 2 and 3: wait until all ranks have come.
             auto connection = std::make_unique<Connection>(std::move(socket));
             connection->send(hello);
             members = wait_for_welcome(*connection, members.size(), deadline);
             return connection;
         } catch (const std::runtime_error& error) {
+            // Refused, or no answer: if the time runs out, this is the reason to report.
             why = error.what();
         }
         std::this_thread::sleep_for(20ms);
     }
     throw std::runtime_error("rank " + std::to_string(rank) + " could not meet the others at " +
-                             place.text() + ": " + why);
+                             endpoint.text() + ": " + why);
 }
 
 }  // namespace ddp

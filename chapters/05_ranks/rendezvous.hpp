@@ -1,90 +1,43 @@
 #pragma once
-// How processes that know nothing of each other find each other: rank 0 listens where everybody
-// was told to look (MASTER_ADDR, MASTER_PORT), the others connect and say who they are, and when
-// all have come each is told who all are. PyTorch calls this the TCPStore.
+// The rendezvous: how processes that do not know each other find each other. Rank 0 listens at an
+// address that all of them were given (MASTER_ADDR, MASTER_PORT). The others connect and introduce
+// themselves, and when all have come, rank 0 sends the list to every rank. In PyTorch a TCPStore
+// does this.
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "05_ranks/coordinator/message.hpp"
-#include "05_ranks/rank.hpp"
+#include "05_ranks/coordinator/connection.hpp"
+#include "05_ranks/job.hpp"
 
 namespace ddp {
 
-// A file descriptor that is closed with its owner.
-class Descriptor {
-  public:
-    explicit Descriptor(int number = -1) : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    ~Descriptor();
-    int number() const { return number_; }
-
-  private:
-    int number_;
-};
-
-// One end of a TCP connection that carries messages. send() may be called by any thread, receive()
-// by one.
-class Connection {
-  public:
-    explicit Connection(Descriptor socket);
-
-    // Throws std::runtime_error if the other end is gone, or does not read for 10 seconds.
-    void send(const Message& message);
-    // The next message, if one has come; never waits. Throws std::runtime_error if the other end is
-    // gone or says what is no message.
-    std::optional<Message> receive();
-    // The other end reads all that was sent, and then that there is no more.
-    void finish() noexcept;
-
-    int descriptor() const { return socket_.number(); }
-
-  private:
-    Descriptor socket_;
-    std::mutex sending_;
-    std::string received_;
-    bool closed_ = false;
-};
-
-// Where rank 0 can be found, and what a process must say to be let in.
+// Where a job's ranks find rank 0, and the word by which they recognise each other.
 struct RendezvousEndpoint {
-    std::vector<std::string> addresses;  // names or numbers of the same host; one may be enough
+    std::vector<std::string> addresses;  // of rank 0's host, as names or numbers; one may be enough
     std::uint16_t port = 0;
-    std::string job;  // another job's processes, and whoever else calls, do not know it
+    std::string job;  // no other job's process knows it, and no stranger that happens to connect
 
     std::string text() const;  // "node0:29500"
 };
 
-// Listens at `port` of `address` (empty: of every network of this host); 0 picks a free port.
-// Throws std::runtime_error with the reason, such as that another program has the port.
-Descriptor listen_at(const std::string& address, std::uint16_t port);
-std::uint16_t port_of(const Descriptor& listener);
-
-// A random word that no other job has.
+// Returns a random word that no other job has.
 std::string new_job_name();
 
-// This host's addresses, for those who want to reach it; the one that only it can use comes first.
-std::vector<std::string> own_addresses();
-
-// The other ranks' connections, by rank (rank 0's own stays empty).
+// The connections to the other ranks, by rank. Rank 0's own entry stays empty.
 using Connections = std::vector<std::unique_ptr<Connection>>;
 
-// Rank 0's side: waits until ranks 1 to world_size - 1 have come, turns others away, and tells all
-// who they are: `members`, whose entry 0 is this process, is filled in. Throws std::runtime_error
-// naming the ranks that did not come within `limit_s` (0: for ever).
+// Rank 0's side. Waits until ranks 1 to world_size - 1 have connected, refuses strangers, and sends
+// the list of all ranks to each of them. `members`, whose entry 0 describes this process, is filled
+// in. Throws std::runtime_error naming the ranks that did not come within `limit_s` (0: no limit).
 Connections receive_ranks(const Descriptor& listener, const std::string& job,
                           std::vector<Member>& members, double limit_s);
 
-// Another rank's side: connects, again and again until rank 0 listens, and fills in `members`,
-// whose entry `rank` is this process. Throws std::runtime_error if nobody of the job can be reached
-// within `limit_s` (0: for ever).
-std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& place, int rank,
+// The other ranks' side. Connects, again and again until rank 0 listens, and fills in `members`,
+// whose entry `rank` describes this process. Throws std::runtime_error if the job cannot be reached
+// at `endpoint` within `limit_s` (0: no limit).
+std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int rank,
                                        std::vector<Member>& members, double limit_s);
 
 }  // namespace ddp

@@ -1,16 +1,26 @@
+// From the command line to running ranks:
+//
+//     run_ranks
+//       1. launch_processes   --processes N: N copies of this program (launcher.cpp). Each copy
+//             │               comes here again, as a rank, and goes on with 2
+//       2. World::World       find_starter (environment.cpp): threads, variables or MPI?
+//             │               find_others (rendezvous.cpp): now every process knows all ranks
+//       3. World::run         run_rank, for each rank of this process: work(rank), and then wait
+//                             until every rank has ended the run
 #include "05_ranks/world.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <thread>
 
+#include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/cores.hpp"
+#include "05_ranks/support/mpi_start.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/main.hpp"
@@ -21,11 +31,11 @@ namespace {
 
 constexpr int default_ranks = 4;
 
-// Starting a process takes longer than a step of a run.
-constexpr double shortest_meeting_s = 10;
+// The shortest limit of the rendezvous: starting a process takes longer than a step of a run.
+constexpr double shortest_rendezvous_s = 10;
 
-// Ranks whose hosts have the same name share memory. Where names do not tell which do (containers
-// often have the same one everywhere, or each its own), DDP_HOST does.
+// Returns the name of this host. Ranks whose hosts have the same name share memory. Where names do
+// not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
 std::string host_name() {
     if (const char* given = std::getenv("DDP_HOST"))
         return given;
@@ -34,8 +44,8 @@ std::string host_name() {
     return name;
 }
 
-// What `work` threw, or "". Only what begins here is a cause: a rank that was released by another's
-// failure has none of its own.
+// Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
+// cause: RunFailed means that it began on another rank.
 std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
     const std::string name = rank.job().name(rank.rank());
     try {
@@ -50,7 +60,8 @@ std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
     }
 }
 
-// Several processes with the same command line have the same thing to say of it.
+// Returns whether this process should print what is wrong with the command line: all processes of a
+// job have the same one, and only rank 0 prints it.
 bool is_first_of_its_job() {
     for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "RANK", "SLURM_PROCID"})
         if (const char* rank = std::getenv(name))
@@ -60,139 +71,169 @@ bool is_first_of_its_job() {
 
 }  // namespace
 
+// ---- Step 2: find the other ranks
+
 World::World(const CommonOptions& options) {
     let_kernels_run_side_by_side();
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
+    // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:
-            start_threads(options.ranks.value_or(default_ranks));
+            job_.started_by = "threads of one process";
+            become_threads(options.ranks.value_or(default_ranks));
             break;
         case StartedBy::variables:
             job_.started_by = options.processes ? "our launcher" : "the variables RANK, WORLD_SIZE";
-            meet_by_variables(read_launch_variables());
+            find_others_by_variables(read_launch_variables());
             break;
         case StartedBy::mpi:
             job_.started_by = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun" : "srun";
-            meet_by_mpi();
+            find_others_by_mpi();
             break;
     }
 }
 
 World::~World() {
-    endpoint_.reset();
-    if (mpi_ && !lost_)
+    // The connections close last: whatever else is to be sent must have been sent.
+    coordinator_.reset();
+    if (mpi_ && !lost_)  // MPI would wait for the lost rank
         mpi_->finish();
 }
 
-void World::start_threads(int ranks) {
-    job_.started_by = "threads of one process";
+// All ranks are in this process: there are none to find.
+void World::become_threads(int ranks) {
     for (int rank = 0; rank < ranks; rank++)
         job_.members.push_back({host_name(), getpid(), rank, ranks});
     ranks_here_ = ranks;
-    endpoint_ = std::make_unique<CoordinatorServer>(job_, Connections(job_.members.size()));
+    coordinator_ = std::make_unique<CoordinatorServer>(job_, Connections(job_.members.size()));
 }
 
-void World::start_process(int rank, int world_size) {
+// This process is rank `rank`. Of the other members it knows nothing yet.
+void World::become_process(int rank, int world_size) {
     job_.has_processes = true;
     job_.members.resize(static_cast<std::size_t>(world_size));
     job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1};
-    first_rank_ = rank;
+    first_rank_ = rank;  // and the only one
 }
 
-void World::meet_by_variables(const LaunchVariables& variables) {
-    start_process(variables.rank, variables.world_size);
+// Rank 0 listens where the variables say: our launcher has opened the socket already, torchrun has
+// not.
+void World::find_others_by_variables(const LaunchVariables& variables) {
+    become_process(variables.rank, variables.world_size);
     if (variables.rank != 0)
-        return meet(nullptr, variables.place);
+        return find_others(nullptr, variables.endpoint);
     const Descriptor listener = variables.listener >= 0 ? Descriptor(variables.listener)
-                                                        : listen_at("", variables.place.port);
-    meet(&listener, variables.place);
+                                                        : listen_at("", variables.endpoint.port);
+    find_others(&listener, variables.endpoint);
 }
 
-// Rank 0 takes any free port, and MPI carries the news.
-void World::meet_by_mpi() {
+// Rank 0 listens at any free port, and MPI broadcasts where that is.
+void World::find_others_by_mpi() {
     mpi_ = std::make_unique<MpiStart>();
-    start_process(mpi_->rank(), mpi_->world_size());
+    become_process(mpi_->rank(), mpi_->world_size());
     Descriptor listener;
-    std::string news;
+    std::string text;  // "job port address address ..."
     if (mpi_->rank() == 0) {
         listener = listen_at("", 0);
-        news = new_job_name() + " " + std::to_string(port_of(listener));
+        text = new_job_name() + " " + std::to_string(port_of(listener));
         for (const std::string& address : own_addresses())
-            news += " " + address;
+            text += " " + address;
     }
-    std::istringstream words(mpi_->broadcast(news));
-    RendezvousEndpoint place;
-    words >> place.job >> place.port;
+    std::istringstream words(mpi_->broadcast(text));
+    RendezvousEndpoint endpoint;
+    words >> endpoint.job >> endpoint.port;
     for (std::string address; words >> address;)
-        place.addresses.push_back(address);
-    meet(mpi_->rank() == 0 ? &listener : nullptr, place);
+        endpoint.addresses.push_back(address);
+    find_others(mpi_->rank() == 0 ? &listener : nullptr, endpoint);
 }
 
-// Rank 0 has a listener.
-void World::meet(const Descriptor* listener, const RendezvousEndpoint& place) {
-    const double limit_s = job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, shortest_meeting_s);
+// The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.
+void World::find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint) {
+    // The rendezvous fills in who the other members are, and opens the connections.
+    const double limit_s =
+        job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, shortest_rendezvous_s);
     if (listener != nullptr) {
-        Connections others = receive_ranks(*listener, place.job, job_.members, limit_s);
-        endpoint_ = std::make_unique<CoordinatorServer>(job_, std::move(others));
+        Connections others = receive_ranks(*listener, endpoint.job, job_.members, limit_s);
+        coordinator_ = std::make_unique<CoordinatorServer>(job_, std::move(others));
     } else {
-        auto connection = join_ranks(place, first_rank_, job_.members, limit_s);
-        endpoint_ = std::make_unique<CoordinatorClient>(job_, first_rank_, std::move(connection));
+        auto connection = join_ranks(endpoint, first_rank_, job_.members, limit_s);
+        coordinator_ =
+            std::make_unique<CoordinatorClient>(job_, first_rank_, std::move(connection));
     }
 }
+
+// ---- Step 3: run the ranks of this process
 
 void World::run(const std::function<void(Rank&)>& work) {
     if (lost_)
         throw failure("no further run is possible: " + lost_->cause, lost_->reporter);
     run_id_++;
-    std::vector<RunResult> verdicts(static_cast<std::size_t>(ranks_here_));
-    std::vector<std::thread> threads;  // of the ranks but the first, which is this thread
+    // The first rank runs in this thread, each other one in a thread of its own.
+    std::vector<RunResult> results(static_cast<std::size_t>(ranks_here_));
+    std::vector<std::thread> threads;
     for (int i = 1; i < ranks_here_; i++)
         threads.emplace_back(
-            [&, i] { verdicts[static_cast<std::size_t>(i)] = take_part(first_rank_ + i, work); });
-    verdicts[0] = take_part(first_rank_, work);
+            [&, i] { results[static_cast<std::size_t>(i)] = run_rank(first_rank_ + i, work); });
+    results[0] = run_rank(first_rank_, work);
     for (std::thread& thread : threads)
         thread.join();
-    const RunResult& result = verdicts[0];
+    // All results are the same.
+    const RunResult& result = results[0];
     if (result.is_last)
         lost_ = result;
     if (!result.cause.empty())
         throw failure(result.cause, result.reporter);
 }
 
-RunFailed World::failure(const std::string& cause, int reporter) const {
-    const Member& teller = job_.members[static_cast<std::size_t>(reporter)];
-    const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
-    return {cause, ranks_here_ > 1 || reporter == first_rank_,
-            teller.host == own.host ? teller.process : 0};
-}
-
 void World::prepare(const std::function<void()>& work) {
+    // In a run, so that a failure in one process ends the wait of all others.
     run([&](Rank& rank) {
         if (rank.rank() == first_rank_)
             work();
     });
 }
 
-RunResult World::take_part(int rank, const std::function<void(Rank&)>& work) {
-    RankEvents& events = endpoint_->events(rank);
+// One rank's run, in the order in which everything ends: its own work, then that of all ranks, then
+// what this rank has kept for the others (in ~Rank).
+RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
+    // The rank itself, and its channel to the others.
+    RankEvents& events = coordinator_->events(rank);
     events.begin();
-    Rank self(rank, run_id_, job_, *endpoint_, events);
+    Rank self(rank, run_id_, job_, *coordinator_, events);
+    // Its core (cores.cpp), also for the threads that it starts.
     std::optional<CoreBinding> core;
-    if (kernels_run_on_cpu && !mpi_)  // mpirun and srun have ways of their own to place ranks
+    if (kernels_run_on_cpu && !mpi_)  // mpirun and srun bind ranks to cores themselves
         core.emplace(self.local_rank(), self.local_world_size());
-    endpoint_->send(rank, {Message::Kind::end, run_id_, 0, cause_of(work, self), {}});
+    // The rank runs. Then it ends the run, with the cause if it has failed, ...
+    const std::string cause = cause_of(work, self);
+    coordinator_->send(rank, {Message::Kind::end, run_id_, 0, cause, {}});
+    // ... and waits until all other ranks have ended it.
     const RunResult result = events.wait_for_result(run_id_);
     self.end(result.is_last);
-    return result;  // what the rank has kept is dropped after that
+    return result;
 }
+
+// Returns the exception that this process throws; the process of rank `reporter` prints it.
+RunFailed World::failure(const std::string& cause, int reporter) const {
+    // A process that does not print waits for the one that does: it needs its number, which means
+    // nothing on another host.
+    const Member& member = job_.members[static_cast<std::size_t>(reporter)];
+    const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
+    return {cause, ranks_here_ > 1 || reporter == first_rank_,
+            member.host == own.host ? member.process : 0};
+}
+
+// ---- Whole programs
 
 int run_ranks(int argc, char** argv, Options& options,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
     return run_world_main([&] {
         const CommonOptions common = options.parse(argc, argv);
+        // Step 1. In the launcher the program ends here, with the status of its ranks.
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;
+        // Steps 2 and 3, in every process of the job.
         World world(common);
         return work(world, common);
     });
@@ -203,11 +244,11 @@ int run_world_main(const std::function<int()>& work) {
         try {
             return work();
         } catch (const RunFailed& failure) {
-            if (failure.is_to_be_told_here())
+            if (failure.is_reported_here())
                 throw;
-            // As soon as one process has failed, mpirun ends the others: let the one that tells the
-            // reader be the first.
-            failure.wait_until_told();
+            // When one process has failed, mpirun ends the others at once: the one that reports the
+            // cause must be the first to end.
+            failure.wait_until_reported();
             return 1;
         } catch (const OptionError&) {
             if (is_first_of_its_job())

@@ -1,5 +1,5 @@
 // Chapter 06: how does data get from one device to another? Two ranks exchange messages of all
-// sizes, two wait for each other, and two share a network.
+// sizes, two ranks wait for each other, and two ranks share a network.
 #include <iostream>
 
 #include "05_ranks/world.hpp"
@@ -17,16 +17,8 @@ struct MessagesOptions {
     int rounds = 50;
 };
 
-// Ranks 0 and 1 talk.
-void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions& common) {
-    rank.select_device();
-    Peers peers(rank, 20 << 20);
-    std::vector<MessageTime> times;
-    const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
-    for (std::size_t bytes = 4; bytes <= largest; bytes *= 4)
-        times.push_back(ping_pong(peers, bytes, common.quick ? 10 : mine.rounds));
-    if (rank.rank() != 0)
-        return;
+// Prints the measured times and the fitted line; writes both to --csv.
+void print_costs(const std::vector<MessageTime>& times, const CommonOptions& common) {
     const CostModel model = fit_cost(times);
     Table table("A message from rank 0 to rank 1: half of a ping-pong",
                 {"bytes", "measured", "alpha + bytes * beta", "bandwidth"});
@@ -45,7 +37,19 @@ void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions
     std::cout << table << "\n";
 }
 
-// Each waits until the other takes what it sends.
+// Ranks 0 and 1 exchange messages of 4 bytes, 16 bytes, ...
+void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions& common) {
+    rank.select_device();
+    Peers peers(rank, 20 << 20);
+    std::vector<MessageTime> times;
+    const std::size_t largest = std::size_t{common.quick ? 1u : 16u} << 20;
+    for (std::size_t bytes = 4; bytes <= largest; bytes *= 4)
+        times.push_back(ping_pong(peers, bytes, common.quick ? 10 : mine.rounds));
+    if (rank.rank() == 0)
+        print_costs(times, common);
+}
+
+// A deadlock: each send ends when the other rank receives, and neither gets as far as that.
 void send_to_each_other(Rank& rank) {
     Peers peers(rank, 1 << 16, 1.0);
     Stream stream;
@@ -58,25 +62,15 @@ void send_to_each_other(Rank& rank) {
     rank.barrier();
 }
 
-int run(int argc, char** argv) {
-    MessagesOptions mine;
-    Options options("messages", "How does data get from one device to another?");
-    options.add_int("--rounds", mine.rounds, {1, 100'000}, "ping-pongs of each size");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("--ranks 2", "two threads");
-    options.example("--processes 2 --quick", "two processes, by our own launcher");
-    options.example("--ranks 2 --link 100MB/s,1ms", "over a simulated link");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const MessagesOptions& mine, const CommonOptions& common) {
     if (world.world_size() == 1) {
-        std::cout << "One rank has nobody to talk to: try --ranks 2.\n";
+        std::cout << "A single rank has no other to send to: try --ranks 2.\n";
         return 0;
     }
     if (world.job().members[0].host != world.job().members[1].host) {
         if (world.has_rank_0())
-            std::cout << "Ranks 0 and 1 are on two hosts: kernels do not reach so far.\n";
+            std::cout << "Ranks 0 and 1 are on two hosts, and a kernel reaches the memory of one "
+                         "host only.\n";
         return 0;
     }
     world.run([&](Rank& rank) { show_ping_pong(rank, mine, common); });
@@ -95,5 +89,14 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    MessagesOptions mine;
+    Options options("messages", "How does data get from one device to another?");
+    options.add_int("--rounds", mine.rounds, {1, 100'000}, "ping-pongs of each size");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("--ranks 2", "two threads");
+    options.example("--processes 2 --quick", "two processes, by our own launcher");
+    options.example("--ranks 2 --link 100MB/s,1ms", "over a simulated link");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, mine, common);
+    });
 }

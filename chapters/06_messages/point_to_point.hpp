@@ -1,6 +1,6 @@
 #pragma once
-// How fast is a message? Ping-pong between two ranks, and the straight line through what was
-// measured: seconds = alpha + bytes * beta.
+// How long does a message take? A ping-pong between two ranks measures it, and a straight line
+// through the times describes it: seconds = alpha + bytes * beta.
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace ddp {
 
-// One size's measurement.
+// The measurement of one size.
 struct MessageTime {
     std::size_t bytes = 0;
     double seconds = 0;  // from one rank to the other: half of a ping-pong, the median of all
 };
 
-// What a message costs: alpha, however short it is, and beta for each byte.
+// The cost of a message: alpha for every message, and beta for every byte.
 struct CostModel {
     double alpha_s = 0;
     double beta_s_per_byte = 0;
@@ -25,13 +25,14 @@ struct CostModel {
     }
 };
 
-// Ranks 0 and 1 send `bytes` back and forth, `rounds` times after a few to warm up; the other ranks
-// have nothing to do. All ranks of `peers` may call it; rank 0 learns the time.
+// Sends `bytes` back and forth between ranks 0 and 1, `rounds` times after a few to warm up, and
+// returns the time of one message. All ranks of `peers` may call it; the others do nothing, and
+// return a time of 0.
 MessageTime ping_pong(Peers& peers, std::size_t bytes, int rounds);
 
-// The shortest third of the sizes tells alpha, and the longest third beta: medians, so that one
-// measurement that was disturbed does not spoil the line. `times` go from short to long. Throws
-// std::invalid_argument with fewer than three sizes.
+// Fits the line: alpha to the shortest third of the sizes, beta to the longest third, each as a
+// median, so that one disturbed measurement does not spoil the line. `times` are sorted by size,
+// shortest first. Throws std::invalid_argument if there are fewer than three.
 CostModel fit_cost(std::span<const MessageTime> times);
 
 }  // namespace ddp

@@ -1,7 +1,7 @@
 #pragma once
-// A rank's one piece of device memory, and the arrays in it. Asking the device for memory while
-// kernels wait for each other may wait for those kernels; taking a part of what we have does not.
-// And peers need one address only.
+// A rank's arena: one block of device memory, allocated at the start, and the arrays in it. Peers
+// need one address only to reach all of them. And an array from the arena is there at once, while
+// cudaMalloc may wait for kernels that wait for each other.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,10 +14,10 @@ namespace ddp {
 
 class SharedArena {
   public:
-    // Everything in it begins at a multiple of this.
+    // All arrays begin at a multiple of this many bytes.
     static constexpr std::size_t unit = 256;
 
-    // `bytes` of the current device's memory, not initialised.
+    // Allocates `bytes` of the current device's memory, not initialised.
     explicit SharedArena(std::size_t bytes);
     SharedArena(const SharedArena&) = delete;
     SharedArena& operator=(const SharedArena&) = delete;
@@ -25,20 +25,21 @@ class SharedArena {
     std::byte* data() { return memory_.data(); }
     std::size_t bytes() const { return memory_.size(); }
 
-    // Where `bytes` of it are free, from the beginning of the arena; they are taken. Throws
-    // std::runtime_error where they are not.
+    // Reserves `bytes`, and returns their offset from the beginning of the arena, in bytes. Throws
+    // std::runtime_error if there is no room.
     std::size_t take(std::size_t bytes);
-    // Gives back what take returned.
+    // Frees what take reserved at `offset`.
     void give_back(std::size_t offset);
 
   private:
     Buffer<std::byte> memory_;
     std::mutex mutex_;
-    std::map<std::size_t, std::size_t> free_;   // offset and bytes
-    std::map<std::size_t, std::size_t> taken_;  // the same
+    std::map<std::size_t, std::size_t> free_;      // bytes by offset
+    std::map<std::size_t, std::size_t> reserved_;  // the same
 };
 
-// `size` elements of T in a rank's arena, not initialised: a Buffer that peers can read.
+// An array of `size` elements of T in a rank's arena, not initialised: a Buffer that peers can
+// read.
 template <class T>
 class ArenaBuffer {
   public:
@@ -55,10 +56,11 @@ class ArenaBuffer {
     const T* data() const { return data_.get(); }
     std::size_t size() const { return size_; }
     std::size_t bytes() const { return size_ * sizeof(T); }
-    // For those who keep the memory longer than this object does.
+    // Shares the memory with a caller that may keep it longer than this object.
     const std::shared_ptr<T>& share() const { return data_; }
 
-    // As those of Buffer: of this very size, complete when they return.
+    // Copy all elements from or to the host, and return when that is done, like Buffer's. Throw
+    // GpuError if `host` has another size.
     void copy_from(std::span<const T> host, Where where = Where::current()) {
         require_size(host.size(), where);
         if (size_ > 0)

@@ -1,3 +1,18 @@
+// Two stages on two ranks. 1 to 4: forward of a micro-batch; a to d: its backward; a dot: idle.
+//
+//     the batch at once                     in four micro-batches
+//
+//     rank 0   1111............aaaaaaaa     rank 0   1234...aabbccdd
+//     rank 1   ....1111aaaaaaaa........     rank 1   .1234aabbccdd..
+//
+// First all micro-batches go forward, then all go backward: GPipe's schedule (Huang and others,
+// 2019). One micro-batch on its way, by what its tape records on each rank:
+//
+//     rank 0   inputs ─▶ layers ─▶ send ═══▶ rank 1   receive ─▶ layers ─▶ cross-entropy
+//                            receive ◀═══                 send ◀──── backward
+//
+// The tape is cut in two between the stages. On rank 0 it ends with an operation whose derivative
+// is received; on rank 1 it begins with a leaf whose gradient is sent.
 #include "06_messages/stage.hpp"
 
 #include <stdexcept>
@@ -7,6 +22,8 @@
 namespace ddp {
 
 double predicted_idle(int stages, int micro_batches) {
+    // Forward takes M turns on a rank, and S - 1 more until the last stage is through. So does
+    // backward.
     return (stages - 1.0) / (micro_batches + stages - 1.0);
 }
 
@@ -23,83 +40,92 @@ Stage::Stage(Peers& peers, Device& device, Sequential& layers, int stages, int i
                                     std::to_string(stages) + " stages");
 }
 
-double Stage::accumulate(const Tensor& inputs, const Labels& labels, int micro_batch) {
-    for (const MicroBatch& part : micro_batches({0, inputs.dim(0)}, micro_batch)) {
-        in_flight_.push_back(std::make_unique<InFlightMicroBatch>(device_));
-        in_flight_.back()->part = part;
-        in_flight_.back()->number = std::to_string(in_flight_.size());
+double Stage::accumulate(const Tensor& inputs, const Labels& labels, int micro_batch_size) {
+    // All forward: every micro-batch keeps its tape, and so its activations.
+    for (const MicroBatch& each : micro_batches({0, inputs.dim(0)}, micro_batch_size)) {
+        in_flight_.push_back(
+            std::make_unique<InFlightMicroBatch>(device_, each, in_flight_.size() + 1));
         forward(*in_flight_.back(), inputs, labels);
     }
-    for (const auto& in_flight : in_flight_)
-        backward(*in_flight);
+    // All backward, in the same order: gradients add up as on one device.
+    for (const auto& micro_batch : in_flight_)
+        backward(*micro_batch);
+    // So far everything was only enqueued.
     peers_.synchronize(device_.stream());
     peers_.synchronize(sending_);
     double loss = 0;
     if (is_last())
-        for (const auto& in_flight : in_flight_)
-            loss += in_flight->part.scale * in_flight->end.value().to_host()[0];
+        for (const auto& micro_batch : in_flight_)
+            loss += micro_batch->scale * micro_batch->end.value().to_host()[0];
     in_flight_.clear();
     return loss;
 }
 
-// ---- There
+// ---- Forward
 
-void Stage::forward(InFlightMicroBatch& in_flight, const Tensor& inputs, const Labels& labels) {
-    const auto [first, count] = in_flight.part.samples;
+void Stage::forward(InFlightMicroBatch& micro_batch, const Tensor& inputs, const Labels& labels) {
+    const auto [first, count] = micro_batch.samples;
     const auto begin = static_cast<std::size_t>(first);
+    // The first stage has the samples; the others receive what their layers need.
     const Variable input =
-        is_first() ? in_flight.tape.constant(inputs.view(
+        is_first() ? micro_batch.tape.constant(inputs.view(
                          begin * static_cast<std::size_t>(input_width_), {count, input_width_}))
-                   : receive_input(in_flight);
+                   : receive_input(micro_batch);
+    // Only computing counts as busy: waiting for a neighbour does not.
     track_.begin();
     const Variable output = layers_.forward(input);
     if (is_last())
-        in_flight.end = cross_entropy(output, labels.view(begin, {count}));
-    track_.mark("forward " + in_flight.number);
+        micro_batch.end = cross_entropy(output, labels.view(begin, {count}));
+    track_.mark("forward " + micro_batch.number);
     if (!is_last())
-        in_flight.end = hand_on(in_flight, output);
+        micro_batch.end = send_output(micro_batch, output);
 }
 
-// A leaf of the tape, as a parameter is: the stage before wants its gradient.
-Variable Stage::receive_input(InFlightMicroBatch& in_flight) {
-    const Shape shape{in_flight.part.samples.count, input_width_};
+// Receives the activations of the stage before, and makes them a leaf of the tape, as a parameter
+// is: backward then computes their gradient, right where send() needs it, in the arena.
+Variable Stage::receive_input(InFlightMicroBatch& micro_batch) {
+    const Shape shape{micro_batch.samples.count, input_width_};
     const Tensor value(device_, shape);
     peers_.receive(value.data(), value.size(), rank_ - 1, device_.stream(), "activations");
-    in_flight.input_gradient = peers_.allocate<float>(value.size());
-    in_flight.input = std::make_shared<Parameter>("input", value);
-    in_flight.input->place_gradient(Tensor(device_, shape, in_flight.input_gradient.share()));
-    return in_flight.tape.parameter(in_flight.input);
+    micro_batch.input_gradient = peers_.allocate<float>(value.size());
+    micro_batch.input = std::make_shared<Parameter>("input", value);
+    micro_batch.input->place_gradient(Tensor(device_, shape, micro_batch.input_gradient.share()));
+    return micro_batch.tape.parameter(micro_batch.input);
 }
 
-// An operation of the tape whose derivative comes from another rank.
-Variable Stage::hand_on(InFlightMicroBatch& in_flight, Variable output) {
+// Sends the activations to the next stage, and records that on the tape as an operation whose
+// derivative is received from there.
+Variable Stage::send_output(InFlightMicroBatch& micro_batch, Variable output) {
     const Tensor value = output.value();
-    in_flight.output = peers_.allocate<float>(value.size());
-    DDP_CHECK(cudaMemcpyAsync(in_flight.output.data(), value.data(), value.bytes(),
+    micro_batch.output = peers_.allocate<float>(value.size());
+    DDP_CHECK(cudaMemcpyAsync(micro_batch.output.data(), value.data(), value.bytes(),
                               cudaMemcpyDeviceToDevice, device_.stream()));
-    send(in_flight.output, rank_ + 1, "activations");
+    send(micro_batch.output, rank_ + 1, "activations");
     const auto receive_gradient = [this](const Tensor&, Tape::InputGradients& inputs) {
         const Tensor gradient = inputs.target(0).tensor;
         peers_.receive(gradient.data(), gradient.size(), rank_ + 1, device_.stream(), "gradients");
         track_.begin();
     };
-    return in_flight.tape.record("hand on", Tensor(device_, {1}), {output}, receive_gradient);
+    return micro_batch.tape.record("send", Tensor(device_, {1}), {output}, receive_gradient);
 }
 
-// ---- And back
+// ---- Backward
 
-void Stage::backward(InFlightMicroBatch& in_flight) {
+void Stage::backward(InFlightMicroBatch& micro_batch) {
     if (is_last())
         track_.begin();
+    // Called as soon as backward has computed a leaf's gradient: that of the input goes back.
     const auto send_gradient = [&](Parameter& parameter) {
-        if (&parameter == in_flight.input.get())
-            send(in_flight.input_gradient, rank_ - 1, "gradients");
+        if (&parameter == micro_batch.input.get())
+            send(micro_batch.input_gradient, rank_ - 1, "gradients");
     };
-    // The others' gradients have the scale of the last one's in them.
-    in_flight.tape.backward(in_flight.end, send_gradient, is_last() ? in_flight.part.scale : 1.0f);
-    track_.mark("backward " + in_flight.number);
+    // Only the last stage scales: the gradients that the others receive are scaled already.
+    micro_batch.tape.backward(micro_batch.end, send_gradient, is_last() ? micro_batch.scale : 1.0f);
+    track_.mark("backward " + micro_batch.number);
 }
 
+// Sends on a stream of its own once what was enqueued so far is computed: a send ends when the
+// neighbour receives, and the next micro-batch need not wait for that.
 void Stage::send(const ArenaBuffer<float>& data, int to, const std::string& name) {
     computed_.record(device_.stream());
     sending_.wait(computed_);

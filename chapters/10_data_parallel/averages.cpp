@@ -1,32 +1,37 @@
+// A metric over all ranks:
+//
+//     all_reduce   sum of correct, sum of seen, on every rank; then divide
+//     reduce       the same sums on rank 0 only
+//     average      the mean of the ranks' accuracies: wrong if they have seen different numbers
+//     all_gather   all predictions on every rank, padded to the same number
 #include "10_data_parallel/averages.hpp"
 
 #include <algorithm>
-#include <iostream>
 
 #include "09_all_reduce/two_shot.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
 
 using Numbers = std::vector<double>;
 
-// What `call(data)` makes of numbers in the communicator's memory.
+// Copies `mine` into memory of the communicator, calls the collective with it, and returns what it
+// has made of it.
 template <class Call>
-Numbers send(Communicator& communicator, Stream& stream, const Numbers& mine, const Call& call) {
+Numbers in_memory_of(Communicator& communicator, Stream& stream, const Numbers& mine,
+                     const Call& call) {
     ArenaBuffer<double> data = communicator.allocate<double>(mine.size());
     data.copy_from(mine);
-    communicator.rank().barrier();  // nobody is reading what was here before
+    communicator.rank().barrier();  // every rank has filled its memory
     call(data.data());
     communicator.synchronize(stream);
     Numbers result = data.to_host();
-    communicator.rank().barrier();
+    communicator.rank().barrier();  // no rank reads this memory any more: it may be freed
     return result;
 }
 
 Numbers all_reduce(Communicator& communicator, Stream& stream, const Numbers& mine, ReduceOp op) {
-    return send(communicator, stream, mine, [&](double* data) {
+    return in_memory_of(communicator, stream, mine, [&](double* data) {
         communicator.all_reduce(data, data, mine.size(), op, stream, "metrics");
     });
 }
@@ -40,9 +45,10 @@ Score all_reduce_score(Communicator& communicator, Stream& stream, const Score& 
 }
 
 Score reduce_score(Communicator& communicator, Stream& stream, const Score& mine) {
-    const Numbers sum = send(communicator, stream, {mine.correct, mine.samples}, [&](double* data) {
-        communicator.reduce(data, data, 2, ReduceOp::sum, 0, stream, "metrics");
-    });
+    const Numbers sum =
+        in_memory_of(communicator, stream, {mine.correct, mine.samples}, [&](double* data) {
+            communicator.reduce(data, data, 2, ReduceOp::sum, 0, stream, "metrics");
+        });
     return communicator.rank().rank() == 0 ? Score{sum[0], sum[1]} : mine;
 }
 
@@ -53,9 +59,10 @@ double mean_of_accuracies(Communicator& communicator, Stream& stream, const Scor
 std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Stream& stream,
                                                  const std::vector<int>& mine) {
     const auto ranks = static_cast<std::size_t>(communicator.world_size());
+    // An all-gather takes as many elements of every rank: so agree on the largest number first.
     const auto most = static_cast<std::size_t>(
         all_reduce(communicator, stream, {static_cast<double>(mine.size())}, ReduceOp::maximum)[0]);
-    std::vector<int> filled(most + 1, -1);  // how many there are, and they
+    std::vector<int> filled(most + 1, -1);  // [count, the predictions, -1 ...]
     filled[0] = static_cast<int>(mine.size());
     std::ranges::copy(mine, filled.begin() + 1);
     ArenaBuffer<int> own = communicator.allocate<int>(filled.size());
@@ -66,48 +73,13 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
     communicator.synchronize(stream);
     const std::vector<int> gathered = all.to_host();
     communicator.rank().barrier();
+    // Cut each rank's predictions to their count.
     std::vector<std::vector<int>> by_rank;
     for (std::size_t r = 0; r < ranks; r++) {
         const auto begin = gathered.begin() + static_cast<std::ptrdiff_t>(r * filled.size());
         by_rank.emplace_back(begin + 1, begin + 1 + *begin);
     }
     return by_rank;
-}
-
-void show_averages(Communicator& communicator, Stream& stream) {
-    const int r = communicator.rank().rank();
-    // The first half of a rank's predictions is right on even ranks, and all are on odd ones.
-    const int samples = 10 * (r + 1), correct = r % 2 == 0 ? samples / 2 : samples;
-    const Score mine{static_cast<double>(correct), static_cast<double>(samples)};
-    const Score all = all_reduce_score(communicator, stream, mine);
-    const Score reduced = reduce_score(communicator, stream, mine);
-    const double wrong = mean_of_accuracies(communicator, stream, mine);
-    const std::vector<int> predictions(static_cast<std::size_t>(samples), r);
-    std::size_t gathered = 0;
-    for (const std::vector<int>& each : gather_predictions(communicator, stream, predictions))
-        gathered += each.size();
-    const auto columns = communicator.rank().all_gather(
-        std::to_string(samples) + " " + std::to_string(correct) + " " +
-        format_fixed(mine.accuracy(), 3) + " " + format_fixed(all.accuracy(), 3) + " " +
-        format_fixed(reduced.accuracy(), 3) + " " + format_fixed(wrong, 3) + " " +
-        std::to_string(gathered));
-    Table table("The accuracy of a test in which ranks have seen different numbers of pictures",
-                {"rank", "seen", "right", "its own", "all_reduce", "reduce", "mean of means",
-                 "all_gather"});
-    for (std::size_t rank = 0; rank < columns.size(); rank++) {
-        std::vector<std::string> cells{std::to_string(rank)};
-        for (std::size_t begin = 0; begin <= columns[rank].size();) {
-            const std::size_t end = std::min(columns[rank].find(' ', begin), columns[rank].size());
-            cells.push_back(columns[rank].substr(begin, end - begin));
-            begin = end + 1;
-        }
-        table.row(cells);
-    }
-    table.note(
-        "all_reduce and reduce add up right and seen, and divide then; reduce tells rank 0 "
-        "only. all_gather: how many predictions a rank then has.");
-    if (r == 0)
-        std::cout << table << "\n";
 }
 
 void validate_on_rank_0(Rank& rank, bool is_for_all) {
@@ -122,7 +94,8 @@ void validate_on_rank_0(Rank& rank, bool is_for_all) {
                             "validation loss");
         peers.synchronize(stream);
     }
-    if (!is_for_all)  // the others have gone on to the next step
+    // Without rank 0 the other ranks have gone on: their next collective is that of the next step.
+    if (!is_for_all)
         two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
                             "gradients");
     peers.synchronize(stream);

@@ -1,13 +1,14 @@
-// Chapter 10: what keeps replicas the same? Every rank learns from its own samples: alone, and with
-// gradients that all ranks average; and one rank learns from the samples of all.
+// Chapter 10: what keeps replicas the same? Every rank learns from its own samples, first alone and
+// then with averaged gradients. One rank that learns from all samples is the comparison.
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
 #include "03_network/loader.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "10_data_parallel/averages.hpp"
 #include "10_data_parallel/replica.hpp"
+#include "10_data_parallel/show/averages_report.hpp"
 #include "10_data_parallel/show/comparison.hpp"
 #include "10_data_parallel/show/first_step.hpp"
 
@@ -23,20 +24,21 @@ struct DataParallelOptions {
     std::string communicator = "native";
 };
 
-// The same for all ranks.
+// Returns the samples of all ranks and steps, in the same order on every rank. Throws OptionError
+// if there are too few.
 std::vector<int> samples_of_all(const LabelledImages& images, const DataParallelOptions& mine,
                                 int ranks, std::uint64_t seed) {
     std::vector<int> order = shuffled(static_cast<int>(images.count()), seed, 1);
     const std::int64_t samples = std::int64_t{mine.steps} * mine.batch * ranks;
     if (samples > std::ssize(order))
         throw OptionError(std::to_string(mine.steps) + " steps of " + std::to_string(mine.batch) +
-                          " samples on " + std::to_string(ranks) + " ranks are more than the " +
-                          std::to_string(order.size()) + " pictures: take fewer --steps.");
+                          " samples on " + std::to_string(ranks) + " ranks need more than the " +
+                          std::to_string(order.size()) + " pictures: use fewer --steps.");
     order.resize(static_cast<std::size_t>(samples));
     return order;
 }
 
-// What a chapter says with small numbers: a step by hand, and averages of metrics.
+// Shows the chapter's idea with small numbers: one step by hand, and averages of a metric.
 void show_small(Rank& rank, const std::string& kind) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, small_memory);
@@ -45,7 +47,7 @@ void show_small(Rank& rank, const std::string& kind) {
     show_averages(*communicator, device.stream());
 }
 
-// Shown on purpose: rank 0 calls a collective that the others do not; and then all call it.
+// Rank 0 calls a collective that the other ranks do not call, on purpose; then all ranks call it.
 void show_rank_0_only(World& world) {
     try {
         world.run([](Rank& rank) { validate_on_rank_0(rank, false); });
@@ -56,22 +58,10 @@ void show_rank_0_only(World& world) {
     }
     world.run([](Rank& rank) { validate_on_rank_0(rank, true); });
     if (world.has_rank_0())
-        std::cout << "All ranks call it, and rank 0 prints: it goes through.\n";
+        std::cout << "Every rank calls it, and rank 0 prints: it goes through.\n";
 }
 
-int run(int argc, char** argv) {
-    DataParallelOptions mine;
-    Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
-    options.add_int("--steps", mine.steps, {1, 60'000}, "of each training");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
-                       "who carries the gradients");
-    options.refuse({"--trace"}, "the timeline of a step comes in chapter 14");
-    options.example("--ranks 2 --batch 64", "two ranks");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
     if (common.quick)
         mine.steps = std::min(mine.steps, 12);
     LabelledImages images;
@@ -80,10 +70,11 @@ int run(int argc, char** argv) {
     world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
     world.run([&](Rank& rank) {
         rank.select_device();
-        const Comparison courses =
-            compare_courses(rank, images, order, {mine.batch, mine.communicator, common.seed});
-        show_comparison(rank, courses, mine.batch, common.csv);
-        show_one_process(rank, images, courses.sum, mine.batch, common.quick ? 3 : 20, common.seed);
+        const Comparison comparison =
+            compare_trainings(rank, images, order, {mine.batch, mine.communicator, common.seed});
+        show_comparison(rank, comparison, mine.batch, common.csv);
+        show_one_process(rank, images, comparison.summed, mine.batch, common.quick ? 3 : 20,
+                         common.seed);
     });
     if (world.world_size() > 1)
         show_rank_0_only(world);
@@ -93,5 +84,15 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    DataParallelOptions mine;
+    Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
+    options.add_int("--steps", mine.steps, {1, 60'000}, "steps of each training run");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
+                       "what reduces the gradients");
+    options.refuse({"--trace"}, "the timeline of a step comes in chapter 14");
+    options.example("--ranks 2 --batch 64", "two ranks");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
 }

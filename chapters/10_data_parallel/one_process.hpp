@@ -1,7 +1,7 @@
 #pragma once
-// Data parallel training by one process that has all devices: replicate, scatter, compute, gather,
-// in every step. (torch.nn.DataParallel. There the outputs are gathered, and the loss is computed
-// on the first device; here each replica computes the loss of its own part.)
+// Data parallel training by one process that drives all devices: replicate, scatter, compute and
+// gather in every step. This is torch.nn.DataParallel, except that PyTorch gathers the outputs and
+// computes the loss on the first device; here each replica computes the loss of its own samples.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,7 +11,8 @@
 
 namespace ddp {
 
-// Of a step, in seconds. The host waits for all devices between them, to read the clock.
+// The seconds of one step, by phase. The host waits for all devices after each phase to read the
+// clock.
 struct OneProcessStep {
     double replicate = 0;  // parameters, from the first device to the others
     double compute = 0;    // scatter, forward and backward
@@ -22,23 +23,27 @@ class DataParallel {
   public:
     using MakeModel = std::function<std::unique_ptr<Module>(Device& device)>;
 
-    // `model` lives on `device`, and both must live longer. The replicas have devices of their own:
-    // streams of the device that is current.
+    // Makes `replicas` - 1 replicas of `model` with make_model, each on a Device of its own that
+    // reserves `reserved_bytes`: a stream of the current device. `model` lives on `device`; both
+    // must outlive this object.
     DataParallel(Device& device, Module& model, int replicas, const MakeModel& make_model,
                  std::size_t reserved_bytes = 0);
     ~DataParallel();
 
-    // Leaves the gradient of the batch's mean loss in the model, and returns that loss. A batch of
-    // fewer samples than replicas leaves some without work.
+    // Leaves the gradient of the batch's mean loss in the model, and returns that loss. If the
+    // batch has fewer samples than there are replicas, some replicas do no work.
     double learn(const Batch& batch);
 
+    // Returns the times of the last learn().
     const OneProcessStep& last_step() const { return times_; }
     std::size_t replicas() const { return 1 + others_.size(); }
 
   private:
     struct Replica;
+    struct Work;
 
     void replicate();
+    std::vector<Work> compute(const Batch& batch);
     void gather();
 
     Device& device_;

@@ -1,3 +1,15 @@
+// Making replicas equal, and checking that they are:
+//
+//     every rank   describe its model in text: name and shape of each tensor
+//     rank 0       broadcast the description
+//     every rank   compare with its own, and stop at the first difference
+//     every rank   pack parameters and buffers into one array
+//     rank 0       broadcast the array
+//     every rank   unpack it into its model
+//     later        compare hashes of all parameters: one number per rank
+//
+// Without the first three lines a rank with a different model would wait for a broadcast of another
+// size, or read another parameter's numbers as its own.
 #include "10_data_parallel/replica.hpp"
 
 #include <algorithm>
@@ -9,17 +21,9 @@
 namespace ddp {
 namespace {
 
-// Everything that a model remembers.
-std::vector<NamedTensor> state_of(const Module& model) {
-    std::vector<NamedTensor> state;
-    for (const auto& parameter : model.parameters())
-        state.push_back({parameter->name, parameter->value});
-    for (const NamedTensor& buffer : model.buffers())
-        state.push_back(buffer);
-    return state;
-}
+// ---- Are the models alike?
 
-// A line for each tensor.
+// Returns one line for each parameter and buffer: its name, its shape, and whether it is frozen.
 std::string description_of(const Module& model) {
     std::string lines;
     const auto add = [&](const std::string& name, const Tensor& value, const std::string& more) {
@@ -32,49 +36,69 @@ std::string description_of(const Module& model) {
     return lines;
 }
 
-// "" at the end.
+// Returns the next line, or "" when there is none left.
 std::string next_line(std::istream& lines) {
     std::string line;
     std::getline(lines, line);
     return line;
 }
 
+// Throws, on the ranks that differ, if this rank's model is not described as rank 0's.
 void require_same_model(Rank& rank, const Module& model) {
     const std::string mine = description_of(model);
     std::istringstream theirs(rank.broadcast(mine, 0)), own(mine);
     for (;;) {
         const std::string here = next_line(own), there = next_line(theirs);
         if (here.empty() && there.empty())
-            break;
+            break;  // both have ended, without a difference
         if (there != here)
             throw std::runtime_error("this rank's model has " + (here.empty() ? "nothing" : here) +
                                      " where rank 0's has " + (there.empty() ? "nothing" : there) +
                                      ": all ranks must build the same model");
     }
-    rank.barrier();  // nobody goes on while another rank's model is refused
+    // No rank enqueues a collective before every rank has passed the comparison: a rank that threw
+    // would never take part in it.
+    rank.barrier();
 }
 
+// ---- Broadcasting many tensors as one array
+
+// Enqueues the copy of `count` elements. (A model may have no element to copy.)
 void copy(float* to, const float* from, std::size_t count, Stream& stream) {
     if (count > 0)
         DDP_CHECK(
             cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
 }
 
-// Side by side in `staging`, from the root, and back.
+// One message costs one latency, however long it is. So pack the tensors side by side into
+// `staging`, broadcast that, and unpack.
 void broadcast(Communicator& communicator, Stream& stream, std::span<const NamedTensor> tensors,
                ArenaBuffer<float>& staging, int root, const std::string& name) {
+    // Pack.
     float* end = staging.data();
     for (const NamedTensor& tensor : tensors) {
         copy(end, tensor.value.data(), tensor.value.size(), stream);
         end += tensor.value.size();
     }
+    // Broadcast.
     const auto count = static_cast<std::size_t>(end - staging.data());
     communicator.broadcast(staging.data(), count, root, stream, name);
+    // Unpack. On the root these are the bits that it has packed.
     const float* begin = staging.data();
     for (const NamedTensor& tensor : tensors) {
         copy(tensor.value.data(), begin, tensor.value.size(), stream);
         begin += tensor.value.size();
     }
+}
+
+// Returns all that a model remembers: its parameters, then its buffers.
+std::vector<NamedTensor> state_of(const Module& model) {
+    std::vector<NamedTensor> state;
+    for (const auto& parameter : model.parameters())
+        state.push_back({parameter->name, parameter->value});
+    for (const NamedTensor& buffer : model.buffers())
+        state.push_back(buffer);
+    return state;
 }
 
 std::size_t elements_of(std::span<const NamedTensor> tensors) {
@@ -92,11 +116,13 @@ void copy_from_rank_0(Communicator& communicator, Device& device, const Module& 
 }
 
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model) {
+    // Collectives need memory of the communicator, and a model's tensors are not there.
     const std::vector<NamedTensor> state = state_of(model);
     ArenaBuffer<float> staging = communicator.allocate<float>(elements_of(state));
     broadcast(communicator, device.stream(), state, staging, root, "model");
     communicator.synchronize(device.stream());
-    communicator.rank().barrier();  // from here on memory may be allocated again: nobody waits
+    // After the barrier no rank waits in this broadcast, so memory may be allocated again.
+    communicator.rank().barrier();
 }
 
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
@@ -109,14 +135,16 @@ std::size_t buffer_elements(const Module& model) {
     return elements_of(model.buffers());
 }
 
-// FNV-1a over the 32-bit words (Fowler, Noll and Vo).
+// ---- Are the replicas equal?
+
+// FNV-1a (Fowler, Noll and Vo), over 32-bit words in place of bytes.
 std::uint64_t hash_of(const Parameters& parameters) {
-    std::uint64_t hash = 0xcbf29ce484222325;
+    std::uint64_t hash = 0xcbf29ce484222325;  // the method's offset basis
     for (const auto& parameter : parameters)
         for (const float value : parameter->value.to_host()) {
-            std::uint32_t bits;
+            std::uint32_t bits;  // not the number: 0 and -0 are equal numbers with other bits
             std::memcpy(&bits, &value, sizeof bits);
-            hash = (hash ^ bits) * 0x100000001b3;
+            hash = (hash ^ bits) * 0x100000001b3;  // the method's prime
         }
     return hash;
 }
@@ -128,7 +156,8 @@ std::string text_of_hash(std::uint64_t hash) {
 }
 
 void require_equal_replicas(Rank& rank, const Parameters& parameters) {
-    const std::vector<std::string> all = rank.all_gather(text_of_hash(hash_of(parameters)));
+    // Every rank receives all hashes, so every rank throws, or none does.
+    const std::vector<std::uint64_t> all = rank.all_gather(hash_of(parameters));
     std::string others;
     for (std::size_t r = 1; r < all.size(); r++)
         if (all[r] != all[0])
@@ -145,16 +174,18 @@ std::string text_of_equal_replicas(int world_size, const std::string& hash) {
            " ranks are equal to the bit: hash " + hash;
 }
 
+// ---- Metrics and samples
+
 Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
-    const std::string bytes(reinterpret_cast<const char*>(&mine), sizeof mine);
+    // The same order on every rank, and so the same bits of loss_sum.
     Metrics::Totals sum;
-    for (const std::string& each : rank.all_gather(bytes)) {
-        Metrics::Totals theirs;
-        std::memcpy(&theirs, each.data(), sizeof theirs);
+    for (const Metrics::Totals& theirs : rank.all_gather(mine)) {
         sum.loss_sum += theirs.loss_sum;
         sum.correct += theirs.correct;
         sum.samples += theirs.samples;
+        // Steps are not summed: all ranks take them at the same time.
         sum.steps = std::max(sum.steps, theirs.steps);
+        // -1 means that the rank has had no bad step; otherwise the earliest of all ranks counts.
         if (theirs.first_bad_step >= 0 &&
             (sum.first_bad_step < 0 || theirs.first_bad_step < sum.first_bad_step))
             sum.first_bad_step = theirs.first_bad_step;
@@ -165,6 +196,7 @@ Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
 std::vector<int> shard(const std::vector<int>& order, int rank, int world_size) {
     const std::size_t ranks = static_cast<std::size_t>(world_size);
     std::vector<int> mine;
+    // One sample for each rank per round. An incomplete last round is left out.
     for (std::size_t i = 0; i + ranks <= order.size(); i += ranks)
         mine.push_back(order[i + static_cast<std::size_t>(rank)]);
     return mine;

@@ -1,5 +1,5 @@
 #pragma once
-// Replicas: every rank has the whole model, and all are to be the same.
+// Replicas: every rank has a copy of the whole model, and all copies must stay the same.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -10,13 +10,13 @@
 
 namespace ddp {
 
-// What a rank of the book's programs reserves of its device: nothing may be allocated while ranks
-// wait for each other.
+// The bytes that a rank of the book's programs reserves on its device at the start. Later, no
+// memory may be allocated while ranks wait for each other.
 inline constexpr std::size_t rank_memory = std::size_t{512} << 20;
 
-// A T that lives until every rank has ended the run. What holds memory of the device is best made
-// so: when a rank fails, the kernels of the others wait for it; to free memory may be to wait for
-// these kernels, and nobody would learn what has happened.
+// Constructs a T that lives until every rank has ended the run, and returns it. An object that owns
+// device memory should be made like this: when a rank fails, kernels of the other ranks still wait
+// for it, freeing memory may wait for those kernels, and the error would never be reported.
 template <class T, class... Arguments>
 T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     const auto made = std::make_shared<T>(std::forward<Arguments>(arguments)...);
@@ -24,38 +24,42 @@ T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     return *made;
 }
 
-// Makes this rank's model the same as rank 0's: parameters (frozen ones, too) and buffers. Names,
-// shapes and what is frozen are compared first; throws std::runtime_error naming the first
-// difference. All ranks call it together; it is complete on all of them when it returns.
+// Copies rank 0's parameters (frozen ones included) and buffers to this rank's model. First
+// compares names, shapes and which parameters are frozen; throws std::runtime_error that names the
+// first difference. All ranks call it together. When it returns, every rank has its copy.
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model);
-// The same from any rank, of models that are known to be alike.
+// Copies from rank `root` instead, without the comparison: the models must be known to be alike.
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model);
 
-// The root's buffers, on every rank: running averages differ where the data differs. Enqueues only,
-// in the device's stream. `staging` is memory of the communicator for all of them
-// (buffer_elements()).
+// Copies the root's buffers to every rank. (Running averages differ between ranks, as their data
+// does.) Only enqueues, in the device's stream. `staging` is memory of the communicator with
+// buffer_elements(model) elements. All ranks call it together.
 void broadcast_buffers(Communicator& communicator, Device& device, const Module& model,
                        ArenaBuffer<float>& staging, int root = 0);
+// Returns the number of elements of all buffers of the model.
 std::size_t buffer_elements(const Module& model);
 
-// A number that is the same for models with the same bits in their parameters, and almost surely
-// another one for others. Waits for the device.
+// Returns a hash of all bits of the parameters: equal for equal bits, and almost surely different
+// otherwise. Waits for the device.
 std::uint64_t hash_of(const Parameters& parameters);
-std::string text_of_hash(std::uint64_t hash);  // 16 digits
+// Returns the hash as 16 hexadecimal digits.
+std::string text_of_hash(std::uint64_t hash);
 
-// Throws std::runtime_error naming the ranks whose parameters differ from rank 0's in any bit. All
-// ranks call it together.
+// Throws std::runtime_error that names the ranks whose parameters differ from rank 0's in any bit.
+// All ranks call it together.
 void require_equal_replicas(Rank& rank, const Parameters& parameters);
-// What can be said after that, with the hash of them all: "The parameters of all 4 ranks are equal
-// to the bit: hash ..."
+// Returns the sentence to print after that check: "The parameters of all 4 ranks are equal to the
+// bit: hash ...".
 std::string text_of_equal_replicas(int world_size, const std::string& hash);
 
-// The totals of all ranks: sums of sums and of counts. (The mean of the ranks' means is another
-// number where they have seen different numbers of samples.) All ranks call it together.
+// Returns the totals over all ranks: sums of sums and of counts, the same on every rank. (The mean
+// of the ranks' means is a different number if ranks have seen different numbers of samples.) All
+// ranks call it together.
 Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine);
 
-// The part of `order` that rank `rank` of `world_size` works on: every world_size-th sample, from
-// number `rank` on. What does not divide is left out at the end, so that all ranks have as many.
+// Returns the samples of rank `rank` of `world_size`: every world_size-th entry of `order`,
+// starting with entry `rank`. The remainder at the end is left out, so all ranks get the same
+// number.
 std::vector<int> shard(const std::vector<int>& order, int rank, int world_size);
 
 }  // namespace ddp

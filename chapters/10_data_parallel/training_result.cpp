@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "common/report/bench.hpp"
 
@@ -16,7 +16,7 @@ TrainingResult train(Device& device, Module& model, Loader& loader,
                      const std::function<void()>& average_gradients, double learning_rate) {
     Sgd optimizer(model.parameters(), learning_rate);
     Tape tape(device);
-    std::vector<Tensor> losses;
+    std::vector<Tensor> losses;  // left on the device until the end: reading one would wait for it
     const Stopwatch watch;
     while (const std::optional<Batch> batch = loader.next()) {
         const Variable loss =
@@ -38,13 +38,15 @@ TrainingResult train(Device& device, Module& model, Loader& loader,
 }
 
 std::vector<double> mean_of_ranks(Rank& rank, const std::vector<double>& mine) {
+    // Rank's typed exchange is for values of one fixed size; a vector travels as its bytes.
     std::vector<double> sums(mine.size());
     const std::size_t bytes = mine.size() * sizeof(double);
     for (const std::string& each :
          rank.all_gather({reinterpret_cast<const char*>(mine.data()), bytes})) {
         std::vector<double> theirs(mine.size());
         if (each.size() != bytes)
-            throw std::runtime_error("a mean over the ranks needs as many numbers of each");
+            throw std::runtime_error(
+                "a mean over the ranks needs the same number of values from each");
         std::memcpy(theirs.data(), each.data(), bytes);
         for (std::size_t i = 0; i < sums.size(); i++)
             sums[i] += theirs[i] / rank.world_size();

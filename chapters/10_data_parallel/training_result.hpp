@@ -1,5 +1,5 @@
 #pragma once
-// A short training from beginning to end, to be compared with others.
+// A short training run from beginning to end, to be compared with others.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -10,23 +10,24 @@
 
 namespace ddp {
 
-// What is left of a training.
 struct TrainingResult {
-    std::vector<double> losses;  // of each step, on the rank's own samples
+    std::vector<double> losses;  // one for each step, on the rank's own samples
     std::uint64_t hash = 0;      // of the parameters at the end
-    double step_s = 0;
+    double step_s = 0;           // mean seconds of a step
 };
 
-// One pass over what loader.start_epoch was given, by SGD with momentum. `average_gradients` is
-// called after each backward: it makes them the mean of all ranks', or does nothing.
+// Trains for one pass over the samples that loader.start_epoch was given, by SGD with momentum.
+// Calls `average_gradients` after each backward: it replaces the gradients by their means over all
+// ranks, or does nothing. Waits for the device.
 TrainingResult train(Device& device, Module& model, Loader& loader,
                      const std::function<void()>& average_gradients, double learning_rate = 0.05);
 
-// Number by number. All ranks call it together, each with as many. Throws std::runtime_error if
-// another rank has not as many as this one.
+// Returns the element-wise mean of all ranks' vectors, the same bits on every rank. All ranks call
+// it together. Throws std::runtime_error if the vectors have different lengths.
 std::vector<double> mean_of_ranks(Rank& rank, const std::vector<double>& mine);
 
-// Between two courses' losses, in the first `steps` at most.
+// Returns the largest difference between two runs' losses in their first `steps` steps. `b` has at
+// least as many elements as `a`.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b,
                           std::size_t steps);
 

@@ -1,9 +1,9 @@
-// Chapter 11: who trains on what? The samples of an epoch, divided among ranks, rightly and
+// Chapter 11: who trains on what? The samples of an epoch, divided among ranks correctly and
 // wrongly.
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "11_sampler/show/epochs.hpp"
 #include "11_sampler/show/index_report.hpp"
@@ -17,22 +17,23 @@ using namespace ddp;
 
 constexpr Division divisions[] = {Division::sampler, Division::forgotten, Division::own_shuffles};
 
-// An epoch of each way of dividing: what is seen, what it costs, and what comes of it.
+// Trains for one epoch with each division, and prints which samples were seen, how long it took and
+// what the network has learned. All ranks call it together.
 void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch,
                     const CommonOptions& common) {
     const int ranks = rank.world_size();
     Table table(
         "An epoch of " + format_count(samples) + " pictures on " + format_count(ranks, "rank"),
-        {"way", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
+        {"division", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
     CsvWriter csv(rank.rank() == 0 ? common.csv : "",
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
     for (Division division : divisions) {
         const Coverage all = coverage_of(division, samples, batch, ranks, common.seed);
-        Student student(rank, data, batch, common.seed);
+        EpochTraining training(rank, data, batch, common.seed);
         const Epoch epoch =
-            student.learn(divided(division, samples, rank.rank(), ranks, common.seed));
+            training.learn(divided(division, samples, rank.rank(), ranks, common.seed));
         const double accuracy =
-            student
+            training
                 .measure(unpadded_indices(static_cast<int>(data.test.count()), rank.rank(), ranks))
                 .accuracy();
         table.row({text_of(division), format_count(epoch.steps), format_seconds(epoch.seconds),
@@ -46,36 +47,28 @@ void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch
         std::cout << table << "\n";
 }
 
-// The same network, measured on pictures that do not divide.
+// Measures one network on a number of pictures that is no multiple of the number of ranks, with
+// padding and without. All ranks call it together.
 void show_metrics(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed) {
     const int ranks = rank.world_size();
     const int pictures = std::min(10 * ranks + 1, static_cast<int>(data.test.count()));
     const int samples = std::min(64 * batch, static_cast<int>(data.train.count()));
-    Student student(rank, data, batch, seed);
-    student.learn(divided(Division::sampler, samples, rank.rank(), ranks, seed));
+    EpochTraining training(rank, data, batch, seed);
+    training.learn(divided(Division::sampler, samples, rank.rank(), ranks, seed));
     const auto padded = DistributedSampler(pictures, rank.rank(), ranks, {.shuffle = false});
     Table table("The accuracy on " + std::to_string(pictures) + " test pictures",
-                {"way", "counted", "right", "accuracy"});
-    const auto row = [&](const std::string& way, const Metrics::Totals& totals) {
-        table.row({way, std::to_string(totals.samples), std::to_string(totals.correct),
+                {"indices", "counted", "correct", "accuracy"});
+    const auto row = [&](const std::string& name, const Metrics::Totals& totals) {
+        table.row({name, std::to_string(totals.samples), std::to_string(totals.correct),
                    format_fixed(totals.accuracy(), 4)});
     };
-    row("padded", student.measure(padded.indices()));
-    row("unpadded", student.measure(unpadded_indices(pictures, rank.rank(), ranks)));
+    row("padded", training.measure(padded.indices()));
+    row("unpadded", training.measure(unpadded_indices(pictures, rank.rank(), ranks)));
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }
 
-int run(int argc, char** argv) {
-    int batch = 32;
-    Options options("sampler", "Who trains on what? Samples, divided among ranks.");
-    options.add_int("--batch", batch, {1, 256}, "pictures a step and rank");
-    options.refuse({"--link", "--trace"}, "nothing here is timed so");
-    options.example("--ranks 2", "two ranks");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common, int batch) {
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     const int pictures = static_cast<int>(data.train.count());
@@ -96,10 +89,11 @@ int run(int argc, char** argv) {
         return 0;
     try {
         world.run([](Rank& rank) { train_unevenly(rank, rank.rank() == 0 ? 4 : 3); });
-        throw std::logic_error("a batch that one rank has alone went through");
-    } catch (const RunFailed& failure) {  // shown on purpose
+        throw std::logic_error("an all-reduce that only rank 0 called went through");
+    } catch (const RunFailed& failure) {  // on purpose
         if (world.has_rank_0())
-            std::cout << "Rank 0 has a batch more than the others:\n    " << failure.what() << "\n";
+            std::cout << "Rank 0 has one batch more than the others:\n    " << failure.what()
+                      << "\n";
     }
     return 0;
 }
@@ -107,5 +101,13 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    int batch = 32;
+    Options options("sampler", "Who trains on what? Samples, divided among ranks.");
+    options.add_int("--batch", batch, {1, 256}, "pictures per step and rank");
+    options.refuse({"--link", "--trace"},
+                   "this chapter neither simulates a link nor draws a timeline");
+    options.example("--ranks 2", "two ranks");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, batch);
+    });
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Local SGD: every rank steps alone, and every few steps all ranks take the mean of their
-// parameters.
+// Local SGD: every rank steps alone, and every few steps all ranks average their parameters.
 #include <functional>
 
 #include "01_sgd/sgd.hpp"
@@ -8,10 +7,11 @@
 
 namespace ddp {
 
-// `steps` steps; after every `every` of them, and after the last, `values` (all of the optimizer's
-// parameters, in memory of the communicator) becomes the mean over all ranks. All ranks call it
-// together and with the same numbers. `compute` leaves the rank's own gradients in the parameters.
-// Returns how often all ranks have met.
+// Does `steps` steps. After every `every` of them, and after the last, replaces `values` by its
+// mean over all ranks: `values` are all of the optimizer's parameters, in memory of the
+// communicator. `compute` leaves this rank's own gradients in the parameters. Returns the number of
+// averages. All ranks call it together and with the same numbers. Throws std::invalid_argument if
+// `every` is below 1.
 int local_sgd(Communicator& communicator, const Tensor& values, Optimizer& optimizer, int steps,
               int every, const std::function<void(int step)>& compute);
 

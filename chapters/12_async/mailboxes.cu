@@ -1,3 +1,12 @@
+// Three mailboxes on the server, and the search that begins at worker 2:
+//
+//                 posted by the worker    acknowledged by the server
+//     worker 1             5                        4                   full
+//     worker 2             7                        7                   empty
+//     worker 3             4                        3                   full: found first
+//
+// The next search begins at worker 1, the one after worker 3: taking turns, the server passes over
+// no worker for ever.
 #include "12_async/mailboxes.hpp"
 
 #include <stdexcept>
@@ -7,14 +16,16 @@
 namespace ddp {
 namespace {
 
-// One thread: looks through the mailboxes of ranks 1 to `workers`, from `first` on and around. A
-// mailbox is full if its owner has posted more than we have acknowledged.
+// Waits, in one thread, until the mailbox of a rank from 1 to `workers` is full, and writes that
+// rank to `found`. Looks from rank `first` on and around.
 __global__ void find_mail(PeersView view, OperationRecord record, int workers, int first,
                           int* found) {
     int full = 0;
     const auto is_one_full = [&] {
         for (int i = 0; i < workers && full == 0; i++) {
             const int worker = 1 + (first - 1 + i) % workers;
+            // Full: the worker has posted more messages than this rank has acknowledged. Both
+            // counters are in the control blocks of chapter 06.
             const std::uint64_t acknowledged =
                 load_acquire(view.control[worker]->acknowledged[view.rank]);
             if (load_acquire(view.own().from[worker].posted) > acknowledged)
@@ -22,6 +33,8 @@ __global__ void find_mail(PeersView view, OperationRecord record, int workers, i
         }
         return full != 0;
     };
+    // A wait like any other of chapter 06: it ends with the time-out, or when the run has failed.
+    // The rank to blame is the one that the search began with.
     if (!begin_operation(view, record) ||
         !wait_or_blame(view, record, is_one_full, [first] { return first; }))
         return;
@@ -39,10 +52,12 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
                                     std::to_string(rank.world_size() - 1) + " workers, not rank " +
                                     std::to_string(rank.rank()) + " for " +
                                     std::to_string(workers));
+    // The kernel reads the workers' memory.
     for (int worker = 1; worker <= workers; worker++)
         if (peers.view().control[worker] == nullptr)
             throw std::invalid_argument("worker " + std::to_string(worker) +
-                                        " is on another host, where kernels cannot reach");
+                                        " is on another host, whose memory kernels cannot reach");
+    // A kernel that still waits may write to it after this object has gone.
     peers.rank().keep_until_run_ends(found_);
 }
 

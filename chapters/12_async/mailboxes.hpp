@@ -1,28 +1,30 @@
 #pragma once
-// A mailbox for each worker, on the server: whoever has something to say leaves it there, and the
-// server takes what lies in any of them.
+// A mailbox for each worker, on the server. A worker posts its message there, and the server takes
+// the next message from any of them.
 //
-// A send of chapter 06 leaves word at its receiver before any data moves, in a place of its own for
-// each sender. So these places are the mailboxes; what is new is to look into all of them at once.
+// In chapter 06 a send writes a record into the receiver's memory before any data moves, and each
+// sender has a record of its own there. These records are the mailboxes. New is only the wait for
+// all of them at once.
 #include "06_messages/peers.hpp"
 
 namespace ddp {
 
 class Mailboxes {
   public:
-    // Ranks 1 to `workers` send to this one, which is none of them. `peers` must live longer.
-    // Throws std::invalid_argument if there are not so many.
+    // Mailboxes on rank 0, in which ranks 1 to `workers` post. `peers` must outlive this object.
+    // Throws std::invalid_argument if this is not rank 0, if there are fewer ranks, or if one of
+    // them is on another host.
     Mailboxes(Peers& peers, int workers);
 
-    // Waits until a mailbox is full, and returns whose: what was sent is then to be received from
-    // that rank. Of several the next one in turn after the last, so that none is passed over for
-    // ever. Throws as Peers::synchronize.
+    // Waits until a mailbox is full, and returns the rank whose message is in it: the caller then
+    // receives from that rank. If several are full, takes the next one in turn after the last, so
+    // that every worker is served. Throws as Peers::synchronize.
     int wait(Stream& stream);
 
   private:
     Peers& peers_;
     const int workers_;
-    int next_ = 1;  // where to look first
+    int next_ = 1;  // the first mailbox to look into
     std::shared_ptr<PinnedBuffer<int>> found_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Who may begin another step? A server lets its workers through here, one step at a time.
+// Decides which workers may begin another step. The server lets its workers through here, one step
+// at a time.
 #include <optional>
 #include <vector>
 
@@ -7,28 +8,32 @@ namespace ddp {
 
 class StalenessGate {
   public:
-    // For workers 1 to `workers`, who are to do `steps` steps in all. Nobody begins a step that is
-    // more than `bound` steps ahead of the slowest worker's; without a bound everyone goes on.
-    // Throws std::invalid_argument for no workers or negative numbers.
+    // For workers 1 to `workers`, which do `steps` steps in all. At first every worker waits at the
+    // gate. No worker begins a step while it is more than `bound` steps ahead of the slowest;
+    // without a bound no worker is held back. Throws std::invalid_argument if there is no worker,
+    // or if `bound` or `steps` is negative.
     StalenessGate(int workers, std::optional<int> bound, int steps);
     virtual ~StalenessGate() = default;
 
-    // A worker has done a step, and comes back.
+    // Records that `worker` has finished its step and waits at the gate. Throws std::logic_error if
+    // it waits there already.
     void arrive(int worker);
 
     struct Pass {
         int worker;
-        bool goes_on;  // or there is nothing left to do
+        bool goes_on;  // false: no step is left, and the worker can stop
     };
-    // Those who need not wait any longer, by number; they go.
+    // Lets all waiting workers through that may go on now, and returns them in ascending order.
     std::vector<Pass> let_through();
 
-    // Of all steps that were begun: how far ahead of the slowest worker's.
+    // Returns the largest lead over the slowest worker with which a step has begun so far.
     int most_ahead() const { return most_ahead_; }
+    // Returns the number of steps that `worker` has finished.
     int done_by(int worker) const { return done_[static_cast<std::size_t>(worker) - 1]; }
 
   protected:
-    // Worker `worker` has done so many more steps than the slowest one.
+    // Returns whether a worker may begin that has done `ahead` more steps than the slowest.
+    // (Virtual, so that the tests can make mistakes here.)
     virtual bool may_begin(int ahead) const { return !bound_ || ahead <= *bound_; }
 
     const std::optional<int> bound_;
@@ -36,10 +41,10 @@ class StalenessGate {
   private:
     int ahead_of_slowest(int worker) const;
 
-    int left_;  // steps that nobody has begun
+    int left_;  // steps that no worker has begun
     int most_ahead_ = 0;
-    std::vector<int> done_;      // steps, by worker
-    std::vector<bool> waiting_;  // at the turnstile, by worker
+    std::vector<int> done_;      // finished steps, by worker
+    std::vector<bool> waiting_;  // at the gate, by worker
 };
 
 }  // namespace ddp

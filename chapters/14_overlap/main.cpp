@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
 #include "14_overlap/show/epoch_report.hpp"
 #include "14_overlap/show/memory_report.hpp"

@@ -1,8 +1,9 @@
 #pragma once
-// The desync report: when a step does not end, who waits for what, and which gradients never came.
+// The desync report: when a step does not end, it says which rank waits for which, and which
+// gradients never came.
 //
-// Every rank writes down what it does in a step, on the host. When the run has failed, the next one
-// gathers what all have written, and compares. (torch/csrc/distributed/c10d: the trace that
+// Every rank records its progress through the step on the host. When the run has failed, the next
+// run gathers the records and compares them. (torch/csrc/distributed/c10d: the trace that
 // TORCH_NCCL_DESYNC_DEBUG makes, and the names that TORCH_DISTRIBUTED_DEBUG adds.)
 #include <stdexcept>
 #include <string>
@@ -12,13 +13,13 @@
 
 namespace ddp {
 
-// How far a rank has come.
+// The progress of one rank, as it records it.
 struct StepState {
-    int step = 0;      // the last one that was begun, from 1
-    int buckets = 0;   // that it has, ...
-    int sent = 0;      // ... and how many of these were sent
-    std::string lost;  // of the first bucket that is not: the parameters without a gradient
-    std::string then;  // what the rank did next: "went on to ...", "has no batch left"
+    int step = 0;            // the last step that has begun, from 1
+    int buckets = 0;         // the number of its buckets, ...
+    int sent = 0;            // ... and of those that were sent
+    std::string missing;     // names of the next bucket's parameters that got no gradient
+    std::string afterwards;  // the rank's next action: "went on to ...", "has no batch left"
 
     bool operator==(const StepState&) const = default;
 };
@@ -29,11 +30,12 @@ class GradientsMissing : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Writes the steps of `ddp` down in `state`, both of which must live longer.
+// Records the steps of `ddp` in `state`. Both must outlive this object.
 class StepRecorder {
   public:
     StepRecorder(DistributedDataParallel& ddp, StepState& state) : ddp_(ddp), state_(state) {}
-    // Takes before_forward, the bucket hook, and after_backward unless somebody has it.
+    // Takes before_forward (and calls the hook that was there), the bucket hook, and after_backward
+    // if that is still free.
     void plug_into(DdpHooks& hooks);
 
   private:
@@ -44,10 +46,10 @@ class StepRecorder {
     StepState& state_;
 };
 
-// Everyone's state, by rank, on every rank. All ranks call it together.
+// Returns the states of all ranks, by rank, on every rank. All ranks call it together.
 std::vector<StepState> gather(Rank& rank, const StepState& mine);
 
-// A line for each rank. Those that have come farther than others wait for them.
+// Returns the report, one line per rank. `states` has the states of all ranks, by rank.
 std::vector<std::string> desync_report(const std::vector<StepState>& states);
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
-// Chapter 15: why does it hang? Five ways to wait in vain, what is said of them, their cures, and
-// what the cures cost.
+// Chapter 15: why does it hang? Five failure cases: the error that each one gives, its cure, and
+// the cost of the cures.
 #include <iostream>
 
 #include "15_unused_parameters/show/costs.hpp"
@@ -18,31 +18,20 @@ void show_costs(Rank& rank, const CommonOptions& common) {
     if (rank.rank() != 0)
         return;
     Table table("What the cures cost in a step that needs none",
-                {"way", "a step", "times plain DDP's"});
+                {"training", "a step", "relative to plain DDP"});
     CsvWriter csv(common.csv, {"way", "ranks", "step_ms", "ratio"});
     for (const StepCost& cost : costs) {
-        table.row({cost.way, format_seconds(cost.seconds), format_fixed(cost.ratio, 2)});
-        csv.row({cost.way, rank.world_size(), cost.seconds * 1e3, cost.ratio});
+        table.row({cost.training, format_seconds(cost.seconds), format_fixed(cost.ratio, 2)});
+        csv.row({cost.training, rank.world_size(), cost.seconds * 1e3, cost.ratio});
     }
     table.note("The search alone takes " + format_seconds(search_s) + " of the host's time.");
     std::cout << "\n" << table;
 }
 
-int run(int argc, char** argv) {
-    Options options("unused_parameters",
-                    "Why does it hang? Five ways to wait in vain, and their cures.");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
-    options.refuse({"--data"}, "the pictures are drawn");
-    options.example("--ranks 3", "three ranks, of which the last one is different");
-    options.example("--link 1GB/s,1ms", "what the cures cost where messages take their time");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common) {
     if (world.world_size() == 1)
-        std::cout
-            << "One rank waits for nobody: here are the cures alone, and --ranks 3 shows what "
-               "they cure.\n";
+        std::cout << "A single rank waits for no other: only the cures are shown here. --ranks 3 "
+                     "shows the failures that they cure.\n";
     Demo demo(world, common);
     for (const FailureCase failure : all_failure_cases)
         demo.show(failure);
@@ -53,5 +42,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    Options options("unused_parameters",
+                    "Why does it hang? Five failure cases, their errors and their cures.");
+    options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
+    options.refuse({"--data"}, "the pictures are drawn");
+    options.example("--ranks 3", "three ranks, of which the last one is different");
+    options.example("--link 1GB/s,1ms", "the cost of the cures where a message takes its time");
+    return run_ranks(argc, argv, options, run);
 }

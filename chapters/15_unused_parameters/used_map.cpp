@@ -1,3 +1,15 @@
+// Three ranks; rank 2 leaves out expert 0, and no rank uses expert 1:
+//
+//                      trunk  expert0  expert1
+//     rank 0   used_     1       1        0
+//     rank 1   used_     1       1        0
+//     rank 2   used_     1       0        0
+//     all      sums_     3       2        0      one all-reduce, behind the last bucket
+//
+//     here      anywhere   gradient after the step
+//     used                 the mean
+//     not used  used       the mean, which is in the bucket already
+//     not used  not used   as before the step: absent, or the bits of an old one
 #include "15_unused_parameters/used_map.hpp"
 
 #include <algorithm>
@@ -26,7 +38,7 @@ UsedMap::UsedMap(Communicator& communicator, Device& device, DistributedDataPara
       counts_(communicator.allocate<int>(used_.size())),
       upload_(make_run_scoped<PinnedBuffer<int>>(communicator.rank(), used_.size())),
       sums_(make_run_scoped<PinnedBuffer<int>>(communicator.rank(), used_.size())) {
-    communicator.rank().barrier();  // nobody's kernel waits while another rank asks for memory
+    communicator.rank().barrier();  // no kernel may wait while another rank allocates memory
 }
 
 void UsedMap::mark(const Parameter& parameter) {
@@ -36,7 +48,7 @@ void UsedMap::mark(const Parameter& parameter) {
 void UsedMap::keep_old_gradients(const Parameters& unreached) {
     for (const auto& parameter : unreached) {
         const std::size_t i = index_of(*parameter);
-        if (used_[i] == 1 || !parameter->has_gradient())
+        if (used_[i] == 1 || !parameter->has_gradient())  // used within no_sync, or nothing to keep
             continue;
         old_[i] = Tensor(device_, parameter->value.shape());
         copy(parameter->gradient(), old_[i], device_.stream());
@@ -45,7 +57,8 @@ void UsedMap::keep_old_gradients(const Parameters& unreached) {
 
 void UsedMap::reduce() {
     Stream& stream = ddp_.communication_stream();
-    uploaded_.synchronize();  // the last step's: long ago
+    // The pinned buffer is free again: its last upload was a whole step ago.
+    uploaded_.synchronize();
     std::ranges::copy(used_, upload_.data());
     DDP_CHECK(cudaMemcpyAsync(counts_.data(), upload_.data(), upload_.bytes(),
                               cudaMemcpyHostToDevice, stream));
@@ -56,6 +69,7 @@ void UsedMap::reduce() {
 
 Parameters UsedMap::settle() {
     Parameters others;
+    // A rank that has used everything knows its result without the sum, and does not wait for it.
     if (std::ranges::count(used_, 0) > 0) {
         Stream& stream = ddp_.communication_stream();
         DDP_CHECK(cudaMemcpyAsync(sums_.data(), counts_.data(), sums_.bytes(),
@@ -63,10 +77,10 @@ Parameters UsedMap::settle() {
         communicator_.synchronize(stream);
         for (std::size_t i = 0; i < used_.size(); i++) {
             const auto& parameter = ddp_.gradients().parameters()[i];
-            if (used_[i] == 0 && sums_[i] > 0) {
+            if (used_[i] == 0 && sums_[i] > 0) {  // used elsewhere only
                 parameter->gradient_for_writing();
                 others.push_back(parameter);
-            } else if (sums_[i] == 0 && !old_[i].is_empty()) {
+            } else if (sums_[i] == 0 && !old_[i].is_empty()) {  // used nowhere
                 copy(old_[i], parameter->gradient(), stream);
             }
         }

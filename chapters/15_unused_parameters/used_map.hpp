@@ -1,36 +1,39 @@
 #pragma once
-// Which parameters has a step used: on this rank, and on any? A small array of counts, filled by
-// backward, and summed over the ranks behind the last bucket.
-// (local_used_map_ in torch/csrc/distributed/c10d/reducer.cpp.)
+// The map of used parameters: one count per parameter that says on how many ranks the step's
+// backward has reached it. Backward fills it on each rank; one all-reduce behind the last bucket
+// adds it up. (local_used_map_ in torch/csrc/distributed/c10d/reducer.cpp.)
 #include <vector>
 
 #include "14_overlap/ddp.hpp"
 
 namespace ddp {
 
-// What a communicator must have for it besides ddp_arena_bytes.
+// Returns the bytes that a communicator must have for a UsedMap, besides ddp_arena_bytes.
 std::size_t used_map_arena_bytes(const Module& model);
 
 class UsedMap {
   public:
-    // All must live longer. All ranks make theirs together.
+    // Takes its memory from the communicator. Everything passed must outlive this object. All ranks
+    // construct theirs together.
     UsedMap(Communicator& communicator, Device& device, DistributedDataParallel& ddp);
 
-    // This rank's backward has reached it.
+    // Marks a parameter that this rank's backward has reached.
     void mark(const Parameter& parameter);
 
-    // Before the step's buckets are sent. A gradient that is there, though no backward since the
-    // last reduced step has reached it, is an old one that nobody has cleared. It is in its bucket
-    // and will be averaged; should no rank have used the parameter, it gets its old bits back.
+    // Copies the gradients of those `unreached` parameters that still have one from an earlier
+    // step, because the optimizer has not cleared it. Such a gradient is in its bucket and will be
+    // averaged; settle() restores it where no rank has used the parameter. Call it before the
+    // step's buckets are sent.
     void keep_old_gradients(const Parameters& unreached);
 
-    // Behind the last bucket: the sum over the ranks. Enqueues only. All ranks call it together.
+    // Adds the maps of all ranks up. Enqueues only. All ranks call it together, behind the last
+    // bucket.
     void reduce();
 
-    // After reduce(). A parameter that only others have used becomes one with a gradient: the mean
-    // that is in its bucket. One that nobody has used is as before the step. Waits for the sum if
-    // this rank has left out any, otherwise for nothing. Returns those that only others have used,
-    // and begins a new map.
+    // Gives every gradient its value after the step: a parameter that only other ranks have used
+    // gets the mean from its bucket; one that no rank has used is as it was before the step. Waits
+    // for the sum only if this rank has left a parameter out. Returns the parameters that only
+    // other ranks have used, and begins a new map. Call it after reduce().
     Parameters settle();
 
   private:
@@ -41,9 +44,9 @@ class UsedMap {
     Communicator& communicator_;
     Device& device_;
     DistributedDataParallel& ddp_;
-    std::vector<int> used_;             // here, by gradient: 0 or 1
-    std::vector<Tensor> old_;           // by gradient; empty where there is none
-    ArenaBuffer<int> counts_;           // on how many ranks
+    std::vector<int> used_;    // by parameter: 1 if this rank's backward has reached it, else 0
+    std::vector<Tensor> old_;  // by parameter: the old gradient; empty where there is none
+    ArenaBuffer<int> counts_;  // by parameter: used_, and after reduce() its sum over the ranks
     PinnedBuffer<int>&upload_, &sums_;  // used_ on its way to the device, and counts_ back
     Event uploaded_;
 };

@@ -1,5 +1,5 @@
-// Chapter 16: whose mean is it? Cats on one rank, dogs on another, cars on a third: what BatchNorm
-// makes of that, and what SyncBatchNorm does.
+// Chapter 16: whose mean is it? Cats on one rank, dogs on another, cars on a third: a training with
+// BatchNorm, and one with SyncBatchNorm.
 #include <algorithm>
 #include <iostream>
 
@@ -20,7 +20,7 @@ struct SyncOptions {
     int batch = 16;
 };
 
-// Both learn in turn, so that a machine that slows down slows both.
+// Trains both, one epoch of each in turn, so that a slower machine slows both down.
 void show_training(Rank& rank, Device& device, const ShapeSets& data, const SyncOptions& mine,
                    const CommonOptions& common) {
     BatchNormRun plain(rank, device, data, false, mine.batch, common.seed);
@@ -28,13 +28,13 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
     const bool prints = rank.rank() == 0;
     CsvWriter csv(prints ? common.csv : "", {"epoch", "batch_norm_train", "batch_norm_test",
                                              "sync_batch_norm_train", "sync_batch_norm_test"});
-    Table table("Accuracy, where each rank learns from its own class",
+    Table table("Accuracy when each rank learns from its own class",
                 {"epoch", "BatchNorm: in training", "in the test", "SyncBatchNorm: in training",
                  "in the test"});
     std::vector<double> without, with;
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         const BatchNormRun::Epoch a = plain.epoch(epoch), b = synchronised.epoch(epoch);
-        if (epoch > 1 || mine.epochs == 1) {  // the first one is to get warm
+        if (epoch > 1 || mine.epochs == 1) {  // the first epoch warms up
             without.push_back(a.seconds);
             with.push_back(b.seconds);
         }
@@ -47,25 +47,13 @@ void show_training(Rank& rank, Device& device, const ShapeSets& data, const Sync
         return;
     const Traffic traffic = synchronised.traffic();
     const int steps = synchronised.steps();
-    std::cout << table << "\nWhat it costs in a step: " << traffic.collectives / steps
-              << " collectives, to which a rank gives "
-              << traffic.bytes / static_cast<std::size_t>(steps) << " bytes.\nA step takes "
-              << format_seconds(median(without)) << " with BatchNorm and "
-              << format_seconds(median(with)) << " with SyncBatchNorm.\n";
+    std::cout << table << "\nSyncBatchNorm adds to a step: " << traffic.collectives / steps
+              << " collectives, with " << traffic.bytes / static_cast<std::size_t>(steps)
+              << " bytes from each rank.\nA step takes " << format_seconds(median(without))
+              << " with BatchNorm and " << format_seconds(median(with)) << " with SyncBatchNorm.\n";
 }
 
-int run(int argc, char** argv) {
-    SyncOptions mine;
-    Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
-    options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
-    options.add_int("--batch", mine.batch, {2, 64}, "pictures a step and rank");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
-    options.refuse({"--data"}, "the pictures are drawn");
-    options.example("--ranks 3", "a class on each rank");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common, SyncOptions mine) {
     if (common.quick)
         mine.epochs = std::min(mine.epochs, 2);
     ShapeSets data;
@@ -82,7 +70,7 @@ int run(int argc, char** argv) {
         rank.select_device();
         auto& device = make_run_scoped<Device>(rank, rank_memory);
         show_statistics(rank, device, data.train, mine.batch);
-        show_equality(rank, device, common.seed);
+        show_equivalence(rank, device, common.seed);
         show_training(rank, device, data, mine, common);
     });
     return 0;
@@ -91,5 +79,14 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    SyncOptions mine;
+    Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
+    options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {2, 64}, "pictures per step and rank");
+    options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
+    options.refuse({"--data"}, "the pictures are drawn");
+    options.example("--ranks 3", "one class on each rank");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
 }

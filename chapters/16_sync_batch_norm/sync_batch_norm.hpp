@@ -1,6 +1,6 @@
 #pragma once
-// Batch normalisation over the batches of all ranks: the mean and the variance of a channel are
-// those of the union, as if one rank had it. (PyTorch's torch.nn.SyncBatchNorm;
+// Batch normalisation over the batches of all ranks: a channel's mean and variance are those of the
+// union of the batches, as if one rank had it. (PyTorch's torch.nn.SyncBatchNorm;
 // torch/nn/modules/_functions.py.)
 //
 //     convert_sync_batch_norm(*model, *communicator);
@@ -15,46 +15,49 @@
 
 namespace ddp {
 
-// ---- Steps, as the layer takes them. All enqueue their work on the device's stream.
+// ---- The steps of the layer, in its order. All enqueue their work on the device's stream.
 
-// What a rank tells the others of its batch: for each channel the mean, for each the variance, and
-// how many values a channel has.
-constexpr std::size_t told_numbers(int channels) {
+// Returns how many numbers describe a rank's batch: for each channel its mean, for each channel its
+// variance, and the count of values per channel.
+constexpr std::size_t moments_size(int channels) {
     return 2 * static_cast<std::size_t>(channels) + 1;
 }
-// Writes that at `told`. A rank without a picture tells zeros.
-void tell_moments(const Tensor& x, float* told);
+// Writes these numbers for x [batch, channels, height, width] to `moments`, in device memory. An
+// empty batch gives zeros.
+void write_moments(const Tensor& x, float* moments);
 
-// What all ranks make of what all have told.
-struct JoinedMoments {
+// The moments of the union of all ranks' batches.
+struct CombinedMoments {
     Moments moments;
-    Tensor share;  // [1]: 1 / values of a channel, over all ranks
+    Tensor inverse_count;  // [1]: 1 / values per channel, over all ranks; 0 if there are none
 };
-// `told` is what rank 0 tells, then rank 1, ... The running averages move on; they stay where they
-// are if all ranks together have one value a channel, or none.
-JoinedMoments join_moments(const float* told, int ranks, const Tensor& running_mean,
-                           const Tensor& running_var);
+// Combines the moments of all ranks; `gathered` has those of rank 0, then rank 1, and so on.
+// Updates the running averages, unless all ranks together have less than two values per channel.
+CombinedMoments combine_moments(const float* gathered, int ranks, const Tensor& running_mean,
+                                const Tensor& running_var);
 
-// The sums of all ranks, [2 * channels] at `sums`, become means over all values of a channel.
-GradientSums means_over_all(const float* sums, const Tensor& share, int channels);
+// Divides sums over all ranks by the count: `sums` has [2 * channels] numbers, the sums of dy and
+// then those of dy * x'. Returns the two means of each channel.
+GradientSums divide_by_count(const float* sums, const Tensor& inverse_count, int channels);
 
 // ---- The layer
 
-// What a layer has enqueued so far, by one rank.
+// The collectives that one rank has enqueued for a layer so far.
 struct Traffic {
     int collectives = 0;
-    std::size_t bytes = 0;  // that this rank has given to them
+    std::size_t bytes = 0;  // that this rank has contributed to them
 };
 
 class SyncBatchNorm : public Module {
   public:
-    // In place of `plain`, which it keeps: parameters and buffers are those of `plain`, and so are
-    // evaluation and a world of one rank. Takes memory from `communicator`, which must live longer.
-    // All ranks make theirs in the same order.
+    // Replaces `plain`, which it keeps: it uses the parameters and buffers of `plain`, and calls it
+    // in evaluation and in a world of one rank. Takes memory from `communicator`, which must
+    // outlive this object. All ranks construct theirs in the same order.
     SyncBatchNorm(std::unique_ptr<BatchNorm2d> plain, Communicator& communicator);
 
-    // As BatchNorm2d's, over the batches of all ranks. In training all ranks call it together, and
-    // their backwards; a rank may have a batch of one value, or of no picture.
+    // Normalises [batch, channels, height, width] over the batches of all ranks. In training all
+    // ranks call it together, and also the backwards. A rank's batch may have one value per
+    // channel, or no picture.
     Variable forward(Variable input) override;
     Parameters parameters() const override { return plain_->parameters(); }
     std::vector<NamedTensor> buffers() const override { return plain_->buffers(); }
@@ -63,23 +66,24 @@ class SyncBatchNorm : public Module {
     const Traffic& traffic() const { return traffic_; }
 
   private:
-    void backward(const Tensor& x, const Tensor& weight, const JoinedMoments& joined,
+    void backward(const Tensor& x, const Tensor& weight, const CombinedMoments& combined,
                   const Tensor& dy, Tape::InputGradients& gradients);
 
     const std::unique_ptr<BatchNorm2d> plain_;
     Communicator& communicator_;
-    ArenaBuffer<float> told_;  // by every rank
-    ArenaBuffer<float> sums_;
+    ArenaBuffer<float> gathered_;  // the moments of every rank, by rank
+    ArenaBuffer<float> sums_;      // [2 * channels], see divide_by_count
     Traffic traffic_;
 };
 
-// What a communicator must have for the layers of this model, at most.
+// Returns the bytes that a communicator must have for the converted layers of this model, at most.
 std::size_t sync_batch_norm_arena_bytes(const Module& model, int world_size);
 
-// Every BatchNorm2d of the model, those of networks within it too, becomes a SyncBatchNorm with the
-// same parameters, frozen ones too, and buffers. Returns them, in the order of the network. All
-// ranks call it together, best before DistributedDataParallel and the optimizer are made. Throws
-// std::runtime_error if the communicator has not the memory; then the model is of no more use.
+// Replaces every BatchNorm2d of the model, also within nested networks, by a SyncBatchNorm with the
+// same parameters, including frozen ones, and the same buffers. Returns the new layers, in the
+// order of the network. All ranks call it together, before DistributedDataParallel and the
+// optimizer are made. Throws std::runtime_error if the communicator lacks the memory; the model is
+// then unusable.
 std::vector<SyncBatchNorm*> convert_sync_batch_norm(Sequential& model, Communicator& communicator);
 
 }  // namespace ddp

@@ -1,9 +1,9 @@
 #pragma once
-// A file that is there as a whole or not at all, whatever happens while it is written.
+// Saves a file as a whole or not at all, whatever happens while it is written.
 //
-// Two things may happen. The process may be killed: then what it has written so far stays, and
-// nothing more comes. Or the power may fail: then only what was synced is sure to be there, file by
-// file and name by name, in any order.
+// Two failures are considered. The process may be killed: then the bytes that it has written so far
+// stay, and no more come. Or the power may fail: then only what was synced is sure to be on the
+// disk, file by file and name by name, in any order.
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -15,19 +15,21 @@ namespace ddp {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// A folder, as who writes a file into it sees it. All throw std::runtime_error in a sentence.
+// The calls on a folder that save_atomically needs. All of them throw std::runtime_error with one
+// sentence.
 class Folder {
   public:
     virtual ~Folder() = default;
 
-    // Makes the file, or empties it, and writes `parts` into it, one behind the other.
+    // Creates the file, or empties it, and writes `parts` into it, one behind the other.
     virtual void write(const std::string& name, std::initializer_list<Bytes> parts) = 0;
-    // What was written into the file has come to the disk (fsync).
+    // Returns when the file's bytes are on the disk (fsync).
     virtual void sync(const std::string& name) = 0;
-    // The file gets another name, at once; who had that name is gone.
+    // Renames the file in one moment. A file that had the name `to` is replaced.
     virtual void rename(const std::string& from, const std::string& to) = 0;
-    // The folder's names have come to the disk (fsync of the folder).
+    // Returns when the folder's names are on the disk (fsync of the folder).
     virtual void sync_names() = 0;
+    // Removes the file; it is no error if there is none.
     virtual void remove(const std::string& name) = 0;
 
     virtual std::vector<std::string> names() const = 0;
@@ -35,9 +37,10 @@ class Folder {
     virtual std::string path() const = 0;  // for messages
 };
 
+// A folder of the file system.
 class DiskFolder final : public Folder {
   public:
-    // Makes the folder if it is not there.
+    // Creates the folder if it does not exist.
     explicit DiskFolder(std::filesystem::path path);
 
     void write(const std::string& name, std::initializer_list<Bytes> parts) override;
@@ -53,11 +56,12 @@ class DiskFolder final : public Folder {
     const std::filesystem::path path_;
 };
 
-// What the name of a file ends in that is not whole yet.
+// The end of a file's name while the file is being written.
 inline const std::string unfinished = ".unfinished";
 
-// When this returns the file is on the disk; until then there is what was there before. A file that
-// `name` + `unfinished` names may be left behind, and is of no use to anybody.
+// Writes `parts`, one behind the other, as the file `name`. When it returns, the file is on the
+// disk; until then the name leads to the old file. If it is interrupted, it may leave behind a file
+// with the name `name` + `unfinished`, which no reader needs.
 void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts);
 
 }  // namespace ddp

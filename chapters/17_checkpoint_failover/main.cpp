@@ -1,8 +1,8 @@
-// Chapter 17: what if a node dies? A supervised training whose ranks are killed and stopped: it
-// goes on from its last checkpoint, and ends with the same bits.
+// Chapter 17: what if a node dies? A supervised training whose ranks are killed and stopped, which
+// continues from its last checkpoint and ends with the same bits.
 #include <iostream>
 
-#include "03_network/dataset.hpp"
+#include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "17_checkpoint_failover/resumable_training.hpp"
 #include "17_checkpoint_failover/show/scenario.hpp"
@@ -23,7 +23,7 @@ struct FailoverOptions {
     bool train = false, supervise = false, mpirun = false;
 };
 
-// The job itself: what the supervisor starts, or you.
+// The job itself, started by the supervisor or by hand.
 int train(const FailoverOptions& mine, const CommonOptions& common, char** argv) {
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
@@ -55,7 +55,7 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
     settings.ranks = common.ranks.value_or(common.processes.value_or(4));
     settings.hosts = parse_hosts(mine.hosts);
     settings.supervisor.max_restarts = mine.max_restarts;
-    settings.supervisor.silence_s = 2 * timeout_s;  // the ranks themselves know more of why
+    settings.supervisor.silence_s = 2 * timeout_s;  // the ranks time out first, and name the cause
     settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
     settings.arguments = job_arguments(mine.plan, common, timeout_s);
     return settings;
@@ -63,7 +63,7 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
 
 int show(const JobSettings& settings, const CommonOptions& common) {
     show_torn_files(settings.ranks);
-    const std::vector<Scenario> scenarios = tell_three_stories(settings, common.quick);
+    const std::vector<Scenario> scenarios = run_scenarios(settings, common.quick);
     show_recoveries(scenarios);
     if (!common.csv.empty())
         write_scenarios(common.csv, scenarios);
@@ -75,23 +75,25 @@ int run(int argc, char** argv) {
     FailoverOptions mine;
     Options options("checkpoint_failover", "What if a node dies? Checkpoints, and a supervisor.");
     options.add_int("--epochs", mine.plan.epochs, {1, 10'000}, "how often to see each picture");
-    options.add_int("--batch", mine.plan.batch, {1, most_mirrored}, "pictures a step and rank");
+    options.add_int("--batch", mine.plan.batch, {1, most_mirrored}, "pictures per step and rank");
     options.add_double("--learning-rate", mine.plan.learning_rate, {1e-9, 1e6},
-                       "length of a step at first; it falls with every epoch");
-    options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "who makes the steps");
+                       "of the first epoch; it falls with every epoch");
+    options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "the rule of a step");
     options.add_int("--every", mine.plan.every, {1, 1'000'000}, "steps between two checkpoints");
-    options.add_int("--keep", mine.plan.keep, {1, 1000}, "how many checkpoints stay");
-    options.add_text("--folder", mine.folder, "of the checkpoints; %h is the host's name");
-    options.add_flag("--train", mine.train, "train, from the last checkpoint on; no supervisor");
+    options.add_int("--keep", mine.plan.keep, {1, 1000}, "how many checkpoints to keep");
+    options.add_text("--folder", mine.folder, "for the checkpoints; %h is the host's name");
+    options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
     options.add_flag("--supervise", mine.supervise,
-                     "train under the supervisor, without our faults");
-    options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000}, "of --supervise");
+                     "train under the supervisor, without faults of ours");
+    options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000},
+                    "for --supervise: how often to start the job again");
     options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
-    options.add_text("--hosts", mine.hosts, "of --supervise: node0,node1:2, those that are there");
-    options.refuse({"--trace", "--link"}, "its pictures are of whole trainings, not of a step");
-    options.example("--processes 4", "killed and stopped ranks, and what becomes of the training");
-    options.example("--train --folder run1", "once more after Ctrl-C: it goes on");
-    options.example("--supervise --folder run1", "kill -9 what you like");
+    options.add_text("--hosts", mine.hosts,
+                     "for --supervise: node0,node1:2; those that answer are used");
+    options.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
+    options.example("--processes 4", "a training whose ranks are killed and stopped");
+    options.example("--train --folder run1", "again after Ctrl-C: it continues");
+    options.example("--supervise --folder run1", "and kill -9 what you like");
     const CommonOptions common = options.parse(argc, argv);
     if (common.quick)
         mine.plan.every = std::min(mine.plan.every, 10);
@@ -105,7 +107,7 @@ int run(int argc, char** argv) {
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
     const Scenario scenario = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
     std::cout << "done in " << scenario.attempts.size()
-              << (scenario.attempts.size() == 1 ? " life" : " lives") << ": test accuracy "
+              << (scenario.attempts.size() == 1 ? " attempt" : " attempts") << ": test accuracy "
               << format_fixed(scenario.final_accuracy(), 3) << ", hash " << scenario.final_hash()
               << "\n";
     return 0;

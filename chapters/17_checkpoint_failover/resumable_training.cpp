@@ -1,3 +1,19 @@
+// A training that may end anywhere and starts again here:
+//
+//     resume      the newest whole checkpoint of any host goes to all ranks; without one: step 0
+//     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
+//     each step   mirror the batch   every rank tosses the coins of all ranks' samples
+//                 forward, backward  gradients are averaged (14)
+//                 wait for the copy  of the last checkpoint, before the optimizer changes anything
+//                 optimizer
+//                 count              every `every` steps: save
+//     the end     save once more, and wait until that is on the disk
+//
+// What is saved, and restored before the next step:
+//
+//     tensors     parameters, buffers, the optimizer's momentum or means
+//     numbers     step, samples, epoch, samples taken of it, the optimizer's step counts
+//     texts       the random generator, the bucket plan, the configuration
 #include "17_checkpoint_failover/resumable_training.hpp"
 
 #include <unistd.h>
@@ -6,9 +22,8 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "03_network/adam.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/training.hpp"
 #include "17_checkpoint_failover/job/status_line.hpp"
 #include "17_checkpoint_failover/saver.hpp"
@@ -19,13 +34,13 @@
 namespace ddp {
 namespace {
 
-constexpr int steps_between_losses = 5;
+constexpr int steps_between_losses = 5;  // in the status lines
 constexpr int test_batch = 500;
-constexpr std::size_t bucket_cap = 256 << 10;  // a small network's gradients make several buckets
+constexpr std::size_t bucket_cap = 256 << 10;  // so that a small network has several buckets
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters,
                                           double learning_rate) {
-    if (name == "adam")
+    if (name == "adam")  // whose steps have about the length of the learning rate
         return std::make_unique<Adam>(parameters, learning_rate / 100);
     return std::make_unique<Sgd>(parameters, learning_rate);
 }
@@ -35,16 +50,17 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
     return make_mlp(device, random, {784, 256, 256, 10});
 }
 
-// What the writer works with. The rank keeps it until the writer has ended.
+// The objects that the writer thread uses. They are run-scoped, so that they outlive the writer.
 struct Storage {
     explicit Storage(const TrainingPlan& plan)
         : folder(plan.folder), checkpoints(folder, plan.keep) {}
 
     DiskFolder folder;
     Checkpoints checkpoints;
-    std::optional<Saver> saver;  // of a rank that writes
+    std::optional<Saver> saver;  // only on a rank that writes
 };
 
+// One rank's training.
 class ResumableTraining {
   public:
     ResumableTraining(Rank& rank, const FashionMnist& data, const TrainingPlan& plan)
@@ -63,6 +79,7 @@ class ResumableTraining {
           trainer_(rank, device_, *model_, ddp_, *optimizer_),
           coins_(~plan.seed),
           storage_(make_run_scoped<Storage>(rank, plan)) {
+        // A checkpoint of a training with other values is refused.
         state_.configuration = {{"optimizer", plan.optimizer},
                                 {"batch", std::to_string(plan.batch)},
                                 {"learning rate", format_fixed(plan.learning_rate, 6)},
@@ -73,56 +90,63 @@ class ResumableTraining {
             storage_.saver.emplace(*communicator_, device_, tensors_of(*model_, *optimizer_),
                                    storage_.checkpoints,
                                    [r = rank.rank()](const std::string& what, int step) {
-                                       tell_supervisor({r, what, step, ""});
+                                       send_to_supervisor({r, what, step, ""});
                                    });
+        // before_finalize: the buckets are on their way, and the optimizer is next.
         ddp_.set_hooks({.before_finalize = [this] {
             if (storage_.saver)
-                storage_.saver->let_change();
+                storage_.saver->wait_for_copy();
         }});
         trainer_.set_hooks({.before_step = [this](const Batch& batch) { prepare(batch); },
                             .after_step = [this](int steps) { count(steps); }});
     }
 
+    // The writer asks the communicator, which is a member here: it must end before.
     ~ResumableTraining() {
         if (storage_.saver)
             storage_.saver->end();
     }
 
+    // Trains to the end of the plan, and compares the replicas.
     void run() {
-        go_on();
+        resume_from_checkpoint();
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
             epoch();
+        // The state behind the last step is a checkpoint, too: a job that is started again finds
+        // that nothing is left to do.
         trainer_.set_hooks({});
         save();
         if (storage_.saver) {
             storage_.saver->finish();
-            say("waited", std::to_string(storage_.saver->seconds_waited()));
+            report("waited", std::to_string(storage_.saver->seconds_waited()));
         }
         require_equal_replicas(rank_, model_->parameters());
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
-        say("done", hash);
+        report("done", hash);
         if (prints())
             std::cout << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
     }
 
   private:
     bool prints() const { return rank_.rank() == 0 && !has_supervisor(); }
-    void say(const std::string& what, const std::string& value = "") const {
-        tell_supervisor({rank_.rank(), what, state_.step, value});
+    void report(const std::string& what, const std::string& value = "") const {
+        send_to_supervisor({rank_.rank(), what, state_.step, value});
     }
 
-    // Where the newest checkpoint was, if there is one.
-    void go_on() {
-        std::vector<std::string> complaints;
+    // Restores the state of the newest whole checkpoint, if there is one. If all checkpoints are
+    // damaged, it throws: to begin again without a word would hide the loss.
+    void resume_from_checkpoint() {
+        std::vector<std::string> errors;
         const std::optional<Resumed> resumed =
             resume(*communicator_, device_, storage_.checkpoints, tensors_of(*model_, *optimizer_),
-                   state_.configuration, complaints);
-        if (!resumed && !complaints.empty())  // to begin anew in silence would be worse
+                   state_.configuration, errors);
+        if (!resumed && !errors.empty())
             throw std::runtime_error("no checkpoint in '" + storage_.folder.path() +
-                                     "' is whole: " + complaints.front() +
-                                     " Remove them to begin anew.");
-        for (const std::string& complaint : complaints)
-            std::cerr << "note: " << complaint << " The one before it is used." << std::endl;
+                                     "' is whole: " + errors.front() +
+                                     " Remove them to begin again.");
+        for (const std::string& error : errors)
+            std::cerr << "note: " << error << " The one before it is used." << std::endl;
+        // The tensors are loaded already; here is all the rest.
         if (resumed) {
             state_ = resumed->state;
             coins_.set_state(state_.random);
@@ -131,57 +155,65 @@ class ResumableTraining {
                 *number = state_.optimizer_numbers.at(name);
             trainer_.set_steps(state_.step);
         }
-        say("resumed", std::to_string(state_.samples));
+        report("resumed", std::to_string(state_.samples));
         if (resumed && prints())
-            std::cout << "goes on behind step " << state_.step << ", from rank "
+            std::cout << "continues after step " << state_.step << ", from rank "
                       << resumed->from_rank << "'s checkpoint" << std::endl;
     }
 
+    // Trains for the rest of the current epoch, then tests.
     void epoch() {
         const int epoch = state_.epoch;
+        // The learning rate falls with every epoch: it depends on the state alone.
         optimizer_->set_learning_rate(plan_.learning_rate * (plan_.epochs - epoch + 1) /
                                       plan_.epochs / (plan_.optimizer == "adam" ? 100 : 1));
+        // All samples of the epoch, or the rest of it after a restart.
         train_.start_epoch(rest_of_epoch(train_.samples(), plan_.seed, epoch, state_.taken,
                                          rank_.rank(), rank_.world_size()));
         seen_ = {};
-        if (train_.batches() > 0)  // or the checkpoint was at the epoch's very end
+        if (train_.batches() > 0)  // none: the checkpoint was at the end of the epoch
             trainer_.epoch(train_, "epoch " + std::to_string(epoch));
         const double accuracy = trainer_.test(test_).accuracy();
-        say("tested", format_fixed(accuracy, 4));
+        report("tested", format_fixed(accuracy, 4));
         if (prints())
             std::cout << "epoch " << epoch << "  test accuracy " << format_fixed(accuracy, 3)
                       << std::endl;
     }
 
+    // Mirrors the batch, before its forward.
     void prepare(const Batch& batch) {
         mirror(batch.images, toss(coins_, plan_.batch, rank_.rank(), rank_.world_size()));
     }
 
-    // After a step, which the device need not have ended.
+    // Counts the step that was enqueued last, and saves where a checkpoint is due. The device may
+    // still be computing the step.
     void count(int steps) {
+        // Positions count the samples of all ranks, so that another number of ranks can continue.
         const int samples = plan_.batch * rank_.world_size();
         state_.step = steps;
         state_.taken += samples;
         state_.samples += samples;
         if (steps % steps_between_losses == 0)
-            tell_loss();
+            report_loss();
         if (steps % plan_.every == 0)
             save();
     }
 
-    // Of the samples since the last time, on rank 0: enough for a curve.
-    void tell_loss() {
+    // Reports the mean loss of rank 0's samples since the last report: enough for a curve.
+    void report_loss() {
         if (rank_.rank() != 0 || !has_supervisor())
             return;
         const Metrics::Totals now = trainer_.metrics().read();
         const double loss = (now.loss_sum - seen_.loss_sum) / (now.samples - seen_.samples);
         seen_ = now;
-        say("step", std::to_string(state_.samples) + " " + format_fixed(loss, 4));
+        report("step", std::to_string(state_.samples) + " " + format_fixed(loss, 4));
     }
 
+    // Gives the saver the state behind the last step; the tensors it has already.
     void save() {
         if (!storage_.saver)
             return;
+        // The numbers of this moment: the device may be several steps behind.
         state_.random = coins_.state();
         state_.buckets = ddp_.state();
         for (const auto& [name, number] : optimizer_->state().numbers)
@@ -198,22 +230,23 @@ class ResumableTraining {
     DistributedDataParallel ddp_;
     const std::unique_ptr<Optimizer> optimizer_;
     DdpTrainer trainer_;
-    Random coins_;  // the same on all ranks
+    Random coins_;  // in the same state on all ranks
     Storage& storage_;
     TrainingState state_;
-    Metrics::Totals seen_;
+    Metrics::Totals seen_;  // at the last report of a loss
 };
 
 }  // namespace
 
 void train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan) {
-    tell_supervisor({rank.rank(), "met", 0, rank.host() + " " + std::to_string(getpid())});
+    // The supervisor learns which processes belong to the job.
+    send_to_supervisor({rank.rank(), "started", 0, rank.host() + " " + std::to_string(getpid())});
     rank.select_device();
     try {
         ResumableTraining(rank, data, plan).run();
     } catch (const std::exception& error) {
-        // At once: the job itself may wait for a rank that has stopped before it ends.
-        tell_supervisor({rank.rank(), "failed", 0, error.what()});
+        // Reported at once: before the job ends it may wait for a rank that has stopped.
+        send_to_supervisor({rank.rank(), "failed", 0, error.what()});
         throw;
     }
 }

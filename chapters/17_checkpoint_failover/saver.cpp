@@ -1,3 +1,15 @@
+// A save, behind step 50:
+//
+//     compute stream   ... step 50 | 1 | forward -- backward -- 3 -- optimizer | step 52 ...
+//                                    |                          ^
+//     copy stream                    +-- 2 ---------------------+
+//     writer thread                                             +-- 4 -- 5
+//
+//     1. save           copy the buffers, which the next forward changes; they are small
+//     2. save           copy parameters and optimizer, while the next step computes
+//     3. wait_for_copy  the optimizer is the first to change them, and waits for 2
+//     4. write          ask the communicator whether all work before the copy has succeeded
+//     5. write          checksum, write, fsync, rename, fsync (save_atomically)
 #include "17_checkpoint_failover/saver.hpp"
 
 #include "common/report/bench.hpp"
@@ -11,11 +23,12 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
       tensors_(std::move(tensors)),
       checkpoints_(checkpoints),
       on_event_(std::move(on_event)) {
+    // The order of the tensors in the file; it is also their place in the host's memory.
     for (const auto* list : {&tensors_.fixed_in_forward, &tensors_.buffers})
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
     host_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
-    writer_ = std::thread([this] { write_jobs(); });
+    writer_ = std::thread([this] { serve_requests(); });
 }
 
 Saver::~Saver() {
@@ -27,7 +40,7 @@ void Saver::end() {
         return;
     {
         const std::lock_guard lock(mutex_);
-        ends_ = true;
+        is_ending_ = true;
     }
     changed_.notify_all();
     writer_.join();
@@ -35,22 +48,25 @@ void Saver::end() {
 
 void Saver::finish() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !request_; });  // the writer ends, or throws
+    changed_.wait(lock, [this] { return !request_; });  // the writer is done, or has failed
     if (error_)
         std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void Saver::save(const TrainingState& state) {
+    // The host memory is free once the checkpoint before is on the disk.
     const Stopwatch watch;
     finish();
     seconds_waited_ += watch.seconds();
-    // The next forward changes the buffers at once: they are copied before it, in its own stream.
-    // Until the next step of the optimizer nothing changes the rest, which is much more.
+    // 1. The next forward changes the buffers at once: copy them before it, in its own stream.
     copy(tensors_.buffers, tensors_.fixed_in_forward.size(), device_.stream());
+    // 2. Parameters and optimizer, which are much larger, stay as they are until the next step of
+    // the optimizer: copy them beside forward and backward.
     computed_.record(device_.stream());
     copies_.wait(computed_);
     copy(tensors_.fixed_in_forward, 0, copies_);
     copied_.record(copies_);
+    // The host goes on; the writer waits for the copy itself.
     SaveRequest request{state.step, layout_};
     request.header.metadata = to_metadata(state);
     {
@@ -60,6 +76,7 @@ void Saver::save(const TrainingState& state) {
     changed_.notify_all();
 }
 
+// Enqueues copies of the tensors to their places; the first one is tensor `first` of the layout.
 void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Stream& stream) {
     for (std::size_t i = 0; i < tensors.size(); i++)
         if (const Tensor& value = tensors[i].value; value.size() > 0)
@@ -67,9 +84,10 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
                                       value.bytes(), cudaMemcpyDeviceToHost, stream));
 }
 
-// Where a rank is lost, the all-reduces that wait for it give up, and the optimizer behind them
-// steps with gradients that are none. The copy of that must not become a checkpoint: the
-// communicator knows, and throws.
+// Writes one checkpoint. When a rank is lost, the all-reduces that wait for it return without a
+// sum; the optimizer and the copy behind them run all the same, with gradients that mean nothing.
+// Such a copy must not become a checkpoint: synchronize throws if a collective before it has
+// failed.
 void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
     on_event_("saving", request.step);
@@ -77,10 +95,11 @@ void Saver::write(SaveRequest& request) {
     on_event_("saved", request.step);
 }
 
-void Saver::write_jobs() {
+// The writer thread: serves one request after the other, and writes without the lock.
+void Saver::serve_requests() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] { return request_ || ends_; });
+        changed_.wait(lock, [this] { return request_ || is_ending_; });
         if (!request_)
             return;
         lock.unlock();
@@ -91,7 +110,7 @@ void Saver::write_jobs() {
             error = std::current_exception();
         }
         lock.lock();
-        error_ = error;
+        error_ = error;  // finish() throws it
         request_.reset();
         changed_.notify_all();
     }

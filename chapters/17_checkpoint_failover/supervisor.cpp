@@ -1,3 +1,17 @@
+//     attempt 0   start -> ranks train ------- X fault
+//                                              |- noticed ------------- all ended -|
+//     attempt 1                                                                    start -> resume
+//
+// The supervisor's loop, for each attempt:
+//     1. start     the job, with the command for the hosts that are there now
+//     2. watch     read its lines; a failure is an error line, an exit, or silence
+//     3. end       all of its processes, also those that still run; wait until the last one is gone
+//     4. decide    done: return. Refused options, or too many restarts: give up. Else: start again
+//
+// | event                          | noticed by                                                 |
+// | a rank dies                    | the other ranks and the launcher, within milliseconds      |
+// | a rank stops, or is cut off    | the ranks that wait for it, after --timeout                |
+// | all ranks or the launcher stop | this supervisor, when no line has come for twice --timeout |
 #include "17_checkpoint_failover/supervisor.hpp"
 
 #include <unistd.h>
@@ -13,6 +27,7 @@
 namespace ddp {
 namespace {
 
+// Returns the steady clock's time: only differences of it are used.
 double clock_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -21,23 +36,24 @@ double clock_s() {
 }  // namespace
 
 bool Attempt::has(const std::string& what) const {
-    return std::ranges::any_of(reports,
-                               [&](const TimedReport& each) { return each.report.what == what; });
+    return std::ranges::any_of(status_lines,
+                               [&](const TimedStatus& each) { return each.status.what == what; });
 }
 
 double Attempt::time_of(const std::string& what) const {
+    // Lines come in order of time. Each rank counts once, so the last one that is new has the time.
     double time_s = 0;
     std::set<int> ranks;
-    for (const TimedReport& each : reports)
-        if (each.report.what == what && ranks.insert(each.report.rank).second)
+    for (const TimedStatus& each : status_lines)
+        if (each.status.what == what && ranks.insert(each.status.rank).second)
             time_s = each.time_s;
     return time_s;
 }
 
 int Attempt::last_step() const {
     std::int64_t step = 0;
-    for (const TimedReport& each : reports)
-        step = std::max(step, each.report.step);
+    for (const TimedStatus& each : status_lines)
+        step = std::max(step, each.status.step);
     return static_cast<int>(step);
 }
 
@@ -46,6 +62,7 @@ Supervisor::Supervisor(SupervisorOptions options, NextCommand next_command, Watc
       next_command_(std::move(next_command)),
       watch_(std::move(watch)),
       start_s_(clock_s()) {
+    // Only processes of this host can be signalled and waited for.
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     host_ = name;
@@ -56,13 +73,14 @@ std::vector<Attempt> Supervisor::run() {
     for (;;) {
         std::vector<std::string> command = next_command_(attempts);
         if (command.empty())
-            throw std::runtime_error("nobody is left to run the job; its first failure was: " +
+            throw std::runtime_error("no host is left to run the job; its first failure was: " +
                                      (attempts.empty() ? "none" : attempts[0].cause));
         attempts.push_back(attempt(std::move(command)));
+        // 4. Decide: return, give up, or start again.
         const Attempt& last = attempts.back();
         if (last.cause.empty())
             return attempts;
-        if (last.status == 2)
+        if (last.status == 2)  // refused options would be refused again
             throw std::runtime_error(last.cause);
         if (static_cast<int>(attempts.size()) > options_.max_restarts)
             throw std::runtime_error("the job has failed " + std::to_string(attempts.size()) +
@@ -76,67 +94,77 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     const auto now_s = [this] { return clock_s() - start_s_; };
     Attempt attempt;
     attempt.command = command;
-    attempt.begin_s = heard_s_ = now_s();
+    attempt.begin_s = last_line_s_ = now_s();
+    // 1. Start. If this process dies, the job dies with it.
     SupervisedProcess job(std::move(command));
     const auto on_line = [&](const std::string& line) {
-        heard_s_ = now_s();
-        hear(line, job, attempt);
+        last_line_s_ = now_s();
+        read_line(line, job, attempt);
     };
+    // 2. Watch, until the job has ended by itself or must be ended.
     while (!job.status() && !is_to_be_ended(attempt, now_s())) {
-        job.attend(on_line);
+        job.read_lines(on_line);
         if (watch_)
             watch_(job, attempt, now_s());
     }
     if (attempt.noticed_s == 0)
         attempt.noticed_s = now_s();
+    // 3. End. A process that was stopped would otherwise wake up later and write its checkpoint.
     job.end(job.status() ? 0.0 : options_.patience_s, on_line);
+    // Exit status 0 means success, whatever was printed on the way.
     attempt.end_s = now_s();
     attempt.status = *job.status();
     if (attempt.status != 0 && attempt.cause.empty())
-        attempt.cause = "the job has ended with exit status " + std::to_string(attempt.status) +
-                        " and has not said why";
+        attempt.cause = "the job ended with exit status " + std::to_string(attempt.status) +
+                        " and without an error message";
     if (attempt.status == 0)
         attempt.cause.clear();
     return attempt;
 }
 
-// A job that has failed ends by itself, or it is helped to. One that is silent has failed, too.
+// Returns whether the supervisor must end the job now: a failed job gets `patience_s` to end by
+// itself; a silent job has failed, and is ended at once.
 bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     if (attempt.noticed_s > 0)
         return now_s - attempt.noticed_s > options_.patience_s;
+    // Before the first step a job may load data for long without a line.
     const double limit_s = attempt.has("step") ? options_.silence_s : options_.start_s;
-    if (now_s - heard_s_ < limit_s)
+    if (now_s - last_line_s_ < limit_s)
         return false;
     attempt.cause =
-        "the job has told nothing for " + format_seconds(limit_s) + ": something in it has stopped";
+        "no line has come from the job for " + format_seconds(limit_s) + ": it has stopped";
     return true;
 }
 
-void Supervisor::hear(const std::string& line, SupervisedProcess& job, Attempt& attempt) {
-    const double now_s = heard_s_;
-    const auto complain = [&](const std::string& cause) {
-        if (attempt.noticed_s > 0)  // the first one counts
+void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Attempt& attempt) {
+    const double now_s = last_line_s_;
+    // Later failures are often consequences: the first cause counts.
+    const auto record_failure = [&](const std::string& cause) {
+        if (attempt.noticed_s > 0)
             return;
         attempt.cause = cause;
         attempt.noticed_s = now_s;
     };
-    if (const std::optional<Report> report = Report::from(line)) {
-        attempt.reports.push_back({now_s, *report});
-        if (std::string host; report->what == "met") {
+    if (const std::optional<StatusLine> status = StatusLine::from(line)) {
+        attempt.status_lines.push_back({now_s, *status});
+        // A rank's process on this machine, whose launcher may die before it does.
+        if (std::string host; status->what == "started") {
             pid_t process = 0;
-            std::istringstream(report->value) >> host >> process;
+            std::istringstream(status->value) >> host >> process;
             if (host == host_)
                 job.adopt(process);
         }
-        if (report->what == "failed")
-            complain(report->value);
+        // A rank reports its own error at once, before its process ends.
+        if (status->what == "failed")
+            record_failure(status->value);
         return;
     }
+    // All other lines are messages for a reader; errors of ranks and launchers begin so.
     for (const std::string sign : {"error: ", "launcher: "})
         if (line.starts_with(sign))
-            complain(line.substr(sign.size()));
+            record_failure(line.substr(sign.size()));
     if (line.starts_with("note: "))
-        attempt.reports.push_back({now_s, {0, "note", 0, line.substr(6)}});
+        attempt.status_lines.push_back({now_s, {0, "note", 0, line.substr(6)}});
 }
 
 }  // namespace ddp

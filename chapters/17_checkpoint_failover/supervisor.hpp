@@ -1,7 +1,7 @@
 #pragma once
-// The supervisor: starts a job, notices when it fails or does nothing any more, and starts it anew
-// until it has done its work. The job itself must go on from where it was. (What torchrun's elastic
-// agent does.)
+// The supervisor: starts a job, notices when it fails or stops, ends what is left of it, and starts
+// it again until it has done its work. The job itself must continue from its last checkpoint. (The
+// elastic agent of torchrun does the same.)
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -12,62 +12,67 @@
 
 namespace ddp {
 
+// All times in seconds.
 struct SupervisorOptions {
     int max_restarts = 3;
-    double start_s = 30;    // a job that tells nothing for so long after its start has stopped,
-    double silence_s = 60;  // and one that had begun to train, after so long
-    double patience_s = 2;  // for a job that has failed to end by itself
+    double start_s = 30;  // without a line for so long, a job that has not trained yet has stopped
+    double silence_s = 60;  // the same for a job that has begun to train
+    double patience_s = 2;  // a failed job may take so long to end by itself
 };
 
-// A report, and when it came: seconds since the supervisor began.
-struct TimedReport {
+// A status line and the time at which it came, in seconds since the supervisor began.
+struct TimedStatus {
     double time_s;
-    Report report;
+    StatusLine status;
 };
 
-// One of the job's lives.
+// One start of the job, until its last process has ended. Times are in seconds since the supervisor
+// began.
 struct Attempt {
     std::vector<std::string> command;
     double begin_s = 0;
-    double noticed_s = 0;  // that it has failed, or has done its work
-    double end_s = 0;      // the last of its processes is gone
-    int status = 0;
-    std::string cause;  // the first complaint; "" if it has done its work
-    std::vector<TimedReport> reports;
+    double noticed_s = 0;  // its failure, or its success, was noticed
+    double end_s = 0;      // the last of its processes has ended
+    int status = 0;        // exit status
+    std::string cause;     // the first error; "" if it has done its work
+    std::vector<TimedStatus> status_lines;
 
-    // Whether any rank has told this.
+    // Returns whether any rank has sent a line of this kind.
     bool has(const std::string& what) const;
-    // When the first report of this kind came, from the last rank to send one; 0 if none has.
+    // Returns the time at which the last rank to do so sent its first line of this kind; 0 if no
+    // rank has.
     double time_of(const std::string& what) const;
-    int last_step() const;  // that was reported
+    // Returns the largest step of any status line.
+    int last_step() const;
 };
 
 class Supervisor {
   public:
-    // The job's next life: the command, which may differ from the last one's in how many ranks
-    // there are; an empty one where nobody is left to run it.
+    // Returns the command of the next attempt. It may differ from the last one, in the number of
+    // ranks for example. An empty one means that no host is left to run the job.
     using NextCommand = std::function<std::vector<std::string>(const std::vector<Attempt>& before)>;
-    // Called at least every 10 ms, for whoever wants to interfere.
+    // Called at least every 10 ms while a job runs: the point at which tests and demonstrations
+    // kill and stop ranks.
     using Watch = std::function<void(SupervisedProcess& job, const Attempt& attempt, double now_s)>;
 
     Supervisor(SupervisorOptions options, NextCommand next_command, Watch watch = {});
 
-    // Until the job has done its work; returns all of its lives. Throws std::runtime_error with the
-    // first cause when it has failed max_restarts + 1 times, at once if it has refused its options
-    // (exit status 2: they would be wrong again).
+    // Runs the job until it has done its work; returns all attempts. Throws std::runtime_error with
+    // the first cause when it has failed max_restarts + 1 times, or at once if it has refused its
+    // options (exit status 2), which would be wrong again.
     std::vector<Attempt> run();
 
   private:
     Attempt attempt(std::vector<std::string> command);
     bool is_to_be_ended(Attempt& attempt, double now_s) const;
-    void hear(const std::string& line, SupervisedProcess& job, Attempt& attempt);
+    void read_line(const std::string& line, SupervisedProcess& job, Attempt& attempt);
 
     const SupervisorOptions options_;
     const NextCommand next_command_;
     const Watch watch_;
-    const double start_s_;
-    std::string host_;
-    double heard_s_ = 0;
+    const double start_s_;    // when the supervisor began, on the steady clock
+    std::string host_;        // this machine's name
+    double last_line_s_ = 0;  // when the job's last line came
 };
 
 }  // namespace ddp

@@ -13,7 +13,7 @@ namespace {
 
 const std::string configuration_prefix = "configuration.", number_prefix = "optimizer.";
 
-// The metadata of one checkpoint, asked for one by one.
+// Reads the entries of one checkpoint's metadata.
 class MetadataReader {
   public:
     MetadataReader(const std::map<std::string, std::string>& metadata, const std::string& name)
@@ -22,7 +22,7 @@ class MetadataReader {
     const std::string& text(const std::string& key) const {
         const auto found = metadata_.find(key);
         if (found == metadata_.end())
-            refuse(name_, "does not say '" + key + "': it is no checkpoint of a training.");
+            refuse(name_, "has no '" + key + "': it is no checkpoint of a training.");
         return found->second;
     }
     template <class T>
@@ -36,7 +36,7 @@ class MetadataReader {
             all.push_back(parsed<std::size_t>(key, word));
         return all;
     }
-    // Those whose names begin so, without that.
+    // Returns the entries whose names begin with `prefix`, without the prefix.
     std::map<std::string, std::string> group(const std::string& prefix) const {
         std::map<std::string, std::string> found;
         for (const auto& [key, value] : metadata_)
@@ -49,7 +49,7 @@ class MetadataReader {
         T value{};
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
         if (error != std::errc() || end != word.data() + word.size() || value < T{})
-            refuse(name_, "says that '" + key + "' is '" + word + "', which is no number.");
+            refuse(name_, "has the value '" + word + "' for '" + key + "', which is no number.");
         return value;
     }
 
@@ -98,7 +98,7 @@ void require_same_configuration(const TrainingState& state,
                                 const std::map<std::string, std::string>& configuration) {
     for (const auto& [key, value] : configuration) {
         const auto found = state.configuration.find(key);
-        const std::string before = found == state.configuration.end() ? "not there" : found->second;
+        const std::string before = found == state.configuration.end() ? "not given" : found->second;
         if (before != value)
             throw OptionError("The checkpoint is of a training whose " + key + " was " + before +
                               ", and now it is " + value +

@@ -1,6 +1,6 @@
 #pragma once
-// All that a training is made of between two steps. Whoever has it can go on as if nothing had
-// happened, to the bit.
+// The state of a training between two steps: everything that the next step depends on. A training
+// that is resumed from it ends with the same bits as one that was never interrupted.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,41 +12,42 @@
 
 namespace ddp {
 
-// What is no tensor.
+// The part of the state that is not in tensors. The same on all ranks.
 struct TrainingState {
-    int step = 0;              // so many have been made
-    std::int64_t samples = 0;  // so many have been learned from, by all ranks
-    int epoch = 1;             // the running one
-    std::int64_t taken = 0;    // of its samples, so many are behind
-    std::string random;        // of the generator that all ranks share
+    int step = 0;              // the number of steps made
+    std::int64_t samples = 0;  // the number of samples learned from, by all ranks
+    int epoch = 1;             // the current epoch
+    std::int64_t taken = 0;    // how many of its samples all ranks have learned from
+    std::string random;        // the generator that all ranks share
     DdpState buckets;          // the bucket plan
-    std::map<std::string, std::string> configuration;  // what must not change: model, batch, ...
+    std::map<std::string, std::string> configuration;  // batch, seed, ...
     std::map<std::string, int> optimizer_numbers;
 
     bool operator==(const TrainingState&) const = default;
 };
 
-// As metadata of a checkpoint, and back. to_state throws DataError, in a sentence that begins with
-// `name`, if something is missing or no number.
+// Convert the state to a checkpoint's metadata and back. to_state throws DataError, with a sentence
+// that begins with `name`, if an entry is missing or is not a number.
 std::map<std::string, std::string> to_metadata(const TrainingState& state);
 TrainingState to_state(const std::map<std::string, std::string>& metadata, const std::string& name);
 
-// Throws OptionError naming what `configuration` has otherwise than the checkpoint.
+// Throws OptionError, with the first option that differs, if the checkpoint is of a training with
+// another configuration.
 void require_same_configuration(const TrainingState& state,
                                 const std::map<std::string, std::string>& configuration);
 
-// What a checkpoint keeps of a training, by names: parameters and buffers by their own, as PyTorch
-// expects them, and the optimizer's behind "optimizer.".
+// The tensors of a checkpoint, with their names: parameters and buffers have their own, which
+// PyTorch expects; the optimizer's begin with "optimizer.".
 struct TrainingTensors {
-    std::vector<NamedTensor> fixed_in_forward;  // parameters and optimizer: step() changes them
-    std::vector<NamedTensor> buffers;           // forward changes them
+    std::vector<NamedTensor> fixed_in_forward;  // parameters, optimizer: changed by its step()
+    std::vector<NamedTensor> buffers;           // changed by forward
 };
 TrainingTensors tensors_of(const Module& model, Optimizer& optimizer);
 inline const std::string optimizer_prefix = "optimizer.";
 
-// The samples of epoch `epoch` that rank `rank` of `world_size` still has to learn from when
-// `taken` are behind: what is left of the order that all share is dealt out anew, so that there may
-// be another number of ranks than before.
+// Returns the samples that rank `rank` of `world_size` still has to learn from in epoch `epoch`,
+// when `taken` are done: the rest of the common order is dealt out again, to however many ranks
+// there are.
 std::vector<int> rest_of_epoch(int samples, std::uint64_t seed, int epoch, std::int64_t taken,
                                int rank, int world_size);
 

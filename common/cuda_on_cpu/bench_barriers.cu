@@ -1,5 +1,5 @@
-// What a barrier of a 256-thread block costs on a CPU: by this library's fibers, and what two other
-// ways to have 256 threads would cost.
+// The cost of a barrier of a 256-thread block on a CPU: with this library's fibers, and with two other
+// ways of having 256 threads.
 #include <ucontext.h>
 
 #include <barrier>

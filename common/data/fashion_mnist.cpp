@@ -16,18 +16,19 @@ constexpr std::size_t picture = side * side;
 
 struct Part {
     const char* file;
-    std::size_t official_bytes;       // elements behind the IDX header
-    std::uint32_t official_checksum;  // of these elements
+    std::size_t official_bytes;       // the elements after the IDX header
+    std::uint32_t official_checksum;  // their CRC-32
 };
 constexpr Part train_images{"train-images-idx3-ubyte", 60000 * picture, 0xae65dccd};
 constexpr Part train_labels{"train-labels-idx1-ubyte", 60000, 0x2ed6e46a};
 constexpr Part test_images{"t10k-images-idx3-ubyte", 10000 * picture, 0x12728439};
 constexpr Part test_labels{"t10k-labels-idx1-ubyte", 10000, 0x242bc73f};
 
+// Returns the path of the file in `folder`, plain or gzipped. Throws DataError if it has neither.
 std::filesystem::path find(const std::filesystem::path& folder, const Part& part) {
     const std::filesystem::path plain = folder / part.file;
     const std::filesystem::path gzipped = folder / (std::string(part.file) + ".gz");
-    std::error_code unreadable;  // such a folder counts as one without the file
+    std::error_code unreadable;  // a folder that cannot be read counts as one without the file
     if (std::filesystem::exists(plain, unreadable))
         return plain;
     if (std::filesystem::exists(gzipped, unreadable))
@@ -47,6 +48,7 @@ std::string hex_of_checksum(std::uint32_t number) {
     return digits;
 }
 
+// Throws DataError if a file of the official length is not the official file.
 void check_official(const Idx& idx, const Part& part, const std::filesystem::path& path) {
     if (idx.bytes.size() != part.official_bytes)
         return;
@@ -58,6 +60,7 @@ void check_official(const Idx& idx, const Part& part, const std::filesystem::pat
                                   ": it is damaged or another data set, fetch it again.");
 }
 
+// Reads one half of the data set, training or test. Throws DataError as load_fashion_mnist does.
 LabelledImages load_half(const std::filesystem::path& folder, const Part& images_part,
                          const Part& labels_part) {
     const std::filesystem::path images_path = find(folder, images_part);

@@ -1,6 +1,6 @@
 #pragma once
-// Fashion-MNIST: 70,000 pictures of clothes, 28 x 28, in ten classes; a drop-in for MNIST's digits
-// that is harder to learn. (Xiao, Rasul, Vollgraf, 2017; MIT licence.)
+// Fashion-MNIST: 70,000 grey pictures of clothes, 28 x 28 pixels, in ten classes. It has the format
+// of MNIST's digits and is harder to learn. (Xiao, Rasul, Vollgraf, 2017; MIT licence.)
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -11,28 +11,28 @@ namespace ddp {
 
 struct FashionMnist {
     LabelledImages train;  // 60,000 pictures
-    LabelledImages test;   // 10,000
+    LabelledImages test;   // 10,000 pictures
 };
 
 inline constexpr std::array<std::string_view, 10> fashion_mnist_classes = {
     "T-shirt/top", "trouser", "pullover", "dress", "coat",
     "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
 
-// Mean and standard deviation of x / 255 over all training pixels: 0.28604 and 0.35302, rounded to
-// the four digits that PyTorch programs commonly write.
+// The mean and standard deviation of x / 255 over all training pixels, 0.28604 and 0.35302, rounded
+// to the four digits that PyTorch programs commonly use.
 inline constexpr Normalisation fashion_mnist_normalisation{0.2860f, 0.3530f};
 
-// Where Debian's package dataset-fashion-mnist puts the four files.
+// The folder where Debian's package dataset-fashion-mnist installs the four files.
 inline constexpr std::string_view fashion_mnist_debian_folder = "/usr/share/datasets/fashion-mnist";
 
-// Reads {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte from `folder`, each as it
-// is or gzipped (.gz); torchvision's FashionMNIST/raw is such a folder.
+// Reads {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte from `folder`, each plain
+// or gzipped (.gz). torchvision's FashionMNIST/raw is such a folder.
 //
 // Throws DataError if a file is missing or damaged, if pictures are not 28 x 28, if there are not
 // as many labels as pictures, or if a label is above 9. IDX has no checksum, so a flipped bit in a
-// file that is not gzipped would pass unseen and be trained on: a file of the official length must
-// therefore be the official file, to the bit. Smaller or larger sets in the same format are taken
-// as they are.
+// plain file would go unnoticed and be trained on. A file of the official length must therefore be
+// the official file, to the bit. Smaller or larger sets in the same format are accepted as they
+// are.
 FashionMnist load_fashion_mnist(
     const std::filesystem::path& folder = std::filesystem::path(fashion_mnist_debian_folder));
 

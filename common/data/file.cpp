@@ -23,7 +23,7 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
     const std::uintmax_t size = std::filesystem::file_size(path, error);
     std::ifstream stream(path, std::ios::binary);
     if (error || !stream)
-        refuse(name, "is there but cannot be opened: check its permissions.");
+        refuse(name, "exists but cannot be opened: check its permissions.");
     if (size > max_data_bytes)
         refuse(name, "has " + std::to_string(size) + " bytes, but at most " +
                          std::to_string(max_data_bytes) + " are read into memory: check the path.");

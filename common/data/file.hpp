@@ -1,5 +1,5 @@
 #pragma once
-// Files into memory, and the one exception of this folder.
+// Reads files into memory; and the exception that all of common/data throws.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace ddp {
 
-// Data that is missing, damaged or not what it should be. The text is one sentence: the file, what
-// was found, what was expected, what to do.
+// Data that is missing, damaged or of another kind than expected. The text is one sentence: the
+// file, what was found, what was expected, what to do.
 class DataError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -20,15 +20,16 @@ class DataError : public std::runtime_error {
 // Throws DataError with the text "'name' what".
 [[noreturn]] void refuse(const std::string& name, const std::string& what);
 
-// No file of the book comes near it; it keeps a wrong path or a wrong header from filling the
-// memory.
+// The most bytes that are read into memory. No file of the book comes near it; the limit keeps a
+// wrong path or a damaged header from filling the memory.
 inline constexpr std::size_t max_data_bytes = std::size_t{1} << 31;
 
-// The whole file. Throws DataError if it is missing, not a regular file, unreadable or larger than
-// max_data_bytes.
+// Returns the whole file. Throws DataError if it is missing, not a regular file, unreadable or
+// larger than max_data_bytes.
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
-// CRC-32, the checksum of gzip and PNG. `bytes` must not exceed max_data_bytes.
+// Returns the CRC-32 of `bytes`, the checksum of gzip and PNG. There must be at most
+// max_data_bytes.
 std::uint32_t checksum(std::span<const std::uint8_t> bytes);
 
 }  // namespace ddp

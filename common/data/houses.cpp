@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view header = "bedrooms,bathrooms,price";
 constexpr std::array<std::string_view, 3> columns = {"bedrooms", "bathrooms", "price"};
 
-// Where in which text we are; only errors ask.
+// The place in a text that is being read, for error messages.
 struct Place {
     const std::string& name;
     std::size_t line;
@@ -24,7 +24,7 @@ struct Place {
     }
 };
 
-// As the reader would recognise it, but never longer than a line of output, and printable.
+// Returns `text` in quotes for a message: printable characters only, and cut after 30 of them.
 std::string quoted(std::string_view text) {
     std::string shown(text.substr(0, 30));
     for (char& c : shown)
@@ -33,7 +33,8 @@ std::string quoted(std::string_view text) {
     return "'" + shown + (text.size() > 30 ? "...'" : "'");
 }
 
-// Takes what stands before the next `separator` (or all of it) off the front of `text`.
+// Removes the front of `text` up to and including the next `separator`, or all of it if there is
+// none; returns what stood before the separator.
 std::string_view take_until(char separator, std::string_view& text) {
     const std::size_t length = std::min(text.find(separator), text.size());
     const std::string_view front = text.substr(0, length);
@@ -41,6 +42,7 @@ std::string_view take_until(char separator, std::string_view& text) {
     return front;
 }
 
+// Removes the first line of `text` and returns it without its line end.
 std::string_view take_line(std::string_view& text) {
     std::string_view line = take_until('\n', text);
     if (line.ends_with('\r'))

@@ -14,13 +14,14 @@
 namespace ddp {
 namespace {
 
-// The bytes of an IDX file one after the other, however they are stored.
+// The bytes of an IDX file, in order, whether the file is compressed or not.
 class Source {
   public:
     virtual ~Source() = default;
-    // Fills `out`; returns how many bytes there were, fewer than out.size() only at the end.
+    // Fills `out` with the next bytes; returns their number, which is less than out.size() only at
+    // the end of the file.
     virtual std::size_t read(std::span<std::uint8_t> out) = 0;
-    // No more bytes than these can still come.
+    // Returns a number of bytes that the rest of the file cannot exceed.
     virtual std::size_t upper_bound() const = 0;
 };
 
@@ -61,13 +62,13 @@ class GzipSource : public Source {
         return out.size() - stream_.avail_out;
     }
 
-    // Deflate's best is 258 bytes from two bits.
+    // Deflate makes at most 258 bytes of two bits.
     std::size_t upper_bound() const override {
         return std::size_t{1032} * stream_.avail_in + pending_window;
     }
 
   private:
-    // What zlib may have decoded, or taken in as bits, without having handed it out yet.
+    // Bytes that zlib may have read and decoded, but not yet returned.
     static constexpr std::size_t pending_window = 1032 * 8;
 
     void inflate_more() {
@@ -76,7 +77,7 @@ class GzipSource : public Source {
             ended_ = true;
             if (stream_.avail_in > 0)
                 refuse(name_, "has " + std::to_string(stream_.avail_in) +
-                                  " bytes behind its gzip stream, which should be the whole file: "
+                                  " bytes after its gzip stream, which should be the whole file: "
                                   "fetch the file again, or decompress it with gunzip.");
         } else if (status == Z_BUF_ERROR) {
             refuse(name_,
@@ -115,7 +116,7 @@ std::string in_hex(std::span<const std::uint8_t> bytes) {
     return text.substr(0, text.size() - 1);
 }
 
-// Four bytes of the header; `part` names them.
+// Reads four bytes of the header, which error messages call `part`.
 std::array<std::uint8_t, 4> read_four(Source& source, const std::string& name,
                                       const std::string& part) {
     std::array<std::uint8_t, 4> bytes;
@@ -127,7 +128,8 @@ std::array<std::uint8_t, 4> read_four(Source& source, const std::string& name,
 // Checks the first four bytes and returns the number of dimensions.
 std::size_t read_magic(Source& source, const std::string& name) {
     const std::array<std::uint8_t, 4> magic = read_four(source, name, "magic number");
-    constexpr int most_dims = 8;  // nobody has more; keeps a damaged header's message short
+    constexpr int most_dims =
+        8;  // enough for any data set; keeps the message about a damaged header short
     if (magic[0] != 0 || magic[1] != 0 || magic[3] == 0 || magic[3] > most_dims)
         refuse(name, "starts with the bytes " + in_hex(magic) +
                          ", but an IDX file starts with 00 00 08 and a number of dimensions from 1 "
@@ -156,8 +158,8 @@ std::string joined(const std::vector<std::size_t>& dims) {
     return text;
 }
 
-// The product of dims, refused where it passes what is read into memory (and so before it
-// overflows).
+// Returns the product of dims. Throws DataError if it exceeds max_data_bytes, and so before it
+// overflows.
 std::size_t element_count(const std::vector<std::size_t>& dims, const std::string& name) {
     std::size_t count = 1;
     for (const std::size_t dim : dims) {
@@ -181,7 +183,7 @@ Idx parse_idx(std::span<const std::uint8_t> file, const std::string& name) {
     const std::string announced = "announces " + joined(idx.dims) + " = " + std::to_string(count) +
                                   " bytes in its header, but ";
     const std::size_t bound = source->upper_bound();
-    if (count > bound)  // seen before the memory is asked for
+    if (count > bound)  // found before any memory is allocated
         refuse(name, announced + "holds at most " + std::to_string(bound) +
                          " after it: it is truncated or damaged, fetch it again.");
 
@@ -190,7 +192,7 @@ Idx parse_idx(std::span<const std::uint8_t> file, const std::string& name) {
     if (found < count)
         refuse(name, announced + "holds only " + std::to_string(found) +
                          " after it: it is truncated or damaged, fetch it again.");
-    // Reading on also brings a gzip stream to its end, where the checksum is.
+    // One more read: it finds extra bytes, and it brings a gzip stream to its checksum at the end.
     std::uint8_t extra = 0;
     if (source->read({&extra, 1}) > 0)
         refuse(name, announced +

@@ -9,7 +9,7 @@ void normalise(std::span<const std::uint8_t> pixels, Normalisation by, std::span
     if (pixels.size() != out.size())
         throw std::invalid_argument("normalise got " + std::to_string(pixels.size()) +
                                     " pixels and room for " + std::to_string(out.size()) +
-                                    " floats: give it as many of the one as of the other.");
+                                    " floats: give it room for one float per pixel.");
     for (std::size_t i = 0; i < pixels.size(); i++)
         out[i] = (static_cast<float>(pixels[i]) / 255.0f - by.mean) / by.std;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures with labels, as they lie in memory: one byte a pixel, 0 black, 255 white.
+// Pictures with labels, as they lie in memory: one byte per pixel, 0 black, 255 white.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,14 +21,16 @@ struct LabelledImages {
     }
 };
 
-// A pixel x becomes (x / 255 - mean) / std. The default only maps 0..255 to 0..1.
+// The normalisation of pixels: x becomes (x / 255 - mean) / std. The default only maps 0..255 to
+// 0..1.
 struct Normalisation {
     float mean = 0.0f;
     float std = 1.0f;
 };
 
-// Writes out[i] = (pixels[i] / 255 - mean) / std: the operations of torchvision's ToTensor and
-// Normalize, in their order, and so their bits. Throws std::invalid_argument if the sizes differ.
+// Writes out[i] = (pixels[i] / 255 - mean) / std. These are the operations of torchvision's
+// ToTensor and Normalize in the same order, so the bits are the same. Throws std::invalid_argument
+// if the sizes differ.
 void normalise(std::span<const std::uint8_t> pixels, Normalisation by, std::span<float> out);
 
 }  // namespace ddp

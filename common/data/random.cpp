@@ -41,7 +41,8 @@ std::string Random::state() const {
 void Random::set_state(const std::string& state) {
     std::istringstream text(state);
     std::mt19937 engine;
-    // GNU's library adds how many of the numbers have been used, and does not check it.
+    // In GNU's library the text ends with the number of words already used, which >> does not
+    // check.
     const std::size_t last = state.find_last_of(' ');
     const int used = last == std::string::npos ? -1 : std::atoi(state.c_str() + last);
     const bool ends_well = used >= 0 && used <= int{std::mt19937::state_size};

@@ -16,13 +16,14 @@ struct Point {
     float x, y;
 };
 
-// Draws on one picture, later shapes over earlier ones. Coordinates are the drawing's own: (0, 0)
-// its middle, x to the right, y down, 1 half of its extent. Only + - * / and comparisons, in float:
-// the bits are the same on every machine.
+// Draws on one picture, later shapes over earlier ones. The drawing has its own coordinates: (0, 0)
+// is its middle, x goes to the right and y down, and 1 is half of its extent. The arithmetic is
+// only
+// + - * / and comparisons in float, so the bits are the same on every machine.
 class Sketch {
   public:
-    // The drawing's middle lies at `middle` (pixels), 1 is `scale` pixels, and x runs to the left
-    // if `mirrored`.
+    // Places the drawing: its middle at `middle` (in pixels), with `scale` pixels to a unit. If
+    // `mirrored`, x goes to the left.
     Sketch(std::span<std::uint8_t> pixels, Point middle, float scale, bool mirrored)
         : pixels_(pixels), middle_(middle), scale_(scale), direction_(mirrored ? -1.0f : 1.0f) {}
 
@@ -35,7 +36,7 @@ class Sketch {
              });
     }
 
-    // `corners` of a convex polygon, clockwise as seen on the picture.
+    // Fills a convex polygon. Its corners are given clockwise, as seen on the picture.
     void polygon(std::initializer_list<Point> corners, float shade) {
         Point low = *corners.begin(), high = low;
         for (const Point& c : corners) {
@@ -53,7 +54,7 @@ class Sketch {
         });
     }
 
-    // A line from `a` to `b`; its ends are upright and `width` high.
+    // Draws a line from `a` to `b`; its ends are vertical and `width` high.
     void stroke(Point a, Point b, float width, float shade) {
         if (a.x > b.x)
             std::swap(a, b);  // the corners below are clockwise from left to right only
@@ -63,11 +64,11 @@ class Sketch {
     }
 
   private:
-    // Blends `shade` into each pixel by the share of its samples that are inside; everything inside
-    // lies between the corners `low` and `high`.
+    // Blends `shade` into each pixel by the fraction of the pixel's sample points that lie inside
+    // the shape. The whole shape lies between the corners `low` and `high`.
     template <class Inside>
     void fill(Point low, Point high, float shade, Inside inside) {
-        constexpr int samples = 4;  // per pixel and direction
+        constexpr int samples = 4;  // sample points per pixel, in each direction
         const Point a = to_pixels(low), b = to_pixels(high);
         const int left = clamped(std::min(a.x, b.x)), right = clamped(std::max(a.x, b.x) + 1);
         const int top = clamped(a.y), bottom = clamped(b.y + 1);
@@ -99,7 +100,8 @@ class Sketch {
     float direction_;
 };
 
-// A sky that is lighter towards the ground, with a little grain. Shades from 5 to 250.
+// Fills the picture with a sky that is lighter towards the ground and has a little grain. Shades
+// must be from 5 to 250.
 void draw_sky(std::span<std::uint8_t> pixels, float top, float bottom, Random& random) {
     for (int row = 0; row < canvas; row++)
         for (int column = 0; column < canvas; column++) {
@@ -109,14 +111,14 @@ void draw_sky(std::span<std::uint8_t> pixels, float top, float bottom, Random& r
         }
 }
 
-// A place for the middle of a drawing that reaches `extent` pixels to each side.
+// Returns a random place for the middle of a drawing that reaches `extent` pixels to each side.
 Point random_place(Point extent, Random& random) {
     const float x = random.uniform(extent.x, canvas - extent.x);
     const float y = random.uniform(extent.y, canvas - extent.y);
     return {x, y};
 }
 
-// A cat's face: pointed ears, slit pupils in bright eyes, whiskers. Night.
+// Draws a cat's face: pointed ears, slit pupils in bright eyes, whiskers. Night.
 void draw_cat(std::span<std::uint8_t> pixels, Random& random) {
     const float night = random.uniform(12, 35);
     const float fur = night + random.uniform(50, 85);
@@ -151,7 +153,7 @@ void draw_cat(std::span<std::uint8_t> pixels, Random& random) {
     }
 }
 
-// A dog's face: hanging ears, a light snout with a large nose, the tongue out. Dusk.
+// Draws a dog's face: hanging ears, a light snout with a large nose, the tongue out. Dusk.
 void draw_dog(std::span<std::uint8_t> pixels, Random& random) {
     const float dusk = random.uniform(75, 100);
     const float fur = dusk + random.uniform(50, 80);
@@ -176,7 +178,7 @@ void draw_dog(std::span<std::uint8_t> pixels, Random& random) {
         sketch.ellipse({0.34f * s, -0.3f}, {0.13f, 0.15f}, 8);
 }
 
-// A car from the side: a cabin with two windows on a body with two wheels. Sun.
+// Draws a car from the side: a cabin with two windows on a body with two wheels. Sun.
 void draw_car(std::span<std::uint8_t> pixels, Random& random) {
     const float sky = random.uniform(205, 230);
     const float paint = random.uniform(90, 175);

@@ -1,5 +1,5 @@
-// What the machinery under every chapter costs: element-wise kernels against a plain loop, a block
-// reduction against the read bandwidth, launches one by one and in batches.
+// Measures what the machinery under every chapter costs: element-wise kernels against a plain loop,
+// a block reduction against the read bandwidth, launches one by one and in batches.
 #include <iostream>
 
 #include "common/gpu/gpu.hpp"
@@ -21,7 +21,8 @@ __global__ void add_scaled(std::size_t n, float a, const float* __restrict__ x,
 
 __global__ void nothing() {}
 
-// Each thread sums its share, then the block's threads add up their sums in shared memory.
+// Adds up one block share per block: each thread sums its own elements, then the threads add up
+// their sums in shared memory.
 __global__ void sum_in_blocks(std::size_t n, const float* __restrict__ values, float* sums) {
     constexpr unsigned int block = 256;
     __shared__ float partial[block];
@@ -47,12 +48,12 @@ namespace {
 
 using namespace ddp;
 
-// One line of the result: what it took, and of what it should reach.
+// One row of the result: the time that was measured, and the limit that it is compared with.
 struct Line {
     std::string what;
-    double bytes;  // that must move; 0 where time is what counts
+    double bytes;  // bytes that must be moved; 0 where only the time counts
     double seconds, spread;
-    double limit_s;  // 0: none
+    double limit_s;  // 0: no limit
 };
 
 struct Settings {
@@ -60,7 +61,7 @@ struct Settings {
     int elements = 16 << 20;
 };
 
-// Seconds of one run of `work` on `stream`, by the host's clock.
+// Returns a measurement of `work` on `stream`: seconds by the host's clock.
 Measurement on_stream(Stream& stream, std::function<void()> work) {
     return timed([&stream, work = std::move(work)] {
         work();
@@ -68,7 +69,7 @@ Measurement on_stream(Stream& stream, std::function<void()> work) {
     });
 }
 
-// Runs the kernel and its limit in turn.
+// Measures the kernel and its limit in turn.
 Line against_limit(const std::string& what, double bytes, int rounds, const Measurement& kernel,
                    const Measurement& limit) {
     const std::vector<Measurement> variants{kernel, limit};
@@ -78,8 +79,8 @@ Line against_limit(const std::string& what, double bytes, int rounds, const Meas
             seconds / median_ratio(samples[0], samples[1])};
 }
 
-// Floats that a kernel uses: device memory on a GPU. On a CPU pinned memory, which the host may use
-// too, so that the kernel and the plain loop beside it meet the same pages.
+// Floats that a kernel uses. On a GPU they are in device memory; on a CPU they are in pinned
+// memory, which the host may use as well, so the kernel and the plain loop work on the same pages.
 struct Floats {
     explicit Floats(std::size_t n) : pinned(kernels_run_on_cpu ? n : 0), device(n - pinned.size()) {
         std::fill_n(pinned.data(), pinned.size(), 1.0f);
@@ -90,7 +91,7 @@ struct Floats {
     Buffer<float> device;
 };
 
-// A copy within the device that reads and writes `bytes` together: what a GPU's memory can do.
+// Returns a measurement of a copy within the device, the most that a GPU's memory can do.
 Measurement copy_of(Stream& stream, Buffer<std::byte>& from, Buffer<std::byte>& to) {
     return on_stream(stream, [&] {
         DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,
@@ -98,7 +99,7 @@ Measurement copy_of(Stream& stream, Buffer<std::byte>& from, Buffer<std::byte>& 
     });
 }
 
-// y += a x. The limit on a CPU is the same loop in plain C++.
+// Measures y += a x. The limit on a CPU is the same loop in plain C++.
 Line measure_add_scaled(int elements, int rounds) {
     const auto n = static_cast<std::size_t>(elements);
     Stream stream;
@@ -117,7 +118,7 @@ Line measure_add_scaled(int elements, int rounds) {
                          kernel, kernels_run_on_cpu ? loop : copy_of(stream, from, to));
 }
 
-// The limit on a CPU is one core that only reads, with 64 sums at a time.
+// Measures a sum. The limit on a CPU is one core that only reads, with 64 sums at a time.
 Line measure_reduction(int elements, int rounds) {
     const auto n = static_cast<std::size_t>(elements);
     const unsigned int blocks = kernels_run_on_cpu ? 1 : 1024;
@@ -133,7 +134,7 @@ Line measure_reduction(int elements, int rounds) {
         for (std::size_t i = 0; i + 64 <= n; i += 64)
             for (std::size_t j = 0; j < 64; j++)
                 sums[j] += values.data()[i + j];
-        asm volatile("" : : "r"(sums) : "memory");  // somebody wants the sums
+        asm volatile("" : : "r"(sums) : "memory");  // keeps the compiler from dropping the loop
     });
     return against_limit("sum, blocks of 256, " + format_bytes(4.0 * elements), 4.0 * elements,
                          rounds, kernel, kernels_run_on_cpu ? read : copy_of(stream, from, to));

@@ -1,5 +1,5 @@
 #pragma once
-// Arrays in device memory and in pinned host memory, freed with their owner.
+// Owners of arrays in device memory and in pinned host memory.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace ddp {
 
-// `size` elements of T in the current device's memory, not initialised. The host cannot read them:
-// copy.
+// `size` elements of T in the current device's memory, not initialised. The host cannot read them
+// directly; it copies them.
 template <class T>
 class Buffer {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -26,7 +26,7 @@ class Buffer {
             check(cudaMalloc(&data, size * sizeof(T) DDP_CALLED_AT(where)), "cudaMalloc", where);
         data_ = static_cast<T*>(data);
     }
-    // A copy of `host`, complete when this returns.
+    // Holds a copy of `host`, complete when the constructor returns.
     explicit Buffer(std::span<const T> host, Where where = Where::current())
         : Buffer(host.size(), where) {
         copy_from(host, where);
@@ -40,7 +40,7 @@ class Buffer {
         std::swap(size_, other.size_);
         return *this;
     }
-    // A failure of cudaFree is the device's own and shows at the next checked call.
+    // Frees the memory. If cudaFree fails, the next checked call reports it.
     ~Buffer() { cudaFree(data_); }
 
     T* data() { return data_; }
@@ -48,8 +48,9 @@ class Buffer {
     std::size_t size() const { return size_; }
     std::size_t bytes() const { return size_ * sizeof(T); }
 
-    // Copies from or to host memory of this very size; complete when it returns. Waits for the
-    // default stream only: synchronise the stream that writes the buffer first.
+    // Copies from or to host memory of exactly this size; the copy is complete when the call
+    // returns. It waits for the default stream only: first synchronise the stream that writes the
+    // buffer. Throws GpuError if the sizes differ or the copy fails.
     void copy_from(std::span<const T> host, Where where = Where::current()) {
         require_size(host.size(), where);
         if (size_ > 0)
@@ -81,8 +82,8 @@ class Buffer {
     std::size_t size_ = 0;
 };
 
-// `size` elements of T in pinned host memory: the host uses them as any array, and cudaMemcpyAsync
-// copies them while the host goes on. Not initialised.
+// `size` elements of T in pinned host memory, not initialised. The host uses them like any array,
+// and cudaMemcpyAsync copies them while the host goes on.
 template <class T>
 class PinnedBuffer {
     static_assert(std::is_trivially_copyable_v<T>);

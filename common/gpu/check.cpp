@@ -19,7 +19,7 @@ void check(cudaError_t error, const char* call, Where where) {
 #if defined(DDP_CUDA)
     if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
         throw GpuError(call, where,
-                       std::string("this program was built for a GPU, and none answers (") +
+                       std::string("this program was built for a GPU, and none was found (") +
                            cudaGetErrorString(error) +
                            "); build it for this machine's CPU with the preset cpu, or run ./book "
                            "with --cpu");

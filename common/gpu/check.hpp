@@ -1,5 +1,6 @@
 #pragma once
-// Every call of the CUDA runtime or of cuBLAS is wrapped: DDP_CHECK(cudaMalloc(&p, bytes)).
+// Checked calls. Every call of the CUDA runtime or of cuBLAS is wrapped:
+// DDP_CHECK(cudaMalloc(&p, bytes)).
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -11,7 +12,8 @@ namespace ddp {
 
 using Where = std::source_location;
 
-// What failed: the call as written, where it stands, and the API's own words.
+// A call that failed. The message has the call as written, its file and line, and the API's own
+// words.
 class GpuError : public std::runtime_error {
   public:
     GpuError(const std::string& call, Where where, const std::string& reason);

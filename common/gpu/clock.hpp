@@ -1,5 +1,6 @@
 #pragma once
-// Time for kernels: a clock that they can read, and how long and beside whom they may run.
+// Time for kernels: a clock that they can read, and settings that let them run long and side by
+// side.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace ddp {
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
-// Nanoseconds since some moment, the same for all kernels of a device; on a CPU for all processes
-// of the host. A GPU moves it on in steps of up to a microsecond.
+// Returns nanoseconds since a fixed moment, which is the same for all kernels of a device, and on a
+// CPU for all processes of the host. On a GPU the clock advances in steps of up to a microsecond.
 __device__ inline std::uint64_t device_clock_ns() {
 #if defined(__CUDACC__)
     unsigned long long now;
@@ -30,11 +31,11 @@ __device__ inline std::uint64_t device_clock_ns() {
 
 #endif
 
-// Kernels of several streams that wait for one another must all be able to begin. By default the
-// streams of a GPU share 8 queues, in which a kernel may stand behind the one that waits for it;
-// and a kernel is loaded when it is first launched, which may wait for all that run. The first CUDA
-// call of a process reads these settings: to be called before it. What the environment says counts
-// more.
+// Lets kernels of several streams begin although they wait for one another. By default the streams
+// of a GPU share 8 queues, where a kernel may queue up behind the very kernel that waits for it;
+// and a kernel is loaded at its first launch, which may wait for all running kernels. Call this
+// before the process's first CUDA call, which reads these settings. Values that the environment
+// already sets are kept.
 inline void let_kernels_run_side_by_side() {
 #if defined(DDP_CUDA)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
@@ -42,9 +43,10 @@ inline void let_kernels_run_side_by_side() {
 #endif
 }
 
-// Announces kernels that wait, each wait having a limit of its own, for up to `seconds` in all (0:
-// for ever). A GPU lets any kernel run; on a CPU one that runs for longer than the runtime's limit
-// is taken for an endless loop, so that limit is raised where it is lower.
+// Allows kernels to run for up to `seconds` (0: for ever). Kernels that wait for others may take so
+// long, and their waits have time-outs of their own. A GPU lets any kernel run. The runtime on a
+// CPU takes a kernel beyond its limit for an endless loop, so this raises that limit where it is
+// lower.
 inline void let_kernels_run(double seconds) {
 #if defined(DDP_CUDA)
     (void)seconds;

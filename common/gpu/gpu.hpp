@@ -1,7 +1,7 @@
 #pragma once
-// The one include for kernels and for host code that launches them. Everything here is a thin layer
-// over the CUDA runtime API: owners that free what they hold, a launch that checks, and errors that
-// throw. (Kernels that share flags with others include <cuda/atomic>, too, which takes nvcc
+// The one include for kernels and for host code that launches them. It is a thin layer over the
+// CUDA runtime API: owners that free what they hold, launches that are checked, and errors that
+// throw. (Kernels that share flags with other kernels also include <cuda/atomic>, which costs nvcc
 // seconds.)
 #include <cuda_runtime.h>
 

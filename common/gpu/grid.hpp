@@ -1,6 +1,6 @@
 #pragma once
-// How the threads of a grid share n elements, and where a block keeps memory whose size the launch
-// decides.
+// The distribution of n elements over the threads of a grid, and the shared memory whose size a
+// launch decides.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace ddp {
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
-// From one of a thread's elements to its next: a number on a GPU, 1 on a CPU, where the compiler
-// must know it.
+// The distance from one of a thread's elements to its next: a number on a GPU, and 1 on a CPU,
+// where the compiler must know it to vectorise the loop.
 struct GridStep {
 #if defined(__CUDACC__)
     std::size_t elements;
@@ -25,11 +25,11 @@ struct GridStep {
 };
 
 // The indices of one thread's elements: `for (std::size_t i : grid_range(n)) y[i] += a * x[i];`
-// On a GPU the threads stride through the elements together, so that neighbours read neighbouring
-// addresses. On a CPU each thread takes one contiguous piece, which its caches and its vector units
-// prefer.
+// On a GPU the threads stride through the elements together, so neighbouring threads read
+// neighbouring addresses. On a CPU each thread takes one contiguous range, which suits caches and
+// vector units.
 struct GridRange {
-    std::size_t first, last;  // from first up to, not including, last
+    std::size_t first, last;  // first <= i < last
     GridStep step;
 
     struct Iterator {
@@ -46,7 +46,8 @@ struct GridRange {
     __device__ Iterator end() const { return {last, step}; }
 };
 
-// This thread's share of 0 .. n-1, over all threads of a one-dimensional grid.
+// Returns the calling thread's elements of 0 .. n-1, which all threads of a one-dimensional grid
+// share.
 __device__ inline GridRange grid_range(std::size_t n) {
     const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
@@ -57,8 +58,8 @@ __device__ inline GridRange grid_range(std::size_t n) {
 #endif
 }
 
-// The block's dynamic shared memory (the launch's shared_bytes), as elements of T, aligned to 16
-// bytes.
+// Returns the block's dynamic shared memory (the launch's shared_bytes) as elements of T, aligned
+// to 16 bytes.
 template <class T>
 __device__ T* dynamic_shared() {
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
 #pragma once
-// Launching a kernel, and checking that it was launched.
+// Launches of kernels, and the check that follows each of them.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace ddp {
 
-// How many blocks of how many threads, and how much dynamic shared memory each block gets.
+// The shape of a launch: blocks in the grid, threads in a block, and dynamic shared memory per
+// block.
 struct LaunchShape {
     LaunchShape(dim3 grid, dim3 block, std::size_t shared_bytes = 0, Where where = Where::current())
         : grid(grid), block(block), shared_bytes(shared_bytes), where(where) {}
@@ -18,18 +19,18 @@ struct LaunchShape {
     dim3 grid;
     dim3 block;
     std::size_t shared_bytes;
-    Where where;  // the launch, for messages
+    Where where;  // file and line of the launch, for messages
 };
 
-// Who runs the kernels of this build.
+// True if this build runs kernels on the CPU, false if on a GPU.
 #if defined(DDP_CUDA)
 inline constexpr bool kernels_run_on_cpu = false;
 #else
 inline constexpr bool kernels_run_on_cpu = true;
 #endif
 
-// A shape for kernels that walk over n elements by grid_range: enough threads to fill a GPU, and
-// one thread, which the compiler has vectorised, on a CPU.
+// Returns a shape for kernels that walk over n elements by grid_range: on a GPU enough threads to
+// fill it, on a CPU one thread, whose loop the compiler vectorises.
 inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
     if (kernels_run_on_cpu)
         return {dim3(1), dim3(1), 0, where};
@@ -41,9 +42,9 @@ inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
-// Runs `kernel` on `stream` with `arguments`, which are converted to the kernel's parameter types
-// and copied. Returns at once. Throws GpuError if the launch is refused; what goes wrong inside the
-// kernel shows when the stream is synchronised.
+// Enqueues `kernel` on `stream` with `arguments`, which are converted to the kernel's parameter
+// types and copied. Returns at once. Throws GpuError if the launch is refused. An error inside the
+// kernel is reported when the stream is synchronised.
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
@@ -61,8 +62,8 @@ void launch(cudaStream_t stream, const LaunchShape& shape, void (*kernel)(Parame
 #endif
 }
 
-// The same for a kernel whose blocks wait for one another, or for another rank's: all blocks run at
-// the same time, or the launch throws.
+// Enqueues a kernel whose blocks wait for one another, or for those of another rank: all its blocks
+// run at the same time, or the launch throws GpuError.
 template <class... Parameters, class... Arguments>
 void launch_cooperative(cudaStream_t stream, const LaunchShape& shape,
                         void (*kernel)(Parameters...), Arguments&&... arguments) {

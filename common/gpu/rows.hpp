@@ -1,13 +1,14 @@
 #pragma once
-// Kernels that walk over rows: each block takes rows of its own, and the block's threads share the
-// columns of a row.
+// Ranges for kernels that walk over rows: each block takes rows of its own, and the threads of the
+// block share the columns of a row.
 //
 //     for (std::size_t row : row_range(rows))
 //         for (std::size_t column : column_range(columns))
 //             y[row * columns + column] = scale[row] * x[row * columns + column];
 //
-// On a GPU neighbouring threads take neighbouring columns. On a CPU one thread takes all, and the
-// inner loop is one that the compiler vectorises. What belongs to a row is read once for all of it.
+// On a GPU neighbouring threads take neighbouring columns. On a CPU one thread takes all columns,
+// in an inner loop that the compiler vectorises. Values that belong to the row as a whole
+// (scale[row]) are read once.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace ddp {
 
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
-// Share `i` of `shares` of 0 .. n-1, as grid_range deals them out.
+// Returns share `i` of `shares` of 0 .. n-1, distributed as grid_range does.
 __device__ inline GridRange share_of(std::size_t n, std::size_t i, std::size_t shares) {
 #if defined(__CUDACC__)
     return {i, n, {shares}};
@@ -29,24 +30,26 @@ __device__ inline GridRange share_of(std::size_t n, std::size_t i, std::size_t s
 #endif
 }
 
-// This block's rows. All threads of a block get the same ones: __syncthreads may stand in the loop.
+// Returns the calling block's rows. All threads of a block get the same rows, so the loop may
+// contain
+// __syncthreads.
 __device__ inline GridRange row_range(std::size_t rows) {
     return share_of(rows, blockIdx.x, gridDim.x);
 }
 
-// This thread's columns, of the rows of its block.
+// Returns the calling thread's columns, within the rows of its block.
 __device__ inline GridRange column_range(std::size_t columns) {
     return share_of(columns, threadIdx.x, blockDim.x);
 }
 
 #endif
 
-// A shape for such kernels: on a GPU a block for each row, with a thread for each column up to 256;
-// one thread on a CPU.
+// Returns a shape for such kernels: on a GPU one block per row, with one thread per column up to
+// 256; on a CPU one thread.
 inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where = Where::current()) {
 #if defined(DDP_CUDA)
     constexpr std::size_t warp = 32;
-    constexpr std::size_t most_blocks = 65'536;  // each then takes several rows
+    constexpr std::size_t most_blocks = 65'536;  // with more rows than this, a block takes several
     const std::size_t threads = std::clamp((columns + warp - 1) / warp * warp, warp, 8 * warp);
     const std::size_t blocks = std::clamp<std::size_t>(rows, 1, most_blocks);
     return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads)), 0,

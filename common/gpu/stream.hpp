@@ -1,5 +1,5 @@
 #pragma once
-// Streams and events with owners.
+// Owners of streams and events.
 #include <cuda_runtime.h>
 
 #include <utility>
@@ -10,8 +10,8 @@ namespace ddp {
 
 class Event;
 
-// A stream of the current device that never waits for the default stream (cudaStreamNonBlocking):
-// ranks that share a GPU must not wait for each other behind the scenes.
+// A stream of the current device that never waits for the default stream (cudaStreamNonBlocking),
+// so ranks that share a GPU do not wait for each other unasked.
 class Stream {
   public:
     Stream() { DDP_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -26,18 +26,20 @@ class Stream {
     }
 
     operator cudaStream_t() const { return stream_; }
-    // Until everything that was enqueued is done. Throws if a kernel of the device failed.
+    // Waits until everything that was enqueued is done. Throws GpuError if a kernel of the device
+    // failed.
     void synchronize(Where where = Where::current()) {
         check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", where);
     }
-    // What is enqueued from now on waits for `event`'s last recording; the host does not.
+    // Makes all work that is enqueued from now on wait for `event`'s last recording. The host does
+    // not wait.
     inline void wait(const Event& event, Where where = Where::current());
 
   private:
     cudaStream_t stream_ = nullptr;
 };
 
-// A mark in a stream, with its time.
+// A mark in a stream, with the time at which the stream reached it.
 class Event {
   public:
     Event() { DDP_CHECK(cudaEventCreate(&event_)); }
@@ -52,13 +54,15 @@ class Event {
     }
 
     operator cudaEvent_t() const { return event_; }
+    // Puts the mark into `stream`, after all that was enqueued.
     void record(const Stream& stream, Where where = Where::current()) {
         check(cudaEventRecord(event_, stream), "cudaEventRecord", where);
     }
+    // Waits until the stream has reached the mark.
     void synchronize(Where where = Where::current()) {
         check(cudaEventSynchronize(event_), "cudaEventSynchronize", where);
     }
-    // From `start` to this event, both recorded and done.
+    // Returns the seconds from `start` to this event. Both must have been recorded and reached.
     double seconds_since(const Event& start, Where where = Where::current()) const {
         float milliseconds = 0;
         check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime",

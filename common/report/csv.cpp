@@ -37,12 +37,11 @@ void check_header(const std::vector<std::string>& header) {
         if (name->empty())
             throw std::invalid_argument("A column of a CSV file has no name: give it one.");
         if (std::find(header.begin(), name, *name) != name)
-            throw std::invalid_argument("The CSV column '" + *name +
-                                        "' is there twice: rename one.");
+            throw std::invalid_argument("The CSV column '" + *name + "' occurs twice: rename one.");
     }
 }
 
-// Reads cell by cell; knows the line for messages.
+// Reads a text cell by cell, and counts its lines for error messages.
 class Parser {
   public:
     Parser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -59,7 +58,7 @@ class Parser {
         return cells;
     }
 
-    // `line_` stands on the line after the row that was read last.
+    // Throws for the row that was read last; `line_` is already at the line after it.
     [[noreturn]] void fail_last_row(const std::string& what) {
         line_--;
         fail(what);
@@ -154,7 +153,7 @@ CsvWriter::~CsvWriter() {
 void CsvWriter::row(const std::vector<CsvCell>& cells) {
     if (cells.size() != header_.size())
         throw std::invalid_argument("The CSV file has " + std::to_string(header_.size()) +
-                                    " columns, but a row brings " + std::to_string(cells.size()) +
+                                    " columns, but a row has " + std::to_string(cells.size()) +
                                     " cells: give one per column.");
     std::vector<std::string> texts;
     for (const CsvCell& cell : cells)

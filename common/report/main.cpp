@@ -8,8 +8,9 @@
 namespace ddp {
 namespace {
 
-// What was printed so far comes first, where both streams go to one place. The sentence goes out in
-// one piece: whoever ends the job ends this process soon, too.
+// Prints the error and returns `status`. stdout is flushed first, so the order is right where both
+// streams go to one place. The sentence is written by one call: if a launcher ends the whole job,
+// this process may not live long enough for a second one.
 int failed(const std::string& what, int status) {
     std::cout.flush();
     std::cerr << "error: " + what + "\n" << std::flush;
@@ -29,7 +30,7 @@ int run_main(const std::function<int()>& work) {
     } catch (const std::exception& error) {
         return failed(error.what(), 1);
     } catch (...) {
-        return failed("something was thrown that is no std::exception: make it one.", 1);
+        return failed("an exception was thrown that is not a std::exception: make it one.", 1);
     }
 }
 

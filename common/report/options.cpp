@@ -15,7 +15,7 @@ namespace {
 
 constexpr double longest_timeout_s = 86400;
 
-// The whole of `text` as a number, or nothing.
+// Returns `text` as a number, or nothing if any of it is not part of the number.
 template <class T>
 std::optional<T> parse_number(const std::string& text) {
     T value{};
@@ -57,7 +57,7 @@ std::vector<int> parse_ints(const std::string& name, Range<int> range, const std
 
 double parse_double(const std::string& name, Range<double> range, const std::string& text) {
     const std::optional<double> value = parse_number<double>(text);
-    if (!value || !(*value >= range.least && *value <= range.most))  // a NaN is refused too
+    if (!value || !(*value >= range.least && *value <= range.most))  // refuses a NaN as well
         throw_wrong_value(
             name, "a number from " + shortest(range.least) + " to " + shortest(range.most), text);
     return *value;
@@ -82,7 +82,7 @@ LinkSpeed parse_link(const std::string& text) {
 
 std::string parse_path(const std::string& name, const std::string& text) {
     if (text.empty())
-        throw OptionError(name + " needs a path: write it behind the option.");
+        throw OptionError(name + " needs a path: write it after the option.");
     return text;
 }
 
@@ -93,7 +93,8 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
     return result;
 }
 
-// Levenshtein's distance: how many letters must be added, dropped or replaced to get from a to b.
+// Returns Levenshtein's distance: how many letters must be added, dropped or replaced to turn a
+// into b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);  // distances from the first i letters of a
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -110,10 +111,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-// CLI11 splits the command line. The values are read and --help is written here, so that both say
-// the same in the same words whatever the version of CLI11.
+// The command line. CLI11 splits it; reading the values and writing --help is done here, so that
+// the words are the same with every version of CLI11.
 struct Options::Parser {
-    // What --help says of an option. One without `value`, the name of its value, is a switch.
+    // An option as --help shows it. `value` is the name of its value; a switch has none. `own`
+    // marks an option of the chapter.
     struct Entry {
         std::string name, value, help, default_value;
         bool own = false;
@@ -130,7 +132,7 @@ struct Options::Parser {
 
     Parser(const std::string& program, const std::string& about_program)
         : app("", program), about(about_program) {
-        app.allow_extras();  // unknown ones are reported in our own words, see check_extras
+        app.allow_extras();  // check_extras reports unknown options
         add_common_options();
         app.set_help_flag("-h,--help");
         entries.push_back({"--help", "", "print this page", "", false});
@@ -174,18 +176,18 @@ struct Options::Parser {
 };
 
 void Options::Parser::add_common_options() {
-    add({"--ranks", "N", "so many ranks, as threads of this process", "", false},
+    add({"--ranks", "N", "run N ranks, as threads of this process", "", false},
         [this](const std::string& text) {
             common.ranks = parse_int("--ranks", {1, 1024}, text);
         });
-    add({"--processes", "N", "so many ranks, as processes of their own", "", false},
+    add({"--processes", "N", "run N ranks, as processes of their own", "", false},
         [this](const std::string& text) {
             common.processes = parse_int("--processes", {1, 1024}, text);
         });
-    add({"--seed", "S", "where all random numbers come from", std::to_string(common.seed), false},
+    add({"--seed", "S", "the seed of all random numbers", std::to_string(common.seed), false},
         [this](const std::string& text) { common.seed = parse_seed(text); });
     add_flag({"--quick", "", "a short run that shows the same", "", false}, common.quick);
-    add_path("--csv", "FILE", common.csv, "write what was measured to FILE");
+    add_path("--csv", "FILE", common.csv, "write the measurements to FILE");
     add_path("--trace", "FILE", common.trace, "write a timeline to FILE, for ui.perfetto.dev");
     add({"--timeout", "S", "give up a wait after S seconds; 0: never", "30, with --quick 3", false},
         [this](const std::string& text) {
@@ -195,7 +197,7 @@ void Options::Parser::add_common_options() {
     add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us", "",
          false},
         [this](const std::string& text) { common.link = parse_link(text); });
-    add_path("--data", "DIR", common.data, "where the data sets are");
+    add_path("--data", "DIR", common.data, "the folder of the data sets");
 }
 
 void Options::Parser::check_extras() const {
@@ -207,7 +209,7 @@ void Options::Parser::check_extras() const {
         throw OptionError("'" + given +
                           "' belongs to no option: options begin with --, and --help lists them.");
     std::string nearest;
-    std::size_t least = 3;  // farther than two letters is no slip of the finger
+    std::size_t least = 3;  // more than two letters away is not a typing mistake
     for (const Entry& entry : entries) {
         const std::size_t distance = edit_distance(given, entry.name);
         if (distance < least) {
@@ -219,7 +221,7 @@ void Options::Parser::check_extras() const {
                       (nearest.empty() ? "--help lists all." : "did you mean " + nearest + "?"));
 }
 
-// What was given behind `name` is not as many values as it takes.
+// Throws OptionError for an option that was given too many or too few values.
 void Options::Parser::explain_mismatch(const std::string& name) const {
     for (const Entry& entry : entries)
         if (entry.name == name && !entry.value.empty())
@@ -239,7 +241,7 @@ std::string Options::Parser::help() const {
 }
 
 std::string Options::Parser::help_lines(bool own) const {
-    constexpr std::size_t column = 28;  // where the explanations begin
+    constexpr std::size_t column = 28;  // the column in which the explanations begin
     std::string text;
     for (const Entry& entry : entries) {
         if (entry.own != own)

@@ -10,9 +10,10 @@
 //     SweepOptions mine;
 //     Options options("buckets", "Why 25 MB? Sweeps the size of a bucket.");
 //     options.add_int("--steps", mine.steps, {1, 100000}, "training steps");
-//     options.add_choice("--algorithm", mine.algorithm, {"ring", "tree"}, "how gradients are
-//     summed"); options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link"); const
-//     CommonOptions common = options.parse(argc, argv);
+//     options.add_choice("--algorithm", mine.algorithm, {"ring", "tree"},
+//                        "how gradients are summed");
+//     options.example("--ranks 4 --link 100MB/s,1ms", "four ranks on a slow link");
+//     const CommonOptions common = options.parse(argc, argv);
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -25,24 +26,24 @@
 
 namespace ddp {
 
-// The simulated link of --link: what one rank can send, and receive, at a time.
+// The simulated link of --link. Each rank sends, and each rank receives, at most this fast.
 struct LinkSpeed {
     double bytes_per_second = 0;  // more than 0
     double latency_s = 0;         // 0 or more
 };
 
 struct CommonOptions {
-    std::optional<int>
-        ranks;  // threads of this process; not given: the chapter's or the launcher's word
-    std::optional<int>
-        processes;  // the same as processes of our own launcher; never given with `ranks`
+    // Ranks as threads of this process. If not given, the chapter or the launcher decides.
+    std::optional<int> ranks;
+    // Ranks as processes that the book's launcher starts. Never given together with `ranks`.
+    std::optional<int> processes;
     std::uint64_t seed = 1;
     bool quick = false;
     std::filesystem::path csv;      // empty: write none
     std::filesystem::path trace;    // empty: write none
-    double timeout_s = 30;          // of every wait; 0: for ever; 3 with --quick unless given
+    double timeout_s = 30;          // the longest wait; 0: for ever; 3 with --quick unless given
     std::optional<LinkSpeed> link;  // not given: as fast as the machine
-    std::filesystem::path data;     // empty: where the data sets usually are
+    std::filesystem::path data;     // empty: the usual folder of the data sets
 };
 
 // A wrong option or an impossible request. The text is one sentence that says what to do.
@@ -51,7 +52,7 @@ class OptionError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// --help was given; `text` is what to print.
+// Thrown if --help was given; `text` is the page to print.
 class HelpRequested : public std::exception {
   public:
     explicit HelpRequested(std::string help) : text(std::move(help)) {}
@@ -60,7 +61,7 @@ class HelpRequested : public std::exception {
     std::string text;
 };
 
-// Both ends belong to it.
+// The allowed values of an option, both ends included.
 template <class T>
 struct Range {
     T least;
@@ -69,20 +70,21 @@ struct Range {
 
 class Options {
   public:
-    // `program` is the name in the usage line, `about` the line under it: what the chapter shows.
+    // Starts with the common options. `program` is the name in the usage line of --help; `about`
+    // says in one line what the chapter shows.
     Options(const std::string& program, const std::string& about);
     ~Options();
 
-    // Options of the chapter's own. `name` is written with its dashes; one that is called as a
-    // common option takes its place. `field` keeps its value where the option is not given, and
-    // must live until parse() has returned.
+    // The following functions add an option of the chapter. `name` includes its dashes; an option
+    // with the name of a common option replaces it. `field` keeps its value if the option is not
+    // given, and must outlive the call of parse().
     void add_int(const std::string& name, int& field, Range<int> range, const std::string& help);
-    // Several with commas between them: 1,2,4.
+    // Adds an option that takes several numbers with commas between them: 1,2,4.
     void add_ints(const std::string& name, std::vector<int>& field, Range<int> range,
                   const std::string& help);
     void add_double(const std::string& name, double& field, Range<double> range,
                     const std::string& help);
-    // Without a value of its own: --help names none.
+    // Adds an option without a default; --help shows none.
     void add_double(const std::string& name, std::optional<double>& field, Range<double> range,
                     const std::string& help);
     void add_text(const std::string& name, std::string& field, const std::string& help);
@@ -90,15 +92,16 @@ class Options {
                     const std::vector<std::string>& choices, const std::string& help);
     void add_flag(const std::string& name, bool& field, const std::string& help);
 
-    // Common options that make no sense here: --help leaves them out, and giving one is an error
-    // that quotes `reason`, which says why and what to do: "one device has no ranks: they begin in
-    // chapter 05".
+    // Refuses common options that make no sense here. --help leaves them out, and giving one is an
+    // error that quotes `reason`, which says why and what to do: "one device has no ranks: they
+    // begin in chapter 05".
     void refuse(const std::vector<std::string>& names, const std::string& reason);
 
-    // A line at the end of --help: the program with these arguments, and what that shows.
+    // Adds an example at the end of --help: the program with these arguments, and what that shows.
     void example(const std::string& arguments, const std::string& shows);
 
-    // Throws OptionError or HelpRequested. An option given twice counts as it was given last.
+    // Reads the command line: writes the chapter's fields and returns the common options. If an
+    // option is given twice, the last one counts. Throws OptionError or HelpRequested.
     CommonOptions parse(int argc, const char* const* argv);
 
   private:

@@ -15,15 +15,16 @@ constexpr auto redraw_after = std::chrono::milliseconds(100);
 constexpr std::size_t widest_bar = 40;
 constexpr std::size_t narrowest_bar = 5;
 
-// Asked at every drawing: the reader may have changed it. One column stays free, for a line that
-// fills the last one makes some terminals scroll.
+// Returns the columns that a line may fill. It is asked before every drawing, since the reader may
+// have resized the terminal. One column stays free: some terminals scroll when the last one is
+// filled.
 std::size_t usable_width(int terminal) {
     winsize size{};
     const bool known = ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     return known ? size.ws_col - 1u : 79u;
 }
 
-// 0:12, 3:05, 1:02:45
+// Formats a time as 0:12, 3:05 or 1:02:45.
 std::string clock_time(double seconds) {
     const std::int64_t whole = std::llround(std::clamp(seconds, 0.0, 3.6e8));
     const auto two_digits = [](std::int64_t number) {
@@ -82,7 +83,8 @@ void Progress::draw(Clock::time_point now) {
     drawn_ = now;
 }
 
-// In place of the line before. Blanks wipe what is left of that: they work on every terminal.
+// Replaces the line on the terminal. Blanks wipe the rest of the old one, which works on every
+// terminal.
 void Progress::put(const std::string& line) {
     const std::size_t width = display_width(line);
     const std::string blanks(drawn_width_ > width ? drawn_width_ - width : 0, ' ');

@@ -1,9 +1,9 @@
 #pragma once
-// A line on the terminal that says how far a run is and when it will end:
+// A line on the terminal that shows how far a run has come and when it will end:
 //
 //     epoch 2 [##########--------------------]  33 %  0:12 left
 //
-// It goes to stderr, and only where that is a terminal: files and pipes never see it.
+// It is written to stderr, and only if that is a terminal: it never appears in files and pipes.
 #include <unistd.h>
 
 #include <chrono>
@@ -13,15 +13,15 @@
 
 namespace ddp {
 
-// The line itself, at most `width` columns wide; what does not fit is left out, the bar first. With
-// a `total` of 0, which stands for "unknown", it shows the count and the time that passed.
+// Returns the line, at most `width` columns wide. If it does not fit, the bar is left out first.
+// With a `total` of 0, which stands for "unknown", it shows the count and the time that has passed.
 std::string progress_line(const std::string& label, std::int64_t done, std::int64_t total,
                           double elapsed_s, std::size_t width);
 
-// For one thread: that of the rank that prints.
+// The line on the terminal. Only one thread may use it: that of the rank that prints.
 class Progress {
   public:
-    // `terminal` is the file descriptor to draw on.
+    // Draws the line at 0 steps. `terminal` is a file descriptor.
     Progress(std::string label, std::int64_t total, int terminal = STDERR_FILENO);
 
     // Wipes the line, so that what is printed next starts on a clean one.
@@ -29,7 +29,7 @@ class Progress {
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    // Counts `steps` more as done. Draws at most ten times a second.
+    // Adds `steps` to those done. Draws at most ten times a second.
     void advance(std::int64_t steps = 1);
 
   private:

@@ -114,7 +114,7 @@ Table::Table(std::string title, std::vector<std::string> header)
 void Table::row(std::vector<std::string> cells) {
     if (cells.size() != header_.size())
         throw std::invalid_argument("The table '" + title_ + "' has " +
-                                    std::to_string(header_.size()) + " columns, but a row brings " +
+                                    std::to_string(header_.size()) + " columns, but a row has " +
                                     std::to_string(cells.size()) +
                                     " entries: give one per column.");
     rows_.push_back(std::move(cells));
@@ -132,17 +132,18 @@ std::vector<std::size_t> Table::widths(const std::vector<bool>& numeric) const {
             width = std::max(width, display_width(row[column]));
         result.push_back(width);
     }
-    while (total(result) >
-           max_width) {  // the widest text column gives way, one character at a time
+    // Too wide: the widest text column gives way, one character at a time.
+    while (total(result) > max_width) {
         std::size_t* widest = nullptr;
         for (std::size_t column = 0; column < result.size(); column++)
             if (!numeric[column] && result[column] > least_text &&
                 (!widest || result[column] > *widest))
                 widest = &result[column];
         if (!widest)
-            throw std::invalid_argument(
-                "The table '" + title_ + "' needs " + std::to_string(total(result)) +
-                " columns where " + std::to_string(max_width) + " are: leave out or shorten some.");
+            throw std::invalid_argument("The table '" + title_ + "' needs " +
+                                        std::to_string(total(result)) + " columns, more than the " +
+                                        std::to_string(max_width) +
+                                        " of a page: leave out or shorten some.");
         (*widest)--;
     }
     return result;

@@ -10,9 +10,9 @@
 //     ─────────────────────────────────
 //     The link is simulated.
 //
-// A column in which every entry is a number (with or without a unit) stands at the right, any other
-// at the left. Every UTF-8 character is taken to be one column wide, as all that the book prints
-// are.
+// A column in which every entry is a number (with or without a unit) is aligned to the right, any
+// other to the left. Every UTF-8 character is taken to be one column wide, which holds for all that
+// the book prints.
 #include <cstddef>
 #include <iosfwd>
 #include <string>
@@ -24,16 +24,19 @@ class Table {
   public:
     static constexpr std::size_t max_width = 100;
 
+    // Throws std::invalid_argument if `header` is empty.
     Table(std::string title, std::vector<std::string> header);
 
-    // One entry per column. Throws std::invalid_argument if the count is another.
+    // Adds a row with one entry per column. Throws std::invalid_argument for another number of
+    // entries.
     void row(std::vector<std::string> cells);
 
-    // A remark under the table; a second one goes on a line of its own.
+    // Adds a remark under the table; each remark begins on a new line.
     void note(std::string text);
 
-    // Text columns that do not fit are cut and end in "…"; titles and notes are wrapped. Throws
-    // std::invalid_argument if numbers and headers alone are wider than max_width.
+    // Returns the table, at most max_width columns wide. Text columns that do not fit are cut and
+    // end in "…"; titles and notes are wrapped. Throws std::invalid_argument if numbers and headers
+    // alone are wider than max_width.
     std::string text() const;
 
   private:
@@ -47,11 +50,11 @@ class Table {
 
 std::ostream& operator<<(std::ostream& stream, const Table& table);
 
-// How many columns `text` (UTF-8) takes on a terminal: its characters, counted without decoding
-// them.
+// Returns the columns that `text` (UTF-8) takes on a terminal: the number of its characters,
+// counted without decoding them.
 std::size_t display_width(const std::string& text);
 
-// `text` itself, or its beginning and "…" where it is wider than `width`. Never cuts within a
+// Returns `text`, or its beginning and "…" if it is wider than `width`. Never cuts within a
 // character.
 std::string shortened(const std::string& text, std::size_t width);
 

@@ -21,9 +21,9 @@ std::string text_of(const Json& event) {
     return event.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A viewer takes the thread whose number is its process's for the main thread, and puts it on top:
-// no track may look like one. (rank + 1) * 1000 never equals rank, and tells all tracks of a run
-// apart.
+// Returns a number for the track that is different for all tracks of a run. A viewer takes a thread
+// with the number of its process for the main thread and puts it on top; (rank + 1) * 1000 never
+// equals rank, so no track looks like one.
 int thread_id(Track track) {
     return (track.rank + 1) * 1000 + track.index;
 }
@@ -32,7 +32,7 @@ double microseconds(std::chrono::steady_clock::duration time) {
     return std::chrono::duration<double, std::micro>(time).count();
 }
 
-// What names a track, or sorts it: an event without a time.
+// Returns an event without a time, which names a track or sorts it.
 std::string metadata(const char* what, Track track, const char* key, const Json& value) {
     return text_of({{"ph", "M"},
                     {"name", what},

@@ -10,8 +10,9 @@
 //     }
 //     trace.write();
 //
-// Times are those of steady_clock, which the processes of one host share: rank 0 may append the
-// events of the others to its own. On a GPU build a Span is an NVTX range too, for Nsight Systems.
+// Times are those of steady_clock, which is the same for all processes of a host, so rank 0 may
+// append the events of the other ranks to its own. In a GPU build a Span is also an NVTX range, for
+// Nsight Systems.
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -28,32 +29,33 @@ struct Track {
     int index = 0;  // among the tracks of the rank, from the top
 };
 
-// What a viewer shows of an event that is clicked on: names and values.
+// Names and values that a viewer shows when an event is clicked on.
 using TraceArguments = std::vector<std::pair<std::string, std::string>>;
 
-// Every member may be called by any thread at any time.
+// A timeline of events. All members are thread-safe.
 class Trace {
   public:
     using Time = std::chrono::steady_clock::time_point;
 
-    // Creates the file at once, so that a path that cannot be written is known before the run:
-    // throws std::runtime_error with path and reason. With an empty path (no --trace was given)
-    // nothing is kept.
+    // Creates the file at once, so that a wrong path is noticed before the run: throws
+    // std::runtime_error with path and reason. With an empty path (no --trace was given) nothing is
+    // recorded.
     explicit Trace(std::filesystem::path path);
 
     bool enabled() const { return !path_.empty(); }
 
-    // The track of that name; a new one goes below the other tracks of its rank.
+    // Returns the track of that name. A new track is placed below the other tracks of its rank.
     Track track(int rank, const std::string& name);
 
-    // Something that lasted from `begin` to `end`. Of two events of one track, one must contain the
-    // other or be over before it begins: a viewer stacks them. Bytes of a name or argument that are
-    // no UTF-8 are replaced by the sign for that.
+    // Adds an event that lasted from `begin` to `end`. Since a viewer stacks events, two events of
+    // one track must either not overlap, or one must contain the other. Bytes of a name or argument
+    // that are not UTF-8 are replaced by U+FFFD.
     void add(Track track, const std::string& name, Time begin, Time end,
              const TraceArguments& arguments = {});
 
-    // All that was recorded, to be sent to the process that writes the file, and there appended.
+    // Returns all recorded events, to be sent to the process that writes the file.
     std::string events() const;
+    // Appends events that another process has recorded.
     void append(const std::string& events);
 
     // Writes the whole file. Throws std::runtime_error with path and reason.
@@ -71,7 +73,7 @@ class Trace {
 // Records the time from its construction to its destruction: one block of host code.
 class Span {
   public:
-    // `trace` must live longer.
+    // Begins the span. `trace` must outlive it.
     Span(Trace& trace, Track track, std::string name, TraceArguments arguments = {});
     ~Span();
     Span(const Span&) = delete;

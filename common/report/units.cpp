@@ -23,12 +23,14 @@ constexpr Unit link_units[] = {{"B/s", 1},          {"kB/s", 1e3},      {"MB/s",
                                {"GiB/s", 0x1p30},   {"bit/s", 0.125},   {"kbit/s", 1e3 / 8},
                                {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8}};
 
-// The decimals that make three significant digits of `value`, which is not negative.
+// Returns the number of decimals that make three significant digits of `value`, which is not
+// negative.
 int decimals_of(double value) {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
 
-// The largest unit in which `value`, as printed, is at least 1: 999.7 us is printed as 1.00 ms.
+// Returns the largest unit in which `value`, as printed, is at least 1: 999.7 us is printed as 1.00
+// ms.
 const Unit& unit_of(double value, std::span<const Unit> units) {
     std::size_t best = 0;
     while (best + 1 < units.size()) {
@@ -49,7 +51,7 @@ std::string format_in(double value, std::span<const Unit> units) {
     return format_fixed(scaled, decimals_of(std::abs(scaled))) + " " + std::string(unit.name);
 }
 
-// Without the zeros behind the point: "1.50" becomes "1.5", "64.0" becomes "64".
+// Drops zeros after the decimal point: "1.50" becomes "1.5", "64.0" becomes "64".
 std::string trimmed(std::string number) {
     if (number.find('.') == std::string::npos)
         return number;

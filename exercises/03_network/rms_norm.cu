@@ -6,14 +6,14 @@
 namespace ddp {
 namespace {
 
-// Your kernels go here. grid_range(rows) gives each thread rows of its own, as the kernel
-// row_losses of 03_network/cross_entropy.cu has it.
+// Your kernels go here. grid_range(rows) gives each thread rows of its own: see the kernel
+// row_losses in 03_network/cross_entropy.cu.
 
 }  // namespace
 
 Variable rms_norm(Variable x, Variable gain, float eps) {
-    // The other two tasks are solved here, too: in the function that tape->record() takes last.
-    // Until then it may be empty: [](const Tensor&, Tape::InputGradients&) {}
+    // The other two tasks are solved here as well, in the function that is the last argument of
+    // tape->record(). For this task it may be empty: [](const Tensor&, Tape::InputGradients&) {}
     throw NotImplemented("forward");
 }
 

@@ -4,26 +4,26 @@
 
 #include <cmath>
 
-#include "03_network/adam.hpp"
+#include "03_network/optimizers.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
 namespace {
 
-// The class and its kernel go here. It may hold an Adam of the chapter (03_network/adam.hpp),
-// which does the second half of the work.
+// The class and its kernel go here. It may own an Adam of the chapter
+// (03_network/optimizers.hpp), which does the second half of the work.
 
 }  // namespace
 
 double after_sgd(double value, double learning_rate, double momentum, double weight_decay,
                  int steps) {
-    // What is added to a gradient of 0? sgd_momentum.hpp has the formula.
+    // The gradient is 0, but something is added to it: see the formula in optimizers.hpp.
     throw NotImplemented("sgd");
 }
 
 double after_first_adam_step(double value, double gradient, double learning_rate,
                              double weight_decay) {
-    // How long is a first step of Adam? adam.cu has the formula, with both means at 0.
+    // How long is a first step of Adam? See the formula in adam.cu, with both means at 0.
     throw NotImplemented("adam");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise weight_decay: what the chapter's optimizers make of a weight decay,
-// and the one that decays the weights themselves.
+// The contract of the exercise weight_decay: predictions of what the chapter's optimizers do with a
+// weight decay, and an optimizer that decays the weights themselves.
 #include <memory>
 
 #include "01_sgd/sgd.hpp"
@@ -8,20 +8,20 @@
 
 namespace ddp {
 
-// Task sgd. A parameter begins at `value`. Its gradient is 0 in each of `steps` steps of the
-// chapter's Sgd (present, and 0). Where does it end?
+// Task sgd. Returns the value of a parameter after `steps` steps of the chapter's Sgd. It begins at
+// `value`, and its gradient is present and 0 in each step.
 double after_sgd(double value, double learning_rate, double momentum, double weight_decay,
                  int steps);
 
-// Task adam. A parameter with `value` and `gradient` makes its first step, with the chapter's Adam.
-// Where does it end?
+// Task adam. Returns the value of a parameter after the first step of the chapter's Adam. Before
+// the step it has `value` and `gradient`.
 double after_first_adam_step(double value, double gradient, double learning_rate,
                              double weight_decay);
 
-// Task adamw. AdamW (Loshchilov and Hutter, 2019), as PyTorch has it: a step first makes each
-// parameter smaller, value -= learning_rate * weight_decay * value, and is then a step of Adam
-// without weight decay. A parameter without a gradient is left alone. The learning rate may change
-// from step to step (set_learning_rate).
+// Task adamw. Makes an AdamW (Loshchilov and Hutter, 2019) that does what PyTorch's does: a step
+// first makes each parameter smaller, value -= learning_rate * weight_decay * value, and then takes
+// a step of Adam without weight decay. It leaves parameters without a gradient alone. The learning
+// rate may change from step to step (set_learning_rate).
 std::unique_ptr<Optimizer> make_adamw(Parameters parameters, double learning_rate,
                                       double weight_decay);
 

@@ -6,13 +6,13 @@
 namespace ddp {
 
 CostModel nearest_line(std::span<const MessageTime> times) {
-    // The sum of the squares is a function of alpha and beta. Where it is least, both derivatives
-    // are 0: two equations for two numbers.
+    // The sum of the squares is a function of alpha and beta. Where it is smallest, both
+    // derivatives are 0: two equations for two numbers.
     throw NotImplemented("line");
 }
 
 std::size_t bytes_for_share(const CostModel& message, double share) {
-    // What part of a message's seconds is bytes * beta?
+    // Which fraction of a message's seconds is bytes * beta?
     throw NotImplemented("share");
 }
 

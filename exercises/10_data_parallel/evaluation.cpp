@@ -1,4 +1,4 @@
-// The exercise evaluation: what all ranks have seen together. Read
+// The exercise evaluation: scores over the samples of all ranks. Read
 // exercises/10_data_parallel/README.md first.
 #include "exercises/10_data_parallel/evaluation.hpp"
 
@@ -7,22 +7,22 @@
 namespace ddp {
 namespace {
 
-// What helps several tasks goes here.
+// Helpers of several tasks go here.
 
 }  // namespace
 
 Confusion confusion_of_all(Rank& rank, const Confusion& mine) {
-    // rank.all_gather() brings every rank's bytes to every rank.
+    // rank.all_gather() of a string brings every rank's bytes to every rank.
     throw NotImplemented("confusion");
 }
 
 Scores scores_of(const Confusion& confusion) {
-    // Row t has the samples of class t; what was named rightly is on the diagonal.
+    // Row t has the samples of class t; correct predictions are on the diagonal.
     throw NotImplemented("scores");
 }
 
 Spread spread_of_all(Rank& rank, const Spread& mine) {
-    // Begin with two ranks: a mean and squares for both of them together.
+    // Begin with two ranks: what are the mean and the squares of both together?
     throw NotImplemented("spread");
 }
 

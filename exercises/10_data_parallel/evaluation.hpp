@@ -1,5 +1,5 @@
 #pragma once
-// The contract of the exercise evaluation: how good a model is, by what each rank has seen of it.
+// The contract of the exercise evaluation: how good a model is on the samples of all ranks.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -9,27 +9,28 @@
 
 namespace ddp {
 
-// counts[t * classes + p] samples of class t were taken for class p.
+// A confusion matrix: counts[t * classes + p] samples of class t were predicted as class p.
 struct Confusion {
     int classes = 0;
     std::vector<std::int64_t> counts;
 };
 
-// Task confusion. The table of all ranks' samples, on every rank. All ranks call it together, with
-// the same number of classes; a rank that has no samples, with zeros. Exact: the ranks of a long
-// run have counted to billions.
+// Task confusion. Returns the sum of all ranks' tables, on every rank. The counts are exact, also
+// after a long run with billions of samples. All ranks call it together, with the same number of
+// classes; a rank without samples passes zeros.
 Confusion confusion_of_all(Rank& rank, const Confusion& mine);
 
 struct Scores {
-    double accuracy = 0;     // the part of all samples that was named rightly
-    double mean_recall = 0;  // over the classes that have samples: the part of a class's samples
-                             // that was named rightly
+    double accuracy = 0;  // correct predictions / samples
+    // A class's recall is its correct predictions / its samples. The mean is over the classes that
+    // have samples.
+    double mean_recall = 0;
 };
 
-// Task scores. Without any samples both are 0.
+// Task scores. Returns both scores of a table; 0 if it has no samples.
 Scores scores_of(const Confusion& confusion);
 
-// What is known of some numbers.
+// Describes some numbers without listing them.
 struct Spread {
     std::int64_t count = 0;
     double mean = 0;     // 0 if there are none
@@ -40,9 +41,9 @@ struct Spread {
     }
 };
 
-// Task spread. That of all ranks' numbers together, the same bits on every rank; some ranks may
-// have none. All ranks call it together. As exact as the ranks' own are: to 9 digits also where the
-// mean is a million times the standard deviation.
+// Task spread. Returns the spread of all ranks' numbers together, the same bits on every rank. It
+// is right to 9 digits, even if the mean is a million times the standard deviation. Some ranks may
+// have no numbers. All ranks call it together.
 Spread spread_of_all(Rank& rank, const Spread& mine);
 
 }  // namespace ddp

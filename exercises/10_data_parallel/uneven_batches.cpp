@@ -1,4 +1,4 @@
-// The exercise uneven_batches: every sample counts as much. Read
+// The exercise uneven_batches: every sample counts the same. Read
 // exercises/10_data_parallel/README.md first.
 #include "exercises/10_data_parallel/uneven_batches.hpp"
 
@@ -7,18 +7,18 @@
 namespace ddp {
 namespace {
 
-// What helps several tasks goes here.
+// Helpers of several tasks go here.
 
 }  // namespace
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
-    // What does a rank do with its own samples, and what do all ranks do then?
+    // Each rank averages its own samples. And what happens to the results of all ranks then?
     throw NotImplemented("sample_weight");
 }
 
 int uneven_step(const Replica& replica, const std::optional<Batch>& batch) {
-    // replica.ddp.average_gradients() will divide by the number of ranks. What do the gradients
-    // have to be before that? (tape.backward() can multiply them by a number.)
+    // replica.ddp.average_gradients() will divide by the number of ranks. What must the gradients
+    // be before that? (tape.backward() can multiply them by a number.)
     throw NotImplemented("uneven_step");
 }
 

@@ -1,41 +1,42 @@
 #pragma once
-// The contract of the exercise uneven_batches: data parallel training whose ranks have different
-// numbers of samples, and at the end of an epoch none, and that still learns what one rank learns
-// from the samples of all.
+// The contract of the exercise uneven_batches: data parallel training in which ranks have different
+// numbers of samples, and some have none at the end of an epoch. It still learns what one rank
+// learns from all samples.
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "03_network/loader.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "exercises/not_implemented.hpp"
 
 namespace ddp {
 
-// Task sample_weight. The gradient that the chapter's NaiveDdp computes is a sum over the samples
-// of all ranks, in which each has a weight. Which one, if rank r has samples[r] of them in this
-// step (1 or more), for those of `rank`?
+// Task sample_weight. The gradient that the chapter's NaiveDdp computes is a weighted sum over the
+// samples of all ranks. Returns the weight of a sample of rank `rank`, if rank r has samples[r]
+// samples in this step (1 or more).
 double weight_of_sample(const std::vector<int>& samples, int rank);
 
-// One rank's part in the training. The loss of a batch is chapter 03's cross_entropy, a mean over
-// its samples.
+// The objects that one rank trains with. The loss of a batch is chapter 03's cross_entropy, the
+// mean over its samples.
 struct Replica {
     Rank& rank;
     Device& device;
     Module& model;
-    NaiveDdp& ddp;  // of this model
+    NaiveDdp& ddp;  // averages this model's gradients
 };
 
-// Task uneven_step. Forward, backward and average of one step. Every parameter's gradient, which is
-// absent before, becomes that of the mean loss over the samples of all ranks, on every rank; also
-// on one that has no batch. (Frozen parameters have none.) All ranks call it together. Returns how
-// many samples all ranks had; if it is 0, no gradient has been touched.
+// Task uneven_step. Does forward, backward and the average of one step. Leaves in every parameter,
+// on every rank, the gradient of the mean loss over the samples of all ranks, even if this rank has
+// no batch. Before the call no gradient is present, and frozen parameters never have one. Returns
+// the number of samples of all ranks; if it is 0, no gradient is touched. All ranks call it
+// together.
 int uneven_step(const Replica& replica, const std::optional<Batch>& batch);
 
-// Task epoch. Steps until no rank has a batch any more: next() gives this rank's next one, and
-// nothing from the end of its data on. Before a step there are no gradients, and after it they are
-// cleared. All ranks take the same number of steps of the optimizer, which is returned.
+// Task epoch. Takes steps until no rank has a batch left, and returns their number, the same on all
+// ranks. next() returns this rank's next batch, and nothing once its data has ended. There are no
+// gradients before the first step; clear them after each step.
 int uneven_epoch(const Replica& replica, const std::function<std::optional<Batch>()>& next,
                  Sgd& optimizer);
 

@@ -1,5 +1,5 @@
-// The exercise exact_metric: padded samples, and no error. Read exercises/11_sampler/README.md
-// first.
+// The exercise exact_metric: an exact number from padded samples. Read
+// exercises/11_sampler/README.md first.
 #include "exercises/11_sampler/exact_metric.hpp"
 
 #include "11_sampler/sampler.hpp"
@@ -7,17 +7,17 @@
 namespace ddp {
 
 std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
-    // Where in the padded order of all ranks does this rank's index number i stand?
+    // Where in the padded order of all ranks is this rank's index number i?
     throw NotImplemented("weights");
 }
 
 double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks) {
-    // What can be added up, and what can not?
+    // Which numbers can be summed over the ranks, and which cannot?
     throw NotImplemented("balanced_accuracy");
 }
 
 double worst_padding(int samples, int world_size) {
-    // Which samples are there twice, and what if all of them are right, and all others wrong?
+    // Which samples count twice? What if exactly those are predicted correctly?
     throw NotImplemented("worst_padding");
 }
 

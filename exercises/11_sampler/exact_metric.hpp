@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise exact_metric: a validation that goes through padded samples, as
-// PyTorch's sampler deals them out, and is exact all the same.
+// The contract of the exercise exact_metric: a validation over padded samples, as PyTorch's sampler
+// deals them out, whose result is still exact.
 #include <vector>
 
 #include "exercises/not_implemented.hpp"
@@ -8,9 +8,9 @@
 
 namespace ddp {
 
-// Task weights. For each index that DistributedSampler(samples, rank, world_size, {.shuffle =
-// false}) gives to this rank, whether it counts: 1, or 0 if it is there a second time to make the
-// ranks even. Of all ranks' indices every sample counts once.
+// Task weights. Returns a weight for each index of DistributedSampler(samples, rank, world_size,
+// {.shuffle = false}): 0 if the index is padding, and 1 otherwise. So every sample counts once over
+// all ranks.
 std::vector<double> weights_of_padded(int samples, int rank, int world_size);
 
 // A rank's answers, one for each of its samples.
@@ -19,14 +19,14 @@ struct Answers {
     std::vector<double> weights;
 };
 
-// Task balanced_accuracy. For each class the part of its samples that were named rightly, over all
-// ranks; and of these the mean over the classes that occur. (So a rare class counts as much as a
-// frequent one.) The same on all ranks; 0 if no sample counts. Every rank calls sum_over_ranks
-// once, with at most 2 * classes numbers. A rank may have no answer at all.
+// Task balanced_accuracy. Returns the mean recall over the classes that occur, the same on all
+// ranks; 0 if no sample counts. A class's recall is its correct answers / its answers, both
+// weighted and over all ranks. (So a rare class counts as much as a frequent one.) Every rank calls
+// sum_over_ranks once, with at most 2 * classes numbers. A rank may have no answers.
 double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks);
 
-// Task worst_padding. If padded samples do count: how far can the accuracy (right answers by all
-// answers) be from the exact one, at worst? `world_size` is at most `samples`.
+// Task worst_padding. Returns how far the accuracy can be from the exact one, at worst, if padded
+// samples count like all others. `world_size` is at most `samples`.
 double worst_padding(int samples, int world_size);
 
 }  // namespace ddp

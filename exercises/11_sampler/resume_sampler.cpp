@@ -1,4 +1,4 @@
-// The exercise resume_sampler: an epoch goes on with other ranks. Read
+// The exercise resume_sampler: an epoch goes on with another number of ranks. Read
 // exercises/11_sampler/README.md first.
 #include "exercises/11_sampler/resume_sampler.hpp"
 
@@ -9,12 +9,12 @@
 namespace ddp {
 
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps) {
-    // How many does one rank have left? How many of these does it take?
+    // How many samples does one rank have left? How many of these does it take?
     throw NotImplemented("state");
 }
 
 std::vector<int> rest_of_epoch(const EpochState& state, int samples, int rank, int world_size) {
-    // random_permutation() of 11_sampler/sampler.hpp is the order that all ranks share.
+    // random_permutation() of 11_sampler/sampler.hpp returns the order that all ranks share.
     throw NotImplemented("rest");
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// The contract of the exercise resume_sampler: an epoch that is left in the middle, and goes on
-// with another number of ranks. As long as the number of ranks stays the same, they deal the order
-// of the epoch out as the chapter's DistributedSampler does with shuffle and drop_last, and each
-// goes through its part in batches; its last batch may be smaller.
+// The contract of the exercise resume_sampler: an epoch is interrupted, and goes on with another
+// number of ranks. While the number of ranks stays the same, the order of the epoch is dealt out as
+// by the chapter's DistributedSampler with shuffle and drop_last. Each rank goes through its
+// samples in batches; its last batch may be smaller.
 #include <cstdint>
 #include <vector>
 
@@ -10,23 +10,24 @@
 
 namespace ddp {
 
-// What a checkpoint keeps. There is no number of ranks in it.
+// The progress that a checkpoint stores. It does not contain the number of ranks.
 struct EpochState {
     std::uint64_t seed = 0;  // the sampler's
     int epoch = 0;
-    int taken = 0;  // so many of the epoch's order have been learned from, by all ranks together
+    int taken = 0;  // the samples of the epoch's order that all ranks together have learned from
 
     bool operator==(const EpochState&) const = default;
 };
 
-// Task state. `begin`, and `steps` steps later: each of `world_size` ranks takes a batch of `batch`
-// samples in a step. `steps` are not more than the epoch still has. When no rank has anything left,
-// the state is the beginning of the next epoch: what does not divide was left out.
+// Task state. Returns the state `steps` steps after `begin`. In a step each of `world_size` ranks
+// takes a batch of `batch` samples. The epoch has at least `steps` steps left. When no rank has a
+// sample left, the state is the beginning of the next epoch; a remainder is left out.
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps);
 
-// Task rest. What rank `rank` of `world_size` is still to learn from in this epoch, in its order;
-// none, if there is less than one for each rank. All ranks get as many; what does not divide is
-// left out. With the number of ranks of before it is exactly what would have come.
+// Task rest. Returns the samples that rank `rank` of `world_size` has yet to learn from in this
+// epoch, in their order. All ranks get the same number, and a remainder is left out: so there are
+// none if fewer samples are left than there are ranks. With the same number of ranks as before the
+// interruption, these are exactly the samples that would have come.
 std::vector<int> rest_of_epoch(const EpochState& state, int samples, int rank, int world_size);
 
 }  // namespace ddp

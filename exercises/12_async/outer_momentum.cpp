@@ -6,13 +6,13 @@
 namespace ddp {
 
 double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, int every) {
-    // What part of its way to its own target does a rank go between two meetings?
+    // How far towards its own target does a rank go between two meetings?
     throw NotImplemented("resting_point");
 }
 
 void outer_step(const OuterOptions& options, std::vector<float>& agreed,
                 std::vector<float>& velocity, const std::vector<float>& mean) {
-    // Element by element: the gradient, the velocity, the step.
+    // For each element: the gradient, the velocity, the step.
     throw NotImplemented("outer_step");
 }
 

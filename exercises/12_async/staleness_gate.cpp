@@ -1,4 +1,5 @@
-// The exercise staleness_gate: nobody runs too far ahead. Read exercises/12_async/README.md first.
+// The exercise staleness_gate: no worker runs too far ahead. Read exercises/12_async/README.md
+// first.
 #include "exercises/12_async/staleness_gate.hpp"
 
 #include <algorithm>
@@ -10,23 +11,23 @@
 namespace ddp {
 namespace {
 
-// Several threads come at once: what will guard the numbers that they all read and write?
+// Several threads call at once: what protects the numbers that they all read and write?
 class Gate : public WaitingGate {
   public:
     Gate(int workers, int bound) : bound_(bound), done_(static_cast<std::size_t>(workers)) {}
 
     bool begin_step(int worker, std::chrono::milliseconds patience) override {
-        // wait_for of a std::condition_variable takes a patience, and what is waited for.
+        // wait_for of a std::condition_variable takes a time-out and a condition.
         throw NotImplemented("bound");
     }
 
     void end_step(int worker) override {
-        // Who may be waiting for this?
+        // Which workers may be waiting for this?
         throw NotImplemented("bound");
     }
 
     void leave(int worker) override {
-        // Who may be waiting for this worker?
+        // Which workers may be waiting for this one?
         throw NotImplemented("leaving");
     }
 

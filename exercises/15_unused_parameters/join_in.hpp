@@ -1,6 +1,6 @@
 #pragma once
 // The contract of the exercise join_in: ranks with different numbers of batches train together, and
-// nobody hangs. All on the host, with small numbers.
+// no rank hangs. Everything is on the host, with small numbers.
 #include <functional>
 #include <vector>
 
@@ -9,14 +9,14 @@
 
 namespace ddp {
 
-// What one rank has. It does not know what the others have, nor how many batches.
+// The data of one rank. It does not know the data of the others, nor how many batches they have.
 struct RankData {
-    int batches;  // 0 .. batches - 1, one a step; there may be none
-    // Of the mean loss of a batch. As many numbers as there are parameters.
+    int batches;  // their number; batch i belongs to step i, from 0; there may be none
+    // Returns the gradient of the batch's mean loss: as many numbers as there are parameters.
     std::function<std::vector<double>(int batch, const std::vector<double>& parameters)> gradient;
 };
 
-// What the sum of the gradients is divided by.
+// The divisor of the sum of the gradients.
 enum class Divisor { all_ranks, ranks_with_a_batch };
 
 struct JoinTraining {
@@ -25,23 +25,25 @@ struct JoinTraining {
     Divisor divisor = Divisor::all_ranks;
     // After every so many steps all ranks validate; 0: never.
     int validate_every = 0;
-    // Of this rank's part of the validation data. All parts are equally large.
+    // Returns the mean loss of this rank's section of the validation data. All sections have the
+    // same size.
     std::function<double(const std::vector<double>& parameters)> validation_loss = {};
 };
 
 struct JoinResult {
     std::vector<double> parameters;   // the same on all ranks
-    std::vector<double> validations;  // the mean loss over all ranks, each time; the same, too
+    std::vector<double> validations;  // the mean loss over all ranks, each time; the same on all
 };
 
 // Trains with plain SGD from `parameters`, which are the same on all ranks, until no rank has a
-// batch left. All ranks call it together. In a step `sum` may be called once, for a validation once
-// more, and once at the end.
+// batch left, and returns the result. All ranks call it together. `sum` may be called once in each
+// step, once more for a validation, and once at the end.
 //
 // Task together. In each step, parameter -= learning_rate * (sum of the gradients of the ranks that
 // have a batch) / ranks.
-// Task divisor. The same, divided by what `training.divisor` says.
-// Task validate. After steps validate_every, 2 * validate_every, ...: the mean of validation_loss.
+// Task divisor. The same, with the divisor that `training.divisor` names.
+// Task validate. After steps validate_every, 2 * validate_every, ...: the mean of validation_loss
+// over all ranks.
 JoinResult train_joined(const RankData& data, const JoinTraining& training,
                         std::vector<double> parameters, const SumOverRanks& sum);
 

@@ -1,6 +1,7 @@
 #pragma once
-// The contract of the exercise used_map: from the graphs of all ranks, who hangs and where; and
-// what becomes of each gradient if nobody does. All on the host, with small numbers.
+// The contract of the exercise used_map: from the graphs of all ranks, find the bucket that hangs
+// and the ranks that cause it; and compute the gradients if find_unused_parameters is on.
+// Everything is on the host, with small numbers.
 #include <optional>
 #include <vector>
 
@@ -8,40 +9,41 @@
 
 namespace ddp {
 
-// Something that a forward has recorded: a parameter, or an operation. Its inputs stand before it.
+// A node that forward has recorded: a parameter or an operation. Its inputs stand before it.
 struct GraphNode {
-    std::vector<int> inputs = {};  // the numbers of other nodes; a parameter has none
-    int parameter = -1;            // which one this is; -1: none, an operation
-    bool is_detached = false;      // backward comes to this operation, and goes no farther from it
+    std::vector<int> inputs = {};  // numbers of other nodes; a parameter has none
+    int parameter = -1;            // the parameter's number; -1 for an operation
+    bool is_detached = false;      // backward comes to this operation, and ends there
 };
 using Graph = std::vector<GraphNode>;
 
-// Task search. For each of `parameters` parameters: does a backward reach it whose loss uses all of
-// these outputs? The graph may have a thousand layers, each with two ways into it: a node is looked
-// at once.
+// Task search. Returns, for each of `parameters` parameters, whether backward reaches it if the
+// loss uses all of these outputs. The graph may have a thousand layers, with two paths into each:
+// visit every node once.
 std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>& outputs,
                                      int parameters);
 
-// Where the ranks of a plain DistributedDataParallel come to wait for each other.
+// The bucket in which the ranks of a plain DistributedDataParallel wait for ever.
 struct Hang {
-    int bucket = -1;               // the first one that some rank never sends; -1: there is none
+    int bucket = -1;               // the first one that some rank never sends; -1 if there is none
     std::vector<int> absent = {};  // the ranks that never send it, in order
 
     bool operator==(const Hang&) const = default;
 };
 
-// Task first_hang. `buckets[b]` lists the parameters of bucket b; each rank sends its buckets
-// strictly in order, and each when backward has reached all that is in it.
-// `reached[rank][parameter]` is what the search has found.
+// Task first_hang. Returns the first bucket that hangs. `buckets[b]` lists the parameters of bucket
+// b. Each rank sends its buckets strictly in order, each when backward has reached all parameters
+// in it. `reached[rank][parameter]` is the result of the search.
 Hang first_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached);
 
-// Task settle. A gradient, of one element, by rank and parameter; nothing where it is absent.
+// Task settle. Gradients of one element each, by rank and parameter; nothing where one is absent.
 using Gradients = std::vector<std::vector<std::optional<double>>>;
 
-// What the gradients are after a step with find_unused_parameters. `gradients` are those after
-// backward; one that is there though `used[rank][parameter]` is false is an old one that nobody has
-// cleared, and is added like any other. A parameter that no rank has used is as it was.
+// Returns the gradients after a step with find_unused_parameters. `gradients` are those after
+// backward. A gradient that is there although `used[rank][parameter]` is false is an old one that
+// was never cleared; it is added like any other. The gradients of a parameter that no rank has used
+// stay as they are.
 Gradients settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used);
 
 }  // namespace ddp

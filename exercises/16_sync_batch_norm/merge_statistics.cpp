@@ -1,4 +1,4 @@
-// The exercise merge_statistics: means and variances, put together and taken apart. Read
+// The exercise merge_statistics: means and variances, merged and taken apart. Read
 // exercises/16_sync_batch_norm/README.md first.
 #include "exercises/16_sync_batch_norm/merge_statistics.hpp"
 
@@ -12,12 +12,12 @@ void add(Statistics& statistics, double value) {
 }
 
 Statistics merged(const Statistics& a, const Statistics& b) {
-    // The distances within the parts, and the distance between their means.
+    // The distances within each set, and the distance between their means.
     throw NotImplemented("merge");
 }
 
 Statistics without(const Statistics& all, const Statistics& part) {
-    // Which statistics, merged with those of the part, are those of all?
+    // Which statistics, merged with those of `part`, give those of all?
     throw NotImplemented("without");
 }
 

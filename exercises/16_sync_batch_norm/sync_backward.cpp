@@ -1,4 +1,4 @@
-// The exercise sync_backward: which sums are everyone's? Read
+// The exercise sync_backward: which sums go over all ranks? Read
 // exercises/16_sync_batch_norm/README.md first.
 #include "exercises/16_sync_batch_norm/sync_backward.hpp"
 
@@ -22,7 +22,7 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
 }
 
 double loss_scale(int own, int all, int world_size) {
-    // What does a sample weigh in this rank's loss, behind DDP's average, and what should it?
+    // How much does a sample weigh after DDP's average, and how much should it weigh?
     throw NotImplemented("loss_scale");
 }
 

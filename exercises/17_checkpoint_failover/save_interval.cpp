@@ -1,4 +1,4 @@
-// The exercise save_interval: what saving costs, and what not saving costs. Read
+// The exercise save_interval: the cost of saving, and of not saving. Read
 // exercises/17_checkpoint_failover/README.md first.
 #include "exercises/17_checkpoint_failover/save_interval.hpp"
 
@@ -8,12 +8,12 @@
 namespace ddp {
 
 double finish(const RunCosts& costs, int steps, int interval, const std::vector<double>& failures) {
-    // From one whole checkpoint to the next: either no failure comes before it, or one does.
+    // From one complete checkpoint to the next: either no failure comes before it, or one does.
     throw NotImplemented("finish");
 }
 
 double expected_step(const RunCosts& costs, int interval, double between_failures) {
-    // How long does it take on average until some seconds have gone by without a failure?
+    // How long does it take on average until some seconds have passed without a failure?
     throw NotImplemented("expected");
 }
 

@@ -17,7 +17,7 @@ std::optional<Shards> load_shards(const Folder& folder) {
 }
 
 void forget_shards(Folder& folder) {
-    // What does load_shards need?
+    // Which files does load_shards need?
     throw NotImplemented("forget_shards");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise shards: a checkpoint that is several files, one for each rank, and
-// that is there as a whole or not at all.
+// The contract of the exercise shards: a checkpoint of several files, one for each rank, that is
+// there as a whole or not at all.
 #include <optional>
 
 #include "17_checkpoint_failover/atomic_save.hpp"
@@ -10,20 +10,21 @@ namespace ddp {
 
 using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 
-// Saves `shards`, one or more, as those of step `step`, which is larger than that of any before.
-// Each is to be a file of its own; their names are yours, and you may save more files than these.
+// Saves `shards`, one or more, as the checkpoint of step `step`, which is larger than all steps
+// before. Each shard is a file of its own. You choose the names, and may save more files than
+// these.
 //
-// Task save_and_load. When it has returned, load_shards finds these.
-// Task crash_safe. When it has returned, load_shards finds these even after a failure of the power.
-// And wherever the process is killed in it, or the power fails, load_shards finds either all of
-// these or all that it would have found before.
+// Task save_and_load. After it has returned, load_shards finds these shards.
+// Task crash_safe. After it has returned, load_shards finds these shards even after a power
+// failure. And wherever the process is killed within it, or the power fails, load_shards finds
+// either all of these shards or all that it would have found before.
 void save_shards(Folder& folder, int step, const Shards& shards);
 
-// Those of the last step that was saved; nothing if none was. Changes nothing.
+// Returns the shards of the last step that was saved, or nothing if there is none. Changes no file.
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need. Wherever it is
-// interrupted, load_shards finds what it would have found before.
+// interrupted, load_shards finds the same shards as before.
 void forget_shards(Folder& folder);
 
 }  // namespace ddp

@@ -7,9 +7,10 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. grid_range(rows) gives each thread rows of its own, as the kernel
-//: row_losses of 03_network/cross_entropy.cu has it.
-// y, and 1 / rms of each row, which backward needs again.
+//: Your kernels go here. grid_range(rows) gives each thread rows of its own: see the kernel
+//: row_losses in 03_network/cross_entropy.cu.
+
+// Writes y, and 1 / rms of each row, which backward needs again.
 __global__ void normalise_rows(std::size_t rows, std::size_t columns, float eps, const float* x,
                                const float* gain, float* y, float* inverse_rms) {
     for (std::size_t row : grid_range(rows)) {
@@ -24,7 +25,7 @@ __global__ void normalise_rows(std::size_t rows, std::size_t columns, float eps,
     }
 }
 
-// x[c] changes y[c] directly, and through the rms all elements of its row:
+// Writes or adds dx. x[c] changes y[c] directly, and through the rms all elements of its row:
 //     dx[c] = (gain[c] dy[c] - x[c] / rms^2 * mean of gain dy x) / rms
 __global__ void input_backward(std::size_t rows, std::size_t columns, const float* x,
                                const float* gain, const float* inverse_rms, const float* dy,
@@ -43,7 +44,8 @@ __global__ void input_backward(std::size_t rows, std::size_t columns, const floa
     }
 }
 
-// All rows share the gain: each thread has columns of its own, and adds up over the rows.
+// Writes or adds dgain. All rows share the gain, so each thread adds up the rows of its own
+// columns.
 __global__ void gain_backward(std::size_t rows, std::size_t columns, const float* x,
                               const float* inverse_rms, const float* dy, float* dgain,
                               bool accumulate) {
@@ -60,8 +62,8 @@ __global__ void gain_backward(std::size_t rows, std::size_t columns, const float
 
 Variable rms_norm(Variable x, Variable gain, float eps) {
     // stub: forward
-    //: The other two tasks are solved here, too: in the function that tape->record() takes last.
-    //: Until then it may be empty: [](const Tensor&, Tape::InputGradients&) {}
+    //: The other two tasks are solved here as well, in the function that is the last argument of
+    //: tape->record(). For this task it may be empty: [](const Tensor&, Tape::InputGradients&) {}
     Device& device = x.tape->device();
     const Tensor input = x.value(), weight = gain.value();
     const auto rows = static_cast<std::size_t>(input.dim(0)),

@@ -4,20 +4,23 @@
 
 #include <cmath>
 
-#include "03_network/adam.hpp"
+#include "03_network/optimizers.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
 namespace {
 
 // stub
-//: The class and its kernel go here. It may hold an Adam of the chapter (03_network/adam.hpp),
-//: which does the second half of the work.
+//: The class and its kernel go here. It may own an Adam of the chapter
+//: (03_network/optimizers.hpp), which does the second half of the work.
+
+// Multiplies n values by `factor`.
 __global__ void scale(std::size_t n, float factor, float* values) {
     for (std::size_t i : grid_range(n))
         values[i] *= factor;
 }
 
+// Shrinks the values, and then lets an Adam without weight decay take its step.
 class AdamW : public Optimizer {
   public:
     AdamW(Parameters parameters, double learning_rate, double weight_decay)
@@ -49,7 +52,7 @@ class AdamW : public Optimizer {
 double after_sgd(double value, double learning_rate, double momentum, double weight_decay,
                  int steps) {
     // stub: sgd
-    //: What is added to a gradient of 0? sgd_momentum.hpp has the formula.
+    //: The gradient is 0, but something is added to it: see the formula in optimizers.hpp.
     double velocity = 0;
     for (int i = 0; i < steps; i++) {
         velocity = momentum * velocity + weight_decay * value;
@@ -62,7 +65,7 @@ double after_sgd(double value, double learning_rate, double momentum, double wei
 double after_first_adam_step(double value, double gradient, double learning_rate,
                              double weight_decay) {
     // stub: adam
-    //: How long is a first step of Adam? adam.cu has the formula, with both means at 0.
+    //: How long is a first step of Adam? See the formula in adam.cu, with both means at 0.
     const double g = gradient + weight_decay * value;
     return value - learning_rate * g / (std::abs(g) + Adam::eps);
     // end stub

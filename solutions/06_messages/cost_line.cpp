@@ -7,8 +7,8 @@ namespace ddp {
 
 CostModel nearest_line(std::span<const MessageTime> times) {
     // stub: line
-    //: The sum of the squares is a function of alpha and beta. Where it is least, both derivatives
-    //: are 0: two equations for two numbers.
+    //: The sum of the squares is a function of alpha and beta. Where it is smallest, both
+    //: derivatives are 0: two equations for two numbers.
     double weights = 0, mean_bytes = 0, mean_seconds = 0;
     for (const MessageTime& time : times) {
         const double weight = 1 / (time.seconds * time.seconds);
@@ -32,7 +32,7 @@ CostModel nearest_line(std::span<const MessageTime> times) {
 
 std::size_t bytes_for_share(const CostModel& message, double share) {
     // stub: share
-    //: What part of a message's seconds is bytes * beta?
+    //: Which fraction of a message's seconds is bytes * beta?
     const double bytes = share / (1 - share) * message.alpha_s / message.beta_s_per_byte;
     return static_cast<std::size_t>(std::ceil(bytes));
     // end stub

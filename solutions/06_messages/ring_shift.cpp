@@ -1,4 +1,4 @@
-// The exercise ring_shift: everybody sends, everybody receives. Read
+// The exercise ring_shift: every rank sends, every rank receives. Read
 // exercises/06_messages/README.md first.
 #include "exercises/06_messages/ring_shift.hpp"
 
@@ -8,16 +8,16 @@ namespace ddp {
 namespace {
 
 // stub
-//: What you need beside peers.send() and peers.receive(): the ranks' numbers, and who receives
-//: first.
-// From 0 to ranks - 1.
+//: Besides peers.send() and peers.receive() you need the numbers of the two other ranks, and a rule
+//: for which rank receives first.
+// Returns the distance as a number from 0 to ranks - 1.
 int steps_round(int distance, int ranks) {
     return (distance % ranks + ranks) % ranks;
 }
 
-// Who passes on to whom makes rings, as many as the greatest common divisor says; the smallest
-// ranks, 0, 1, ..., are each in a ring of their own. Along a ring, those who send first and those
-// who receive first take turns.
+// Returns whether `rank` sends first. The shift makes rings of ranks, as many as the greatest
+// common divisor, and the smallest ranks, 0, 1, ..., are each in a ring of their own. Along a ring,
+// ranks that send first and ranks that receive first alternate.
 bool sends_first(int rank, int ranks, int step) {
     const int rings = std::gcd(ranks, step);
     int place = 0;
@@ -32,10 +32,10 @@ bool sends_first(int rank, int ranks, int step) {
 void ring_shift(Peers& peers, const float* data, float* received, std::size_t count, int distance,
                 Stream& stream) {
     // stub: neighbours
-    //: Task any_distance is solved here, too. Begin with distance 1 and two ranks.
+    //: Task any_distance is solved here as well. Begin with distance 1 and two ranks.
     const int rank = peers.rank().rank(), ranks = peers.rank().world_size();
     const int step = steps_round(distance, ranks);
-    if (step == 0) {  // nobody sends to itself
+    if (step == 0) {  // a rank cannot send to itself
         if (count > 0)
             DDP_CHECK(cudaMemcpyAsync(received, data, count * sizeof(float),
                                       cudaMemcpyDeviceToDevice, stream));
@@ -54,7 +54,7 @@ void ring_shift(Peers& peers, const float* data, float* received, std::size_t co
 
 double ring_shift_seconds(const CostModel& message, int ranks, int distance, std::size_t bytes) {
     // stub: cost
-    //: message.seconds(n) is what a message of n bytes takes. How many stand in a row?
+    //: message.seconds(n) is the time of a message of n bytes. How many follow one another?
     const int ring = ranks / std::gcd(ranks, steps_round(distance, ranks));
     const int messages = ring == 1 ? 0 : ring % 2 == 0 ? 2 : 3;
     return messages * message.seconds(bytes);

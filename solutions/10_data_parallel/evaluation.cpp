@@ -1,4 +1,4 @@
-// The exercise evaluation: what all ranks have seen together. Read
+// The exercise evaluation: scores over the samples of all ranks. Read
 // exercises/10_data_parallel/README.md first.
 #include "exercises/10_data_parallel/evaluation.hpp"
 
@@ -8,8 +8,8 @@ namespace ddp {
 namespace {
 
 // stub
-//: What helps several tasks goes here.
-Spread together(const Spread& a, const Spread& b) {
+//: Helpers of several tasks go here.
+Spread merged(const Spread& a, const Spread& b) {
     if (b.count == 0)
         return a;
     const auto count_a = static_cast<double>(a.count), count_b = static_cast<double>(b.count);
@@ -23,7 +23,7 @@ Spread together(const Spread& a, const Spread& b) {
 
 Confusion confusion_of_all(Rank& rank, const Confusion& mine) {
     // stub: confusion
-    //: rank.all_gather() brings every rank's bytes to every rank.
+    //: rank.all_gather() of a string brings every rank's bytes to every rank.
     const std::size_t bytes = mine.counts.size() * sizeof(std::int64_t);
     Confusion all{mine.classes, std::vector<std::int64_t>(mine.counts.size())};
     for (const std::string& each :
@@ -39,7 +39,7 @@ Confusion confusion_of_all(Rank& rank, const Confusion& mine) {
 
 Scores scores_of(const Confusion& confusion) {
     // stub: scores
-    //: Row t has the samples of class t; what was named rightly is on the diagonal.
+    //: Row t has the samples of class t; correct predictions are on the diagonal.
     const auto classes = static_cast<std::size_t>(confusion.classes);
     double samples = 0, correct = 0, recalls = 0;
     int classes_seen = 0;
@@ -61,14 +61,10 @@ Scores scores_of(const Confusion& confusion) {
 
 Spread spread_of_all(Rank& rank, const Spread& mine) {
     // stub: spread
-    //: Begin with two ranks: a mean and squares for both of them together.
+    //: Begin with two ranks: what are the mean and the squares of both together?
     Spread all;
-    for (const std::string& each :
-         rank.all_gather({reinterpret_cast<const char*>(&mine), sizeof mine})) {
-        Spread theirs;
-        std::memcpy(&theirs, each.data(), sizeof theirs);
-        all = together(all, theirs);
-    }
+    for (const Spread& theirs : rank.all_gather(mine))
+        all = merged(all, theirs);
     return all;
     // end stub
 }

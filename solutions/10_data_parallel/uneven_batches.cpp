@@ -1,4 +1,4 @@
-// The exercise uneven_batches: every sample counts as much. Read
+// The exercise uneven_batches: every sample counts the same. Read
 // exercises/10_data_parallel/README.md first.
 #include "exercises/10_data_parallel/uneven_batches.hpp"
 
@@ -8,12 +8,12 @@ namespace ddp {
 namespace {
 
 // stub
-//: What helps several tasks goes here.
-// How many samples all ranks have in this step.
+//: Helpers of several tasks go here.
+// Returns the number of samples that all ranks have in this step.
 int samples_of_all(Rank& rank, int mine) {
     int sum = 0;
-    for (const std::string& theirs : rank.all_gather(std::to_string(mine)))
-        sum += std::stoi(theirs);
+    for (const int theirs : rank.all_gather(mine))
+        sum += theirs;
     return sum;
 }
 // end stub
@@ -22,15 +22,15 @@ int samples_of_all(Rank& rank, int mine) {
 
 double weight_of_sample(const std::vector<int>& samples, int rank) {
     // stub: sample_weight
-    //: What does a rank do with its own samples, and what do all ranks do then?
+    //: Each rank averages its own samples. And what happens to the results of all ranks then?
     return 1.0 / static_cast<double>(samples.size()) / samples[static_cast<std::size_t>(rank)];
     // end stub
 }
 
 int uneven_step(const Replica& replica, const std::optional<Batch>& batch) {
     // stub: uneven_step
-    //: replica.ddp.average_gradients() will divide by the number of ranks. What do the gradients
-    //: have to be before that? (tape.backward() can multiply them by a number.)
+    //: replica.ddp.average_gradients() will divide by the number of ranks. What must the gradients
+    //: be before that? (tape.backward() can multiply them by a number.)
     const int mine = batch ? batch->labels.dim(0) : 0;
     const int all = samples_of_all(replica.rank, mine);
     if (all == 0)

@@ -1,5 +1,5 @@
-// The exercise exact_metric: padded samples, and no error. Read exercises/11_sampler/README.md
-// first.
+// The exercise exact_metric: an exact number from padded samples. Read
+// exercises/11_sampler/README.md first.
 #include "exercises/11_sampler/exact_metric.hpp"
 
 #include "11_sampler/sampler.hpp"
@@ -8,7 +8,7 @@ namespace ddp {
 
 std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
     // stub: weights
-    //: Where in the padded order of all ranks does this rank's index number i stand?
+    //: Where in the padded order of all ranks is this rank's index number i?
     std::vector<double> weights;
     const DistributedSampler sampler(samples, rank, world_size, {.shuffle = false});
     for (int i = 0; i < sampler.samples_per_rank(); i++)
@@ -19,9 +19,9 @@ std::vector<double> weights_of_padded(int samples, int rank, int world_size) {
 
 double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& sum_over_ranks) {
     // stub: balanced_accuracy
-    //: What can be added up, and what can not?
+    //: Which numbers can be summed over the ranks, and which cannot?
     const auto n = static_cast<std::size_t>(classes);
-    std::vector<double> sums(2 * n);  // of each class the right answers, then all answers
+    std::vector<double> sums(2 * n);  // correct answers by class, then all answers by class
     for (std::size_t i = 0; i < mine.label.size(); i++) {
         const auto label = static_cast<std::size_t>(mine.label[i]);
         if (mine.predicted[i] == mine.label[i])
@@ -42,7 +42,7 @@ double balanced_accuracy(const Answers& mine, int classes, const SumOverRanks& s
 
 double worst_padding(int samples, int world_size) {
     // stub: worst_padding
-    //: Which samples are there twice, and what if all of them are right, and all others wrong?
+    //: Which samples count twice? What if exactly those are predicted correctly?
     const int rest = samples % world_size;
     const double padded = rest == 0 ? 0 : world_size - rest;
     return padded * (samples - padded) / (samples * (samples + padded));

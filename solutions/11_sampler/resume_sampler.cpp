@@ -1,4 +1,4 @@
-// The exercise resume_sampler: an epoch goes on with other ranks. Read
+// The exercise resume_sampler: an epoch goes on with another number of ranks. Read
 // exercises/11_sampler/README.md first.
 #include "exercises/11_sampler/resume_sampler.hpp"
 
@@ -10,7 +10,7 @@ namespace ddp {
 
 EpochState state_after(const EpochState& begin, int samples, int world_size, int batch, int steps) {
     // stub: state
-    //: How many does one rank have left? How many of these does it take?
+    //: How many samples does one rank have left? How many of these does it take?
     const int left = (samples - begin.taken) / world_size;  // of each rank
     const int done = std::min(left, steps * batch);
     if (done == left)
@@ -21,7 +21,7 @@ EpochState state_after(const EpochState& begin, int samples, int world_size, int
 
 std::vector<int> rest_of_epoch(const EpochState& state, int samples, int rank, int world_size) {
     // stub: rest
-    //: random_permutation() of 11_sampler/sampler.hpp is the order that all ranks share.
+    //: random_permutation() of 11_sampler/sampler.hpp returns the order that all ranks share.
     const std::vector<int> order =
         random_permutation(samples, state.seed + static_cast<std::uint64_t>(state.epoch));
     const int each = (samples - state.taken) / world_size;

@@ -7,12 +7,12 @@ namespace ddp {
 
 double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, int every) {
     // stub: resting_point
-    //: What part of its way to its own target does a rank go between two meetings?
+    //: How far towards its own target does a rank go between two meetings?
     double sum = 0, weights = 0;
     for (const LocalLoss& loss : ranks) {
-        const double algorithm = 1 - std::pow(1 - learning_rate * loss.curvature, every);
-        sum += algorithm * loss.target;
-        weights += algorithm;
+        const double progress = 1 - std::pow(1 - learning_rate * loss.curvature, every);
+        sum += progress * loss.target;
+        weights += progress;
     }
     return sum / weights;
     // end stub
@@ -21,7 +21,7 @@ double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, 
 void outer_step(const OuterOptions& options, std::vector<float>& agreed,
                 std::vector<float>& velocity, const std::vector<float>& mean) {
     // stub: outer_step
-    //: Element by element: the gradient, the velocity, the step.
+    //: For each element: the gradient, the velocity, the step.
     const auto rate = static_cast<float>(options.learning_rate);
     const auto momentum = static_cast<float>(options.momentum);
     for (std::size_t i = 0; i < agreed.size(); i++) {

@@ -1,4 +1,5 @@
-// The exercise staleness_gate: nobody runs too far ahead. Read exercises/12_async/README.md first.
+// The exercise staleness_gate: no worker runs too far ahead. Read exercises/12_async/README.md
+// first.
 #include "exercises/12_async/staleness_gate.hpp"
 
 #include <algorithm>
@@ -10,14 +11,14 @@
 namespace ddp {
 namespace {
 
-//: Several threads come at once: what will guard the numbers that they all read and write?
+//: Several threads call at once: what protects the numbers that they all read and write?
 class Gate : public WaitingGate {
   public:
     Gate(int workers, int bound) : bound_(bound), done_(static_cast<std::size_t>(workers)) {}
 
     bool begin_step(int worker, std::chrono::milliseconds patience) override {
         // stub: bound
-        //: wait_for of a std::condition_variable takes a patience, and what is waited for.
+        //: wait_for of a std::condition_variable takes a time-out and a condition.
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, patience, [&] {
             return done_[static_cast<std::size_t>(worker)] - slowest() <= bound_;
@@ -27,7 +28,7 @@ class Gate : public WaitingGate {
 
     void end_step(int worker) override {
         // stub: bound
-        //: Who may be waiting for this?
+        //: Which workers may be waiting for this?
         const std::lock_guard lock(mutex_);
         done_[static_cast<std::size_t>(worker)]++;
         changed_.notify_all();
@@ -36,7 +37,7 @@ class Gate : public WaitingGate {
 
     void leave(int worker) override {
         // stub: leaving
-        //: Who may be waiting for this worker?
+        //: Which workers may be waiting for this one?
         const std::lock_guard lock(mutex_);
         done_[static_cast<std::size_t>(worker)] = ahead_of_all;
         changed_.notify_all();
@@ -45,10 +46,10 @@ class Gate : public WaitingGate {
 
   private:
     // stub
-    // Steps of a worker that is gone: nobody waits for it.
+    // The steps of a worker that has left: it is never the slowest.
     static constexpr int ahead_of_all = std::numeric_limits<int>::max();
 
-    // Whoever asks is still there, so there is one.
+    // The worker that calls has not left, so there is a slowest one.
     int slowest() const { return *std::ranges::min_element(done_); }
 
     std::mutex mutex_;

@@ -1,4 +1,4 @@
-// The exercise join_in: nobody leaves before all have ended. Read
+// The exercise join_in: no rank leaves before all have ended. Read
 // exercises/15_unused_parameters/README.md first.
 #include "exercises/15_unused_parameters/join_in.hpp"
 
@@ -7,7 +7,7 @@ namespace ddp {
 // stub
 namespace {
 
-// One step of all ranks. Returns how many of them had a batch; 0: then it was no step.
+// Makes one step of all ranks. Returns how many of them had a batch; 0 if this was no step.
 double step_together(const RankData& data, int batch, const JoinTraining& training,
                      std::vector<double>& parameters, const SumOverRanks& sum) {
     const bool has_batch = batch < data.batches;
@@ -31,7 +31,7 @@ double step_together(const RankData& data, int batch, const JoinTraining& traini
 JoinResult train_joined(const RankData& data, const JoinTraining& training,
                         std::vector<double> parameters, const SumOverRanks& sum) {
     // stub: together
-    //: Who has no batch left knows nothing of the others but what they add up together.
+    //: A rank without a batch knows of the others only what all add up together.
     JoinResult result{parameters, {}};
     for (int step = 1;; step++) {
         if (step_together(data, step - 1, training, result.parameters, sum) == 0)

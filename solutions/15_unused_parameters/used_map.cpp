@@ -1,4 +1,4 @@
-// The exercise used_map: who hangs, and what is done about it. Read
+// The exercise used_map: which bucket hangs, and how to avoid it. Read
 // exercises/15_unused_parameters/README.md first.
 #include "exercises/15_unused_parameters/used_map.hpp"
 
@@ -7,7 +7,7 @@ namespace ddp {
 std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>& outputs,
                                      int parameters) {
     // stub: search
-    //: Inputs stand before those who use them.
+    //: Inputs stand before the nodes that use them.
     std::vector<bool> is_reached(graph.size(), false);
     std::vector<bool> found(static_cast<std::size_t>(parameters), false);
     for (const int output : outputs)
@@ -30,7 +30,7 @@ std::vector<bool> reached_parameters(const Graph& graph, const std::vector<int>&
 Hang first_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached) {
     // stub: first_hang
-    //: What must be true of a bucket for all ranks to get over it?
+    //: Which condition must a bucket meet, so that all ranks get past it?
     for (std::size_t b = 0; b < buckets.size(); b++) {
         Hang hang{static_cast<int>(b)};
         for (std::size_t rank = 0; rank < reached.size(); rank++) {
@@ -49,7 +49,7 @@ Hang first_hang(const std::vector<std::vector<int>>& buckets,
 
 Gradients settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used) {
     // stub: settle
-    //: First the map: has any rank used it? Then what is in the bucket.
+    //: First the map: has any rank used the parameter? Then the mean in the bucket.
     Gradients after = gradients;
     const std::size_t ranks = gradients.size();
     for (std::size_t p = 0; p < gradients[0].size(); p++) {

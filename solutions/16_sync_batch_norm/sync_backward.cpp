@@ -1,4 +1,4 @@
-// The exercise sync_backward: which sums are everyone's? Read
+// The exercise sync_backward: which sums go over all ranks? Read
 // exercises/16_sync_batch_norm/README.md first.
 #include "exercises/16_sync_batch_norm/sync_backward.hpp"
 
@@ -11,7 +11,7 @@ double normalised(const Normalised& forward, std::size_t i) {
     return (forward.x[i] - forward.mean) * forward.inverse_std;
 }
 
-// This rank's gradients of weight and bias: sums over its own values.
+// Returns this rank's gradients of weight and bias: sums over its own values.
 NormalisedGradients own_sums(const Normalised& forward) {
     NormalisedGradients own;
     for (std::size_t i = 0; i < forward.x.size(); i++) {
@@ -60,7 +60,7 @@ NormalisedGradients rms_norm_backward(const Normalised& forward,
 
 double loss_scale(int own, int all, int world_size) {
     // stub: loss_scale
-    //: What does a sample weigh in this rank's loss, behind DDP's average, and what should it?
+    //: How much does a sample weigh after DDP's average, and how much should it weigh?
     return static_cast<double>(own) * world_size / all;
     // end stub
 }

@@ -1,4 +1,4 @@
-// The exercise save_interval: what saving costs, and what not saving costs. Read
+// The exercise save_interval: the cost of saving, and of not saving. Read
 // exercises/17_checkpoint_failover/README.md first.
 #include "exercises/17_checkpoint_failover/save_interval.hpp"
 
@@ -9,7 +9,7 @@ namespace ddp {
 
 double finish(const RunCosts& costs, int steps, int interval, const std::vector<double>& failures) {
     // stub: finish
-    //: From one whole checkpoint to the next: either no failure comes before it, or one does.
+    //: From one complete checkpoint to the next: either no failure comes before it, or one does.
     double now = 0;
     auto failure = failures.begin();
     for (int saved = 0; saved < steps;) {
@@ -30,7 +30,7 @@ double finish(const RunCosts& costs, int steps, int interval, const std::vector<
 
 double expected_step(const RunCosts& costs, int interval, double between_failures) {
     // stub: expected
-    //: How long does it take on average until some seconds have gone by without a failure?
+    //: How long does it take on average until some seconds have passed without a failure?
     const double segment = interval * costs.step + costs.save;
     return between_failures * std::exp(costs.restart / between_failures) *
            std::expm1(segment / between_failures) / interval;

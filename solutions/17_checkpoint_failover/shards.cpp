@@ -15,7 +15,7 @@ std::string name_of(int step, std::size_t rank) {
     return "step-" + std::to_string(step) + "-shard-" + std::to_string(rank);
 }
 
-// The names of the last checkpoint's files; none if there is no checkpoint.
+// Returns the names of the last checkpoint's files; none if there is no checkpoint.
 std::vector<std::string> latest(const Folder& folder) {
     std::vector<std::string> shards;
     if (std::ranges::count(folder.names(), manifest) == 0)
@@ -59,7 +59,7 @@ std::optional<Shards> load_shards(const Folder& folder) {
 
 void forget_shards(Folder& folder) {
     // stub: forget_shards
-    //: What does load_shards need?
+    //: Which files does load_shards need?
     const std::vector<std::string> needed = latest(folder);
     for (const std::string& name : folder.names())
         if (name != manifest && std::ranges::count(needed, name) == 0)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../meta/meta.sh"
 expect 0 "mine" "$@" --quick --ranks 3 --csv "$scratch/rows.csv"
 rows_of() { cut -d, -f1,2 "$scratch/rows.csv" | tr ',' '\n' | grep -cx "$1"; }
-others=$(rows_of 'direct\|tree')
+others=$(rows_of 'two-shot\|tree')
 ((others > 0 && $(rows_of mine) == others)) ||
     complain "mine is not measured as often as the others: $(cat "$scratch/rows.csv")"
 if head -n 1 "$scratch/rows.csv" | grep -q ',wrong$'; then

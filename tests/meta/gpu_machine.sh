@@ -30,12 +30,12 @@ else
 fi
 stub cmake "if [ \"\$1\" = --preset ]; then shift 2; exec '$real_cmake' --preset cpu \"\$@\"; fi
 exec '$real_cmake' \"\$@\""
-echo 'int main(int, char** a) { return a[2][0] != 47; }' >chapters/02_slope/bench_slope.cpp  # --csv /...
+echo 'int main(int, char** a) { return a[2][0] != 47; }' >chapters/02_slope/bench/bench_slope.cpp  # --csv /...
 expect 0 "tests: 3 passed, 0 failed" $script
 for text in "built for CUDA" "== bench_slope" "1 skipped: no MPI" "CSV files in $OUT" "Some GPU"; do
     [[ $output == *"$text"* ]] || complain "the summary lacks '$text': $output"
 done
-echo 'int main() { return 3; }' >chapters/02_slope/bench_slope.cpp
+echo 'int main() { return 3; }' >chapters/02_slope/bench/bench_slope.cpp
 sed -i '$a add_test(NAME breaks COMMAND false)' tests/CMakeLists.txt
 expect 1 "failed: ctest bench_slope" $script
 [[ $output == *"tests: 3 passed, 1 failed"* ]] || complain "failures are not counted: $output"

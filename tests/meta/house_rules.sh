@@ -154,7 +154,7 @@ if git -C "$root" rev-parse --git-dir &>/dev/null; then
         xargs -d '\n' awk 'FNR == 1 { before = "" } /^ *\/\/:? (Of|As|Until|What|Whoever|Those) / && before !~ /^ *\/\// {
             print FILENAME ":" FNR ":" $0 } { before = $0 }')
     [[ -z $wrong ]] || complain "a comment begins with a verb or names its thing:"$'\n'"$wrong"
-    wrong=$(cd "$root" && sources | xargs -d '\n' grep -nwE 'k[A-Z][A-Za-z0-9]*')
+    wrong=$(cd "$root" && sources | xargs -d '\n' grep -nwE 'k[A-Z][A-Za-z0-9]+')
     [[ -z $wrong ]] || complain "constants are snake_case, like all variables:"$'\n'"$wrong"
     wrong=$(cd "$root" && sources | xargs -d '\n' awk 'FNR == 1 { banner = 0 } banner && /^ *\/\// { print FILENAME ":" FNR ":" $0 }
         { banner = /^ *\/\/ ----/ }')

@@ -43,7 +43,7 @@ machine_without() {
 # (book, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
 little_book() {
     local dir=$1 list=$1/chapters/CMakeLists.txt
-    mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope}
+    mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope/bench}
     cp "$root"/{book,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
 }
 END
     done
-    echo 'int main() { return 7; }' >"$dir/chapters/02_slope/bench_slope.cpp"
+    echo 'int main() { return 7; }' >"$dir/chapters/02_slope/bench/bench_slope.cpp"
     for chapter in gpu report data; do
         echo "add_library(ddp_$chapter INTERFACE)"
     done >"$dir/common/CMakeLists.txt"

@@ -1,3 +1,12 @@
+// Batch normalisation, for one channel with m values, s = 1 / sqrt(variance + eps):
+//
+//     forward    z = (x - mean) s,  y = weight z + bias
+//     backward   dbias = sum of dy,  dweight = sum of dy z
+//                dx = weight s (dy - mean of dy - z * mean of dy z)      in training
+//                dx = weight s dy                                        in evaluation
+//
+// Every sum is taken in two steps: first over each plane (one channel of one picture), which lies
+// side by side in memory, and then over the planes of a channel.
 #include "03_network/layers/batch_norm2d.hpp"
 
 #include <stdexcept>
@@ -16,7 +25,7 @@ struct NormSizes {
     __host__ __device__ std::size_t planes() const {
         return static_cast<std::size_t>(batch) * channels;
     }
-    // Values of one channel.
+    // Returns the number of values of one channel.
     __host__ __device__ float count() const { return static_cast<float>(batch) * plane; }
 };
 
@@ -24,8 +33,9 @@ NormSizes norm_sizes(const Tensor& x) {
     return {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)};
 }
 
-// Mean, and sum of squared distances from it, of each plane. The sum of squares alone would drown
-// in rounding where the mean is much larger than the deviation.
+// Computes the mean of each plane, and the sum of squared distances from it. (The mean of squares
+// minus the square of the mean would be lost in rounding where the mean is much larger than the
+// deviation.)
 __global__ void plane_moments(NormSizes s, const float* x, float* means, float* squares) {
     for (std::size_t plane : grid_range(s.planes())) {
         const float* values = x + plane * s.plane;
@@ -43,8 +53,8 @@ __global__ void plane_moments(NormSizes s, const float* x, float* means, float* 
     }
 }
 
-// The planes of a channel put together: distances within the planes, and of the planes' means from
-// the common one.
+// Merges the planes of each channel: the channel's squared distances are those within the planes,
+// and those of the planes' means from the common mean. Updates the running averages.
 __global__ void channel_moments(NormSizes s, float eps, float momentum, const float* means,
                                 const float* squares, float* mean, float* inverse_std,
                                 float* running_mean, float* running_var) {
@@ -58,20 +68,22 @@ __global__ void channel_moments(NormSizes s, float eps, float momentum, const fl
             square += squares[plane] + s.plane * (means[plane] - m) * (means[plane] - m);
         mean[channel] = m;
         inverse_std[channel] = 1.0f / sqrtf(square / s.count() + eps);
-        // The batch is normalised by its own variance; the running one estimates that of all data,
-        // which takes one degree of freedom less.
+        // The batch is normalised by its own variance. The running variance estimates that of all
+        // data, and so divides by one less.
         const float variance = square / (s.count() - 1.0f);
         running_mean[channel] = (1.0f - momentum) * running_mean[channel] + momentum * m;
         running_var[channel] = (1.0f - momentum) * running_var[channel] + momentum * variance;
     }
 }
 
+// Computes 1 / sqrt(running_var + eps) for each channel.
 __global__ void invert_running_std(int channels, float eps, const float* running_var,
                                    float* inverse_std) {
     for (std::size_t channel : grid_range(channels))
         inverse_std[channel] = 1.0f / sqrtf(running_var[channel] + eps);
 }
 
+// Computes y = (x - mean) * inverse_std * weight + bias. A block takes whole planes.
 __global__ void normalise_channels(NormSizes s, const float* x, const float* mean,
                                    const float* inverse_std, const float* weight, const float* bias,
                                    float* y) {
@@ -86,7 +98,7 @@ __global__ void normalise_channels(NormSizes s, const float* x, const float* mea
     }
 }
 
-// For each plane the sums of dy and of dy * normalised x, from which all gradients follow.
+// Adds up dy, and dy * normalised x, over each plane.
 __global__ void plane_sums(NormSizes s, const float* x, const float* mean, const float* inverse_std,
                            const float* dy, float* dy_sums, float* product_sums) {
     for (std::size_t plane : grid_range(s.planes())) {
@@ -104,6 +116,7 @@ __global__ void plane_sums(NormSizes s, const float* x, const float* mean, const
     }
 }
 
+// Adds up the planes' sums over each channel.
 __global__ void channel_sums(NormSizes s, const float* dy_sums, const float* product_sums,
                              float* dy_sum, float* product_sum) {
     for (std::size_t channel : grid_range(s.channels)) {
@@ -117,13 +130,14 @@ __global__ void channel_sums(NormSizes s, const float* dy_sums, const float* pro
     }
 }
 
+// Copies `sums` to `gradient`, or adds them.
 __global__ void pass_on(int channels, const float* sums, float* gradient, bool accumulate) {
     for (std::size_t channel : grid_range(channels))
         gradient[channel] = accumulate ? gradient[channel] + sums[channel] : sums[channel];
 }
 
-// In training every x moves the batch's mean and variance, too: what they would pass on is taken
-// off. `share` is 1 / count then; 0 where mean and variance are constants.
+// Computes dx. In training `share` is 1 / count: every x also moves the mean and the variance of
+// the batch, and the two further terms account for that. In evaluation `share` is 0.
 __global__ void normalise_backward(NormSizes s, float share, const float* x, const float* mean,
                                    const float* inverse_std, const float* weight,
                                    const float* dy_sum, const float* product_sum, const float* dy,
@@ -144,6 +158,7 @@ __global__ void normalise_backward(NormSizes s, float share, const float* x, con
     }
 }
 
+// Computes the moments of the batch and updates the running averages.
 Moments batch_moments(const NormSizes& s, const Tensor& x, const Tensor& running_mean,
                       const Tensor& running_var) {
     Device& device = x.device();
@@ -155,7 +170,8 @@ Moments batch_moments(const NormSizes& s, const Tensor& x, const Tensor& running
     return moments;
 }
 
-// Copies: training after this forward, and before its backward, must not change them.
+// Copies the running averages. Backward needs those of this forward, even if a training step in
+// between has updated the originals.
 Moments running_moments(const Tensor& running_mean, const Tensor& running_var) {
     Device& device = running_mean.device();
     const int channels = running_mean.dim(0);

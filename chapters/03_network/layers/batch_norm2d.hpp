@@ -1,22 +1,24 @@
 #pragma once
-// Batch normalisation: each channel is shifted and scaled to mean 0 and variance 1, then by learned
-// numbers. In training the mean and the variance are those of the batch, over all its pictures and
-// pixels; in evaluation they are running averages of what training saw.
+// Batch normalisation (Ioffe and Szegedy, 2015): each channel is shifted and scaled to mean 0 and
+// variance 1, and then shifted and scaled by learned numbers. In training the mean and the variance
+// are those of the batch, over all its pictures and pixels; in evaluation they are the running
+// averages that training has kept.
 #include "03_network/layer.hpp"
 
 namespace ddp {
 
 class BatchNorm2d : public Module {
   public:
-    // weight begins at 1, bias at 0, running_mean at 0 and running_var at 1.
+    // Creates weight (1), bias (0), running_mean (0) and running_var (1), in brackets the value
+    // that each begins with.
     BatchNorm2d(std::string name, Device& device, int channels);
 
-    // [batch, channels, height, width], the same shape out. Throws std::invalid_argument in
-    // training if a channel has one value only: its variance is not known.
+    // Computes [batch, channels, height, width] -> the same shape. Throws std::invalid_argument in
+    // training if a channel has one value only, since its variance is then not known.
     Variable forward(Variable input) override;
     Parameters parameters() const override { return {weight, bias}; }
     std::vector<NamedTensor> buffers() const override;
-    // Throws std::invalid_argument, naming the layer, for another shape.
+    // Throws std::invalid_argument, naming the layer, unless x is [batch, channels, height, width].
     void require_shape(const Tensor& x) const;
 
     const std::shared_ptr<Parameter> weight, bias;  // [channels]

@@ -1,39 +1,41 @@
 #pragma once
-// The steps of which batch normalisation is made, on x [batch, channels, height, width]: for layers
-// that take a channel's mean and variance over something else than one batch. Each enqueues its
-// work on the device's stream. A batch of no picture is welcome.
+// The steps of batch normalisation, one by one, on x [batch, channels, height, width]. They are for
+// layers that take a channel's mean and variance over something other than one batch. Each step
+// enqueues its work on the device's stream. The batch may be empty.
 #include "01_sgd/tape.hpp"
 
 namespace ddp {
 
-// What normalises a channel, [channels] each.
+// The numbers that normalise each channel; both tensors are [channels].
 struct Moments {
     Tensor mean, inverse_std;
 };
 
-// Of each plane, which is one channel of one picture: its mean, and the sum of squared distances
-// from that. [batch, channels] each.
+// The mean of each plane (one channel of one picture), and the sum of the squared distances from
+// that mean. Both tensors are [batch, channels].
 struct PlaneMoments {
     Tensor means, squares;
 };
+// Computes the moments of every plane of x.
 PlaneMoments moments_of_planes(const Tensor& x);
 
-// (x - mean) * inverse_std * weight + bias
+// Returns (x - mean) * inverse_std * weight + bias, in the shape of x.
 Tensor normalised(const Tensor& x, const Moments& moments, const Tensor& weight,
                   const Tensor& bias);
 
-// Of each channel: the sum of dy, and of dy * normalised x. [channels] each. All gradients follow
-// from them.
+// Two sums over each channel, from which all gradients follow: the sum of dy, and the sum of
+// dy * normalised x. Both tensors are [channels].
 struct GradientSums {
     Tensor dy, product;
 };
+// Computes both sums for every channel.
 GradientSums sums_of_gradients(const Tensor& x, const Moments& moments, const Tensor& dy);
 
-// For an operation on the tape whose inputs are x, weight and bias. To weight and bias, if theirs
-// are wanted: the sums themselves.
+// Writes or adds the gradients of weight and bias, if they are wanted: they are the sums
+// themselves. `gradients` belongs to an operation whose inputs are x, weight and bias.
 void give_parameter_gradients(const GradientSums& sums, Tape::InputGradients& gradients);
-// To x, where that is wanted. `share` is 1 / the number of values that the sums are over; 0 where
-// mean and variance are constants.
+// Writes or adds the gradient of x, which must be wanted. `share` is 1 divided by the number of
+// values that each sum is over, or 0 where mean and variance are constants.
 void give_input_gradient(const Tensor& x, const Moments& moments, const Tensor& weight,
                          const GradientSums& sums, float share, const Tensor& dy,
                          Tape::InputGradients& gradients);

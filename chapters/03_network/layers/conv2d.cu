@@ -1,8 +1,19 @@
+// Convolution as a product of matrices. For a group of samples:
+//
+//     forward    columns = im2col(x)               [window, samples * out_plane]
+//                y = W columns + b                 [out_channels, samples * out_plane]
+//     backward   db = the sum of dy over batch and pixels
+//                dW = dy columns^T                 [out_channels, window]
+//                d columns = W^T dy,  dx = the sum over the windows that a pixel is in
+//
+// window = in_channels * kernel^2, out_plane = out_height * out_width. columns.cuh knows which
+// pixel goes where.
 #include "03_network/layers/conv2d.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "03_network/layers/columns.cuh"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/layers/matrix.hpp"
 #include "common/gpu/gpu.hpp"
@@ -11,123 +22,20 @@
 namespace ddp {
 namespace {
 
-// All sizes of one convolution. A group is the samples that are computed together.
-struct ConvSizes {
-    int batch, group;
-    int channels, height, width;
-    int out_channels, out_height, out_width;
-    int kernel, stride, padding;
-
-    __host__ __device__ int window() const { return channels * kernel * kernel; }
-    __host__ __device__ int in_plane() const { return height * width; }
-    __host__ __device__ int out_plane() const { return out_height * out_width; }
-    __host__ __device__ bool keeps_size() const { return stride == 1 && out_width == width; }
-};
-
-// Row (c, ky, kx) of the matrix of columns, for one sample: which input pixel does each output
-// pixel see there? Output (oy, ox) sees (oy * stride + top, ox * stride + left), if that is in the
-// picture.
-struct View {
-    int top, left;
-    int first_x, last_x;  // the ox from first_x up to last_x see columns of the picture
-
-    __device__ View(const ConvSizes& s, int k) {
-        top = k / s.kernel % s.kernel - s.padding;
-        left = k % s.kernel - s.padding;
-        first_x = left < 0 ? std::min((-left + s.stride - 1) / s.stride, s.out_width) : 0;
-        last_x = std::clamp((s.width - left + s.stride - 1) / s.stride, first_x, s.out_width);
-    }
-};
-
-// Zero where the view leaves the picture at the left or the right.
-__device__ inline void clear_sides(const ConvSizes& s, const View& view, float* row) {
-    for (std::size_t oy : column_range(s.out_height)) {
-        for (int ox = 0; ox < view.first_x; ox++)
-            row[oy * s.out_width + ox] = 0.0f;
-        for (int ox = view.last_x; ox < s.out_width; ox++)
-            row[oy * s.out_width + ox] = 0.0f;
-    }
-}
-
-// Where the output is as large as the input, a view is the picture moved by `shift` places: one
-// long copy, or one long addition, does for all its lines. These are the places of the output that
-// then see a place of the picture; a line's end that sees the next line's begin is among them.
-struct Shifted {
-    int shift, first, last;
-
-    __device__ Shifted(const ConvSizes& s, const View& view) {
-        shift = view.top * s.width + view.left;
-        first = std::clamp(-shift, 0, s.in_plane());
-        last = std::clamp(s.in_plane() - shift, first, s.in_plane());
-    }
-};
-
-__device__ inline void copy_shifted(const ConvSizes& s, const View& view, const float* plane,
-                                    float* row) {
-    const Shifted part(s, view);
-    for (std::size_t i : column_range(part.first))
-        row[i] = 0.0f;
-    for (std::size_t i : column_range(part.last - part.first))
-        row[part.first + i] = plane[part.first + part.shift + i];
-    for (std::size_t i : column_range(s.out_plane() - part.last))
-        row[part.last + i] = 0.0f;
-    __syncthreads();
-    clear_sides(s, view, row);
-}
-
-__device__ inline void copy_by_lines(const ConvSizes& s, const View& view, const float* plane,
-                                     float* row) {
-    const GridRange mine = column_range(s.out_width);
-    for (int oy = 0; oy < s.out_height; oy++) {
-        const int y = oy * s.stride + view.top;
-        const float* line = plane + y * s.width + view.left;
-        for (std::size_t ox : mine) {
-            const int x = static_cast<int>(ox);
-            const bool exists = y >= 0 && y < s.height && x >= view.first_x && x < view.last_x;
-            row[oy * s.out_width + x] = exists ? line[x * s.stride] : 0.0f;
-        }
-    }
-}
-
-// columns [window, samples * out_plane] of `samples` pictures x.
+// Writes the matrix columns [window, samples * out_plane] of `samples` pictures x. A block writes a
+// row of one sample: what one weight of the window sees of that picture.
 __global__ void pictures_to_columns(ConvSizes s, int samples, const float* x, float* columns) {
     for (std::size_t row : row_range(static_cast<std::size_t>(s.window()) * samples)) {
         const int k = static_cast<int>(row / samples), sample = static_cast<int>(row % samples);
         const int c = k / (s.kernel * s.kernel);
         const float* plane = x + static_cast<std::size_t>(sample * s.channels + c) * s.in_plane();
-        const View view(s, k);
-        if (s.keeps_size())
-            copy_shifted(s, view, plane, columns + row * s.out_plane());
-        else
-            copy_by_lines(s, view, plane, columns + row * s.out_plane());
+        copy_view(s, WindowView(s, k), plane, columns + row * s.out_plane());
     }
 }
 
-__device__ inline void add_shifted(const ConvSizes& s, const View& view, float* row, float* plane) {
-    clear_sides(s, view, row);
-    __syncthreads();
-    const Shifted part(s, view);
-    for (std::size_t i : column_range(part.last - part.first))
-        plane[part.first + part.shift + i] += row[part.first + i];
-}
-
-__device__ inline void add_by_lines(const ConvSizes& s, const View& view, const float* row,
-                                    float* plane) {
-    const GridRange mine = column_range(view.last_x - view.first_x);
-    for (int oy = 0; oy < s.out_height; oy++) {
-        const int y = oy * s.stride + view.top;
-        if (y < 0 || y >= s.height)
-            continue;
-        float* line = plane + y * s.width + view.left;
-        for (std::size_t i : mine) {
-            const std::size_t x = view.first_x + i;
-            line[x * s.stride] += row[oy * s.out_width + x];
-        }
-    }
-}
-
-// The way back: every input pixel gets the sum over the windows that it was in. The block adds one
-// view after the other: within one, no two outputs see the same input. The columns are used up.
+// Writes or adds to dx, for every input pixel, the sum over the windows that it is in. A block
+// takes one plane and adds one view after the other. `columns` is used up: its contents are
+// overwritten.
 __global__ void columns_to_pictures(ConvSizes s, int samples, float* columns, float* dx,
                                     bool accumulate) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.channels)) {
@@ -140,17 +48,14 @@ __global__ void columns_to_pictures(ConvSizes s, int samples, float* columns, fl
             __syncthreads();
             const std::size_t column = c * s.kernel * s.kernel + k;
             float* from = columns + (column * samples + sample) * s.out_plane();
-            if (s.keeps_size())
-                add_shifted(s, View(s, k), from, plane);
-            else
-                add_by_lines(s, View(s, k), from, plane);
+            add_view(s, WindowView(s, k), from, plane);
         }
         __syncthreads();
     }
 }
 
-// The product has the channels outside and the samples inside; the batch has it the other way
-// round. Adds the bias on the way.
+// Copies the product [out_channels, samples, out_plane] to y [samples, out_channels, out_plane] and
+// adds the bias.
 __global__ void product_to_batch(ConvSizes s, int samples, const float* product, const float* bias,
                                  float* y) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.out_channels)) {
@@ -163,6 +68,7 @@ __global__ void product_to_batch(ConvSizes s, int samples, const float* product,
     }
 }
 
+// Copies dy [samples, out_channels, out_plane] to product [out_channels, samples, out_plane].
 __global__ void batch_to_product(ConvSizes s, int samples, const float* dy, float* product) {
     for (std::size_t row : row_range(static_cast<std::size_t>(samples) * s.out_channels)) {
         const std::size_t sample = row / s.out_channels, channel = row % s.out_channels;
@@ -173,7 +79,7 @@ __global__ void batch_to_product(ConvSizes s, int samples, const float* dy, floa
     }
 }
 
-// One thread a plane (sample, channel): its sum.
+// Adds up each plane (sample, channel) of dy. One thread takes a whole plane.
 __global__ void sum_planes(std::size_t planes, int size, const float* dy, float* sums) {
     for (std::size_t plane : grid_range(planes)) {
         const float* values = dy + plane * size;
@@ -185,7 +91,7 @@ __global__ void sum_planes(std::size_t planes, int size, const float* dy, float*
     }
 }
 
-// db[channel] (+)= the sum of its planes over the batch.
+// Writes or adds to db, for each channel, the sum of its planes over the batch.
 __global__ void sum_over_samples(int batch, int channels, const float* sums, float* db,
                                  bool accumulate) {
     for (std::size_t channel : grid_range(channels)) {
@@ -196,6 +102,8 @@ __global__ void sum_over_samples(int batch, int channels, const float* sums, flo
     }
 }
 
+// Returns the sizes of a convolution of x. Throws std::invalid_argument, naming the layer, if x has
+// another shape than [batch, in_channels, height, width] or is smaller than the window.
 ConvSizes conv_sizes(const std::string& name, const Conv2dShape& shape, const Tensor& x) {
     if (x.shape().size() != 4 || x.dim(1) != shape.in_channels)
         throw std::invalid_argument(name + " takes [batch, " + std::to_string(shape.in_channels) +
@@ -216,7 +124,8 @@ ConvSizes conv_sizes(const std::string& name, const Conv2dShape& shape, const Te
     return s;
 }
 
-// One group of samples at a time: `first` is its first sample, `samples` their number.
+// Calls work(first, samples) for one group of samples after the other: `first` is its first sample,
+// `samples` their number.
 template <class Work>
 void for_each_group(const ConvSizes& s, const Work& work) {
     for (int first = 0; first < s.batch; first += s.group)

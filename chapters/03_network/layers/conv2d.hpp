@@ -1,10 +1,10 @@
 #pragma once
-// Convolution: every output is a weighted sum of a small window of the input, the same weights for
-// every place of the picture.
+// Convolution: every output pixel is a weighted sum of a small window of the input. The weights are
+// the same at every place of the picture.
 //
-// Computed as a product of matrices ("im2col"): column p of the matrix `columns` holds the window
-// of output pixel p, so that weight x columns is all outputs. The matrix is kernel^2 times as large
-// as the input; it is made for a few samples at a time, and made again on the way back.
+// It is computed as a product of matrices ("im2col"): column p of the matrix `columns` holds the
+// window of output pixel p, so weight x columns gives all outputs. The matrix is about kernel^2
+// times as large as the input. It is made for a few samples at a time, and made again in backward.
 #include <cstddef>
 
 #include "03_network/layer.hpp"
@@ -12,8 +12,8 @@
 
 namespace ddp {
 
-// How large the matrix may grow: on a CPU it should stay in the nearer caches, on a GPU it should
-// give every multiprocessor work.
+// The largest size of that matrix. On a CPU it should stay in the nearer caches, on a GPU it should
+// give work to every multiprocessor.
 #if defined(DDP_CUDA)
 inline constexpr std::size_t columns_bytes = std::size_t{256} << 20;
 #else
@@ -29,11 +29,11 @@ struct Conv2dShape {
 
 class Conv2d : public Module {
   public:
-    // weight [out_channels, in_channels, kernel, kernel] and bias [out_channels] begin within
-    // +-1 / sqrt(in_channels * kernel^2), as in PyTorch.
+    // Creates weight [out_channels, in_channels, kernel, kernel] and bias [out_channels]. Their
+    // first values are drawn from +-1 / sqrt(in_channels * kernel^2), as in PyTorch.
     Conv2d(std::string name, Device& device, Conv2dShape shape, Random& random);
 
-    // [batch, in_channels, height, width] -> [batch, out_channels, out_height, out_width]
+    // Computes [batch, in_channels, height, width] -> [batch, out_channels, out_height, out_width].
     Variable forward(Variable input) override;
     Parameters parameters() const override { return {weight, bias}; }
 

@@ -1,6 +1,6 @@
 #pragma once
-// [batch, anything...] seen as [batch, product of it]: the same numbers, no copy on the way
-// forward.
+// Flattens [batch, d1, d2, ...] to [batch, d1 * d2 * ...]. Forward copies nothing: the result is
+// the same memory with another shape.
 #include "03_network/layer.hpp"
 
 namespace ddp {

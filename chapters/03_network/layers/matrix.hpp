@@ -1,23 +1,35 @@
 #pragma once
 // Products of row-major matrices in device memory, by cuBLAS.
-#include "01_sgd/device.hpp"
+#include "01_sgd/tensor.hpp"
 
 namespace ddp {
 
-// `rows` x `columns` numbers as they lie in memory, to be read like that or transposed.
+// `rows` x `columns` numbers as they lie in memory. A product reads them as they are, or transposed
+// if `is_transposed`. A Matrix does not own its memory.
 struct Matrix {
     const float* data;
     int rows, columns;
     bool is_transposed = false;
 };
 
+// Returns a tensor [rows, columns] as a matrix. `tensor` must outlive it.
+inline Matrix matrix(const Tensor& tensor) {
+    return {tensor.data(), tensor.dim(0), tensor.dim(1)};
+}
+
+// Returns the transposed matrix: the same memory, read column by column. Nothing is copied.
 inline Matrix transposed(Matrix matrix) {
     matrix.is_transposed = !matrix.is_transposed;
     return matrix;
 }
 
-// product = a b, or product += a b. `product` is as many rows high as a and as many columns wide as
-// b (as they are read). Throws std::invalid_argument if a's columns are not b's rows.
+// Enqueues product = a b, or product += a b if `accumulate`. `product` has as many rows as a and as
+// many columns as b, row-major. Throws std::invalid_argument if a has not as many columns as b has
+// rows.
 void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool accumulate = false);
+
+// Enqueues y = a b + bias, with `bias` added to every row; a null `bias` adds nothing. The shapes
+// and errors are those of multiply_matrices; `bias` has as many elements as b has columns.
+void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y);
 
 }  // namespace ddp

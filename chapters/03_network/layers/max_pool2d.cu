@@ -16,7 +16,7 @@ struct PoolSizes {
     int kernel, stride;
 };
 
-// The place of the largest value in the window at `corner`; of equal ones the first.
+// Returns the place of the largest value in the window at `corner`; among equal ones the first.
 __device__ __forceinline__ int largest_in_window(const float* in, int corner, int width,
                                                  int kernel) {
     int best = corner;
@@ -25,7 +25,7 @@ __device__ __forceinline__ int largest_in_window(const float* in, int corner, in
         for (int kx = 0; kx < kernel; kx++) {
             const int place = corner + ky * width + kx;
             const float value = in[place];
-            // A NaN wins, and stays: it must show in the loss.
+            // A NaN wins and stays, so that the loss shows it.
             const bool wins = (value > largest) | (value != value);
             best = wins ? place : best;
             largest = wins ? value : largest;
@@ -33,7 +33,7 @@ __device__ __forceinline__ int largest_in_window(const float* in, int corner, in
     return best;
 }
 
-// y, and for each element the place in its input plane that it came from.
+// Writes y, and for each of its elements the place in the input plane that it came from.
 __global__ void pool_forward(PoolSizes s, const float* __restrict__ x, float* __restrict__ y,
                              int* __restrict__ places) {
     for (std::size_t row : row_range(static_cast<std::size_t>(s.planes) * s.out_height)) {
@@ -41,7 +41,7 @@ __global__ void pool_forward(PoolSizes s, const float* __restrict__ x, float* __
         const int top = static_cast<int>(row % s.out_height) * s.stride * s.width;
         for (std::size_t ox : column_range(s.out_width)) {
             const int corner = top + static_cast<int>(ox) * s.stride;
-            // The usual window is spelled out, so that the compiler writes out its loops.
+            // The usual kernel is a constant here, so that the compiler unrolls its loops.
             const int best = s.kernel == 2 ? largest_in_window(in, corner, s.width, 2)
                                            : largest_in_window(in, corner, s.width, s.kernel);
             y[row * s.out_width + ox] = in[best];
@@ -50,8 +50,9 @@ __global__ void pool_forward(PoolSizes s, const float* __restrict__ x, float* __
     }
 }
 
-// Windows may overlap, and then two outputs may have come from the same input. Outputs `apart` rows
-// or columns from each other never do: the block adds one class of those after the other.
+// Adds every element of dy to the place that its output came from. Overlapping windows may have the
+// same pixel as their largest; windows that are `apart` rows or columns from each other never
+// overlap. So the block adds one group of such windows after the other.
 __global__ void pool_backward(PoolSizes s, const int* places, const float* dy, float* dx,
                               bool accumulate) {
     const int apart = (s.kernel + s.stride - 1) / s.stride;

@@ -1,19 +1,20 @@
 #pragma once
-// The largest value of each window; the gradient goes back to where it came from (of equal values:
-// the first).
+// Max pooling: the largest value of each window. The gradient goes back to the pixel that the value
+// came from; among equal ones, to the first.
 #include "03_network/layer.hpp"
 
 namespace ddp {
 
 class MaxPool2d : public Module {
   public:
-    // A window of kernel x kernel pixels, moved by `stride` pixels; what does not fill a window is
-    // left out.
+    // Uses windows of kernel x kernel pixels, each `stride` pixels from the next. Pixels at the
+    // edge that do not fill a window are left out.
     MaxPool2d(std::string name, int kernel, int stride);
-    // Windows side by side.
+    // Uses windows side by side.
     MaxPool2d(std::string name, int kernel) : MaxPool2d(std::move(name), kernel, kernel) {}
 
-    // [batch, channels, height, width] -> [batch, channels, out_height, out_width]
+    // Computes [batch, channels, height, width] -> [batch, channels, out_height, out_width]. Throws
+    // std::invalid_argument if the pictures are smaller than a window.
     Variable forward(Variable input) override;
 
   private:

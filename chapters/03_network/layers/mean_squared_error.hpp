@@ -4,8 +4,8 @@
 
 namespace ddp {
 
-// The mean of (prediction - target)^2 over all elements; one element. `target` is a constant.
-// Throws std::invalid_argument if the shapes differ.
+// Returns the mean of (prediction - target)^2 over all elements, one element. `target` is a
+// constant. Throws std::invalid_argument if the shapes differ.
 Variable mean_squared_error(Variable prediction, const Tensor& target);
 
 }  // namespace ddp

@@ -5,12 +5,13 @@
 namespace ddp {
 namespace {
 
-// Written so that a NaN stays one: what went wrong must show in the loss.
+// Computes max(x, 0). The comparison is written so that a NaN stays a NaN, and the loss shows it.
 __global__ void relu_forward(std::size_t n, const float* x, float* y) {
     for (std::size_t i : grid_range(n))
         y[i] = x[i] < 0.0f ? 0.0f : x[i];
 }
 
+// Passes dy on where y > 0. That is where x > 0, so backward needs no x.
 __global__ void relu_backward(std::size_t n, const float* y, const float* dy, float* dx,
                               bool accumulate) {
     for (std::size_t i : grid_range(n)) {

@@ -1,5 +1,5 @@
 #pragma once
-// Layers in a row: each takes what the one before it gives.
+// A network of layers in a row: the output of each layer is the input of the next.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -22,9 +22,9 @@ class Sequential : public Module {
         return added;
     }
 
-    // Every layer becomes what `replace` makes of it, which may be the layer itself; in a network
-    // within this one its layers are asked for. New layers are in training where the old ones were.
-    // Where `replace` throws, the network is of no more use.
+    // Replaces every layer by the result of `replace`, which may be the layer itself; in a nested
+    // network, replaces the layers of that network. A new layer is in training mode if the old one
+    // was. If `replace` throws, the network must not be used any more.
     using Replace = std::function<std::unique_ptr<Module>(std::unique_ptr<Module> layer)>;
     void replace_layers(const Replace& replace);
 
@@ -33,8 +33,8 @@ class Sequential : public Module {
     std::vector<NamedTensor> buffers() const override;
     void set_training(bool is_training) override;
 
-    // Called in forward when a layer has enqueued all its work: for whoever measures. An empty one
-    // ends it.
+    // Calls `after_layer` in forward, for each layer, when the layer has enqueued all its work. An
+    // empty function ends the observation.
     using Observer = std::function<void(const Module& layer)>;
     void observe(Observer after_layer) { after_layer_ = std::move(after_layer); }
 

@@ -5,7 +5,8 @@
 namespace ddp {
 namespace {
 
-// Whole numbers: their sum is the same in whatever order the threads come.
+// Counts each pair of label and prediction. The counts are whole numbers, so their sums do not
+// depend on the order in which the threads add.
 __global__ void count_pairs(int batch, int classes, const int* labels, const int* predictions,
                             int* counts) {
     for (std::size_t i : grid_range(batch))

@@ -1,5 +1,5 @@
 #pragma once
-// Which classes a model takes for which.
+// The confusion matrix: which classes a model mistakes for which.
 #include <vector>
 
 #include "03_network/layers/sequential.hpp"
@@ -14,20 +14,22 @@ struct Confusion {
     int count(int actual, int predicted) const {
         return counts[static_cast<std::size_t>(actual * classes + predicted)];
     }
-    // Samples of that class.
+    // Returns the number of samples of class `actual`.
     int samples(int actual) const;
 
-    // The two classes that are taken for each other most often, one way or the other; of several
-    // the first.
+    // Two classes, and how often one of them was taken for the other.
     struct Pair {
         int a = 0, b = 0;  // a < b
         int mistakes = 0;
     };
+    // Returns the two classes that are mistaken for each other most often; of several such pairs
+    // the first.
     Pair most_confused() const;
 };
 
-// Of the model, in evaluation, on what loader.start_epoch was given. Labels are below `classes`, as
-// many as the model has outputs.
+// Counts the model's predictions, in evaluation mode, over all batches of the order that
+// loader.start_epoch was given. All labels must be below `classes`, the number of the model's
+// outputs.
 Confusion confusion_of(Device& device, Sequential& model, Loader& loader, int classes);
 
 }  // namespace ddp

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "03_network/training.hpp"
 #include "common/data/fashion_mnist.hpp"
 #include "common/report/bench.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What pinned memory and prefetch are worth.
+// Measures what pinned memory and prefetching gain.
 #include <string>
 
 #include "01_sgd/tensor.hpp"
@@ -7,22 +7,23 @@
 
 namespace ddp {
 
-// A copy from the host to the device, in seconds from its call.
+// The times of a copy from the host to the device, in seconds since its call.
 struct CopyTime {
-    double until_return_s = 0;  // until the host goes on
-    double until_done_s = 0;
+    double until_return_s = 0;  // when the call returned and the host went on
+    double until_done_s = 0;    // when the copy was complete
 };
 
 struct LoaderTimes {
     std::size_t copy_bytes = 0;
     CopyTime pageable, pinned;
-    int steps = 0;                 // of training, in each measurement
-    double step_waiting_s = 0;     // the host gathers a batch when the device has done the last
-    double step_prefetched_s = 0;  // the host gathers the next one while the device computes
+    int steps = 0;                 // training steps in each measurement
+    double step_waiting_s = 0;     // the host gathers a batch when the device has done the last one
+    double step_prefetched_s = 0;  // the host gathers the next batch while the device computes
 };
 
-// Measures all in turn, `rounds` times, and takes medians. The steps train another model of that
-// name on the first pictures, so that nothing else changes.
+// Measures the copies and the steps, each `rounds` times in turn, and returns medians. The steps
+// train a model of their own, called `model` ("mlp" or "cnn"), on the first pictures, so the
+// caller's model does not change. `batch` is in samples.
 LoaderTimes measure_loader(Device& device, const LabelledImages& images, const std::string& model,
                            int batch, int steps, int rounds);
 

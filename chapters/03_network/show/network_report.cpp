@@ -23,7 +23,7 @@ std::string most_confused_in_words(const Confusion& confusion) {
            format_count(confusion.samples(a) + confusion.samples(b)) + " pictures.";
 }
 
-// Seconds of all steps, of the parts that `counts`.
+// Returns the seconds, over all steps, of the parts for which counts(name) is true.
 template <class Counts>
 double seconds_of(const StepTimes& times, Counts counts) {
     double seconds = 0;
@@ -86,7 +86,7 @@ void show_confusion(const Confusion& confusion) {
 }
 
 void show_loader(const LoaderTimes& times) {
-    Table table("What pinned memory and prefetch bring",
+    Table table("What pinned memory and prefetching gain",
                 {"", "the host goes on after", "done after"});
     const std::string copy = "a copy of " + format_bytes(static_cast<double>(times.copy_bytes));
     const auto add_copy = [&](const std::string& from, const CopyTime& time) {
@@ -100,8 +100,9 @@ void show_loader(const LoaderTimes& times) {
     table.row({"a step, the batch gathered ahead", "n/a", format_seconds(times.step_prefetched_s)});
     if (kernels_run_on_cpu)
         table.note(
-            "Here the device's memory is the host's: pinned memory is copied no faster, but behind "
-            "the host's back. And who gathers ahead takes a core from the kernels.");
+            "On a CPU the device's memory is the host's: a copy from pinned memory is no faster, "
+            "but "
+            "the host need not wait for it. Gathering ahead takes a core from the kernels.");
     std::cout << table << "\n";
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a training run has shown, as tables.
+// The tables of a training run.
 #include <filesystem>
 
 #include "03_network/show/confusion.hpp"
@@ -8,13 +8,14 @@
 
 namespace ddp {
 
-// Where the time of a step goes, part by part; and in the file `csv` unless that is empty: part,
-// seconds of a step, share of it.
+// Prints where the time of a step goes, part by part. Writes the same to the file `csv`, unless
+// that is empty: part, seconds per step, share of the step.
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv);
 
-// The classes of Fashion-MNIST, a row for each: what its pictures were taken for.
+// Prints a row for each class of Fashion-MNIST: the classes that its pictures were taken for.
 void show_confusion(const Confusion& confusion);
 
+// Prints what pinned memory and prefetching gain.
 void show_loader(const LoaderTimes& times);
 
 }  // namespace ddp

@@ -12,13 +12,13 @@ std::string seconds_between(Coordinator::Clock::time_point begin,
     return format_fixed(std::chrono::duration<double>(end - begin).count(), 1) + " s";
 }
 
-// "barrier (call 3)".
+// Returns "barrier (call 3)", for example.
 std::string text_of_call(const Message& call) {
     return call.text + " (call " + std::to_string(call.number) + ")";
 }
 
-// A process's watchdog says that it is alive 20 times in this time; a stopped one does not.
-constexpr std::chrono::seconds silence(1);
+// A process that runs sends 20 heartbeats in this time. One that sends none is stopped.
+constexpr std::chrono::seconds longest_silence(1);
 
 }  // namespace
 
@@ -28,15 +28,15 @@ Coordinator::Coordinator(std::vector<std::string> names, double timeout_s, bool 
     for (std::string& name : names) {
         RankState& state = ranks_.emplace_back();
         state.name = std::move(name);
-        state.heard = Clock::now();
+        state.message_at = Clock::now();
     }
 }
 
 void Coordinator::receive(int rank, const Message& message) {
     std::lock_guard lock(mutex_);
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
-    state.heard = Clock::now();
-    if (state.lost)  // it comes back too late: the others have gone on without it
+    state.message_at = Clock::now();
+    if (state.lost)  // it was given up: its messages come too late
         return;
     if (message.kind == Message::Kind::goodbye)
         state.left = true;
@@ -57,7 +57,7 @@ void Coordinator::receive(int rank, const Message& message) {
 void Coordinator::on_call(int rank, const Message& message) {
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     state.call = message;
-    state.since = Clock::now();
+    state.called_at = Clock::now();
     state.waiting = true;
     fail(rank, disagreement(rank));
     if (!std::ranges::all_of(ranks_, &RankState::waiting))
@@ -71,22 +71,23 @@ void Coordinator::on_call(int rank, const Message& message) {
         deliver_(static_cast<int>(r), gathered);
 }
 
-// Where `rank` is now cannot be where the others are: why, or "".
+// Returns why `rank` and the ranks that wait can never come together; "" if they can.
 std::string Coordinator::disagreement(int rank) const {
     const RankState& state = ranks_[static_cast<std::size_t>(rank)];
     for (const RankState& other : ranks_) {
         const RankState& waiting = state.waiting ? state : other;
-        const RankState& there = state.waiting ? other : state;
+        const RankState& awaited = state.waiting ? other : state;
         if (&other == &state || !waiting.waiting)
             continue;
-        if (there.waiting &&
-            (there.call.text != waiting.call.text || there.call.number != waiting.call.number))
+        if (awaited.waiting &&
+            (awaited.call.text != waiting.call.text || awaited.call.number != waiting.call.number))
             return other.name + " is in " + text_of_call(other.call) + ", but " + state.name +
                    " is in " + text_of_call(state.call) +
                    ": all ranks must make the same calls in the same order";
-        if (there.ended || there.left)
-            return waiting.name + " waits in " + text_of_call(waiting.call) + " for " + there.name +
-                   ", which has " + (there.ended ? "ended its part of the run" : "left") +
+        if (awaited.ended || awaited.left)
+            return waiting.name + " waits in " + text_of_call(waiting.call) + " for " +
+                   awaited.name + ", which has " +
+                   (awaited.ended ? "ended its part of the run" : "left") +
                    ": all ranks must make the same calls";
     }
     return "";
@@ -95,8 +96,8 @@ std::string Coordinator::disagreement(int rank) const {
 void Coordinator::fail(int rank, const std::string& cause) {
     if (cause.empty() || !cause_.empty())
         return;
-    failed_ = Clock::now();
-    cause_ = cause + silent(failed_);
+    failed_at_ = Clock::now();
+    cause_ = cause + silent_ranks(failed_at_);
     const Message failed{
         Message::Kind::failed, run_id_, static_cast<std::uint64_t>(rank), cause_, {}};
     for (std::size_t r = 0; r < ranks_.size(); r++) {
@@ -120,28 +121,31 @@ void Coordinator::poll() {
     std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
     const auto first = std::ranges::min_element(ranks_, {}, [](const RankState& state) {
-        return state.waiting ? state.since : Clock::time_point::max();
+        return state.waiting ? state.called_at : Clock::time_point::max();
     });
-    // A rank whose kernels wait, too, knows more of why, and may speak first.
-    const auto head_start = (now - first->since) / 11;
-    if (first->waiting && is_late(first->since, now - head_start)) {
-        const std::string cause = first->name + " waited " + seconds_between(first->since, now) +
-                                  " in " + text_of_call(first->call) + " for " + missing();
-        for (RankState& state :
-             ranks_)  // one that is stopped will not hear that the run has failed
-            state.lost |= can_be_lost_ && !state.waiting && now - state.heard > silence;
+    // A rank whose kernels wait as well knows more about the reason: it gets a little more time to
+    // report it first.
+    const auto head_start = (now - first->called_at) / 11;
+    if (first->waiting && is_late(first->called_at, now - head_start)) {
+        const std::string cause = first->name + " waited " +
+                                  seconds_between(first->called_at, now) + " in " +
+                                  text_of_call(first->call) + " for " + missing_ranks();
+        for (RankState& state : ranks_)  // a stopped rank cannot end the run when it fails
+            state.lost |=
+                can_be_lost_ && !state.waiting && now - state.message_at > longest_silence;
         fail(static_cast<int>(first - ranks_.begin()), cause);
         finish_run();
     }
-    if (can_be_lost_ && !cause_.empty() && is_late(failed_, now)) {
+    if (can_be_lost_ && !cause_.empty() && is_late(failed_at_, now)) {
         for (RankState& state : ranks_)
             state.lost |= !state.ended;
         finish_run();
     }
 }
 
-// "rank 2, which did not come (its last call was barrier, call 2)", of all that are not there.
-std::string Coordinator::missing() const {
+// Returns "rank 2, which did not come (its last call was barrier (call 2))" for each rank that is
+// in no call.
+std::string Coordinator::missing_ranks() const {
     std::string text;
     for (const RankState& state : ranks_) {
         if (state.waiting)
@@ -155,15 +159,15 @@ std::string Coordinator::missing() const {
     return text;
 }
 
-// "; rank 2 has said nothing for 2.1 s: is it stopped?", of all for which the others may have
-// waited in vain.
-std::string Coordinator::silent(Clock::time_point now) const {
+// Returns "; rank 2 has said nothing for 2.1 s: is it stopped?" for each rank whose silence may be
+// the reason why the others waited for too long.
+std::string Coordinator::silent_ranks(Clock::time_point now) const {
     std::string text;
     for (const RankState& state : ranks_)
-        if (can_be_lost_ && !state.left && now - state.heard > silence &&
-            is_late(state.heard, now + (now - state.heard) / 9))
+        if (can_be_lost_ && !state.left && now - state.message_at > longest_silence &&
+            is_late(state.message_at, now + (now - state.message_at) / 9))
             text += "; " + state.name + " has said nothing for " +
-                    seconds_between(state.heard, now) + ": is it stopped?";
+                    seconds_between(state.message_at, now) + ": is it stopped?";
     return text;
 }
 
@@ -171,7 +175,7 @@ bool Coordinator::is_late(Clock::time_point since, Clock::time_point now) const 
     return timeout_s_ > 0 && now - since > std::chrono::duration<double>(timeout_s_);
 }
 
-// The verdict, once every rank has ended the run or is lost.
+// Delivers the result once every rank has ended the run or is gone, and prepares the next run.
 void Coordinator::finish_run() {
     const auto is_done = [](const RankState& state) {
         return state.ended || state.lost || state.left;
@@ -182,7 +186,7 @@ void Coordinator::finish_run() {
     result.cause = cause_;
     result.is_last = std::ranges::any_of(ranks_, &RankState::lost);
     const auto first_left = std::ranges::find(ranks_, false, &RankState::lost);
-    // If all are given up, rank 0 still lives: this meeting is in its process.
+    // If all ranks are given up, rank 0 reports: this coordinator runs in its process.
     result.reporter =
         first_left == ranks_.end() ? 0 : static_cast<int>(first_left - ranks_.begin());
     const Message message = result.to_message(run_id_);
@@ -190,20 +194,9 @@ void Coordinator::finish_run() {
     cause_.clear();
     for (std::size_t r = 0; r < ranks_.size(); r++) {
         ranks_[r].ended = false;
-        if (!ranks_[r].left)  // one that is lost may be awakened, and must know that all is told
+        if (!ranks_[r].left)  // a lost one may be only stopped: when it goes on, it must not report
             deliver_(static_cast<int>(r), message);
     }
-}
-
-RunResult RunResult::from(const Message& message) {
-    return {message.text, static_cast<int>(message.number), !message.parts.empty()};
-}
-
-Message RunResult::to_message(std::uint64_t run_id) const {
-    Message message{Message::Kind::result, run_id, static_cast<std::uint64_t>(reporter), cause, {}};
-    if (is_last)
-        message.parts.push_back("a rank is lost");
-    return message;
 }
 
 }  // namespace ddp

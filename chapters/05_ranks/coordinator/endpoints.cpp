@@ -12,17 +12,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// From SIGTERM until it is obeyed: long enough for every rank to hear why, and for this process to
-// end by itself. mpirun loses its patience after a second or so.
-constexpr auto last_words = 500ms;
+// The time from SIGTERM until it is obeyed: long enough for the cause to reach every rank, and for
+// this process to end by itself. mpirun kills after about a second.
+constexpr auto grace_period = 500ms;
 
 constexpr auto heartbeat_period = 50ms;
 
-// A watchdog that looks every 50 ms and has not looked for so long was stopped, and all with it.
+// A watchdog polls every 50 ms. One that has not polled for this long was stopped with its process.
 constexpr auto stopped_after = 1s;
 
-// The lowest rank of this host that is still there, but for rank 0. (Who is on another host cannot
-// be seen from here, and is taken to be there.)
+// Returns the lowest rank other than 0 whose process is still there. (A process on another host
+// cannot be seen from here, and counts as there.)
 int lowest_rank_left(const Job& job, int own_rank) {
     const std::string& host = job.members[static_cast<std::size_t>(own_rank)].host;
     for (int r = 1; r < own_rank; r++) {
@@ -47,9 +47,9 @@ std::vector<int> CoordinatorEndpoint::with_signal(std::vector<int> descriptors) 
 
 bool CoordinatorEndpoint::is_heartbeat_due() {
     const Clock::time_point now = Clock::now();
-    const bool is_due = now - heartbeat_ > heartbeat_period;
+    const bool is_due = now - heartbeat_at_ > heartbeat_period;
     if (is_due)
-        heartbeat_ = now;
+        heartbeat_at_ = now;
     return is_due;
 }
 
@@ -64,19 +64,19 @@ void CoordinatorEndpoint::poll_sigterm(int rank) {
     if (!sigterm_)
         return;
     const Clock::time_point now = Clock::now();
-    if (now - std::exchange(last_look_, now) > stopped_after)
+    if (now - std::exchange(polled_at_, now) > stopped_after)
         awake_since_ = now;
-    if (sigterm_->has_come() && !told_to_end_) {
-        if (now - awake_since_ <
-            stopped_after)  // the others know, and one of them has told the reader
+    if (sigterm_->has_come() && !sigterm_at_) {
+        // A process that was stopped until now has nothing to report: the others have done so.
+        if (now - awake_since_ < stopped_after)
             sigterm_->obey();
-        told_to_end_ = now;
+        sigterm_at_ = now;
         send(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});
     }
-    if (told_to_end_ && now - *told_to_end_ > last_words) {
-        // The rank's own thread, which would say why, is busy with something else.
+    if (sigterm_at_ && now - *sigterm_at_ > grace_period) {
+        // The rank's own thread, which should report the failure, is busy with something else.
         const RunFailed failure = events(rank).last_failure(rank);
-        if (failure.is_to_be_told_here())
+        if (failure.is_reported_here())
             std::cerr << "error: " << failure.what() << std::endl;
         sigterm_->obey();
     }
@@ -88,7 +88,7 @@ CoordinatorServer::CoordinatorServer(const Job& job, Connections connections)
     : CoordinatorEndpoint(job),
       events_(job.members.size()),
       connections_(std::move(connections)),
-      silenced_(job.members.size(), false),
+      broken_(job.members.size(), false),
       coordinator_(
           [&] {
               std::vector<std::string> names;
@@ -97,36 +97,37 @@ CoordinatorServer::CoordinatorServer(const Job& job, Connections connections)
               return names;
           }(),
           job.timeout_s, job.has_processes,
-          [this](int rank, const Message& message) { deliver(rank, message); }),
+          [this](int rank, const Message& message) {
+              const auto r = static_cast<std::size_t>(rank);
+              if (connections_[r])
+                  send_over(*connections_[r], message);
+              else
+                  events_[r].post(message);
+          }),
       watchdog_([this] { return descriptors(); }, [this] { poll(); }) {}
 
 CoordinatorServer::~CoordinatorServer() {
-    coordinator_.receive(
-        0, {Message::Kind::goodbye, 0, 0, "", {}});  // after all that it still delivers
-    for (int r = 0; r < job_.world_size(); r++) {
-        const auto& connection = connections_[static_cast<std::size_t>(r)];
-        if (!connection)
-            continue;
-        deliver(r, {Message::Kind::goodbye, 0, 0, "", {}});
-        connection->finish();
-    }
+    const Message goodbye{Message::Kind::goodbye, 0, 0, "", {}};
+    coordinator_.receive(0, goodbye);  // waits for a delivery that is under way
+    for (const auto& connection : connections_)
+        if (connection) {
+            send_over(*connection, goodbye);
+            connection->finish();
+        }
 }
 
-void CoordinatorServer::deliver(int rank, const Message& message) {
-    const auto& connection = connections_[static_cast<std::size_t>(rank)];
-    if (!connection)
-        return events(rank).post(message);
+void CoordinatorServer::send_over(Connection& connection, const Message& message) const {
     try {
-        connection->send(message);
+        connection.send(message);
     } catch (const std::exception&) {
-        // The watchdog finds the connection closed, and says whose it was.
+        // The connection is broken: the watchdog finds it, and marks its rank as lost.
     }
 }
 
 std::vector<int> CoordinatorServer::descriptors() const {
     std::vector<int> all;
     for (std::size_t r = 0; r < connections_.size(); r++)
-        all.push_back(connections_[r] && !silenced_[r] ? connections_[r]->descriptor() : -1);
+        all.push_back(connections_[r] && !broken_[r] ? connections_[r]->descriptor() : -1);
     return with_signal(std::move(all));
 }
 
@@ -137,37 +138,37 @@ void CoordinatorServer::poll() {
         if (connections_[static_cast<std::size_t>(r)]) {
             all.push_back(receive_from(r, heartbeat));
         } else {
-            coordinator_.receive(r, {});  // alive
+            coordinator_.receive(r, {});  // its heartbeat
             poll_rank(r);
         }
     }
-    // Lost ranks first: mpirun tells the others of one that was killed to end, and they say so.
+    // Lost ranks first: when one is killed, mpirun ends the others, and they report that too.
     std::ranges::stable_partition(all, &Received::is_lost);
-    for (const Received& heard : all) {
-        for (const Message& message : heard.messages)
-            coordinator_.receive(heard.rank, message);
-        if (heard.is_lost)
-            coordinator_.mark_lost(heard.rank, "ended without saying why: was it killed?");
+    for (const Received& received : all) {
+        for (const Message& message : received.messages)
+            coordinator_.receive(received.rank, message);
+        if (received.is_lost)
+            coordinator_.mark_lost(received.rank, "ended without saying why: was it killed?");
     }
     coordinator_.poll();
     poll_sigterm(0);
 }
 
-// Hears what a process has said, and at times tells it that this one is alive.
+// Receives what a process has sent; at times sends it a heartbeat.
 CoordinatorServer::Received CoordinatorServer::receive_from(int rank, bool heartbeat) {
     const auto r = static_cast<std::size_t>(rank);
-    Received heard{rank, {}};
-    if (silenced_[r])
-        return heard;
+    Received received{rank, {}};
+    if (broken_[r])
+        return received;
     try {
         while (std::optional<Message> message = connections_[r]->receive())
-            heard.messages.push_back(std::move(*message));
+            received.messages.push_back(std::move(*message));
         if (heartbeat)
             connections_[r]->send({});
     } catch (const std::exception&) {
-        silenced_[r] = heard.is_lost = true;
+        broken_[r] = received.is_lost = true;
     }
-    return heard;
+    return received;
 }
 
 // ---- CoordinatorClient
@@ -180,9 +181,10 @@ CoordinatorClient::CoordinatorClient(const Job& job, int rank,
       watchdog_([this] { return descriptors(); }, [this] { poll(); }) {}
 
 CoordinatorClient::~CoordinatorClient() {
-    // The ranks above look whether this one is left, to tell the reader.
+    // The process of the lowest rank left reports a failure. Stay visible until higher ranks have
+    // looked for it.
     if (events_.is_closed() && std::uncaught_exceptions() > 0)
-        std::this_thread::sleep_for(last_words / 2);
+        std::this_thread::sleep_for(grace_period / 2);
     send(rank_, {Message::Kind::goodbye, 0, 0, "", {}});
     connection_->finish();
 }
@@ -193,7 +195,7 @@ void CoordinatorClient::send(int, const Message& message) {
     try {
         connection_->send(message);
     } catch (const std::exception&) {
-        // The watchdog finds the connection closed, and closes the inbox.
+        // The connection is broken: the watchdog finds it, and closes the events.
     }
 }
 
@@ -205,14 +207,14 @@ void CoordinatorClient::poll() {
     try {
         while (const std::optional<Message> message =
                    closed_ ? std::nullopt : connection_->receive()) {
-            heard_ = Clock::now();
+            received_at_ = Clock::now();
             if (message->kind == Message::Kind::goodbye)
                 close("has left: its program goes on without the others");
             if (message->kind == Message::Kind::result)
                 take_error();
             events_.post(*message);
         }
-        const std::chrono::duration<double> silence = Clock::now() - heard_;
+        const std::chrono::duration<double> silence = Clock::now() - received_at_;
         if (job_.timeout_s > 0 && silence.count() > 1.5 * job_.timeout_s)
             close("has said nothing for too long: is it stopped?");
         if (!closed_ && is_heartbeat_due())
@@ -235,7 +237,7 @@ std::string CoordinatorClient::take_error() {
     return std::exchange(error_, "");
 }
 
-// Without the meeting there is no further run, and what goes on now has failed.
+// Without the coordinator the current run has failed, and no further run is possible.
 void CoordinatorClient::close(const std::string& how) {
     closed_ = true;
     const std::string error = take_error();

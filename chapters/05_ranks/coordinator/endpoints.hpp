@@ -1,6 +1,7 @@
 #pragma once
-// The two ways in which a process takes part in the meeting of its job: it holds the meeting (the
-// one process of a job of threads, and rank 0's), or it is connected to the process that does.
+// A process's end of the coordination of its job. CoordinatorServer holds the Coordinator itself:
+// in the one process of a job of threads, and in rank 0's. CoordinatorClient is connected to it, in
+// every other process.
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -10,44 +11,45 @@
 #include "05_ranks/coordinator/coordinator.hpp"
 #include "05_ranks/coordinator/rank_events.hpp"
 #include "05_ranks/coordinator/watchdog.hpp"
-#include "05_ranks/rank.hpp"
+#include "05_ranks/job.hpp"
 #include "05_ranks/rendezvous.hpp"
 
 namespace ddp {
 
 class CoordinatorEndpoint : public ControlChannel {
   public:
+    // `job` must outlive this object.
     explicit CoordinatorEndpoint(const Job& job);
 
-    // Of a rank of this process.
+    // Returns the events of a rank of this process.
     virtual RankEvents& events(int rank) = 0;
 
   protected:
     using Clock = std::chrono::steady_clock;
 
-    // The watchdog's work that both have in common, for each rank of this process.
+    // Sends the coordinator an error of the work beside rank `rank`, if there is one.
     void poll_rank(int rank);
-    // True every 50 ms: time to say that this process is alive. (Not whenever there is something to
-    // look at: two processes would keep each other awake.)
+    // Returns true every 50 ms. (A heartbeat whenever something arrives would make two processes
+    // keep each other awake.)
     bool is_heartbeat_due();
-    // A signal is something to look at, too.
+    // Returns `descriptors` and that of SIGTERM: the watchdog wakes for it too.
     std::vector<int> with_signal(std::vector<int> descriptors) const;
-
-    // The watchdog's last work, in a process that is rank `rank`; nothing among threads. (mpirun
-    // tells all to end when one rank has died: which one, the connections have said by then.)
+    // Reports and obeys SIGTERM in the process of rank `rank`; does nothing in a job of threads.
+    // The watchdog calls it last: mpirun ends all processes when one has died, and by then the
+    // connections have told which one.
     void poll_sigterm(int rank);
 
     const Job& job_;
 
   private:
-    std::optional<Sigterm> sigterm_;  // of processes; threads have nobody to explain it to
-    std::optional<Clock::time_point> told_to_end_;
-    Clock::time_point heartbeat_;
-    Clock::time_point last_look_ = Clock::now();
-    Clock::time_point awake_since_;  // since this process was last stopped
+    std::optional<Sigterm> sigterm_;  // only where every rank is a process
+    std::optional<Clock::time_point> sigterm_at_;
+    Clock::time_point heartbeat_at_;
+    Clock::time_point polled_at_ = Clock::now();
+    Clock::time_point awake_since_;  // the end of the last time that this process was stopped
 };
 
-// Holds the meeting. `connections[r]` leads to rank r; ranks without one are threads of this
+// Holds the coordinator. `connections[r]` leads to rank r; ranks without one are threads of this
 // process.
 class CoordinatorServer final : public CoordinatorEndpoint {
   public:
@@ -58,25 +60,25 @@ class CoordinatorServer final : public CoordinatorEndpoint {
     RankEvents& events(int rank) override { return events_[static_cast<std::size_t>(rank)]; }
 
   private:
-    // What a process has said since the last look, and whether it then went without a word.
+    // The messages of a process since the last poll, and whether its connection then broke.
     struct Received {
         int rank;
         std::vector<Message> messages;
         bool is_lost = false;
     };
-    void deliver(int rank, const Message& message);
     std::vector<int> descriptors() const;
     void poll();
     Received receive_from(int rank, bool heartbeat);
+    void send_over(Connection& connection, const Message& message) const;
 
     std::vector<RankEvents> events_;
     Connections connections_;
-    std::vector<bool> silenced_;  // the watchdog's: nothing more comes from this rank
+    std::vector<bool> broken_;  // connections from which nothing more comes; the watchdog's
     Coordinator coordinator_;
     Watchdog watchdog_;
 };
 
-// Rank `rank`, connected to the process that holds the meeting.
+// Connects rank `rank`, a process of its own, to the coordinator by `connection`.
 class CoordinatorClient final : public CoordinatorEndpoint {
   public:
     CoordinatorClient(const Job& job, int rank, std::unique_ptr<Connection> connection);
@@ -95,10 +97,10 @@ class CoordinatorClient final : public CoordinatorEndpoint {
     const int rank_;
     RankEvents events_;
     std::unique_ptr<Connection> connection_;
-    bool closed_ = false;                     // the watchdog's
-    Clock::time_point heard_ = Clock::now();  // the watchdog's
+    bool closed_ = false;                           // the watchdog's
+    Clock::time_point received_at_ = Clock::now();  // the watchdog's
     std::mutex mutex_;
-    std::string error_;  // what this rank has told the meeting of what is wrong in this run
+    std::string error_;  // the first error in this run that this rank has sent
     Watchdog watchdog_;
 };
 

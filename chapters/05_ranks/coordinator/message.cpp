@@ -23,10 +23,10 @@ std::uint64_t number_at(const std::string& bytes, std::size_t position, int widt
 }
 
 [[noreturn]] void throw_no_message() {
-    throw std::runtime_error("these bytes are no message of this book's ranks");
+    throw std::runtime_error("these bytes are not a message of this book's ranks");
 }
 
-// Takes fields from a message, never beyond its end.
+// Reads the fields of a message in order, and never beyond its end.
 class Reader {
   public:
     explicit Reader(const std::string& bytes) : bytes_(bytes) {}
@@ -56,6 +56,17 @@ class Reader {
 };
 
 }  // namespace
+
+RunResult RunResult::from(const Message& message) {
+    return {message.text, static_cast<int>(message.number), !message.parts.empty()};
+}
+
+Message RunResult::to_message(std::uint64_t run_id) const {
+    Message message{Message::Kind::result, run_id, static_cast<std::uint64_t>(reporter), cause, {}};
+    if (is_last)
+        message.parts.push_back("a rank is lost");
+    return message;
+}
 
 std::string encode(const Message& message) {
     std::string fields;

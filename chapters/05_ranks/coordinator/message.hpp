@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of a job and their meeting say to each other, in one process or over TCP.
+// The messages between the ranks of a job and its coordinator, within one process or over TCP.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,37 +9,52 @@ namespace ddp {
 
 struct Message {
     enum class Kind : std::uint8_t {
-        hello,     // rank: I am here; parts: see rendezvous.cpp
-        call,      // rank: I am in `text`, my call `number`; parts[0] is what I bring
-        fail,      // rank: the run must end, because of `text`
-        end,       // rank: my part of the run is over, because of `text` unless that is empty
-        goodbye,   // rank: I will not take part in any further run
-        welcome,   // meeting: all are here; parts: who they are
-        refused,   // meeting: you do not belong here, because of `text`
-        gathered,  // meeting: parts[r] is what rank r brought to the call
-        failed,    // meeting: the run must end, because of `text`
-        result,    // meeting: all have ended the run; see RunResult
-        alive,     // both, every now and then
+        // From a rank to the coordinator
+        hello,    // I am here; parts: see rendezvous.cpp
+        call,     // I am in `text`, my call `number`; parts[0] is my contribution
+        fail,     // the run must end, because of `text`
+        end,      // I have ended this run, because of `text` unless that is empty
+        goodbye,  // I take part in no further run (the coordinator's process sends this too)
+        // From the coordinator to a rank
+        welcome,   // all ranks are here; parts: their hosts and processes
+        refused,   // you do not belong here, because of `text`
+        gathered,  // your call is over; parts[r] is the contribution of rank r
+        failed,    // the run must end, because of `text`
+        result,    // all ranks have ended the run; see RunResult
+        // In both directions
+        alive,  // the heartbeat
     };
     static constexpr Kind last_kind = Kind::alive;
 
     Kind kind = Kind::alive;
-    std::uint64_t run_id = 0;  // of the run, from 1; 0, of a `fail`: of whatever run is on
-    std::uint64_t number = 0;  // of the call, from 1
+    std::uint64_t run_id =
+        0;  // counts runs from 1; 0 in a `fail`: the current run, whichever it is
+    std::uint64_t number = 0;  // counts a rank's calls in a run from 1
     std::string text;
     std::vector<std::string> parts;
 
     bool operator==(const Message&) const = default;
 };
 
-// The bytes of a message as they travel: their count (4 bytes, little-endian), then the fields.
+// The end of a run, the same on every rank.
+struct RunResult {
+    std::string cause;     // empty: no rank has failed
+    int reporter = 0;      // the lowest rank that is left: it prints the cause
+    bool is_last = false;  // a rank is lost: no further run is possible
+
+    static RunResult from(const Message& message);
+    Message to_message(std::uint64_t run_id) const;
+};
+
+// Returns the bytes of a message as they travel: their count (4 bytes, little-endian), then the
+// fields. Throws std::runtime_error if they are more than most_message_bytes.
 std::string encode(const Message& message);
 
-// The first whole message of `bytes`, which it is taken from; nothing if more bytes must come
-// first. Throws std::runtime_error for what cannot be the beginning of a message.
+// Removes the first whole message from the beginning of `bytes` and returns it; returns nothing
+// while bytes of it are missing. Throws std::runtime_error if no message begins like this.
 std::optional<Message> decode(std::string& bytes);
 
-// The longest text or part, and the longest message, that is taken for one.
+// The largest size of a message that is sent or accepted.
 inline constexpr std::size_t most_message_bytes = std::size_t{64} << 20;
 
 }  // namespace ddp

@@ -7,19 +7,21 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "05_ranks/rendezvous.hpp"
+#include "05_ranks/coordinator/connection.hpp"
 
 namespace ddp {
 
-void RunFailed::wait_until_told() const {
-    constexpr int seen_ms = 5000, unseen_ms = 1000;
-    const Descriptor process(teller_ > 0 ? static_cast<int>(syscall(SYS_pidfd_open, teller_, 0))
-                                         : -1);
-    if (teller_ > 0 && process.number() < 0 && errno == ESRCH)
+void RunFailed::wait_until_reported() const {
+    constexpr int visible_ms = 5000, invisible_ms = 1000;
+    const Descriptor process(reporter_ > 0 ? static_cast<int>(syscall(SYS_pidfd_open, reporter_, 0))
+                                           : -1);
+    if (reporter_ > 0 && process.number() < 0 && errno == ESRCH)  // it has ended
         return;
     pollfd end{process.number(), POLLIN, 0};
-    poll(&end, 1, process.number() >= 0 ? seen_ms : unseen_ms);
+    poll(&end, 1, process.number() >= 0 ? visible_ms : invisible_ms);
 }
+
+// ---- From the coordinator
 
 void RankEvents::post(const Message& message) {
     std::lock_guard lock(mutex_);
@@ -29,8 +31,7 @@ void RankEvents::post(const Message& message) {
     }
     if (message.kind == Message::Kind::failed) {
         failures_.emplace(message.run_id, message.text);
-        for (const Watched& guard : abortables_)
-            guard.abortable->stop();
+        stop_abortables_locked();
     }
     if (message.kind == Message::Kind::result)
         results_[message.run_id] = RunResult::from(message);
@@ -42,9 +43,8 @@ void RankEvents::close(const RunResult& result) {
     if (closed_)
         return;
     closed_ = true;
-    last_ = result;
-    for (const Watched& guard : abortables_)
-        guard.abortable->stop();
+    closing_result_ = result;
+    stop_abortables_locked();
     changed_.notify_all();
 }
 
@@ -53,9 +53,11 @@ bool RankEvents::is_closed() {
     return closed_;
 }
 
+// ---- To the rank's own thread
+
 void RankEvents::begin() {
     std::lock_guard lock(mutex_);
-    taken_ = {};
+    latest_result_ = {};
 }
 
 std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
@@ -70,11 +72,11 @@ std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
 RunResult RankEvents::wait_for_result(std::uint64_t run_id) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return results_.contains(run_id) || closed_; });
-    const RunResult result = results_.contains(run_id) ? results_[run_id] : last_;
+    const RunResult result = results_.contains(run_id) ? results_[run_id] : closing_result_;
     std::erase_if(failures_, [&](const auto& entry) { return entry.first <= run_id; });
     std::erase_if(results_, [&](const auto& entry) { return entry.first <= run_id; });
     has_gathered_ = false;
-    taken_ = result;
+    latest_result_ = result;
     return result;
 }
 
@@ -87,19 +89,21 @@ std::string RankEvents::failure_locked(std::uint64_t run_id) const {
     const auto found = failures_.find(run_id);
     if (found != failures_.end())
         return found->second;
-    return closed_ ? last_.cause : "";
+    return closed_ ? closing_result_.cause : "";
 }
 
 RunFailed RankEvents::last_failure(int rank) {
     std::lock_guard lock(mutex_);
     if (!results_.empty())
         return {results_.rbegin()->second.cause, results_.rbegin()->second.reporter == rank};
-    if (!taken_.cause.empty())
-        return {taken_.cause, taken_.reporter == rank};
+    if (!latest_result_.cause.empty())
+        return {latest_result_.cause, latest_result_.reporter == rank};
     if (closed_)
-        return {last_.cause, last_.reporter == rank};
+        return {closing_result_.cause, closing_result_.reporter == rank};
     return {failures_.empty() ? "" : failures_.rbegin()->second, rank == 0 && !failures_.empty()};
 }
+
+// ---- Work beside the rank's own thread
 
 void RankEvents::add(Abortable& abortable, std::uint64_t run_id) {
     std::lock_guard lock(mutex_);
@@ -110,14 +114,20 @@ void RankEvents::add(Abortable& abortable, std::uint64_t run_id) {
 
 void RankEvents::remove(Abortable& abortable) {
     std::lock_guard lock(mutex_);
-    std::erase_if(abortables_, [&](const Watched& guard) { return guard.abortable == &abortable; });
+    std::erase_if(abortables_,
+                  [&](const Registered& each) { return each.abortable == &abortable; });
+}
+
+void RankEvents::stop_abortables_locked() {
+    for (const Registered& each : abortables_)
+        each.abortable->stop();
 }
 
 std::optional<Message> RankEvents::error() {
     std::lock_guard lock(mutex_);
-    for (const Watched& guard : abortables_)
-        if (const std::string text = guard.abortable->error(); !text.empty())
-            return Message{Message::Kind::fail, guard.run_id, 0, text, {}};
+    for (const Registered& each : abortables_)
+        if (const std::string text = each.abortable->error(); !text.empty())
+            return Message{Message::Kind::fail, each.run_id, 0, text, {}};
     return std::nullopt;
 }
 

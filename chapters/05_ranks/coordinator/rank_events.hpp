@@ -1,5 +1,6 @@
 #pragma once
-// What one rank hears, and what must know of it at once.
+// A rank's two directions: it sends to the coordinator by a ControlChannel, and what the
+// coordinator sends back arrives in its RankEvents.
 #include <sys/types.h>
 
 #include <condition_variable>
@@ -11,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "05_ranks/coordinator/coordinator.hpp"
 #include "05_ranks/coordinator/message.hpp"
 
 namespace ddp {
@@ -19,76 +19,90 @@ namespace ddp {
 // A run has failed. The text is the first cause, the same on every rank.
 class RunFailed : public std::runtime_error {
   public:
-    // `teller` is the process that tells, if it is on this host.
-    RunFailed(const std::string& cause, bool tell, pid_t teller = 0)
-        : std::runtime_error(cause), tell_(tell), teller_(teller) {}
+    // `reporter` is the process that prints the cause, if it is on this host; otherwise 0.
+    RunFailed(const std::string& cause, bool is_reported_here, pid_t reporter = 0)
+        : std::runtime_error(cause), is_reported_here_(is_reported_here), reporter_(reporter) {}
 
-    // Whether this process is the one that tells the reader: the lowest rank that is left does.
-    bool is_to_be_told_here() const { return tell_; }
-    // In a process that does not: until the one that does has ended, 5 s at most; 1 s where it
-    // cannot be seen.
-    void wait_until_told() const;
+    // Returns whether this process prints the cause: one does, that of the lowest rank left.
+    bool is_reported_here() const { return is_reported_here_; }
+    // Waits, in another process, until the one that prints the cause has ended: for 5 s at most,
+    // and for 1 s if it runs on another host.
+    void wait_until_reported() const;
 
   private:
-    bool tell_;
-    pid_t teller_;
+    bool is_reported_here_;
+    pid_t reporter_;
 };
 
-// Something that goes on beside the rank's own thread (kernels that wait for a peer, a thread that
-// talks to another library) and that must not outlive a failure. The watchdog looks after it.
+// Work that goes on beside the rank's own thread (kernels that wait for a peer, a thread inside
+// another library) and must not outlive a failure. The watchdog polls it.
 class Abortable {
   public:
     virtual ~Abortable() = default;
-    // The run has failed: end every wait, now. Called by any thread, once or more.
+    // Ends every wait of this work at once, since the run has failed. Any thread may call it, more
+    // than once.
     virtual void stop() noexcept = 0;
-    // What has gone wrong there, of which the rank's own thread may not know; "" if nothing has.
+    // Returns what has failed in this work, of which the rank's own thread may not know; "" if
+    // nothing has.
     virtual std::string error() = 0;
 };
 
+class ControlChannel {
+  public:
+    virtual ~ControlChannel() = default;
+    // Sends a message of rank `rank` to the coordinator. Never throws: if the connection is gone,
+    // that rank's events are closed.
+    virtual void send(int rank, const Message& message) = 0;
+};
+
+// All that reaches one rank from the coordinator. Any thread may call any function.
 class RankEvents {
   public:
-    // Called by whoever delivers.
+    // Takes in a message of the coordinator: `gathered`, `failed` or `result`.
     void post(const Message& message);
-    // All will hear nothing more: `verdict` stands for every run from now on.
+    // No message will come any more: `result` stands for every run from now on.
     void close(const RunResult& result);
     bool is_closed();
 
-    // A run begins: how the one before it has ended is no longer news.
+    // Forgets how the last run ended: a new one begins.
     void begin();
-    // Until the call that the rank has made is over. Throws RunFailed when the run has failed.
+    // Waits until the call that the rank has made is over, and returns all ranks' contributions.
+    // Throws RunFailed if the run fails instead.
     std::vector<std::string> wait_for_gathered(std::uint64_t run_id);
-    // Until the run is over on every rank.
+    // Waits until every rank has ended the run, and returns its result.
     RunResult wait_for_result(std::uint64_t run_id);
 
-    // The first cause of run `run_id`, or "".
+    // Returns the first cause of the failure of run `run_id`; "" if it has not failed.
     std::string failure(std::uint64_t run_id);
-    // What is known of the last failure, by a rank whose own thread has not yet told it.
+    // Returns the last failure that reached rank `rank`, which may not be reported yet.
     RunFailed last_failure(int rank);
 
-    // `guarded` is looked after until it is removed; one that comes after the failure of the run is
-    // stopped at once.
+    // Registers `abortable`, to be stopped when run `run_id` fails: at once, if it has failed.
+    // remove() must be called before its end.
     void add(Abortable& abortable, std::uint64_t run_id);
     void remove(Abortable& abortable);
-    // The first of their complaints, as what the rank says to the meeting.
+    // Returns the first error of a registered Abortable, as a `fail` for the coordinator.
     std::optional<Message> error();
 
   private:
     std::string failure_locked(std::uint64_t run_id) const;
+    void stop_abortables_locked();
+
+    struct Registered {
+        Abortable* abortable;
+        std::uint64_t run_id;
+    };
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::string> gathered_;
     bool has_gathered_ = false;
     std::map<std::uint64_t, std::string> failures_;  // by run_id; entries end with their run
-    std::map<std::uint64_t, RunResult> results_;
-    RunResult taken_;  // of the last run that is over
+    std::map<std::uint64_t, RunResult> results_;     // the same
+    RunResult latest_result_;                        // of the last run that is over
     bool closed_ = false;
-    RunResult last_;
-    struct Watched {
-        Abortable* abortable;
-        std::uint64_t run_id;
-    };
-    std::vector<Watched> abortables_;
+    RunResult closing_result_;
+    std::vector<Registered> abortables_;
 };
 
 }  // namespace ddp

@@ -23,8 +23,8 @@ sigset_t only_sigterm() {
     return set;
 }
 
-// A thread that was there before us (libraries start some) has taken the signal: it passes it on,
-// and lets it pass from now on.
+// Runs in a thread that does not block SIGTERM because it is older than the Sigterm (libraries
+// start some): sends the signal to the process again, and blocks it in this thread from now on.
 void pass_on_sigterm(int, siginfo_t*, void* context) {
     sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, SIGTERM);  // when this returns
     kill(getpid(), SIGTERM);
@@ -32,10 +32,10 @@ void pass_on_sigterm(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-Watchdog::Watchdog(std::function<std::vector<int>()> descriptors, std::function<void()> look)
+Watchdog::Watchdog(std::function<std::vector<int>()> descriptors, std::function<void()> poll)
     : ended_(eventfd(0, EFD_CLOEXEC)),
-      thread_([this, descriptors = std::move(descriptors), look = std::move(look)] {
-          watch(descriptors, look);
+      thread_([this, descriptors = std::move(descriptors), poll = std::move(poll)] {
+          watch(descriptors, poll);
       }) {}
 
 Watchdog::~Watchdog() {
@@ -45,15 +45,15 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch(const std::function<std::vector<int>()>& descriptors,
-                     const std::function<void()>& look) const {
+                     const std::function<void()>& poll) const {
     for (;;) {
         std::vector<pollfd> ready{{ended_.number(), POLLIN, 0}};
         for (int descriptor : descriptors())
             ready.push_back({descriptor, POLLIN, 0});
-        poll(ready.data(), ready.size(), period_ms);
+        ::poll(ready.data(), ready.size(), period_ms);
         if (ready[0].revents != 0)
             return;
-        look();
+        poll();
     }
 }
 

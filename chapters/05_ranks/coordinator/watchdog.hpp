@@ -1,33 +1,34 @@
 #pragma once
-// The one thread of a process that looks after its ranks while they compute or wait.
+// The thread of a process that polls for failures while its ranks compute or wait.
 #include <functional>
 #include <thread>
 #include <vector>
 
-#include "05_ranks/rendezvous.hpp"
+#include "05_ranks/coordinator/connection.hpp"
 
 namespace ddp {
 
 class Watchdog {
   public:
-    // Calls `look` every 50 ms, and at once when one of `descriptors` (asked for each time; -1s are
-    // passed over) has something to read.
-    Watchdog(std::function<std::vector<int>()> descriptors, std::function<void()> look);
+    // Starts a thread that calls `poll` every 50 ms, and at once when one of `descriptors` (asked
+    // for each time; -1 is skipped) has something to read.
+    Watchdog(std::function<std::vector<int>()> descriptors, std::function<void()> poll);
+    // Ends the thread, after the current call of `poll`.
     ~Watchdog();
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
   private:
     void watch(const std::function<std::vector<int>()>& descriptors,
-               const std::function<void()>& look) const;
+               const std::function<void()>& poll) const;
 
     Descriptor ended_;  // becomes readable when the thread is to end
     std::thread thread_;
 };
 
-// Takes the place of SIGTERM's sudden death, by which mpirun, Slurm and our launcher end a process:
-// there is time to say why. If it goes because of an exception, the signal stays blocked: what the
-// exception says has yet to be told.
+// Catches SIGTERM, by which mpirun, Slurm and our launcher end a process, so that there is time to
+// report why. If an exception destroys this object, the signal stays blocked: the exception's text
+// has yet to be printed.
 class Sigterm {
   public:
     Sigterm();
@@ -36,9 +37,9 @@ class Sigterm {
     Sigterm& operator=(const Sigterm&) = delete;
 
     int descriptor() const { return signals_.number(); }
-    // Whether it has come, once for each time.
+    // Returns whether the signal has come since the last call.
     bool has_come() const;
-    // Lets the signal do what it does.
+    // Ends this process by the signal.
     [[noreturn]] void obey() const;
 
   private:

@@ -8,7 +8,7 @@
 #endif
 
 #if defined(DDP_MPI) && defined(__SANITIZE_ADDRESS__)
-// AddressSanitizer asks at the end whether to look for leaks: not where MPI's own would be found.
+// Turns off AddressSanitizer's search for leaks where MPI was started: MPI has leaks of its own.
 extern "C" int __lsan_is_turned_off() {
     int is_started = 0;
     MPI_Initialized(&is_started);
@@ -22,7 +22,8 @@ namespace ddp {
 
 namespace {
 
-// What MPI says to one part of a program is never mixed up with what it says to another.
+// A communicator of this class's own: its messages never mix with those of other code that uses
+// MPI.
 class Communicator {
   public:
     Communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &communicator_); }
@@ -35,8 +36,9 @@ class Communicator {
     MPI_Comm communicator_;
 };
 
-// MPI's own threads leave SIGTERM to the watchdog. And Open MPI writes to the sockets of ranks that
-// have died: that must not end this process (SIGPIPE) before it has said which rank it was.
+// Starts MPI with two signals set aside. SIGTERM is blocked in MPI's own threads: it is for the
+// watchdog. SIGPIPE is ignored: Open MPI writes to the sockets of ranks that have died, which must
+// not end this process before it has reported which rank it was.
 int start_mpi() {
     std::signal(SIGPIPE, SIG_IGN);
     sigset_t sigterm, before;

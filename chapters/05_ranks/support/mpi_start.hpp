@@ -1,6 +1,6 @@
 #pragma once
-// What we need of MPI: to be told who we are, and one message, so that the ranks find rank 0. All
-// else they say to each other by our own means, the same as without MPI.
+// The little that is needed of MPI: this rank's number, and one broadcast, by which the ranks learn
+// where rank 0 listens. Everything else works without MPI, as with the other starters.
 #include <string>
 
 namespace ddp {
@@ -10,17 +10,17 @@ class MpiStart {
     // Starts MPI, for calls from any thread. Throws std::runtime_error if this program was built
     // without MPI.
     MpiStart();
-    // Leaves MPI as it is: a process whose peers are gone would wait for them for ever. MPI_Abort
-    // is never called: it would take the last words out of every rank's mouth.
+    // Does not end MPI: MPI_Finalize would wait for ever for a process that is gone. MPI_Abort is
+    // never called: it ends all processes before they can report the cause.
     ~MpiStart() = default;
     MpiStart(const MpiStart&) = delete;
     MpiStart& operator=(const MpiStart&) = delete;
 
     int rank() const { return rank_; }
     int world_size() const { return world_size_; }
-    // Rank 0's text, on every rank.
+    // Returns rank 0's text on every rank. All ranks must call it.
     std::string broadcast(const std::string& text) const;
-    // Ends MPI. All ranks must come.
+    // Ends MPI. All ranks must call it.
     void finish() noexcept;
 
   private:

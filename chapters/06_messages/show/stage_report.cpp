@@ -16,50 +16,52 @@ namespace {
 
 constexpr int layers = 4, width = 512, batch = 256;
 
-struct Way {
+// How a step is divided: over how many ranks, and into how many micro-batches.
+struct Schedule {
     std::string name;
     int stages, micro_batches;
 };
-const Way ways[] = {{"one rank", 1, 1}, {"two, at once", 2, 1}, {"two, in four", 2, 4}};
+const Schedule schedules[] = {{"one rank", 1, 1}, {"two, at once", 2, 1}, {"two, in four", 2, 4}};
 
-// Layers first to last - 1 of the network. A layer begins alike wherever it is.
+// Returns layers first to last - 1 of the network. A layer's initial values depend on its number
+// only, not on the rank that has it.
 std::unique_ptr<Sequential> make_layers(Device& device, int first, int last) {
-    auto part = std::make_unique<Sequential>("part");
+    auto layers_of_stage = std::make_unique<Sequential>("stage");
     for (int i = first; i < last; i++) {
         Random random(static_cast<std::uint64_t>(i) + 1);
         const std::string number = std::to_string(i + 1);
-        part->add<Linear>("linear" + number, device, width, width, random);
+        layers_of_stage->add<Linear>("linear" + number, device, width, width, random);
         if (i + 1 < layers)
-            part->add<Relu>("relu" + number);
+            layers_of_stage->add<Relu>("relu" + number);
     }
-    return part;
+    return layers_of_stage;
 }
 
-// What a rank needs to go one way; nothing if it takes no part.
-struct Traveller {
-    Traveller(Peers& peers, Device& device, const Way& way)
-        : micro_batch(batch / way.micro_batches) {
-        const int rank = peers.rank().rank();
-        if (rank >= way.stages)
+// This rank's stage of a schedule; empty if the schedule has no stage for it.
+struct ScheduledStage {
+    ScheduledStage(Peers& peers, Device& device, const Schedule& schedule)
+        : micro_batch_size(batch / schedule.micro_batches) {
+        const int rank = peers.rank().rank(), stages = schedule.stages;
+        if (rank >= stages)
             return;
-        part = make_layers(device, layers * rank / way.stages, layers * (rank + 1) / way.stages);
-        stage = std::make_unique<Stage>(peers, device, *part, way.stages, width);
+        layers_of_stage = make_layers(device, layers * rank / stages, layers * (rank + 1) / stages);
+        stage = std::make_unique<Stage>(peers, device, *layers_of_stage, stages, width);
     }
     double step(const Tensor& inputs, const Labels& labels) {
         if (!stage)
             return 0;
-        const double loss = stage->accumulate(inputs, labels, micro_batch);
-        for (const auto& parameter : part->parameters())
+        const double loss = stage->accumulate(inputs, labels, micro_batch_size);
+        for (const auto& parameter : layers_of_stage->parameters())
             parameter->clear_gradient();
         return loss;
     }
 
-    const int micro_batch;
-    std::unique_ptr<Sequential> part;
+    const int micro_batch_size;
+    std::unique_ptr<Sequential> layers_of_stage;
     std::unique_ptr<Stage> stage;
 };
 
-// One step of all ranks.
+// The measurement of one step, over all ranks.
 struct Step {
     std::vector<StreamSpan> spans;
     double loss = 0;
@@ -70,6 +72,7 @@ struct Step {
     double seconds() const {
         return std::ranges::max_element(spans, {}, &StreamSpan::end_s)->end_s - begin_s();
     }
+    // Returns the fraction of the step for which `rank` computes.
     double busy(int rank) const {
         double sum = 0;
         for (const StreamSpan& span : spans)
@@ -79,21 +82,22 @@ struct Step {
     }
 };
 
-Step measure(Rank& rank, Traveller& traveller, const Way& way, const Tensor& inputs,
+Step measure(Rank& rank, ScheduledStage& scheduled, const Schedule& schedule, const Tensor& inputs,
              const Labels& labels) {
     rank.barrier();
-    const double loss = traveller.step(inputs, labels);
-    const auto mine = traveller.stage ? traveller.stage->spans() : std::vector<StreamSpan>();
-    return {gather(rank, mine), std::stod(rank.broadcast(std::to_string(loss), way.stages - 1))};
+    const double loss = scheduled.step(inputs, labels);
+    const auto mine = scheduled.stage ? scheduled.stage->spans() : std::vector<StreamSpan>();
+    return {gather(rank, mine), rank.broadcast(loss, schedule.stages - 1)};
 }
 
-// Whatever else the machine has to do makes a step longer, and never shorter.
+// Returns the shortest step: other work of the machine makes a step longer, never shorter.
 Step shortest_of(const std::vector<Step>& steps) {
     return *std::ranges::min_element(steps, {}, &Step::seconds);
 }
 
-// A character for each moment: 1 is forward of the first micro-batch, a its backward.
-std::string drawn(const Step& step, int rank, double seconds_a_character) {
+// Returns a line with a character for each moment: 1 is forward of the first micro-batch, a its
+// backward, a dot is idle.
+std::string draw(const Step& step, int rank, double seconds_a_character) {
     std::string line(static_cast<std::size_t>(step.seconds() / seconds_a_character), '.');
     for (std::size_t i = 0; i < line.size(); i++) {
         const double time = step.begin_s() + (static_cast<double>(i) + 0.5) * seconds_a_character;
@@ -108,16 +112,15 @@ std::string drawn(const Step& step, int rank, double seconds_a_character) {
 void print(const std::vector<Step>& steps) {
     Table table("A network of " + std::to_string(layers) +
                     " layers on one rank, and two layers on each of two ranks",
-                {"way", "a step", "rank 0 busy", "rank 1 busy", "idle", "predicted", "loss"});
-    Table picture("Who computes when", {"way", "rank", "time goes to the right"});
+                {"schedule", "a step", "rank 0 busy", "rank 1 busy", "idle", "predicted", "loss"});
+    Table picture("Who computes when", {"schedule", "rank", "time goes to the right"});
     const double longest_s = std::ranges::max_element(steps, {}, &Step::seconds)->seconds();
     for (std::size_t i = 0; i < steps.size(); i++) {
-        const auto& [name, stages, micro_batches] = ways[i];
+        const auto& [name, stages, micro_batches] = schedules[i];
         double busy = 0;
         for (int r = 0; r < stages; r++) {
             busy += steps[i].busy(r) / stages;
-            picture.row(
-                {r == 0 ? name : "", std::to_string(r), drawn(steps[i], r, longest_s / 72)});
+            picture.row({r == 0 ? name : "", std::to_string(r), draw(steps[i], r, longest_s / 72)});
         }
         table.row({name, format_seconds(steps[i].seconds()), format_percent(steps[i].busy(0)),
                    stages == 1 ? "n/a" : format_percent(steps[i].busy(1)), format_percent(1 - busy),
@@ -125,8 +128,8 @@ void print(const std::vector<Step>& steps) {
                    format_fixed(steps[i].loss, 4)});
     }
     table.note("At once: a batch of " + std::to_string(batch) +
-               ". In four: as four micro-batches. The shortest step of each; predicted: if all "
-               "parts took equally long.");
+               ". In four: as four micro-batches. Each row is the shortest step of several. "
+               "Predicted: if all layers took equally long.");
     picture.note("1 to 4: forward of a micro-batch; a to d: its backward; a dot: idle.");
     std::cout << table << "\n" << picture << "\n";
 }
@@ -137,7 +140,8 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
     CsvWriter file(beside(csv, "timeline"), {"way", "rank", "name", "begin_ms", "end_ms"});
     for (std::size_t i = 0; i < steps.size(); i++)
         for (const StreamSpan& each : steps[i].spans)
-            file.row({ways[i].name, each.rank, each.what, (each.begin_s - steps[i].begin_s()) * 1e3,
+            file.row({schedules[i].name, each.rank, each.what,
+                      (each.begin_s - steps[i].begin_s()) * 1e3,
                       (each.end_s - steps[i].begin_s()) * 1e3});
 }
 
@@ -145,7 +149,7 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
 
 void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds) {
     rank.select_device();
-    Device device(64 << 20);  // all of it now: who allocates while another waits may wait, too
+    Device device(64 << 20);  // all of it now: cudaMalloc may wait for kernels of other ranks
     Peers peers(rank, 8 << 20);
     Random random(7);
     std::vector<float> numbers(static_cast<std::size_t>(batch) * width);
@@ -154,14 +158,15 @@ void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds)
     std::ranges::generate(classes, [&] { return static_cast<int>(random.below(width)); });
     const Tensor inputs(device, {batch, width}, numbers);
     const Labels labels(device, {batch}, classes);
-    std::vector<Traveller> travellers;
-    for (const Way& way : ways)
-        travellers.emplace_back(peers, device, way);
+    std::vector<ScheduledStage> stages;
+    for (const Schedule& schedule : schedules)
+        stages.emplace_back(peers, device, schedule);
 
-    std::vector<std::vector<Step>> steps(std::size(ways));
+    // The schedules take turns, so that a slow moment of the machine does not hit one of them only.
+    std::vector<std::vector<Step>> steps(std::size(schedules));
     for (int round = 0; round <= rounds; round++)
         for (std::size_t i = 0; i < steps.size(); i++) {
-            Step step = measure(rank, travellers[i], ways[i], inputs, labels);
+            Step step = measure(rank, stages[i], schedules[i], inputs, labels);
             if (round > 0)  // the first one warms up
                 steps[i].push_back(std::move(step));
         }

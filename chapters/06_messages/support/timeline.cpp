@@ -34,8 +34,9 @@ void StreamTrack::add(std::string what) {
     marks_.back().event.record(stream_);
 }
 
-// Events know the time between them, and that they were before the clock is read. It may be read
-// late: of several tries the earliest is right.
+// Events give the time between each other, not the time of day. So an event is recorded and waited
+// for, and then the clock is read: it shows that event's time, or a later one if this thread woke
+// late. The earliest of several tries is the best.
 std::vector<StreamSpan> StreamTrack::read(int rank) {
     constexpr int tries = 10;
     Event last;

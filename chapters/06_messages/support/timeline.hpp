@@ -1,5 +1,6 @@
 #pragma once
-// What the streams of a rank did, and when: marks between what is enqueued, read when all is done.
+// When a rank's streams did what: marks between the operations that are enqueued, read when the
+// stream has passed them.
 #include <deque>
 #include <string>
 #include <vector>
@@ -10,26 +11,26 @@
 
 namespace ddp {
 
-// Something that a stream of a rank did.
+// One operation of a rank's stream, from its begin to its end.
 struct StreamSpan {
     int rank = 0;
     std::string track;  // the stream's name
     std::string what;
-    double begin_s = 0;  // of the clock that the processes of a host share
+    double begin_s = 0;  // by the clock that all processes of a host share
     double end_s = 0;
 };
 
-// One stream's marks.
+// Records the spans of one stream, which must outlive this object.
 class StreamTrack {
   public:
     StreamTrack(std::string name, Stream& stream) : name_(std::move(name)), stream_(stream) {}
 
-    // What is enqueued from now on, up to the next mark, ...
+    // Begins a span with what is enqueued from now on.
     void begin();
-    // ... is `what`, and from here on something else.
+    // Ends that span, names it `what`, and begins the next one.
     void mark(const std::string& what);
 
-    // All that was marked since the last read. Waits for the stream.
+    // Returns the spans since the last read, as those of rank `rank`. Waits for the stream.
     std::vector<StreamSpan> read(int rank);
 
   private:
@@ -44,9 +45,10 @@ class StreamTrack {
     std::deque<Mark> marks_;
 };
 
-// Everyone's intervals, by rank, on every rank. All ranks call it together.
+// Returns the spans of all ranks, in the order of ranks, on every rank. All ranks call it.
 std::vector<StreamSpan> gather(Rank& rank, const std::vector<StreamSpan>& mine);
 
+// Adds the spans to `trace`, each to the track of its rank and stream.
 void add_to_trace(Trace& trace, const std::vector<StreamSpan>& spans);
 
 }  // namespace ddp

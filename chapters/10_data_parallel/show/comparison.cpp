@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "03_network/dataset.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "10_data_parallel/one_process.hpp"
 #include "10_data_parallel/show/drift.hpp"
@@ -23,17 +22,17 @@ constexpr int steps_between_drifts = 10;
 
 }  // namespace
 
-// ---- Courses
+// ---- The training runs
 
-Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::vector<int>& order,
-                           const ComparisonOptions& options) {
+Comparison compare_trainings(Rank& rank, const LabelledImages& images,
+                             const std::vector<int>& order, const ComparisonOptions& options) {
     auto& device = make_run_scoped<Device>(rank, rank_memory);
     const auto communicator = make_communicator(options.communicator, rank, 32 << 20);
     const int ranks = rank.world_size();
-    // `reduce` is what is done to the gradients after each backward.
+    // `reduce` is called after each backward, and does with the gradients what this run is about.
     const auto learn = [&](int batch, const std::vector<int>& which, double learning_rate,
                            const std::function<void(NaiveDdp&)>& reduce, DriftCurve* curve) {
-        Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // all differ
+        Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // no two alike
         const auto model = make_mlp(device, random);
         auto& loader =
             make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
@@ -53,20 +52,20 @@ Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::
     const auto nothing = [](NaiveDdp&) {};
     const auto average = [](NaiveDdp& ddp) { ddp.average_gradients(); };
     const auto sum = [](NaiveDdp& ddp) { ddp.reduce_gradients(ReduceOp::sum); };
-    const std::vector<int> own = shard(order, rank.rank(), ranks);
-    Comparison courses;
-    courses.alone = learn(options.batch, own, fixed_learning_rate, nothing, &courses.drift_alone);
-    courses.together =
-        learn(options.batch, own, fixed_learning_rate, average, &courses.drift_together);
-    courses.whole = learn(options.batch * ranks, order, fixed_learning_rate, nothing, nullptr);
-    courses.sum = learn(options.batch, own, fixed_learning_rate, sum, nullptr);
-    courses.shorter_sum = learn(options.batch, own, fixed_learning_rate / ranks, sum, nullptr);
-    return courses;
+    const std::vector<int> mine = shard(order, rank.rank(), ranks);
+    const double rate = fixed_learning_rate;
+    Comparison result;
+    result.alone = learn(options.batch, mine, rate, nothing, &result.drift_alone);
+    result.averaged = learn(options.batch, mine, rate, average, &result.drift_averaged);
+    result.whole = learn(options.batch * ranks, order, rate, nothing, nullptr);
+    result.summed = learn(options.batch, mine, rate, sum, nullptr);
+    result.summed_short = learn(options.batch, mine, rate / ranks, sum, nullptr);
+    return result;
 }
 
 namespace {
 
-// Of the last steps, twenty at most.
+// Returns the mean of the last 20 losses, or of all if there are fewer.
 double last_loss(const std::vector<double>& losses) {
     const std::size_t count = std::min<std::size_t>(20, losses.size());
     double sum = 0;
@@ -75,60 +74,63 @@ double last_loss(const std::vector<double>& losses) {
     return sum / static_cast<double>(count);
 }
 
-void write_courses(const std::filesystem::path& path, const Comparison& courses,
-                   const std::vector<double>& means) {
+void write_losses(const std::filesystem::path& path, const Comparison& comparison,
+                  const std::vector<double>& means) {
     CsvWriter csv(path, {"step", "alone", "averaged", "one_rank", "drift_alone", "drift_averaged"});
     std::size_t drift = 0;
     for (std::size_t i = 0; i < means.size(); i++) {
         const auto step = static_cast<int>(i);
-        if (drift + 1 < courses.drift_alone.steps.size() &&
-            courses.drift_alone.steps[drift + 1] <= step)
+        if (drift + 1 < comparison.drift_alone.steps.size() &&
+            comparison.drift_alone.steps[drift + 1] <= step)
             drift++;
-        csv.row({i + 1, courses.alone.losses[i], means[i], courses.whole.losses[i],
-                 courses.drift_alone.distances[drift], courses.drift_together.distances[drift]});
+        csv.row({i + 1, comparison.alone.losses[i], means[i], comparison.whole.losses[i],
+                 comparison.drift_alone.distances[drift],
+                 comparison.drift_averaged.distances[drift]});
     }
 }
 
 }  // namespace
 
-void show_comparison(Rank& rank, const Comparison& courses, int batch,
+void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                      const std::filesystem::path& csv) {
-    const auto alone = rank.all_gather(text_of_hash(courses.alone.hash));
-    const auto together = rank.all_gather(text_of_hash(courses.together.hash));
-    const std::vector<double> means = mean_of_ranks(rank, courses.together.losses);
-    const double sum = last_loss(mean_of_ranks(rank, courses.sum.losses));
-    const double shorter = last_loss(mean_of_ranks(rank, courses.shorter_sum.losses));
+    const std::vector<std::uint64_t> alone = rank.all_gather(comparison.alone.hash);
+    const std::vector<std::uint64_t> averaged = rank.all_gather(comparison.averaged.hash);
+    const std::vector<double> means = mean_of_ranks(rank, comparison.averaged.losses);
+    const double summed = last_loss(mean_of_ranks(rank, comparison.summed.losses));
+    const double summed_short = last_loss(mean_of_ranks(rank, comparison.summed_short.losses));
     if (rank.rank() != 0)
         return;
     Table table("The same network after " + std::to_string(means.size()) + " steps",
                 {"rank", "alone", "gradients averaged"});
-    for (std::size_t r = 0; r < together.size(); r++)
-        table.row({std::to_string(r), alone[r], together[r]});
+    for (std::size_t r = 0; r < averaged.size(); r++)
+        table.row({std::to_string(r), text_of_hash(alone[r]), text_of_hash(averaged[r])});
     table.note(
-        "A hash of all parameters. All began with rank 0's; each learned from its own part.");
-    table.note("Before the last measured step replicas were " +
-               format_percent(courses.drift_alone.distances.back()) +
-               " of their length apart alone, and " +
-               format_percent(courses.drift_together.distances.back()) +
+        "A hash of all parameters. Every rank began with rank 0's, and learned from its own "
+        "samples.");
+    table.note("Before the last measured step the replicas' parameters differed by " +
+               format_percent(comparison.drift_alone.distances.back()) + " alone, and by " +
+               format_percent(comparison.drift_averaged.distances.back()) +
                " with gradients averaged.");
     std::cout << table << "\n";
-    Table losses("The loss of the last steps", {"gradients", "length of a step", "loss"});
+    Table losses("The loss of the last steps", {"gradients", "learning rate", "loss"});
     const double rate = fixed_learning_rate;
     losses.row({"averaged", format_fixed(rate, 4), format_fixed(last_loss(means), 4)});
-    losses.row({"added up", format_fixed(rate, 4), format_fixed(sum, 4)});
-    losses.row({"added up", format_fixed(rate / rank.world_size(), 4), format_fixed(shorter, 4)});
+    losses.row({"summed", format_fixed(rate, 4), format_fixed(summed, 4)});
+    losses.row(
+        {"summed", format_fixed(rate / rank.world_size(), 4), format_fixed(summed_short, 4)});
     std::cout << losses << "\n";
-    write_courses(csv, courses, means);
+    write_losses(csv, comparison, means);
     const int ranks = rank.world_size();
     const std::size_t first_steps = std::min<std::size_t>(20, means.size());
     std::cout << "The mean loss of " << format_count(ranks, "rank") << " with " << batch
-              << " samples each, and the loss of one rank with " << batch * ranks << ", differ by\n"
-              << largest_difference(means, courses.whole.losses, first_steps)
-              << " at most in the first " << first_steps << " steps";
+              << " samples each, and the loss of one rank with " << batch * ranks
+              << ", differ by\nat most "
+              << largest_difference(means, comparison.whole.losses, first_steps) << " in the first "
+              << first_steps << " steps";
     if (means.size() > first_steps && ranks > 1)
-        std::cout << ", and then by "
-                  << largest_difference(means, courses.whole.losses, means.size())
-                  << ": roundings grow";
+        std::cout << ", and by at most "
+                  << largest_difference(means, comparison.whole.losses, means.size())
+                  << " in all steps: rounding errors grow";
     std::cout << ".\n\n";
 }
 
@@ -137,7 +139,9 @@ void show_comparison(Rank& rank, const Comparison& courses, int batch,
 void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
                       int batch, int steps, std::uint64_t seed) {
     const int replicas = rank.world_size();
-    if (rank.rank() != 0) {  // looks on, and waits for one step at a time: it may not wait for long
+    // The other ranks wait for each step in a barrier of its own: a wait for all of them could
+    // exceed the time-out.
+    if (rank.rank() != 0) {
         for (int step = 0; step <= steps; step++)
             rank.barrier();
         return;
@@ -163,22 +167,22 @@ void show_one_process(Rank& rank, const LabelledImages& images, const TrainingRe
         optimizer.step();
         optimizer.zero_gradients();
         device.stream().synchronize();
-        const double taken = watch.seconds();
+        const double seconds = watch.seconds();
         rank.barrier();
         if (step == 0)
             continue;  // the warm-up
-        whole.push_back(taken);
+        whole.push_back(seconds);
         replicate.push_back(data_parallel.last_step().replicate);
         compute.push_back(data_parallel.last_step().compute);
         gather.push_back(data_parallel.last_step().gather);
     }
     Table table("A step of " + std::to_string(replicas) + " replicas with " +
                     std::to_string(batch) + " samples each",
-                {"way", "the step", "replicate", "compute", "gather"});
+                {"driven by", "the step", "replicate", "compute", "gather"});
     table.row({"one process for all", format_seconds(median(whole)),
                format_seconds(median(replicate)), format_seconds(median(compute)),
                format_seconds(median(gather))});
-    table.row({"a rank for each", format_seconds(ranks.step_s), "", "", ""});
+    table.row({"one rank for each", format_seconds(ranks.step_s), "", "", ""});
     std::cout << table << "\n";
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The same training in several ways: alone, together, and by one rank that sees everything.
+// The same training in several ways: each rank alone, with averaged gradients, and by one rank that
+// sees all samples.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,34 +11,39 @@
 namespace ddp {
 
 struct ComparisonOptions {
-    int batch = 32;                       // samples a step and rank
-    std::string communicator = "native";  // who carries the gradients
+    int batch = 32;                       // samples per step and rank
+    std::string communicator = "native";  // for the gradients: native, mpi or nccl
     std::uint64_t seed = 1;
 };
 
-// How far apart the replicas are, as Drift measures it, before some of the steps.
+// The distance between the replicas, as Drift measures it, before some of the steps.
 struct DriftCurve {
     std::vector<int> steps;
     std::vector<double> distances;
 };
 
 struct Comparison {
-    TrainingResult alone, together,
-        whole;                        // gradients not sent; averaged; one rank, all the samples
-    TrainingResult sum, shorter_sum;  // gradients added up; and steps that are N times shorter
-    DriftCurve drift_alone, drift_together;
+    TrainingResult alone;         // gradients are not sent
+    TrainingResult averaged;      // gradients are averaged
+    TrainingResult whole;         // each rank trains on the samples of all ranks
+    TrainingResult summed;        // gradients are summed
+    TrainingResult summed_short;  // gradients are summed, and the learning rate is divided by N
+    DriftCurve drift_alone, drift_averaged;
 };
 
-// The MLP learns from `order`, of which every rank has its part. All ranks call it together.
-Comparison compare_courses(Rank& rank, const LabelledImages& images, const std::vector<int>& order,
-                           const ComparisonOptions& options);
+// Trains the MLP in all five ways on the samples `order`, of which each rank has a shard. All ranks
+// call it together.
+Comparison compare_trainings(Rank& rank, const LabelledImages& images,
+                             const std::vector<int>& order, const ComparisonOptions& options);
 
-// Prints on rank 0, and writes a row for each step to `csv` (empty: none).
-void show_comparison(Rank& rank, const Comparison& courses, int batch,
+// Prints the comparison on rank 0, and writes a row for each step to the file `csv` (empty: none).
+// All ranks call it together.
+void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                      const std::filesystem::path& csv);
 
-// What a step of DataParallel is made of, with as many replicas as there are ranks, all driven by
-// rank 0; beside it a step of `ranks`, a course of all of them. The others wait.
+// Measures and prints the phases of a step of DataParallel with as many replicas as there are
+// ranks, all driven by rank 0, beside the step of `ranks`, a training run in which every rank took
+// part. The other ranks wait. All ranks call it together.
 void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
                       int batch, int steps, std::uint64_t seed);
 

@@ -32,16 +32,16 @@ double Drift::measure() {
         communicator_.synchronize(stream);
         const std::vector<float> first =
             Tensor(device_, {static_cast<int>(mine.size())}, of_rank_0_.share()).to_host();
-        const std::vector<float> own = mine.to_host();
-        for (std::size_t i = 0; i < own.size(); i++) {
-            difference += std::pow(own[i] - first[i], 2);
+        const std::vector<float> here = mine.to_host();
+        for (std::size_t i = 0; i < here.size(); i++) {
+            difference += std::pow(here[i] - first[i], 2);
             whole += std::pow(first[i], 2);
         }
     }
     double sum = 0;
-    for (const std::string& each :
-         communicator_.rank().all_gather(std::to_string(std::sqrt(difference / whole))))
-        sum += std::stod(each);
+    for (const double distance : communicator_.rank().all_gather(std::sqrt(difference / whole)))
+        sum += distance;
+    // Rank 0's own distance is 0.
     return sum / std::max(1, communicator_.world_size() - 1);
 }
 

@@ -53,7 +53,7 @@ Coverage coverage_of(Division division, int samples, int batch, int world_size,
     return coverage;
 }
 
-// ---- Student
+// ---- An epoch of training
 
 namespace {
 
@@ -66,7 +66,7 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
 
 }  // namespace
 
-Student::Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed)
+EpochTraining::EpochTraining(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed)
     : rank_(rank),
       data_(data),
       batch_(batch),
@@ -75,7 +75,7 @@ Student::Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t 
       communicator_(make_communicator("native", rank, arena_bytes)),
       ddp_(*communicator_, device_, *model_) {}
 
-Epoch Student::learn(const std::vector<int>& indices) {
+Epoch EpochTraining::learn(const std::vector<int>& indices) {
     auto& loader =
         make_run_scoped<Loader>(rank_, device_, data_.train, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);
@@ -87,7 +87,7 @@ Epoch Student::learn(const std::vector<int>& indices) {
     return {static_cast<int>(result.losses.size()), watch.seconds()};
 }
 
-Metrics::Totals Student::measure(const std::vector<int>& indices) {
+Metrics::Totals EpochTraining::measure(const std::vector<int>& indices) {
     auto& loader =
         make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);

@@ -1,6 +1,6 @@
 #pragma once
-// Whole epochs with the right sampler and with the wrong ones: who sees what, what the network
-// learns, and what its accuracy then seems to be.
+// Whole epochs with the right sampler and with wrong ones: which samples are seen, what the network
+// learns, and which accuracy is measured.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,23 +12,26 @@
 
 namespace ddp {
 
-// How the samples of an epoch may be divided among ranks, rightly and wrongly.
+// A way to divide the samples of an epoch among ranks, correct or not.
 enum class Division {
-    sampler,       // each rank its part
-    forgotten,     // each rank all of them, in one order
-    own_shuffles,  // each rank the part with its number, but of an order of its own
+    sampler,       // DistributedSampler: each rank takes its entries of one order
+    forgotten,     // no sampler: each rank takes all samples, in one order
+    own_shuffles,  // each rank takes its entries of an order that it shuffled with its own seed
 };
+// Returns the name in the tables.
 std::string text_of(Division division);
+// Returns the samples of rank `rank` in an epoch.
 std::vector<int> divided(Division division, int samples, int rank, int world_size,
                          std::uint64_t seed);
 
-// What the ranks see of an epoch together.
+// The samples that all ranks together see in an epoch.
 struct Coverage {
-    int steps = 0;   // of one rank
+    int steps = 0;   // of the last rank
     int seen = 0;    // different samples
     int twice = 0;   // of these, seen more than once
     int missed = 0;  // never seen
 };
+// Counts how often each sample is seen, with batches of `batch` samples per rank.
 Coverage coverage_of(Division division, int samples, int batch, int world_size, std::uint64_t seed);
 
 // One epoch of data parallel training.
@@ -37,15 +40,16 @@ struct Epoch {
     double seconds = 0;
 };
 
-// The MLP on this rank, which learns and is measured together with those of the other ranks. All
-// ranks make the same calls.
-class Student {
+// Data parallel training of the MLP, as this rank takes part in it. All ranks make the same calls.
+class EpochTraining {
   public:
-    // `data` must live longer.
-    Student(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
+    // `rank` and `data` must outlive this object. `batch` is the samples per step and rank.
+    EpochTraining(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
 
+    // Trains on these samples of this rank. All ranks must have the same number of batches.
     Epoch learn(const std::vector<int>& indices);
-    // Over all ranks, on this rank's part of the test pictures.
+    // Evaluates the model on these test pictures of this rank, and returns the totals over all
+    // ranks. Ranks may have different numbers of pictures.
     Metrics::Totals measure(const std::vector<int>& indices);
 
   private:
@@ -58,8 +62,8 @@ class Student {
     NaiveDdp ddp_;
 };
 
-// Data parallel training in which this rank has `batches` batches, and others may have more or
-// fewer. Where they have, the run fails after a second.
+// Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
+// another rank has a different number, the run fails after a second.
 void train_unevenly(Rank& rank, int batches);
 
 }  // namespace ddp

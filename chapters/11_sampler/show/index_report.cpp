@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,21 +33,19 @@ void show_integers(Rank& rank, std::uint64_t seed) {
         std::this_thread::sleep_for(std::chrono::microseconds(2000 + random.below(18'000)));
         sum += integer;
     }
-    const std::string busy = format_seconds(watch.seconds());
-    const auto parts = rank.all_gather(joined(sampler.indices()));
-    const auto times = rank.all_gather(busy);
-    const auto sums = rank.all_gather(std::to_string(sum));
+    const std::vector<double> times = rank.all_gather(watch.seconds());
+    const std::vector<long> sums = rank.all_gather(sum);
+    const std::vector<std::string> texts = rank.all_gather(joined(sampler.indices()));
     if (rank.rank() != 0)
         return;
-    Table table("24 integers on " + format_count(static_cast<int>(parts.size()), "rank"),
+    Table table("24 integers on " + format_count(static_cast<int>(sums.size()), "rank"),
                 {"rank", "its integers", "their sum", "busy for"});
-    long all = 0;
-    for (std::size_t r = 0; r < parts.size(); r++) {
-        table.row({std::to_string(r), parts[r], sums[r], times[r]});
-        all += std::stol(sums[r]);
-    }
-    table.note("All together: " + std::to_string(all) + ", where 0 + 1 + ... + 23 = 276" +
-               (sampler.surplus() > 0 ? ", and some were taken twice." : "."));
+    for (std::size_t r = 0; r < sums.size(); r++)
+        table.row({std::to_string(r), texts[r], std::to_string(sums[r]), format_seconds(times[r])});
+    table.note("The sum over all ranks is " +
+               std::to_string(std::accumulate(sums.begin(), sums.end(), 0L)) +
+               ", and 0 + 1 + ... + 23 = 276" +
+               (sampler.surplus() > 0 ? ": some integers were taken twice." : "."));
     std::cout << table << "\n";
 }
 
@@ -56,18 +55,20 @@ void show_remainders(int ranks) {
         std::to_string(samples) + " samples do not divide by " + std::to_string(ranks) + " ranks",
         {"rank", "padded", "drop_last", "unpadded"});
     for (int r = 0; r < ranks; r++) {
-        const auto part = [&](bool drop) {
+        const auto indices = [&](bool drop) {
             return joined(DistributedSampler(samples, r, ranks, {false, 0, drop}).indices());
         };
-        table.row({std::to_string(r), part(false), part(true),
+        table.row({std::to_string(r), indices(false), indices(true),
                    joined(unpadded_indices(samples, r, ranks))});
     }
-    table.note("Not shuffled, to be read. Padded: as PyTorch, from the front.");
+    table.note(
+        "Not shuffled, to be easier to read. Padding repeats the front of the order, as in "
+        "PyTorch.");
     std::cout << table << "\n";
 }
 
 void show_epochs(int samples, int ranks, std::uint64_t seed) {
-    Table table("The first samples of rank 0", {"epoch", "with set_epoch", "forgotten"});
+    Table table("The first samples of rank 0", {"epoch", "with set_epoch", "without"});
     DistributedSampler right(samples, 0, ranks, {.seed = seed}), wrong = right;
     for (int epoch = 0; epoch < 3; epoch++) {
         right.set_epoch(epoch);

@@ -1,5 +1,5 @@
 #pragma once
-// Which samples fall to which rank, as tables.
+// Which rank gets which samples, as tables.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace ddp {
 
-// "3 1 2".
+// Returns the numbers with spaces between them: "3 1 2".
 std::string joined(const std::vector<int>& numbers);
 
-// 24 integers: every rank adds up its own, each of which takes a time of its own. All ranks call
-// it together; rank 0 prints.
+// Divides 24 integers among the ranks. Every rank adds up its own and sleeps for a random time at
+// each; rank 0 prints the sums and times. All ranks call it together.
 void show_integers(Rank& rank, std::uint64_t seed);
 
-// What becomes of samples that do not divide by `ranks`.
+// Prints the indices of each rank when the number of samples is not a multiple of `ranks`: padded,
+// with drop_last, and unpadded.
 void show_remainders(int ranks);
 
-// Rank 0's first samples in three epochs, with set_epoch and without.
+// Prints rank 0's first samples in three epochs, with set_epoch and without.
 void show_epochs(int samples, int ranks, std::uint64_t seed);
 
 }  // namespace ddp

@@ -18,7 +18,7 @@ namespace ddp {
 namespace {
 
 constexpr std::size_t arena_bytes = 8 << 20;
-constexpr int hooks = 50;  // of a curve
+constexpr int points_per_curve = 50;
 
 std::size_t elements_of(const Parameters& parameters) {
     std::size_t sum = 0;
@@ -27,9 +27,9 @@ std::size_t elements_of(const Parameters& parameters) {
     return sum;
 }
 
-// The mean loss of as many gradients as stand between two points.
+// Returns a curve with fewer points: each has the mean loss of the gradients since the one before.
 std::vector<Outcome::Point> curve_of(const std::vector<Outcome::Point>& all) {
-    const std::size_t each = std::max<std::size_t>(1, all.size() / hooks);
+    const std::size_t each = std::max<std::size_t>(1, all.size() / points_per_curve);
     std::vector<Outcome::Point> curve;
     double sum = 0;
     for (std::size_t i = 0; i < all.size(); i++) {
@@ -57,11 +57,11 @@ std::string text_of(Algorithm algorithm) {
     }
 }
 
-// A rank's network and its part of the pictures, over and over.
+// A rank's network and its share of the pictures, epoch after epoch.
 struct Experiment::Worker {
-    Worker(Experiment& experiment, int part, int parts, bool is_slow)
+    Worker(Experiment& experiment, int number, int workers, bool is_slow)
         : model(experiment.make_model()),
-          sampler(static_cast<int>(experiment.data_.train.count()), part, parts,
+          sampler(static_cast<int>(experiment.data_.train.count()), number, workers,
                   {.seed = experiment.options_.seed, .drop_last = true}),
           loader(make_run_scoped<Loader>(experiment.rank_, experiment.device_,
                                          experiment.data_.train, fashion_mnist_normalisation,
@@ -71,7 +71,7 @@ struct Experiment::Worker {
         loader.start_epoch(sampler.indices());
     }
 
-    // Leaves the next batch's gradients in the model. Returns the loss.
+    // Computes the next batch's gradients, leaves them in the model, and returns the loss.
     Tensor compute() {
         std::this_thread::sleep_for(std::chrono::duration<double>(sleeps_s));
         std::optional<Batch> batch = loader.next();
@@ -107,9 +107,8 @@ Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOpt
         static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(rank.world_size());
     if (data.train.count() < least)
         throw OptionError("A step of " + std::to_string(rank.world_size()) + " ranks with " +
-                          std::to_string(options.batch) + " pictures each takes more than the " +
-                          std::to_string(data.train.count()) +
-                          " pictures: take a smaller --batch.");
+                          std::to_string(options.batch) + " pictures each needs more than the " +
+                          std::to_string(data.train.count()) + " pictures: use a smaller --batch.");
 }
 
 std::unique_ptr<Sequential> Experiment::make_model() {
@@ -152,11 +151,11 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
     std::optional<Server> server;
     if (me == 0)
         server.emplace(peers, device_, buffers, options_.learning_rate / options.workers, options);
-    rank_.barrier();  // from here on nobody asks the device for memory
+    rank_.barrier();  // from here on no rank allocates device memory
     if (server)
         log = server->serve();
     else if (me <= options.workers)
-        work(peers, device_, buffers, [&](int) { return worker.compute(); });
+        run_worker(peers, device_, buffers, [&](int) { return worker.compute(); });
     rank_.barrier();
     if (me != 0)
         return outcome;
@@ -183,7 +182,7 @@ Outcome Experiment::locally(int every, int steps, bool has_slow) {
     move_to(parameters, values, Tensor(device_, {size}));
     PlainSgd optimizer(parameters, options_.learning_rate);
     std::vector<double> losses, times;
-    rank_.barrier();  // as above
+    rank_.barrier();  // from here on no rank allocates device memory
     const Stopwatch watch;
     Outcome outcome;
     outcome.updates = local_sgd(*communicator, values, optimizer, steps, every, [&](int) {
@@ -214,14 +213,14 @@ std::string Experiment::prove_one_worker() {
     with_server(server, false);
     if (values_ != asynchronous)
         throw std::runtime_error(
-            "with one worker asynchronous training is not synchronous training");
+            "with one worker asynchronous training differs from synchronous training");
     return "With one worker, ten asynchronous steps gave the bits of ten synchronous ones.";
 }
 
-std::string Experiment::prove_meeting_every_step() {
+std::string Experiment::prove_average_every_step() {
     constexpr int steps = 10;
     locally(1, steps, false);
-    const std::vector<float> met = values_;
+    const std::vector<float> local = values_;
     Worker worker(*this, rank_.rank(), rank_.world_size(), false);
     const auto communicator = make_communicator("native", rank_, arena_bytes);
     NaiveDdp ddp(*communicator, device_, *worker.model);
@@ -237,14 +236,14 @@ std::string Experiment::prove_meeting_every_step() {
     float difference = 0;
     for (const auto& parameter : worker.model->parameters())
         for (const float value : parameter->value.to_host())
-            difference = std::max(difference, std::abs(value - met.at(i++)));
+            difference = std::max(difference, std::abs(value - local.at(i++)));
     rank_.barrier();
     if (!(difference < 1e-5f))
         throw std::runtime_error(
-            "local SGD that meets after every step differs from averaged "
-            "gradients by " +
+            "local SGD that averages after every step differs from averaged gradients by " +
             std::to_string(difference));
-    return "Local SGD that meets after every step is averaging gradients (differences below 1e-5).";
+    return "Local SGD that averages after every step equals averaging gradients (differences below "
+           "1e-5).";
 }
 
 }  // namespace ddp

@@ -13,7 +13,7 @@
 namespace ddp {
 namespace {
 
-// One order: the parameter, and what each worker has read of it.
+// One order of updates: the parameter, and what each worker has read of it.
 struct Workers {
     Workers(const Parabola& parabola, int workers)
         : parabola(parabola),
@@ -21,7 +21,7 @@ struct Workers {
           has(static_cast<std::size_t>(workers), w),
           read(has.size(), 0) {}
 
-    // The worker's gradient is applied, and it reads. Returns the gradient's staleness.
+    // Applies the worker's gradient, then lets it read. Returns the gradient's staleness.
     int update(std::size_t worker) {
         const int staleness = updates - read[worker];
         w -= parabola.learning_rate * parabola.curvature * has[worker];
@@ -71,15 +71,15 @@ Simulated simulated_path(const Parabola& parabola, int workers, int updates, int
 std::vector<double> path_of_all_orders(const Parabola& parabola, int workers, int updates) {
     std::vector<double> path(static_cast<std::size_t>(updates) + 1);
     std::vector<std::size_t> order(static_cast<std::size_t>(updates));
-    const double share = std::pow(workers, -updates);
+    const double probability = std::pow(workers, -updates);
     for (bool is_over = false; !is_over;) {
         Workers all(parabola, workers);
-        path[0] += share * all.w;
+        path[0] += probability * all.w;
         for (std::size_t t = 0; t < order.size(); t++) {
             all.update(order[t]);
-            path[t + 1] += share * all.w;
+            path[t + 1] += probability * all.w;
         }
-        // The next order: count up, with a digit for each update.
+        // The next order: count up a number with a digit for each update.
         std::size_t digit = 0;
         while (digit < order.size() && ++order[digit] == all.has.size())
             order[digit++] = 0;
@@ -101,7 +101,7 @@ Explained explain(const Parabola& parabola, const std::vector<double>& path) {
         gn += downhill * next;
     }
     const double determinant = vv * gg - vg * vg;
-    if (determinant < 1e-9 * vv * gg)  // a worker alone: v(t) follows from w(t), and 0 explains it
+    if (determinant < 1e-9 * vv * gg)  // one worker: v(t) follows from w(t), and no momentum fits
         return {0, gn / gg};
     return {(vn * gg - gn * vg) / determinant, (gn * vv - vn * vg) / determinant};
 }
@@ -111,8 +111,8 @@ void show_implicit_momentum(int runs, std::uint64_t seed) {
     const Parabola parabola;
     Table table("Asynchrony acts like momentum: the mean of " + format_count(runs) +
                     " random orders on a parabola",
-                {"workers", "staleness", "W - 1", "momentum", "1 - 1/W", "learning rate", "set / W",
-                 "largest difference"});
+                {"workers", "staleness", "W - 1", "momentum", "1 - 1/W", "learning rate",
+                 "set rate / W", "largest difference"});
     for (int workers : {1, 2, 4, 8}) {
         const Simulated simulated = simulated_path(parabola, workers, updates, runs, seed);
         const std::vector<double> predicted = predicted_path(parabola, workers, updates);
@@ -128,11 +128,12 @@ void show_implicit_momentum(int runs, std::uint64_t seed) {
         // Six standard deviations of the mean: w stays within 2 of the formula.
         if (difference > 12 / std::sqrt(runs))
             throw std::runtime_error("with " + std::to_string(workers) +
-                                     " workers the simulation is " + format_fixed(difference, 4) +
-                                     " from the formula");
+                                     " workers simulation and formula differ by " +
+                                     format_fixed(difference, 4));
     }
     table.note(
-        "Measured beside predicted. The difference is between the two paths of w from 1, over " +
+        "Each measured column stands left of its prediction. The largest difference is between the "
+        "two paths of w, from w = 1, over " +
         std::to_string(updates) + " updates.");
     std::cout << table << "\n";
 }

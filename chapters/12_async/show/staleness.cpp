@@ -54,19 +54,18 @@ std::vector<Action> actions_of(const ServerLog& log) {
 
 namespace {
 
-// `together` gradients are one update.
-void show(const std::string& title, const OneParameter& model, int collective_state,
-          const std::vector<Action>& actions, const std::vector<std::string>& notes) {
-    Table table(title, {"update", "worker", "has seen", "computed at", "gradient", "applied to",
+// Prints the updates; `per_update` gradients are one update.
+void print_updates(const std::string& title, const OneParameter& model, int per_update,
+                   const std::vector<Action>& actions, const std::vector<std::string>& notes) {
+    Table table(title, {"update", "worker", "has read", "computed at", "gradient", "applied to",
                         "staleness", "new w"});
     int number = 0;
     for (const OneUpdate& update : play(model, 3, actions))
-        table.row(
-            {std::to_string(1 + number++ / collective_state), std::to_string(update.worker),
-             "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
-             format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
-             std::to_string(update.applied_to / collective_state - update.read / collective_state),
-             format_fixed(update.after, 3)});
+        table.row({std::to_string(1 + number++ / per_update), std::to_string(update.worker),
+                   "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
+                   format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
+                   std::to_string(update.applied_to / per_update - update.read / per_update),
+                   format_fixed(update.after, 3)});
     for (const std::string& note : notes)
         table.note(note);
     std::cout << table << "\n";
@@ -77,27 +76,26 @@ void show(const std::string& title, const OneParameter& model, int collective_st
 void show_staleness() {
     constexpr Action::What reads = Action::reads, is_applied = Action::is_applied;
     const OneParameter model;
-    std::vector<Action> collective_state, apart;
+    std::vector<Action> synchronous, asynchronous;
     for (int step = 0; step < 2; step++) {
         for (int worker : {1, 2, 3})
-            collective_state.push_back({worker, is_applied});
+            synchronous.push_back({worker, is_applied});
         for (int worker : {1, 2, 3})
-            collective_state.push_back({worker, reads});
+            synchronous.push_back({worker, reads});
     }
     for (int worker : {1, 2, 1, 3, 2, 1}) {
-        apart.push_back({worker, is_applied});
-        apart.push_back({worker, reads});
+        asynchronous.push_back({worker, is_applied});
+        asynchronous.push_back({worker, reads});
     }
-    show(
-        "One parameter, three workers: w from 0 to 8, and all wait for all", model, 3,
-        collective_state,
-        {"A gradient moves w by a quarter of itself. The three of an update are computed at one w, "
-         "and their order does not matter."});
-    show(
-        "The same, and nobody waits", model, 1, apart,
-        {"Case 1, an old gradient: \"applied to\" is another w than \"computed at\".",
-         "Case 2, a part of the others: \"has seen\" counts the updates of workers 1, 2 and 3 that "
-         "were in what was read; (1 0 0) has one of three."});
+    print_updates(
+        "One parameter, three workers, synchronous: w goes from 0 towards 8", model, 3, synchronous,
+        {"A gradient moves w by a quarter of itself. The three gradients of an update are computed "
+         "at the same w, so their order does not matter."});
+    print_updates(
+        "The same workers, asynchronous", model, 1, asynchronous,
+        {"Case 1, an old gradient: \"applied to\" is a different w than \"computed at\".",
+         "Case 2, some updates are missing: \"has read\" counts the updates of workers 1, 2 and 3 "
+         "that were in what the worker has read; (1 0 0) has one of three."});
 }
 
 }  // namespace ddp

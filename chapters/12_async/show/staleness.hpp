@@ -1,6 +1,6 @@
 #pragma once
-// Staleness by numbers: a network of one parameter, and workers whose reads and gradients come in
-// an order that one can follow.
+// Staleness in small numbers: a network of one parameter, and workers whose reads and gradients
+// come in a given order.
 #include <string>
 #include <vector>
 
@@ -13,31 +13,32 @@ struct OneParameter {
     float begin = 0, target = 8, learning_rate = 0.25f;
 };
 
-// What a worker does: reads the parameter, or has its gradient at what it has read applied.
+// A worker reads the parameter, or its gradient at what it read last is applied.
 struct Action {
     int worker;  // from 1
     enum What { reads, is_applied } what;
 };
 
-// One update, with all that led to it.
+// One update: the gradient that was applied, and the parameter before and after.
 struct OneUpdate {
     int worker = 0;
-    int read = 0, applied_to = 0;  // versions: updates before it
+    int read = 0, applied_to = 0;  // versions: the number of updates before
     float computed_at = 0, before = 0, after = 0;
-    std::vector<int> contains;  // how many updates of each worker were in what was read
+    std::vector<int> contains;  // the updates of each worker that were in what was read
 
     int staleness() const { return applied_to - read; }
     float gradient(const OneParameter& model) const { return computed_at - model.target; }
 };
 
-// Action after action. All workers have read the beginning.
+// Carries the actions out, one after the other, and returns the updates. All workers have read
+// model.begin before.
 std::vector<OneUpdate> play(const OneParameter& model, int workers,
                             const std::vector<Action>& actions);
 
-// What a server and its workers have done, by its log.
+// Returns the actions of a server and its workers, from its log.
 std::vector<Action> actions_of(const ServerLog& log);
 
-// Six updates of three workers, synchronously and not. Prints.
+// Prints six gradients of three workers, applied synchronously and asynchronously.
 void show_staleness();
 
 }  // namespace ddp

@@ -5,7 +5,7 @@
 
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/sequential.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/ddp.hpp"
 #include "common/data/random.hpp"
 

@@ -8,10 +8,9 @@
 #include <sstream>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/dataset.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/ddp.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/table.hpp"

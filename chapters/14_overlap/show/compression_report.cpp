@@ -7,10 +7,9 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/dataset.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/training_result.hpp"
 #include "14_overlap/compression.hpp"
 #include "14_overlap/power_sgd.hpp"

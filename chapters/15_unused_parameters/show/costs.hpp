@@ -1,5 +1,5 @@
 #pragma once
-// What the cures cost where nothing is to be cured: every rank uses everything, in every step.
+// The cost of the cures where there is nothing to cure: every rank uses everything, in every step.
 #include <string>
 #include <vector>
 
@@ -8,15 +8,15 @@
 namespace ddp {
 
 struct StepCost {
-    std::string way;
-    double seconds = 0;  // of a step, in the middle of all
-    double ratio = 1;    // to a step of plain DDP in the same round
+    std::string training;  // "plain DDP", "join", ...
+    double seconds = 0;    // median time of a step
+    double ratio = 1;      // median ratio to the step of plain DDP in the same round
 };
 
-// The same training in five ways, step by step in turn. All ranks call it together.
+// Measures five trainings, one step of each in turn, `rounds` times. All ranks call it together.
 std::vector<StepCost> measure_steps(Rank& rank, std::uint64_t seed, int rounds);
 
-// Of one search through the graph of a forward.
+// Returns the host's time, in seconds, for one search through the graph of a forward.
 double measure_search(Rank& rank, std::uint64_t seed);
 
 }  // namespace ddp

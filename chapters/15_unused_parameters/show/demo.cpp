@@ -9,7 +9,7 @@
 namespace ddp {
 namespace {
 
-constexpr double wait_in_vain_s = 1;  // it would be --timeout
+constexpr double wait_in_vain_s = 1;  // in place of --timeout, so that a hang is soon over
 
 }  // namespace
 
@@ -28,14 +28,15 @@ void Demo::show(FailureCase failure) {
     cure(failure);
 }
 
-// What ranks have left in `traces_` is read in a run of its own: the one that has failed is over.
+// The recorded states are gathered in runs of their own: the one that has failed is over, and its
+// ranks can exchange nothing any more.
 void Demo::fail(FailureCase failure) {
     try {
         world_.run([&](Rank& rank) { train(rank, failure, false); });
-        throw std::logic_error("what should have gone wrong went well");
-    } catch (const RunFailed& failure) {  // shown on purpose
+        throw std::logic_error("the training was expected to fail, and did not");
+    } catch (const RunFailed& error) {  // shown on purpose
         if (world_.has_rank_0())
-            std::cout << "    " << failure.what() << "\n";
+            std::cout << "    " << error.what() << "\n";
     }
     if (failure == FailureCase::branch || failure == FailureCase::uneven)
         world_.run([&](Rank& rank) { report(rank); });
@@ -47,11 +48,12 @@ void Demo::cure(FailureCase failure) {
     world_.run([&](Rank& rank) {
         const double difference = train(rank, failure, true);
         if (rank.rank() == 0)
-            std::cout << "  Cured by " << cure_of(failure) << ": "
+            std::cout << "  Cured by " << cure_of(failure) << ": parameters within "
                       << format_fixed(difference * 1e6, 2)
-                      << " millionths from what one rank learns with all batches\n";
+                      << " millionths of those that one rank learns from all batches\n";
         if (!(difference <= 1e-5))
-            throw std::runtime_error("the ranks have not learned what one rank learns");
+            throw std::runtime_error(
+                "the ranks have not learned what one rank learns from all batches");
         if (failure == FailureCase::branch)
             write_timeline(rank, "cured");
     });
@@ -59,11 +61,11 @@ void Demo::cure(FailureCase failure) {
 
 double Demo::train(Rank& rank, FailureCase failure, bool is_cured) {
     rank.select_device();
-    TrainingRun training_run(
+    TrainingRun run(
         rank, training_with(failure, is_cured, rank.rank(), rank.world_size(), wait_in_vain_s),
         seed_, recorded_[static_cast<std::size_t>(rank.rank())]);
-    training_run.learn(failure == FailureCase::branch ? step_that_hangs : -1);
-    return is_cured ? training_run.difference_from_one_rank() : 0;
+    run.learn(failure == FailureCase::branch ? step_that_hangs : -1);
+    return is_cured ? run.difference_from_one_rank() : 0;
 }
 
 void Demo::report(Rank& rank) {

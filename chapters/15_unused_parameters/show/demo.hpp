@@ -1,5 +1,5 @@
 #pragma once
-// A failure and its cure, shown one after the other in the same program.
+// A failure case and its cure, one after the other in the same program.
 #include "05_ranks/world.hpp"
 #include "15_unused_parameters/show/failure_cases.hpp"
 #include "common/report/csv.hpp"
@@ -8,14 +8,14 @@ namespace ddp {
 
 class Demo {
   public:
-    // The world must live longer. The step that hangs, and the same step cured, are written beside
-    // the run's own table: out/NAME.csv gives out/NAME_timeline.csv.
+    // `world` must outlive this object. The timelines of the step that hangs and of the same step
+    // cured are written beside the program's own table: out/NAME.csv gives out/NAME_timeline.csv.
     Demo(World& world, const CommonOptions& common);
 
-    // The training that goes wrong, what is said of it and, where ranks wait in vain, what each was
-    // doing; then the one that is cured of it. A world of one rank, where nobody waits, has the
-    // cure alone. Throws std::logic_error if all went well, and RunFailed if the cured one does not
-    // learn what one rank learns from all batches.
+    // Runs the training that fails and prints its error and, where ranks wait in vain, the desync
+    // report; then runs the cured training. A world of one rank, where no rank waits, runs the cure
+    // only. Throws std::logic_error if the first training does not fail, and RunFailed if the cured
+    // one does not learn what one rank learns from all batches.
     void show(FailureCase failure);
 
   private:
@@ -28,7 +28,7 @@ class Demo {
     World& world_;
     const std::uint64_t seed_;
     CsvWriter timeline_;
-    std::vector<RecordedState> recorded_;  // by rank; of the last training
+    std::vector<RecordedState> recorded_;  // by rank: what the last training has left
 };
 
 }  // namespace ddp

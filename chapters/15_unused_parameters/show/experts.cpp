@@ -2,7 +2,7 @@
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 
 namespace ddp {
 

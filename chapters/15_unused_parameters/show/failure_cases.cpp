@@ -12,7 +12,7 @@ Routes steps_through_both(int world_size, int steps) {
                   std::vector<Route>(static_cast<std::size_t>(world_size), both));
 }
 
-// Rank 0 has five batches, rank 1 four, and the others three.
+// Returns routes in which rank 0 has five batches, rank 1 four, and every other rank three.
 Routes uneven_routes(int world_size) {
     constexpr int most = 5;
     Routes routes = steps_through_both(world_size, most);
@@ -29,13 +29,13 @@ std::string text_of(FailureCase failure) {
         case FailureCase::branch:
             return "A branch that one rank does not take";
         case FailureCase::uneven:
-            return "Ranks that have not as many batches";
+            return "Ranks with different numbers of batches";
         case FailureCase::order:
             return "Gradients that are sent as soon as they are ready";
         case FailureCase::shapes:
-            return "A layer that has another size on one rank";
+            return "A layer of another size on one rank";
         default:
-            return "A bucket cap that is another one on one rank";
+            return "Another bucket cap on one rank";
     }
 }
 
@@ -57,8 +57,8 @@ std::string cure_of(FailureCase failure) {
 Routes changing_routes(int world_size) {
     Routes routes = steps_through_both(world_size, 6);
     routes[step_that_hangs].back() = second_only;
-    std::ranges::fill(routes[3], second_only);  // nobody
-    std::ranges::fill(routes[4], second_only);  // rank 0 alone
+    std::ranges::fill(routes[3], second_only);  // expert 0 on no rank
+    std::ranges::fill(routes[4], second_only);  // expert 0 on rank 0 only
     routes[4].front() = both;
     return routes;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Five ways in which ranks come to wait for each other in vain, each with its cure.
+// Five failure cases in which ranks wait for each other in vain, each with its cure.
 #include <string>
 #include <vector>
 
@@ -12,17 +12,19 @@ inline constexpr FailureCase all_failure_cases[] = {FailureCase::branch, Failure
                                                     FailureCase::order, FailureCase::shapes,
                                                     FailureCase::caps};
 
-std::string text_of(FailureCase failure);  // "A branch that one rank does not take"
+// Returns the title of the case: "A branch that one rank does not take".
+std::string text_of(FailureCase failure);
+// Returns the name of its cure: "find_unused_parameters".
 std::string cure_of(FailureCase failure);
 
-// A rank's part of the training in which it happens, or which is cured of it. With two ranks or
-// more the last rank is the one that is different. `timeout_s` is of the waits that are in vain.
+// Returns this rank's training, with the failure or cured of it. The last rank is the one that is
+// different. `timeout_s` bounds the waits of the failing training, in seconds.
 Training training_with(FailureCase failure, bool is_cured, int rank, int world_size,
                        double timeout_s);
 
-// Six steps, of which one lacks the first expert on the last rank, one on all ranks, and one on all
-// but rank 0.
+// Returns the routes of six steps: step 2 leaves out expert 0 on the last rank, step 3 on all
+// ranks, step 4 on all ranks but rank 0.
 Routes changing_routes(int world_size);
-inline constexpr int step_that_hangs = 2;  // of these
+inline constexpr int step_that_hangs = 2;  // of changing_routes, from 0
 
 }  // namespace ddp

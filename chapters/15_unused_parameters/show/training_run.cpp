@@ -11,7 +11,7 @@ namespace ddp {
 namespace {
 
 std::unique_ptr<Experts> make_experts(Device& device, int width, std::uint64_t seed) {
-    Random random(seed);  // rank 0's will count
+    Random random(seed);  // rank 0's weights replace those of all others
     return std::make_unique<Experts>(device, width, random);
 }
 
@@ -48,7 +48,7 @@ TrainingRun::TrainingRun(Rank& rank, const Training& training, std::uint64_t see
     for (std::size_t step = 0; step < training_.routes.size(); step++)
         batches_.push_back(
             drawn_batch(device_, seed, static_cast<int>(step), rank.rank(), expert_batch));
-    rank.barrier();  // nobody's kernel waits while another rank still asks for memory
+    rank.barrier();  // no kernel may wait while another rank still allocates memory
 }
 
 void TrainingRun::plug_in() {
@@ -92,8 +92,9 @@ void TrainingRun::step(const Batch& batch) {
     try {
         ddp_.backward(loss,
                       [this](Parameter& parameter) { mark("backward to " + parameter.name); });
-    } catch (const GradientsMissing&) {  // as PyTorch does, which does not look: it goes on
-        recorded_.state.then = "went on as if nothing were missing, to the barrier after the steps";
+    } catch (const GradientsMissing&) {  // PyTorch does not check here, and goes on
+        recorded_.state.afterwards =
+            "went on to the barrier after the steps as if nothing were missing";
         tape_.clear();
         return;
     }
@@ -104,7 +105,7 @@ void TrainingRun::step(const Batch& batch) {
     tape_.clear();
 }
 
-// What a DistributedDataParallel would be that did not keep its buckets in order.
+// Reduces each gradient as soon as it is ready: a DistributedDataParallel without ordered buckets.
 void TrainingRun::send_when_ready(Variable loss) {
     loss.tape->backward(loss, [this](Parameter& parameter) {
         const Tensor& gradient = parameter.gradient();
@@ -120,9 +121,9 @@ void TrainingRun::end() {
             optimizer_.step();
             optimizer_.zero_gradients();
         });
-    if (recorded_.state.then.empty())
-        recorded_.state.then = "has no batch left, and is at the barrier after the steps";
-    if (recorded_.state.lost.empty())
+    if (recorded_.state.afterwards.empty())
+        recorded_.state.afterwards = "has no batch left and waits at the barrier after the steps";
+    if (recorded_.state.missing.empty())
         communicator_->synchronize(device_.stream());
     rank_.barrier();
 }
@@ -142,9 +143,9 @@ double TrainingRun::difference_from_one_rank() {
             for (const float value : expected[p])
                 size = std::max(size, std::abs(double{value}));
             for (std::size_t i = 0; i < found.size(); i++)
-                if (const double part = std::abs(double{found[i]} - expected[p][i]) / size;
-                    part > largest || std::isnan(part))  // which then stays
-                    largest = part;
+                if (const double error = std::abs(double{found[i]} - expected[p][i]) / size;
+                    error > largest || std::isnan(error))  // NaN, once found, stays
+                    largest = error;
         }
     }
     require_equal_replicas(rank_, model_->parameters());
@@ -156,10 +157,11 @@ void TrainingRun::mark(const std::string& what) {
         compute_.mark(what);
 }
 
-// What the streams did, and where a rank has been that went on without the others.
+// Records what the streams did, and the time that a rank spent elsewhere after it had gone on
+// without the others.
 void TrainingRun::collect() {
     recorded_.timeline = compute_.read(rank_.rank());
-    if (!recorded_.state.lost.empty() && !recorded_.timeline.empty())
+    if (!recorded_.state.missing.empty() && !recorded_.timeline.empty())
         recorded_.timeline.push_back(
             {rank_.rank(), "compute", "elsewhere", recorded_.timeline.back().end_s, now_s()});
     for (StreamSpan& span : communication_.read(rank_.rank()))

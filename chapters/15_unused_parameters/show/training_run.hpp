@@ -1,10 +1,10 @@
 #pragma once
-// One rank's part of a training of the experts, which may go wrong: what it then leaves behind.
+// One rank's training of the experts, and the state that it leaves even if it fails.
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "15_unused_parameters/desync.hpp"
 #include "15_unused_parameters/find_unused.hpp"
 #include "15_unused_parameters/join.hpp"
@@ -12,39 +12,40 @@
 
 namespace ddp {
 
-// What is done with parameters that a step does not use.
+// How a training treats parameters that a step does not use: an error, FindUnused, or StaticGraph.
 enum class Unused { refused, searched, fixed };
 
 struct Training {
     Routes routes;  // of all ranks
     Unused unused = Unused::refused;
     bool joins = false;
-    bool rebuilds_buckets = true;   // where that is possible at all
-    bool sends_when_ready = false;  // each gradient by itself, in whatever order
+    bool rebuilds_buckets = true;   // after the first step; never with Unused::searched
+    bool sends_when_ready = false;  // each gradient by itself, in the order of backward
     int width = 256;
     std::size_t cap_bytes = 256 << 10;
-    double timeout_s = 30;  // of a wait in a kernel
+    double timeout_s = 30;  // bound of a wait in a kernel
 };
 
-// What is left of a rank's training, be it at its end or not.
+// The record of a rank's training, complete or up to its failure.
 struct RecordedState {
     StepState state;
-    std::vector<StreamSpan> timeline;  // of the step that was watched
+    std::vector<StreamSpan> timeline;  // the streams in the step that was watched
 };
 
 class TrainingRun {
   public:
     TrainingRun(Rank& rank, const Training& training, std::uint64_t seed, RecordedState& recorded);
 
-    // All steps for which this rank has a batch, and then a barrier. Step `watched`, from 0, is
-    // written down; so is what comes before the run's failure, if that is the step in which it
-    // fails.
+    // Makes all steps for which this rank has a batch, then waits in a barrier. Records the
+    // timeline of step `watched`, from 0 (-1: none), up to the failure if that step fails.
     void learn(int watched);
-    // Forward, backward and the optimizer, on a batch that stays the same. Waits for the device.
+    // Makes one step on a batch that stays the same: forward, backward, optimizer. Waits for the
+    // device.
     void repeat_step();
 
-    // The largest difference of a parameter from that of one rank with all batches, as a part of
-    // that parameter's largest number; on rank 0. All ranks call it together.
+    // Returns, on rank 0, the largest difference of a parameter from the one that a single rank
+    // with all batches learns, relative to that parameter's largest number; 0 on other ranks. All
+    // ranks call it together.
     double difference_from_one_rank();
 
   private:

@@ -21,9 +21,9 @@ bool has_class(int rank, int world_size, int label) {
     return world_size < classes ? label % world_size == rank : rank % classes == label;
 }
 
-// Before it is cut to what all have.
+// Returns the rank's pictures, before they are cut to the number that every rank has.
 std::vector<int> pictures_of(const LabelledImages& images, int rank, int world_size) {
-    int sharers = 1, place = 0;  // ranks with the same classes, and which of them this one is
+    int sharers = 1, place = 0;  // the number of ranks with this class, and this rank's among them
     if (world_size > classes) {
         sharers = (world_size - rank % classes + classes - 1) / classes;
         place = rank / classes;
@@ -142,7 +142,7 @@ struct Statistics {
     double mean, variance;
 };
 
-// Of the batch that the layer's running averages saw, the first one.
+// Returns mean and variance of the layer's first batch, computed back from its running averages.
 Statistics statistics_of(Module& norm, Device& device, Loader& loader, std::vector<int> which) {
     loader.start_epoch(std::move(which));
     Tape tape(device);
@@ -150,9 +150,9 @@ Statistics statistics_of(Module& norm, Device& device, Loader& loader, std::vect
     const auto running = [&](std::size_t i) -> double {
         return norm.buffers().at(i).value.to_host().at(0);
     };
-    // They were 0 and 1, and a tenth of them is new.
-    constexpr double share = BatchNorm2d::momentum;
-    return {running(0) / share, (running(1) - (1 - share)) / share};
+    // They began as 0 and 1, and one tenth of them is new.
+    constexpr double momentum = BatchNorm2d::momentum;
+    return {running(0) / momentum, (running(1) - (1 - momentum)) / momentum};
 }
 
 }  // namespace
@@ -173,26 +173,21 @@ void show_statistics(Rank& rank, Device& device, const LabelledImages& images, i
     const auto communicator = make_communicator("native", rank, 1 << 20);
     const auto make = [&] { return std::make_unique<BatchNorm2d>("norm", device, 1); };
     const auto alone = make(), whole = make();
-    SyncBatchNorm together(make(), *communicator);
-    const auto cells = [&](const Statistics& s) {
-        return format_fixed(s.mean, 5) + " " + format_fixed(s.variance, 5);
-    };
-    const auto plain =
-        rank.all_gather(cells(statistics_of(*alone, device, loader, mine(rank.rank()))));
-    const auto joined =
-        rank.all_gather(cells(statistics_of(together, device, loader, mine(rank.rank()))));
+    SyncBatchNorm synchronised(make(), *communicator);
+    const auto own = mine(rank.rank());
+    const auto plain = rank.all_gather(statistics_of(*alone, device, loader, own));
+    const auto over_ranks = rank.all_gather(statistics_of(synchronised, device, loader, own));
     const Statistics one = statistics_of(*whole, device, loader, all);
     if (rank.rank() != 0)
         return;
-    Table table("The brightness of the pictures, as a normalisation of the first " +
-                    std::to_string(mine(0).size()) + " of each rank takes it",
+    Table table("Brightness of the first " + std::to_string(mine(0).size()) +
+                    " pictures of each rank, as a normalisation sees it",
                 {"rank", "sees", "BatchNorm: mean", "variance", "SyncBatchNorm: mean", "variance"});
-    const auto mean = [](const std::string& both) { return both.substr(0, both.find(' ')); };
-    const auto variance = [](const std::string& both) { return both.substr(both.find(' ') + 1); };
     for (int r = 0; r < ranks; r++) {
         const auto i = static_cast<std::size_t>(r);
-        table.row({std::to_string(r), own_classes(r, ranks), mean(plain[i]), variance(plain[i]),
-                   mean(joined[i]), variance(joined[i])});
+        table.row({std::to_string(r), own_classes(r, ranks), format_fixed(plain[i].mean, 5),
+                   format_fixed(plain[i].variance, 5), format_fixed(over_ranks[i].mean, 5),
+                   format_fixed(over_ranks[i].variance, 5)});
     }
     table.note("BatchNorm on one rank with the pictures of all: mean " + format_fixed(one.mean, 5) +
                ", variance " + format_fixed(one.variance, 5) + ".");

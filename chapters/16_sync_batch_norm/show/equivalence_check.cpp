@@ -1,8 +1,8 @@
 #include "16_sync_batch_norm/show/equivalence_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 #include <limits>
 #include <numeric>
@@ -20,8 +20,8 @@ using Values = std::vector<float>;
 constexpr int channels = 5, height = 3, width = 7;
 constexpr std::size_t picture = std::size_t{channels} * height * width;
 
-// The loss of outputs y is the sum of y * weights: its gradient is `weights`. One element, whose
-// value nobody asks for.
+// Returns the loss sum(y * weights), whose gradient is `weights`: one element, whose value is not
+// computed, since only its gradient is needed.
 Variable weighted(Variable y, const Tensor& weights) {
     Tensor loss(y.tape->device(), {1});
     fill(loss, 0.0f);
@@ -34,7 +34,7 @@ Variable weighted(Variable y, const Tensor& weights) {
         });
 }
 
-// What a layer leaves behind after two steps.
+// The results of a layer after two steps.
 struct Outcome {
     Values output, running_mean, running_var, input_gradient, weight_gradient, bias_gradient;
 };
@@ -62,7 +62,8 @@ Outcome take_steps(Device& device, Module& norm, const Values& x, const Values& 
     return outcome;
 }
 
-// As a part of the largest of `all_expected`, of which `expected` is this rank's part.
+// Returns the largest difference, relative to the largest number of `all_expected`; `expected` is
+// this rank's section of that. Infinite if a number is not finite.
 double difference(const Values& found, const Values& expected, const Values& all_expected) {
     double largest = 0, scale = 1e-30;
     for (std::size_t i = 0; i < expected.size(); i++) {
@@ -75,34 +76,21 @@ double difference(const Values& found, const Values& expected, const Values& all
     return largest / scale;
 }
 
-// Elements `first` to `last`.
-Values part_of(const Values& all, std::size_t first, std::size_t last) {
+// Returns the elements from `first` up to `last`, exclusive.
+Values section_of(const Values& all, std::size_t first, std::size_t last) {
     return {all.begin() + static_cast<std::ptrdiff_t>(first),
             all.begin() + static_cast<std::ptrdiff_t>(last)};
 }
 
+// Returns the sum over the ranks of one number per channel, added up in the order of the ranks.
 Values sum_of_ranks(Rank& rank, const Values& mine) {
-    Values sum(mine.size());
-    const std::size_t bytes = mine.size() * sizeof(float);
-    for (const std::string& each :
-         rank.all_gather({reinterpret_cast<const char*>(mine.data()), bytes})) {
-        Values theirs(mine.size());
-        std::memcpy(theirs.data(), each.data(), bytes);
+    std::array<float, channels> own{};
+    std::ranges::copy(mine, own.begin());
+    Values sum(channels);
+    for (const auto& theirs : rank.all_gather(own))
         for (std::size_t i = 0; i < sum.size(); i++)
             sum[i] += theirs[i];
-    }
     return sum;
-}
-
-double largest_of_ranks(Rank& rank, double mine) {
-    double largest = 0;
-    for (const std::string& each :
-         rank.all_gather({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
-        double theirs = 0;
-        std::memcpy(&theirs, each.data(), sizeof(theirs));
-        largest = std::max(largest, theirs);
-    }
-    return largest;
 }
 
 std::unique_ptr<BatchNorm2d> make_plain(Device& device, std::uint64_t seed) {
@@ -118,7 +106,7 @@ std::unique_ptr<BatchNorm2d> make_plain(Device& device, std::uint64_t seed) {
     return plain;
 }
 
-// The pictures of all ranks, one rank after the other, and what each output counts.
+// The pictures of all ranks, one rank after the other, and the weight of each output in the loss.
 struct Union {
     Values x, dy;
 };
@@ -157,26 +145,26 @@ Differences compare_with_union(Device& device, Communicator& communicator, const
     const auto plain = make_plain(device, seed);
     const Outcome one = take_steps(device, *plain, all.x, all.dy);
     const auto norm = make(make_plain(device, seed), communicator);
-    const Outcome part =
-        take_steps(device, *norm, part_of(all.x, first, last), part_of(all.dy, first, last));
-    const auto of_all = [&](const Values& found, const Values& expected) {
-        return largest_of_ranks(rank, difference(found, expected, expected));
+    const Outcome own =
+        take_steps(device, *norm, section_of(all.x, first, last), section_of(all.dy, first, last));
+    const auto whole = [&](const Values& found, const Values& expected) {
+        return rank.max_over_ranks(difference(found, expected, expected));
     };
-    const auto of_part = [&](const Values& found, const Values& expected) {
-        return largest_of_ranks(rank, difference(found, part_of(expected, first, last), expected));
+    const auto section = [&](const Values& found, const Values& expected) {
+        return rank.max_over_ranks(difference(found, section_of(expected, first, last), expected));
     };
     Differences result;
-    result.output = of_part(part.output, one.output);
-    result.running_mean = of_all(part.running_mean, one.running_mean);
-    result.running_var = of_all(part.running_var, one.running_var);
-    result.input_gradient = of_part(part.input_gradient, one.input_gradient);
+    result.output = section(own.output, one.output);
+    result.running_mean = whole(own.running_mean, one.running_mean);
+    result.running_var = whole(own.running_var, one.running_var);
+    result.input_gradient = section(own.input_gradient, one.input_gradient);
     result.parameter_gradients =
-        std::max(of_all(sum_of_ranks(rank, part.weight_gradient), one.weight_gradient),
-                 of_all(sum_of_ranks(rank, part.bias_gradient), one.bias_gradient));
+        std::max(whole(sum_of_ranks(rank, own.weight_gradient), one.weight_gradient),
+                 whole(sum_of_ranks(rank, own.bias_gradient), one.bias_gradient));
     return result;
 }
 
-std::vector<Dealt> ways_to_deal(int ranks) {
+std::vector<PictureCounts> picture_counts(int ranks) {
     std::vector<int> equal(static_cast<std::size_t>(ranks), 4), unequal, one_empty = equal;
     for (int r = 0; r < ranks; r++)
         unequal.push_back(1 + 2 * r);
@@ -185,34 +173,34 @@ std::vector<Dealt> ways_to_deal(int ranks) {
     return {{"equal", equal}, {"unequal", unequal}, {"one has none", one_empty}};
 }
 
-void show_equality(Rank& rank, Device& device, std::uint64_t seed) {
+void show_equivalence(Rank& rank, Device& device, std::uint64_t seed) {
     constexpr double tolerance = 1e-5;
     const auto communicator = make_communicator("native", rank, 1 << 20);
     Table table(
         "SyncBatchNorm against BatchNorm on the union: the largest differences",
         {"pictures of each rank", "output", "running mean", "running var", "dx", "dweight, dbias"});
     double largest = 0;
-    for (const Dealt& dealt : ways_to_deal(rank.world_size())) {
+    for (const PictureCounts& pictures : picture_counts(rank.world_size())) {
         const Differences found =
-            compare_with_union(device, *communicator, make_sync_batch_norm, dealt.counts, seed);
+            compare_with_union(device, *communicator, make_sync_batch_norm, pictures.counts, seed);
         std::string counts;
-        for (const int count : dealt.counts)
+        for (const int count : pictures.counts)
             counts += " " + std::to_string(count);
         const auto text = [](double value) {
             return value == 0 ? "0" : format_fixed(value * 1e6, 3) + "e-6";
         };
-        table.row({dealt.name + ":" + counts, text(found.output), text(found.running_mean),
+        table.row({pictures.name + ":" + counts, text(found.output), text(found.running_mean),
                    text(found.running_var), text(found.input_gradient),
                    text(found.parameter_gradients)});
         largest = std::max(largest, found.largest());
     }
-    table.note("As parts of the largest number that each should be.");
+    table.note("Relative to the largest number of the expected result.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
     if (!(largest <= tolerance))
-        throw std::runtime_error("SyncBatchNorm is not BatchNorm on the union: they differ by " +
-                                 std::to_string(largest) + ", and " + std::to_string(tolerance) +
-                                 " is allowed");
+        throw std::runtime_error("SyncBatchNorm differs from BatchNorm on the union by " +
+                                 std::to_string(largest) + "; at most " +
+                                 std::to_string(tolerance) + " is allowed");
 }
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
 #pragma once
-// Is a layer on several ranks what BatchNorm2d is on one rank that has the batches of all?
+// Compares a layer on several ranks with BatchNorm2d on one rank that has the batches of all.
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,37 +10,39 @@
 
 namespace ddp {
 
-// Makes the layer in question from a BatchNorm2d.
+// Makes the layer to be checked from a BatchNorm2d.
 using MakeNorm = std::function<std::unique_ptr<Module>(std::unique_ptr<BatchNorm2d> plain,
                                                        Communicator& communicator)>;
+// Returns the chapter's layer, as a MakeNorm.
 std::unique_ptr<Module> make_sync_batch_norm(std::unique_ptr<BatchNorm2d> plain,
                                              Communicator& communicator);
 
-// The largest differences of any rank, each as a part of the largest number that it should be;
-// infinite where there is something that is no number.
+// The largest difference on any rank, for each result of the layer, relative to the largest number
+// of the expected result; infinite where a result is not finite.
 struct Differences {
     double output = 0, running_mean = 0, running_var = 0;
     double input_gradient = 0;
-    double parameter_gradients = 0;  // the sums over the ranks, of weight and of bias
+    double parameter_gradients = 0;  // of weight and bias, added up over the ranks
     double largest() const;
 };
 
-// Rank r has counts[r] pictures, 0 or more, each rank another brightness; the loss is the sum of
-// all outputs, each times a number of its own. Two steps. All ranks call it together, with the same
-// arguments. Takes some 64 KiB from the communicator.
+// Makes two steps with both layers and compares what they leave behind. Rank r has counts[r]
+// pictures, 0 or more, and each rank's pictures have their own brightness; the loss is a weighted
+// sum of all outputs. All ranks call it together, with the same arguments. Takes about 64 KiB from
+// the communicator.
 Differences compare_with_union(Device& device, Communicator& communicator, const MakeNorm& make,
                                const std::vector<int>& counts, std::uint64_t seed);
 
-// Three ways to deal pictures out to the ranks: as many to each; a rank's number more; none to the
-// last one, where there are two.
-struct Dealt {
+// How many pictures each rank has in a comparison.
+struct PictureCounts {
     std::string name;
     std::vector<int> counts;  // by rank
 };
-std::vector<Dealt> ways_to_deal(int ranks);
+// Returns three of them: equal counts; unequal ones; and none on the last rank, if there are two.
+std::vector<PictureCounts> picture_counts(int ranks);
 
-// A table of that, for SyncBatchNorm. All ranks call it together; rank 0 prints. Throws
-// std::runtime_error if anything differs by more than 1e-5.
-void show_equality(Rank& rank, Device& device, std::uint64_t seed);
+// Prints these comparisons for SyncBatchNorm as a table, on rank 0. All ranks call it together.
+// Throws std::runtime_error if a difference is larger than 1e-5.
+void show_equivalence(Rank& rank, Device& device, std::uint64_t seed);
 
 }  // namespace ddp

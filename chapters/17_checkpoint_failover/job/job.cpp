@@ -26,10 +26,10 @@ std::array<Descriptor, 2> make_pipe() {
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// The child's side of fork.
+// Runs the command in the child of fork: in a new process group, with its output in the pipes.
 [[noreturn]] void become(char** command, pid_t parent, int output, int error) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)  // it died before we could ask to be told
+    if (getppid() != parent)  // the parent died before prctl took effect
         _exit(1);
     setpgid(0, 0);
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
@@ -44,6 +44,7 @@ Descriptor open_process(pid_t process) {
     return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
 }
 
+// Returns whether the process has ended: a pidfd is then readable.
 bool is_gone(const Descriptor& process) {
     pollfd ended{process.number(), POLLIN, 0};
     return process.number() < 0 || poll(&ended, 1, 0) == 1;
@@ -63,7 +64,7 @@ SupervisedProcess::SupervisedProcess(std::vector<std::string> command) {
         throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
     if (process_ == 0)
         become(words.data(), parent, output[1].number(), error[1].number());
-    setpgid(process_, process_);  // whoever of the two is first
+    setpgid(process_, process_);  // parent and child both do it: no matter which is first
     pidfd_ = open_process(process_);
     outputs_ = {Output{std::move(output[0]), ""}, Output{std::move(error[0]), ""}};
 }
@@ -72,7 +73,7 @@ SupervisedProcess::~SupervisedProcess() {
     end(0, [](const std::string&) {});
 }
 
-void SupervisedProcess::attend(const OnLine& on_line) {
+void SupervisedProcess::read_lines(const OnLine& on_line) {
     pollfd ready[] = {{status_ ? -1 : pidfd_.number(), POLLIN, 0},
                       {outputs_[0].read_end.number(), POLLIN, 0},
                       {outputs_[1].read_end.number(), POLLIN, 0}};
@@ -121,7 +122,7 @@ void SupervisedProcess::signal_all(int number) const {
             syscall(SYS_pidfd_send_signal, process.number(), number, nullptr, 0);
 }
 
-// A process that was stopped hears nothing but SIGKILL until it is continued.
+// SIGCONT lets a stopped process receive the SIGTERM; until it is continued, only SIGKILL works.
 void SupervisedProcess::end(double patience_s, const OnLine& on_line) {
     signal_all(SIGTERM);
     signal_all(SIGCONT);
@@ -129,13 +130,14 @@ void SupervisedProcess::end(double patience_s, const OnLine& on_line) {
     while (!all_are_gone()) {
         if (watch.seconds() > patience_s)
             signal_all(SIGKILL);
-        attend(on_line);
+        read_lines(on_line);
     }
+    // All have ended: read what is still in the pipes.
     while (std::ranges::any_of(outputs_, [](const Output& output) {
         pollfd ready{output.read_end.number(), POLLIN, 0};
         return poll(&ready, 1, 0) == 1;
     }))
-        attend(on_line);
+        read_lines(on_line);
 }
 
 }  // namespace ddp

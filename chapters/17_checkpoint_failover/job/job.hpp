@@ -1,6 +1,6 @@
 #pragma once
-// A job as its supervisor sees it: one program, which may have others under it, and the lines that
-// come out of it.
+// A job as its supervisor sees it: one program, which may start others, and the lines that they
+// print.
 #include <sys/types.h>
 
 #include <array>
@@ -16,32 +16,33 @@ namespace ddp {
 // A running program, in a process group of its own. It dies with this process.
 class SupervisedProcess {
   public:
-    // command[0] is looked up on PATH. Throws std::runtime_error if it cannot be started.
+    // Starts the program; command[0] is looked up on PATH. Throws std::runtime_error if no process
+    // can be made. A program that does not exist ends with status 127.
     explicit SupervisedProcess(std::vector<std::string> command);
-    // Ends what is left of it.
+    // Kills what is left of it.
     ~SupervisedProcess();
     SupervisedProcess(const SupervisedProcess&) = delete;
     SupervisedProcess& operator=(const SupervisedProcess&) = delete;
 
     // Calls `on_line` for each line that has come on stdout or stderr; waits at most 10 ms for one.
     using OnLine = std::function<void(const std::string& line)>;
-    void attend(const OnLine& on_line);
-    // As a shell has it, once the program has ended.
+    void read_lines(const OnLine& on_line);
+    // Returns the exit status as a shell counts it, once the program has ended; nothing before.
     const std::optional<int>& status() const { return status_; }
-    // To the program and all that it has started, unless they have left its group.
+    // Sends the signal to the program and to all processes of its group.
     void signal(int signal) const;
     pid_t process() const { return process_; }
 
-    // A process of this machine that belongs to the job: it is not forgotten at the end.
+    // Adds a process of this machine to those that end() ends and waits for.
     void adopt(pid_t process);
-    // SIGTERM, then, after `patience_s`, SIGKILL; returns when all are gone, and has called
-    // `on_line` for their last words.
+    // Sends SIGTERM and, after `patience_s` seconds, SIGKILL. Returns when all processes have ended
+    // and `on_line` was called for their last lines.
     void end(double patience_s, const OnLine& on_line);
 
   private:
     struct Output {
         Descriptor read_end;
-        std::string line;
+        std::string line;  // the part that has come of a line
     };
     void read(Output& output, const OnLine& on_line);
     bool all_are_gone() const;
@@ -49,9 +50,9 @@ class SupervisedProcess {
 
     pid_t process_ = 0;
     Descriptor pidfd_;
-    std::array<Output, 2> outputs_;
-    std::vector<Descriptor>
-        adopted_;  // pidfds: a number may be given to another process, these not
+    std::array<Output, 2> outputs_;  // stdout and stderr
+    // The adopted processes, as pidfds: unlike its number, a pidfd never passes to another process.
+    std::vector<Descriptor> adopted_;
     std::optional<int> status_;
 };
 

@@ -19,6 +19,7 @@
 namespace ddp {
 namespace {
 
+// Returns whether the host answers a TCP connection within a second.
 bool answers(const std::string& host, int port) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
@@ -37,11 +38,11 @@ bool answers(const std::string& host, int port) {
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size);
-    return error == 0 || error == ECONNREFUSED;  // whoever refuses is there
+    return error == 0 || error == ECONNREFUSED;  // a host that refuses is there
 }
 
-// Without these, mpirun takes minutes to notice that a host has fallen silent. What the reader has
-// set counts.
+// Makes mpirun notice within seconds, not minutes, that a host no longer answers. Variables that
+// the user has set are kept.
 void make_mpirun_notice_silence() {
     setenv("OMPI_MCA_oob_tcp_keepalive_time", "2", 0);
     setenv("OMPI_MCA_oob_tcp_keepalive_intvl", "1", 0);

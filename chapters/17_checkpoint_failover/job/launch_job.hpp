@@ -1,5 +1,5 @@
 #pragma once
-// The commands by which a supervisor starts a job, on this machine and on others.
+// The commands with which a supervisor starts a job, on this machine or on several hosts.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,19 +11,19 @@ enum class Launcher { threads, processes, mpirun };
 // A machine that ranks may run on.
 struct HostSlots {
     std::string name;
-    int slots = 1;  // as many ranks
+    int slots = 1;  // the number of ranks that it takes
 
     bool operator==(const HostSlots&) const = default;
 };
 
-// "host0,host1:2". Throws OptionError in a sentence.
+// Parses a list such as "host0,host1:2". Throws OptionError with one sentence.
 std::vector<HostSlots> parse_hosts(const std::string& text);
 
-// Those that are there: a host that takes a connection to `port`, or refuses it, is; one that does
-// not answer within a second is not.
+// Returns the hosts that answer within a second: that accept a connection to `port`, or refuse it.
 std::vector<HostSlots> hosts_that_answer(const std::vector<HostSlots>& hosts, int port = 22);
 
-// This program with `ranks` ranks and `arguments`; by mpirun on `hosts`, if there are any.
+// Returns the command that starts this program with `ranks` ranks and `arguments`. With mpirun the
+// ranks run on `hosts`, if there are any.
 std::vector<std::string> job_command(Launcher launcher, int ranks,
                                      const std::vector<std::string>& arguments,
                                      const std::vector<HostSlots>& hosts = {});

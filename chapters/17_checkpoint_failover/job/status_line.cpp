@@ -7,29 +7,30 @@
 
 namespace ddp {
 
-std::string Report::line() const {
+std::string StatusLine::line() const {
     return "@ " + std::to_string(rank) + " " + what + " " + std::to_string(step) +
            (value.empty() ? "" : " " + value);
 }
 
-std::optional<Report> Report::from(const std::string& line) {
+std::optional<StatusLine> StatusLine::from(const std::string& line) {
     std::istringstream words(line);
     std::string sign;
-    Report report;
-    if (!(words >> sign >> report.rank >> report.what >> report.step) || sign != "@")
+    StatusLine status;
+    if (!(words >> sign >> status.rank >> status.what >> status.step) || sign != "@")
         return std::nullopt;
-    std::getline(words >> std::ws, report.value);
-    return report;
+    std::getline(words >> std::ws, status.value);
+    return status;
 }
 
 bool has_supervisor() {
     return std::getenv(supervised_variable) != nullptr;
 }
 
-void tell_supervisor(const Report& report) {
+void send_to_supervisor(const StatusLine& status) {
     if (!has_supervisor())
         return;
-    const std::string line = report.line() + "\n";
+    // A single write: lines of several ranks do not mix.
+    const std::string line = status.line() + "\n";
     [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, line.data(), line.size());
 }
 

@@ -1,30 +1,32 @@
 #pragma once
-// What the ranks of a job tell whoever has started it: lines of their standard output, which every
-// launcher passes on, from every host. No clock and no folder need to be shared.
+// Status lines: the messages of a job's ranks to the supervisor that has started the job. They are
+// lines of standard output, which every launcher passes on, from every host. So ranks and
+// supervisor need to share neither a clock nor a folder.
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace ddp {
 
-// "@ 2 step 120 0.4312"
-struct Report {
+// One message: "@ 2 step 120 0.4312".
+struct StatusLine {
     int rank = 0;
-    std::string what;
-    std::int64_t step = 0;
-    std::string value;  // "" for none
+    std::string what;  // "started", "resumed", "step", "saving", "saved", "done", "failed", ...
+    std::int64_t step = 0;  // the rank's last step
+    std::string value;      // what else belongs to it; may be empty
 
+    // Returns the line, without its end.
     std::string line() const;
-    // Nothing for a line that is none.
-    static std::optional<Report> from(const std::string& line);
+    // Returns the message that `line` holds, or nothing if it is no status line.
+    static std::optional<StatusLine> from(const std::string& line);
 
-    bool operator==(const Report&) const = default;
+    bool operator==(const StatusLine&) const = default;
 };
 
-// Prints the line, in one piece, if this process has a supervisor.
-void tell_supervisor(const Report& report);
+// Prints the line in one piece, if this process has a supervisor.
+void send_to_supervisor(const StatusLine& status);
 bool has_supervisor();
-// In the environment of who has one.
+// The environment variable that a supervisor sets for its job.
 inline constexpr const char* supervised_variable = "DDP_SUPERVISED";
 
 }  // namespace ddp

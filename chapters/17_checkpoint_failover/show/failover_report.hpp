@@ -1,5 +1,5 @@
 #pragma once
-// What became of supervised trainings: as a table, and as a file for the plot.
+// The results of supervised trainings: as tables, and as a file for the plot.
 #include <string>
 #include <vector>
 
@@ -8,39 +8,42 @@
 
 namespace ddp {
 
-// From a fault until the job is again where it was.
+// The time from a fault until the job is back at the step at which it happened, in seconds.
 struct Recovery {
     Fault fault;
-    double notice_s = 0;  // until anybody knows
-    double end_s = 0;     // until all processes are gone
-    double start_s = 0;   // until all ranks have met again, with their data
-    double load_s = 0;    // until they have the checkpoint
-    double redo_s = 0;    // the steps behind the checkpoint, once more
-    int from_step = 0;    // the checkpoint's
-    int ranks = 0;        // that go on
+    double notice_s = 0;  // until the failure is noticed
+    double end_s = 0;     // until all processes have ended
+    double start_s = 0;   // until all ranks have started again, with their data
+    double load_s = 0;    // until they have loaded the checkpoint
+    double redo_s = 0;    // until they have redone the steps behind the checkpoint
+    int from_step = 0;    // step of the checkpoint
+    int ranks = 0;        // of the next attempt
 
     double total_s() const { return notice_s + end_s + start_s + load_s + redo_s; }
 };
 
-// One supervised training.
+// One supervised training, with the faults that happened to it.
 struct Scenario {
     std::string name;
     std::vector<Attempt> attempts;
-    std::vector<Fault> faults;  // number i ended attempt i
+    std::vector<Fault> faults;  // fault i ended attempt i
 
     std::string final_hash() const;
     double final_accuracy() const;
-    double waited_s() const;  // of its last life: the training for its checkpoints
+    // Returns the seconds that the training of the last attempt has waited for its checkpoints.
+    double waited_s() const;
+    // Returns the recovery from each fault.
     std::vector<Recovery> recoveries() const;
 };
 
+// Prints one line for each recovery.
 void show_recoveries(const std::vector<Scenario>& scenarios);
 
-// How they have ended. Throws std::runtime_error if the second, whose ranks came back each time,
-// has other parameters than the first, to which nothing has happened.
+// Prints how the trainings ended. Throws std::runtime_error if the second one, whose ranks came
+// back after each fault, has other parameters than the first one, which was not disturbed.
 void show_endings(const std::vector<Scenario>& scenarios);
 
-// One line for each interval of each rank's lane, for each fault, and for each loss.
+// Writes one line for each interval of each rank's lane, for each fault, and for each loss.
 void write_scenarios(const std::string& path, const std::vector<Scenario>& scenarios);
 
 }  // namespace ddp

@@ -10,32 +10,32 @@ namespace {
 bool is_due(const Fault& fault, const Attempt& attempt) {
     if (fault.kind != Fault::Kind::kill_while_saving)
         return attempt.last_step() >= fault.step;
-    if (attempt.reports.empty())
+    if (attempt.status_lines.empty())
         return false;
-    const Report& last = attempt.reports.back().report;
+    const StatusLine& last = attempt.status_lines.back().status;
     return last.what == "saving" && last.step >= fault.step;
 }
 
 }  // namespace
 
 std::string Fault::text() const {
-    const std::string who = "rank " + std::to_string(rank);
+    const std::string victim = "rank " + std::to_string(rank);
     switch (kind) {
         case Kind::kill:
-            return "kill -9 of " + who;
+            return "kill -9 of " + victim;
         case Kind::kill_while_saving:
-            return "kill -9 of " + who + ", saving";
+            return "kill -9 of " + victim + ", saving";
         default:
-            return "SIGSTOP of " + who;
+            return "SIGSTOP of " + victim;
     }
 }
 
 pid_t process_of(const Attempt& attempt, int rank) {
-    for (const TimedReport& each : attempt.reports)
-        if (each.report.what == "met" && each.report.rank == rank) {
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what == "started" && each.status.rank == rank) {
             std::string host;
             pid_t process = 0;
-            std::istringstream(each.report.value) >> host >> process;
+            std::istringstream(each.status.value) >> host >> process;
             return process;
         }
     return 0;

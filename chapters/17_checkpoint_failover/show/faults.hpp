@@ -1,5 +1,5 @@
 #pragma once
-// What goes wrong in a supervised job, on purpose.
+// Faults that are made on purpose, in a supervised job.
 #include <string>
 #include <vector>
 
@@ -12,30 +12,31 @@ struct Fault {
 
     Kind kind = Kind::kill;
     int rank = 0;
-    int step = 0;  // when the job has reported it, or writes a checkpoint of it or a later one
-    // When it happened; set by Faults.
+    // The fault is due once the job has reported this step, or saves it or a later one.
+    int step = 0;
+    // The time at which it happened, in seconds and steps; set by Faults.
     double time_s = -1;
     int at_step = 0;
 
     std::string text() const;  // "kill -9 of rank 2"
 };
 
-// Lets one fault happen in each of a job's lives: a Supervisor::Watch.
+// Makes one fault in each attempt of a job: a Supervisor::Watch.
 class Faults {
   public:
     explicit Faults(std::vector<Fault> faults) : faults_(std::move(faults)) {}
 
     void watch(SupervisedProcess& job, const Attempt& attempt, double now_s);
-    // Those that have happened: number i ended attempt i.
+    // Returns the faults that have happened: fault i ended attempt i.
     std::vector<Fault> happened() const { return {faults_.begin(), faults_.begin() + next_}; }
 
   private:
     std::vector<Fault> faults_;
     int next_ = 0;
-    double attempt_s_ = -1;  // when the attempt began in which the last one happened
+    double attempt_s_ = -1;  // begin of the attempt with the last fault
 };
 
-// The process of rank `rank`, or 0 while it is not known.
+// Returns the process of rank `rank`, or 0 while it is not known.
 pid_t process_of(const Attempt& attempt, int rank);
 
 }  // namespace ddp

@@ -10,7 +10,7 @@
 namespace ddp {
 namespace {
 
-// For one story.
+// The checkpoints of one scenario: removed at its end.
 class TemporaryFolder {
   public:
     TemporaryFolder() : path_(make_temporary_folder()) {}
@@ -34,15 +34,15 @@ std::vector<std::string> command_of(const JobSettings& settings, int ranks,
     return job_command(settings.launcher, ranks, arguments, hosts);
 }
 
-// What the reader should know of a life that has ended.
-void tell_of(const std::vector<Attempt>& attempts) {
+// Prints the notes and the cause of the attempt that has ended, if there is one.
+void print_last(const std::vector<Attempt>& attempts) {
     if (attempts.empty())
         return;
     const Attempt& last = attempts.back();
-    for (const TimedReport& each : last.reports)
-        if (each.report.what == "note")
-            std::cout << "note: " << each.report.value << "\n";
-    std::cout << "life " << attempts.size() << " ended behind step " << last.last_step() << ": "
+    for (const TimedStatus& each : last.status_lines)
+        if (each.status.what == "note")
+            std::cout << "note: " << each.status.value << "\n";
+    std::cout << "attempt " << attempts.size() << " ended after step " << last.last_step() << ": "
               << last.cause << std::endl;
 }
 
@@ -66,9 +66,9 @@ std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOpt
     return arguments;
 }
 
-Scenario show_worked_example(const std::string& name, const JobSettings& settings,
-                             const std::string& folder, const std::vector<Fault>& planned,
-                             const std::function<int(int)>& ranks_of) {
+Scenario run_scenario(const std::string& name, const JobSettings& settings,
+                      const std::string& folder, const std::vector<Fault>& planned,
+                      const std::function<int(int)>& ranks_of) {
     Faults faults(planned);
     SupervisorOptions options = settings.supervisor;
     options.max_restarts = static_cast<int>(planned.size());
@@ -77,9 +77,8 @@ Scenario show_worked_example(const std::string& name, const JobSettings& setting
         [&](const std::vector<Attempt>& before) {
             const std::vector<Fault> happened = faults.happened();
             if (before.size() > happened.size())
-                throw std::runtime_error(
-                    "the job has failed, and nobody has done anything to it: " +
-                    before.back().cause);
+                throw std::runtime_error("the job has failed without a fault of ours: " +
+                                         before.back().cause);
             return command_of(settings, ranks_of(static_cast<int>(before.size())), folder, {});
         },
         [&](SupervisedProcess& job, const Attempt& attempt, double now_s) {
@@ -93,38 +92,38 @@ Scenario show_worked_example(const std::string& name, const JobSettings& setting
     return scenario;
 }
 
-std::vector<Scenario> tell_three_stories(const JobSettings& settings, bool quick) {
+std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick) {
     using Kind = Fault::Kind;
     const int ranks = settings.ranks;
     const auto always = [&](int) { return ranks; };
     std::vector<Scenario> scenarios;
-    const auto tell = [&](const std::string& name, const std::vector<Fault>& faults,
-                          const std::function<int(int)>& ranks_of) {
+    const auto add = [&](const std::string& name, const std::vector<Fault>& faults,
+                         const std::function<int(int)>& ranks_of) {
         const TemporaryFolder folder;
-        scenarios.push_back(show_worked_example(name, settings, folder.path(), faults, ranks_of));
+        scenarios.push_back(run_scenario(name, settings, folder.path(), faults, ranks_of));
     };
-    tell("undisturbed", {}, always);
+    add("undisturbed", {}, always);
     const int steps = scenarios[0].attempts[0].last_step();
     const auto fault = [&](Kind kind, int rank, double share) {
         return Fault{kind, rank % ranks, static_cast<int>(share * steps)};
     };
     if (quick) {
-        tell("killed", {fault(Kind::kill, ranks - 1, 0.6)}, always);
+        add("killed", {fault(Kind::kill, ranks - 1, 0.6)}, always);
         return scenarios;
     }
-    tell("killed",
-         {fault(Kind::kill, ranks - 1, 0.2), fault(Kind::kill_while_saving, 0, 0.45),
-          fault(Kind::stop, 1, 0.75)},
-         always);
-    // The killed rank's place is gone; when the next fault comes, it is there again.
-    tell("fewer ranks", {fault(Kind::kill, ranks - 1, 0.3), fault(Kind::kill, 0, 0.7)},
-         [&](int attempt) { return attempt == 1 ? std::max(1, ranks - 1) : ranks; });
+    add("killed",
+        {fault(Kind::kill, ranks - 1, 0.2), fault(Kind::kill_while_saving, 0, 0.45),
+         fault(Kind::stop, 1, 0.75)},
+        always);
+    // The killed rank's place is missing in the next attempt, and is there again in the third one.
+    add("fewer ranks", {fault(Kind::kill, ranks - 1, 0.3), fault(Kind::kill, 0, 0.7)},
+        [&](int attempt) { return attempt == 1 ? std::max(1, ranks - 1) : ranks; });
     return scenarios;
 }
 
 Scenario supervise(const JobSettings& settings, const std::string& folder) {
     Supervisor supervisor(settings.supervisor, [&](const std::vector<Attempt>& before) {
-        tell_of(before);
+        print_last(before);
         const std::vector<HostSlots> alive = hosts_that_answer(settings.hosts);
         int ranks = settings.hosts.empty() ? settings.ranks : 0;
         std::string names;
@@ -134,7 +133,7 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
         }
         if (ranks == 0)
             return std::vector<std::string>();
-        std::cout << "life " << before.size() + 1 << ": " << format_count(ranks, "rank")
+        std::cout << "attempt " << before.size() + 1 << ": " << format_count(ranks, "rank")
                   << (alive.empty() ? "" : " on" + names) << std::endl;
         return command_of(settings, ranks, folder, alive);
     });

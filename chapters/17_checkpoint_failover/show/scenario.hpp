@@ -1,5 +1,5 @@
 #pragma once
-// Supervised trainings from beginning to end.
+// Supervised trainings, from the first attempt to the end.
 #include <functional>
 
 #include "17_checkpoint_failover/job/launch_job.hpp"
@@ -11,27 +11,27 @@ namespace ddp {
 struct JobSettings {
     Launcher launcher = Launcher::processes;
     int ranks = 4;                       // where there are no hosts
-    std::vector<HostSlots> hosts;        // that may or may not be there
-    std::vector<std::string> arguments;  // of the job, but for its folder
+    std::vector<HostSlots> hosts;        // that may or may not answer
+    std::vector<std::string> arguments;  // of the job, without its folder
     SupervisorOptions supervisor;
 };
 
-// The training of `plan`, as options of this program.
+// Returns the options of this program that make it train by `plan`.
 std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
                                        double timeout_s);
 
-// A training with these faults, whose checkpoints are in `folder`. `ranks_of` says how many ranks
-// life number i has. Throws as Supervisor::run, and std::runtime_error if the job has failed of
-// something else.
-Scenario show_worked_example(const std::string& name, const JobSettings& settings,
-                             const std::string& folder, const std::vector<Fault>& faults,
-                             const std::function<int(int attempt)>& ranks_of);
+// Runs a training with these faults, with its checkpoints in `folder`. `ranks_of(i)` is the number
+// of ranks of attempt i. Throws what Supervisor::run throws, and std::runtime_error if the job
+// fails for another reason than the faults.
+Scenario run_scenario(const std::string& name, const JobSettings& settings,
+                      const std::string& folder, const std::vector<Fault>& faults,
+                      const std::function<int(int attempt)>& ranks_of);
 
-// The chapter's three: nothing goes wrong; ranks are killed and stopped, and come back; a rank is
-// killed and does not come back at once.
-std::vector<Scenario> tell_three_stories(const JobSettings& settings, bool quick);
+// Runs the chapter's three scenarios: no fault; ranks are killed and stopped, and come back; a rank
+// is killed and does not come back at once. With `quick` the first two, with one kill.
+std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick);
 
-// A training in earnest: prints what happens.
+// Supervises a training without faults of ours, and prints its attempts.
 Scenario supervise(const JobSettings& settings, const std::string& folder);
 
 }  // namespace ddp

@@ -16,7 +16,7 @@ namespace {
 constexpr int times = 3;
 constexpr int reads_at_least = 40;
 
-// A whole checkpoint of rank `rank`, header and data.
+// Returns a whole checkpoint, header and data, whose bytes tell by which rank it was written.
 std::vector<std::uint8_t> version_of(int rank) {
     SafetensorsHeader header;
     header.add("weight", {128, 1024});
@@ -72,7 +72,7 @@ void show_torn_files(int ranks) {
     const Reads all = read_while_written(folder, ranks, false);
     const Reads one = read_while_written(folder, 1, true);
     std::filesystem::remove_all(path);
-    Table table("A checkpoint that is read while it is written", {"who writes", "reads", "torn"});
+    Table table("A checkpoint that is read while it is written", {"written by", "reads", "torn"});
     table.row({"all ranks, into one file", std::to_string(all.all), std::to_string(all.torn)});
     table.row(
         {"one rank, under another name first", std::to_string(one.all), std::to_string(one.torn)});

@@ -1,6 +1,5 @@
 #pragma once
-// What becomes of a file that is read while it is written, as a supervisor's next job would read
-// it.
+// Reads a checkpoint while it is written, as the supervisor's next job would.
 #include "17_checkpoint_failover/atomic_save.hpp"
 
 namespace ddp {
@@ -10,11 +9,11 @@ struct Reads {
     int torn = 0;
 };
 
-// `writers` threads write one checkpoint again and again, each its own version of it, while another
-// reads it: into the file itself, or by save_atomically.
+// Reads a checkpoint again and again while `writers` threads write it, each its own version: into
+// the file itself, or with save_atomically. Returns how many of the reads found a torn file.
 Reads read_while_written(Folder& folder, int writers, bool atomically);
 
-// Both ways, as a table.
+// Prints the result of both as a table; `ranks` threads write into the file itself.
 void show_torn_files(int ranks);
 
 }  // namespace ddp

@@ -31,7 +31,8 @@ CheckpointFolder::CheckpointFolder(World& world, const std::string& given)
         const bool makes_it = rank.rank() == 0 && is_temporary_;
         const std::string made =
             rank.broadcast(makes_it ? make_temporary_folder().string() : given, 0);
-        if (rank.job().has_processes || rank.rank() == 0)  // once in each process
+        // Once per process: threads of one process share this object.
+        if (rank.job().has_processes || rank.rank() == 0)
             path_ = with_host(made, rank.host());
     });
 }

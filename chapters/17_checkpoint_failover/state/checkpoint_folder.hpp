@@ -1,5 +1,5 @@
 #pragma once
-// Where a job's checkpoints are.
+// The folder of a job's checkpoints.
 #include <filesystem>
 #include <string>
 
@@ -9,8 +9,8 @@ namespace ddp {
 
 class CheckpointFolder {
   public:
-    // `given`, in which %h stands for the host's name; or, if that is empty, a folder that is gone
-    // with the job.
+    // Takes the folder `given`, in which %h stands for the host's name. If `given` is empty, makes
+    // a temporary folder that is removed with this object.
     CheckpointFolder(World& world, const std::string& given);
     ~CheckpointFolder();
     CheckpointFolder(const CheckpointFolder&) = delete;
@@ -23,7 +23,7 @@ class CheckpointFolder {
     bool is_temporary_;
 };
 
-// A new one, for this process's user only.
+// Makes a new temporary folder that only this user can read, and returns its path.
 std::filesystem::path make_temporary_folder();
 
 }  // namespace ddp

@@ -21,14 +21,14 @@ Bytes bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-// Of the header and of the data. The checksum stands in the header that it is of: as zeros, while
-// it is computed.
+// Returns the checksum of header and data. The header contains the checksum; while the checksum is
+// computed, its digits are set to zero.
 std::string checksum_of(SafetensorsHeader header, Bytes data) {
     header.metadata[checksum_key] = hexadecimal(0, 0);
     return hexadecimal(checksum(bytes_of(encode_safetensors(header))), checksum(data));
 }
 
-// nullopt for a name that is no checkpoint's.
+// Returns the step of the checkpoint with this file name, or nothing if it is no checkpoint's.
 std::optional<int> step_of(const std::string& name) {
     int step = 0;
     const char* first = name.data() + std::min(prefix.size(), name.size());
@@ -59,7 +59,8 @@ void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     const std::string text = seal(std::move(header), data);
     save_atomically(folder_, file_name(step), {bytes_of(text), data});
     std::vector<int> others = steps();
-    // A training that goes on from an older one has its own future: what was newer is not kept.
+    // If the training was resumed from an older checkpoint, newer ones belong to a run that has
+    // been abandoned: they are removed.
     std::erase_if(others, [&](int other) { return other == step; });
     const auto older = std::ranges::find_if(others, [&](int other) { return other < step; });
     for (auto other = others.begin(); other != others.end(); ++other)
@@ -70,12 +71,12 @@ void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
             folder_.remove(name);
 }
 
-std::optional<Checkpoint> Checkpoints::newest(std::vector<std::string>& complaints) const {
+std::optional<Checkpoint> Checkpoints::newest(std::vector<std::string>& errors) const {
     for (const int step : steps())
         try {
             return read_checkpoint(step, folder_.read(file_name(step)), file_name(step));
         } catch (const DataError& error) {
-            complaints.push_back(error.what());
+            errors.push_back(error.what());
         }
     return std::nullopt;
 }
@@ -90,12 +91,12 @@ Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std:
     const auto& metadata = checkpoint.file.header.metadata;
     const auto found = metadata.find(checksum_key);
     if (found == metadata.end())
-        refuse(name, "has no checksum: it is not one of this program's checkpoints.");
+        refuse(name, "has no checksum: this program has not written it.");
     const std::string again = encode_safetensors(checkpoint.file.header);
     const Bytes header = Bytes(checkpoint.file.bytes).first(checkpoint.file.data_begin);
     if (!std::ranges::equal(header, bytes_of(again)) ||
         found->second != checksum_of(checkpoint.file.header, checkpoint.file.data()))
-        refuse(name, "is damaged: its checksum is not that of its bytes.");
+        refuse(name, "is damaged: its checksum does not match its bytes.");
     return checkpoint;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // The checkpoints of one training in one folder: the last few are kept, and the newest one that is
-// whole is used.
+// whole is loaded.
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,18 +17,20 @@ struct Checkpoint {
 
 class Checkpoints {
   public:
-    // `folder` must live longer.
+    // `folder` must outlive this object. `keep`: how many checkpoints stay in it.
     Checkpoints(Folder& folder, int keep) : folder_(folder), keep_(keep) {}
 
-    // That of step `step`, as a whole or not at all; then all but the last `keep` go, and what
-    // killed writers have left behind. The header gets a checksum.
+    // Saves the checkpoint of step `step` as a whole or not at all, and adds a checksum to its
+    // header. Then removes all checkpoints but the last `keep`, and files that killed writers have
+    // left behind.
     void save(int step, SafetensorsHeader header, Bytes data);
 
-    // The newest one that is whole. Each newer one that is not is told of, by name and cause, in a
-    // sentence of `complaints`.
-    std::optional<Checkpoint> newest(std::vector<std::string>& complaints) const;
+    // Returns the newest checkpoint that is whole, or nothing. Adds one sentence with name and
+    // cause to `errors` for each newer one that is damaged.
+    std::optional<Checkpoint> newest(std::vector<std::string>& errors) const;
 
-    std::vector<int> steps() const;  // of all, whole or not, from the newest to the oldest
+    // Returns the steps of all checkpoints, whole or not, from the newest to the oldest.
+    std::vector<int> steps() const;
 
     static std::string file_name(int step);  // "checkpoint-00000120.safetensors"
 
@@ -37,10 +39,11 @@ class Checkpoints {
     const int keep_;
 };
 
-// What stands before `data` in a checkpoint's file: the header, with the checksum of both in it.
+// Returns the bytes before `data` in a checkpoint's file: the header, with the checksum of both.
 std::string seal(SafetensorsHeader header, Bytes data);
 
-// A checkpoint's file. Throws DataError as decode_safetensors, and if its checksum is another.
+// Decodes a checkpoint's file and compares its checksum. Throws DataError, with a sentence that
+// begins with `name`, as decode_safetensors does, and if the checksum does not match.
 Checkpoint read_checkpoint(int step, std::vector<std::uint8_t> bytes, const std::string& name);
 
 }  // namespace ddp

@@ -5,7 +5,8 @@
 namespace ddp {
 namespace {
 
-// One thread for each row: it swaps from both ends.
+// Mirrors the marked pictures, one thread for each row: it swaps pixels from both ends to the
+// middle.
 __global__ void mirror_rows(std::size_t rows, std::size_t rows_of_picture, int width,
                             Mirrored which, float* images) {
     for (std::size_t row : grid_range(rows)) {

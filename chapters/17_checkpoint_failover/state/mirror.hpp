@@ -1,5 +1,5 @@
 #pragma once
-// Pictures that are mirrored at random, so that a network does not learn which way a shoe points.
+// Mirrors pictures at random, so that the network does not learn in which direction a shoe points.
 #include <cstdint>
 
 #include "01_sgd/tensor.hpp"
@@ -7,22 +7,23 @@
 
 namespace ddp {
 
-// So many pictures can be told apart in what a kernel is given.
+// The largest batch: one bit per picture fits into a kernel's arguments.
 inline constexpr int most_mirrored = 1024;
 
-// Which of up to most_mirrored pictures.
+// The pictures of a batch that are mirrored: one bit for each.
 struct Mirrored {
     std::uint64_t bits[most_mirrored / 64] = {};
 
     void set(int picture) { bits[picture / 64] |= std::uint64_t{1} << (picture % 64); }
 };
 
-// For each of the world_size * batch samples of a step, in the order of the epoch, a coin; returns
-// what has fallen to this rank, which has every world_size-th of them. All ranks toss all coins:
-// their generators stay the same, and a picture's coin does not depend on how many ranks there are.
+// Tosses a coin for each of the world_size * batch samples of a step, in the order of the epoch,
+// and returns those of this rank, which has every world_size-th sample. All ranks toss all coins:
+// so their generators stay in step, and a picture's coin does not depend on the number of ranks.
 Mirrored toss(Random& random, int batch, int rank, int world_size);
 
-// Turns left and right around in those of `images` [batch, channels, height, width]. Enqueues only.
+// Exchanges left and right, in place, in these pictures of `images` [batch, channels, height,
+// width]. Enqueues only.
 void mirror(Tensor images, const Mirrored& which);
 
 }  // namespace ddp

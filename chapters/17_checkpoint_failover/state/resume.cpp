@@ -8,45 +8,42 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t piece = 1 << 18;  // floats that travel at once
+constexpr std::size_t slice_floats = 1 << 18;  // of a tensor that are broadcast at once
 
 void copy(float* to, const float* from, std::size_t count, Stream& stream) {
     DDP_CHECK(cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
 }
 
+// Broadcasts a tensor of any size through `staging`, slice by slice.
 void broadcast(Communicator& communicator, Stream& stream, ArenaBuffer<float>& staging,
                const NamedTensor& tensor, int root) {
-    for (std::size_t first = 0; first < tensor.value.size(); first += piece) {
-        const std::size_t count = std::min(piece, tensor.value.size() - first);
+    for (std::size_t first = 0; first < tensor.value.size(); first += slice_floats) {
+        const std::size_t count = std::min(slice_floats, tensor.value.size() - first);
         copy(staging.data(), tensor.value.data() + first, count, stream);
         communicator.broadcast(staging.data(), count, root, stream, tensor.name);
         copy(tensor.value.data() + first, staging.data(), count, stream);
     }
 }
 
-// The lowest rank that has the newest, and its step; -1 if nobody has any.
+// Returns the lowest rank that has the newest checkpoint, and its step; step -1 if no rank has any.
 std::pair<int, int> find_newest(Rank& rank, const std::optional<Checkpoint>& mine) {
-    const std::vector<std::string> steps = rank.all_gather(std::to_string(mine ? mine->step : -1));
-    int from = 0, newest = -1;
-    for (int r = 0; r < rank.world_size(); r++)
-        if (const int step = std::stoi(steps[static_cast<std::size_t>(r)]); step > newest) {
-            newest = step;
-            from = r;
-        }
-    return {from, newest};
+    const std::vector<int> steps = rank.all_gather(mine ? mine->step : -1);
+    const auto newest = std::ranges::max_element(steps);  // the first of equal ones
+    return {static_cast<int>(newest - steps.begin()), *newest};
 }
 
 }  // namespace
 
 bool writes_checkpoints(Rank& rank, Folder& folder) {
-    const std::string word = rank.broadcast(".seen-by-all-" + new_job_name(), 0);
+    // Rank 0 puts down a file, and the other ranks look whether they see it.
+    const std::string probe = rank.broadcast(".seen-by-all-" + new_job_name(), 0);
     if (rank.rank() == 0)
-        folder.write(word, {});
+        folder.write(probe, {});
     rank.barrier();
-    const bool sees_it = std::ranges::count(folder.names(), word) > 0;
+    const bool sees_it = std::ranges::count(folder.names(), probe) > 0;
     rank.barrier();
     if (rank.rank() == 0)
-        folder.remove(word);
+        folder.remove(probe);
     return rank.rank() == 0 || (!sees_it && rank.local_rank() == 0);
 }
 
@@ -67,33 +64,34 @@ void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tenso
 }
 
 std::size_t resume_arena_bytes() {
-    return piece * sizeof(float) + SharedArena::unit;
+    return slice_floats * sizeof(float) + SharedArena::unit;
 }
 
 std::optional<Resumed> resume(Communicator& communicator, Device& device,
                               const Checkpoints& checkpoints, const TrainingTensors& tensors,
                               const std::map<std::string, std::string>& configuration,
-                              std::vector<std::string>& complaints) {
+                              std::vector<std::string>& errors) {
     Rank& rank = communicator.rank();
     std::optional<Checkpoint> mine;
-    if (rank.local_rank() == 0)  // one look for each host
-        mine = checkpoints.newest(complaints);
+    if (rank.local_rank() == 0)  // one rank reads for each host
+        mine = checkpoints.newest(errors);
     const auto [from, step] = find_newest(rank, mine);
     if (step < 0)
         return std::nullopt;
     const std::string name = Checkpoints::file_name(step);
-    // All else but the tensors, in a file of its own that has no others.
-    SafetensorsHeader words;
+    // The metadata travels as a header without tensors.
+    SafetensorsHeader header;
     if (rank.rank() == from)
-        words.metadata = mine->file.header.metadata;
-    const std::string text = rank.broadcast(encode_safetensors(words), from);
-    words = decode_safetensors({text.begin(), text.end()}, name).header;
-    const Resumed resumed{to_state(words.metadata, name), from};
+        header.metadata = mine->file.header.metadata;
+    const std::string text = rank.broadcast(encode_safetensors(header), from);
+    header = decode_safetensors({text.begin(), text.end()}, name).header;
+    const Resumed resumed{to_state(header.metadata, name), from};
     require_same_configuration(resumed.state, configuration);
     if (rank.rank() == from)
         for (const auto* list : {&tensors.fixed_in_forward, &tensors.buffers})
             load_tensors(mine->file, *list, name);
-    ArenaBuffer<float> staging = communicator.allocate<float>(piece);
+    // The tensors travel through the communicator, from the rank that has them.
+    ArenaBuffer<float> staging = communicator.allocate<float>(slice_floats);
     rank.barrier();
     for (const auto* list : {&tensors.fixed_in_forward, &tensors.buffers})
         for (const NamedTensor& tensor : *list)

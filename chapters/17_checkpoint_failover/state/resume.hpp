@@ -1,6 +1,6 @@
 #pragma once
-// How a job that begins finds out where an earlier one was. No rank is special: whichever has the
-// newest checkpoint gives it to all, and that may be another one than the one that wrote it.
+// Resumes a training from the newest checkpoint that any host has. No rank is special: the rank
+// that finds it broadcasts it to all, and need not be the one that wrote it.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,29 +11,30 @@
 
 namespace ddp {
 
-// Whether this rank is to write checkpoints: rank 0 where all hosts see the same folder, otherwise
-// the first rank of each host. All ranks call it together.
+// Returns whether this rank writes checkpoints: rank 0 does, and where hosts have folders of their
+// own also the first rank of each host. All ranks call it together.
 bool writes_checkpoints(Rank& rank, Folder& folder);
 
-// Copies the file's values into `tensors`, by name. Throws DataError, in a sentence that begins
-// with `name`, if one is not there or has another shape.
+// Copies the file's values into `tensors`, by name. Throws DataError, with a sentence that begins
+// with `name`, if a tensor is missing or has another shape.
 void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tensors,
                   const std::string& name);
 
 struct Resumed {
     TrainingState state;
-    int from_rank = 0;
+    int from_rank = 0;  // the rank whose checkpoint it was
 };
 
-// The newest checkpoint that any host has, in the tensors of all ranks. Nothing if there is none at
-// all. `complaints` gets what was damaged on this rank's host. All ranks call it together, before
-// the first step; configurations are compared first (require_same_configuration).
+// Loads the newest whole checkpoint of any host into the tensors of all ranks, and returns its
+// state; nothing if there is no checkpoint. Adds a sentence to `errors` for each damaged checkpoint
+// on this rank's host. Throws OptionError if the checkpoint is of another training
+// (require_same_configuration). All ranks call it together, before the first step.
 std::optional<Resumed> resume(Communicator& communicator, Device& device,
                               const Checkpoints& checkpoints, const TrainingTensors& tensors,
                               const std::map<std::string, std::string>& configuration,
-                              std::vector<std::string>& complaints);
+                              std::vector<std::string>& errors);
 
-// What make_communicator must be given for it.
+// Returns the bytes that the communicator must have for it.
 std::size_t resume_arena_bytes();
 
 }  // namespace ddp

@@ -21,7 +21,7 @@ enum cublasOperation_t {
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
-// As cudaGetErrorString: with what exactly was wrong, if this thread's last error was that.
+// Returns the status in words, with the exact cause if it was this thread's last error.
 const char* cublasGetStatusString(cublasStatus_t status);
 
 // C = alpha op(A) op(B) + beta C, where op(A) is m x k, op(B) is k x n and C is m x n.

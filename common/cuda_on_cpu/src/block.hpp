@@ -65,7 +65,7 @@ class BlockExecutor {
     // cancelled.
     void run(KernelRun& run, std::uint64_t first, std::uint64_t last);
 
-    // What the running CUDA thread calls (kernel_api.hpp).
+    // Called by the running CUDA thread (kernel_api.hpp).
     [[gnu::always_inline]] void barrier(Where where);
     std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
                                 int argument, int width, Where where);

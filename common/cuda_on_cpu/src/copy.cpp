@@ -120,7 +120,7 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
     if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
                                                         describe_address(pointer)))
         return error;
-    // As on a GPU: freeing waits for the work that may still use the memory.
+    // Freeing waits for the work that may still use the memory, as on a GPU.
     for (const auto& stream : all_streams())
         stream->synchronize(stream->last_ticket());
     if (const cudaError_t status = device_status())
@@ -231,7 +231,7 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t b
     if (const cudaError_t error =
             enqueue_copy(&copy, "cudaMemcpyAsync", destination, source, bytes, kind, stream, where))
         return error;
-    // As CUDA does: host memory that is not pinned cannot be copied behind the host's back.
+    // Host memory that is not pinned is copied before the call returns, as CUDA documents.
     if (!find_allocation(destination) || !find_allocation(source)) {
         copy.stream->synchronize(copy.ticket);
         return device_status();

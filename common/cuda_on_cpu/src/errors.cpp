@@ -18,7 +18,7 @@ struct Failure {
 struct Errors {
     std::mutex mutex;
     Failure device;
-    // What nobody has asked for yet: the first failed call, and the device's failure.
+    // Failures that no call has asked for yet: the first failed call, and the device's failure.
     std::string unread_call;
     std::string unread_device;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What went wrong, kept where CUDA keeps it: per host thread for a call, for good for the device.
+// Failures, kept where CUDA keeps them: per host thread for a call, for good for the device.
 #include <atomic>
 #include <string>
 

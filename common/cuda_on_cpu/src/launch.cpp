@@ -41,7 +41,7 @@ std::uint64_t count(const dim3& shape) {
     return std::uint64_t{shape.x} * shape.y * shape.z;
 }
 
-// What is wrong with the shape of a launch; empty if nothing is.
+// Returns what is wrong with the shape of a launch; empty if nothing is.
 std::string refusal(const LaunchShape& shape) {
     if (count(shape.grid) == 0 || count(shape.block) == 0)
         return "a grid of " + shape_text(shape.grid) + " blocks of " + shape_text(shape.block) +

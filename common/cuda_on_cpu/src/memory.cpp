@@ -528,7 +528,7 @@ void* runtime_address(void* pointer) {
 
 namespace {
 
-// What a cudaIpcMemHandle_t carries.
+// The content of a cudaIpcMemHandle_t.
 struct Handle {
     char mark[8];
     int process;

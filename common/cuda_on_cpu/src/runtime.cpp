@@ -64,7 +64,7 @@ void at_exit(int status, void*) {
     }
 }
 
-// Those that were made, whether they were destroyed since or not. The caller has the lock.
+// Returns all streams that were made, destroyed since or not. The caller holds the lock.
 std::vector<std::shared_ptr<Stream>> made_streams() {
     std::vector<std::shared_ptr<Stream>> result = runtime().leaving;
     for (cudaStream_t handle : runtime().streams)

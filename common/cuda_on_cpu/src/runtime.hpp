@@ -15,8 +15,8 @@ int processors();
 
 // Refuses what is called from a host function, where CUDA allows no call of its own.
 cudaError_t check_caller(const char* call);
-// What every call does first: starts the runtime at the process's first call (fault handlers, the
-// report at exit), refuses calls from a host function, and reports a lost device.
+// Begins every call: starts the runtime at the process's first call (fault handlers, the report at
+// exit), refuses calls from a host function, and reports a lost device.
 cudaError_t enter_call(const char* call);
 
 // The stream of a handle (nullptr: the current device's default stream), or nullptr for one that

@@ -163,8 +163,8 @@ bool Stream::wait_for_work(Ticket done) {
     return enqueued_.load() > done;
 }
 
-// Until the command is done, or somebody else's. Whoever waits also watches the kernels' time
-// limit.
+// Waits until some command is done, at most 50 ms. A waiting thread also checks the kernels' time
+// limits.
 void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock) {
     awaited_.store(std::min(awaited_.load(), ticket));
     if (is_done(ticket) || progress_.wait_for(lock, 50ms) == std::cv_status::no_timeout)
@@ -174,7 +174,7 @@ void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock)
     lock.lock();
 }
 
-// Until half of the slots are free: waking for each one would make two threads take turns.
+// Waits until half of the slots are free. Waking for each slot would make two threads alternate.
 void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
     while (enqueued_.load() - done_.load() >= slot_count - 1)
         sleep_until_done(enqueued_.load() - slot_count / 2, lock);

@@ -53,7 +53,7 @@ class Stream {
 
     bool is_done(Ticket ticket) const { return done_.load() >= ticket; }
     Ticket last_ticket() const { return enqueued_.load(); }
-    // Until the command is done.
+    // Waits until the command is done.
     void wait(Ticket ticket);
     // The same for the host, which finds device memory closed to it.
     void synchronize(Ticket ticket);

@@ -3,13 +3,12 @@
 #include <cmath>
 #include <limits>
 
-#include "03_network/adam.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/layers/mean_squared_error.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/chapters/support/optimizers.hpp"
 #include "tests/support/catch.hpp"

@@ -1,7 +1,6 @@
 // Whole training: PyTorch's curves, the same bits from the same seed, and no memory that grows.
 #include <algorithm>
 
-#include "03_network/adam.hpp"
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
@@ -11,7 +10,7 @@
 #include "03_network/linear.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,4 +1,4 @@
-// The rules of a run, said to a meeting one by one.
+// The rules of a run: messages of ranks, given to a coordinator one by one.
 #include "05_ranks/coordinator/coordinator.hpp"
 
 #include <map>
@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Message::Kind;
 
-// A meeting of `ranks`, and the last that each of them has heard.
+// A coordinator of `ranks`, and the last message that each of them has received.
 struct Ranks {
     std::map<int, Message> heard;
     Coordinator coordinator;
@@ -174,7 +174,7 @@ TEST_CASE("a process that does not end a failed run is given up") {
     REQUIRE(result.is_last);
 }
 
-TEST_CASE("if all are given up, it is rank 0 that tells: the meeting lives in its process") {
+TEST_CASE("if all are given up, rank 0 reports: the coordinator is in its process") {
     Ranks ranks(2, 0.05, true);
     ranks.coordinator.mark_lost(1, "is gone");
     ranks.wait_and_look(0.06);

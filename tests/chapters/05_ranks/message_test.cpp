@@ -42,7 +42,7 @@ TEST_CASE("a message that comes in pieces is waited for, and the next one is lef
 
 TEST_CASE("what is no message is refused") {
     std::string web = "GET / HTTP/1.1\r\n\r\n";
-    REQUIRE_THROWS_WITH(decode(web), "these bytes are no message of this book's ranks");
+    REQUIRE_THROWS_WITH(decode(web), "these bytes are not a message of this book's ranks");
     std::string short_fields = std::string("\x03\0\0\0abc", 7);
     REQUIRE_THROWS_AS(decode(short_fields), std::runtime_error);
     REQUIRE_THROWS_WITH(

@@ -36,7 +36,7 @@ std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
         world.run(work);
         return "";
     } catch (const RunFailed& failure) {
-        REQUIRE(failure.is_to_be_told_here());
+        REQUIRE(failure.is_reported_here());
         return failure.what();
     }
 }
@@ -294,15 +294,15 @@ TEST_CASE("what is kept lives until every rank has ended the run") {
 }
 
 TEST_CASE("a process that does not tell of the failure waits for the one that does") {
-    const pid_t teller = fork();
-    if (teller == 0) {
+    const pid_t reporter = fork();
+    if (reporter == 0) {
         usleep(200'000);
         _exit(1);
     }
-    RunFailed("broken", false, teller).wait_until_told();
-    REQUIRE(waitpid(teller, nullptr, WNOHANG) == teller);
+    RunFailed("broken", false, reporter).wait_until_reported();
+    REQUIRE(waitpid(reporter, nullptr, WNOHANG) == reporter);
     const auto begin = std::chrono::steady_clock::now();
-    RunFailed("broken", false, teller).wait_until_told();  // it is gone
+    RunFailed("broken", false, reporter).wait_until_reported();  // it is gone
     REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900));
 }
 

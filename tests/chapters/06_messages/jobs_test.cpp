@@ -269,7 +269,7 @@ TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
         }
     std::filesystem::remove(csv);
     const ChildResult alone = run_command({DDP_MESSAGES, "--ranks", "1"});
-    REQUIRE(count(alone.output, "One rank has nobody to talk to: try --ranks 2.\n") == 1);
+    REQUIRE(count(alone.output, "A single rank has no other to send to: try --ranks 2.\n") == 1);
     REQUIRE(alone.exit_code == 0);
 }
 

@@ -1,4 +1,4 @@
-// Lanes: intervals that follow each other as the work did, and everyone's on every rank.
+// Tracks: spans that follow each other as the work did, and those of all ranks on every rank.
 #include "06_messages/support/timeline.hpp"
 
 #include <chrono>
@@ -27,7 +27,7 @@ void sleep_on(Stream& stream, const int& milliseconds) {
 
 }  // namespace
 
-TEST_CASE("timeline: intervals of a lane follow each other, as long as the work was") {
+TEST_CASE("timeline: spans of a track follow each other, as long as the work was") {
     Stream stream;
     StreamTrack track("compute", stream);
     const double before_s = now_s();
@@ -61,7 +61,7 @@ TEST_CASE("timeline: intervals of a lane follow each other, as long as the work 
     REQUIRE(track.read(3).empty());
 }
 
-TEST_CASE("timeline: everyone's intervals come to every rank, in the ranks' order") {
+TEST_CASE("timeline: the spans of all ranks come to every rank, in the ranks' order") {
     World world(thread_options(3));
     std::vector<std::vector<StreamSpan>> all(3);
     world.run([&](Rank& rank) {

@@ -7,18 +7,17 @@
 #include <cstring>
 #include <iostream>
 
-#include "05_ranks/world.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "tests/chapters/support/worlds.hpp"
+#include "tests/chapters/support/scenarios.hpp"
 
 namespace {
 
 using namespace ddp;
 
 struct Fault {
-    std::string what = "nothing";
-    int who = 1;
-    int elements = 5000;
+    std::string what;
+    int who;
+    int elements;
 };
 
 constexpr std::size_t arena_bytes = 8 << 20;
@@ -32,21 +31,13 @@ void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& str
 }
 
 // Lets rank fault.who fail before its second call. Returns false if it must make no further call.
-bool misbehave(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
-               Stream& stream) {
-    if (fault.what == "throw")
-        throw std::runtime_error("broken on purpose");
-    if (fault.what == "kill")
-        raise(SIGKILL);
-    if (fault.what == "stop")
-        raise(SIGSTOP);
+bool do_wrong(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
+              Stream& stream) {
     if (fault.what == "kill ahead" || fault.what == "stop ahead") {
         run_ahead(communicator, data, stream);
         raise(fault.what == "kill ahead" ? SIGKILL : SIGSTOP);
     }
-    if (fault.what == "late")
-        ddp::test::wait_for_failure(communicator.rank());
-    return fault.what != "absent";
+    return ddp::test::misbehave(communicator.rank(), fault.what);
 }
 
 void act(Rank& rank, const Fault& fault) {
@@ -61,7 +52,7 @@ void act(Rank& rank, const Fault& fault) {
     own->all_reduce(other.data(), other.data(), 10, ReduceOp::average, stream, "first");
     own->synchronize(stream);
     const bool is_who = rank.rank() == fault.who;
-    if (is_who && !misbehave(fault, *own, data, stream))
+    if (is_who && !do_wrong(fault, *own, data, stream))
         return;
     const std::string what = is_who ? fault.what : "";
     if (!is_who && fault.what.ends_with("ahead"))
@@ -138,32 +129,16 @@ void show_bits(Rank& rank) {
     std::cout << "bits of " << rank.world_size() << " ranks: " << hash << std::endl;
 }
 
-int run(int argc, char** argv) {
-    Fault fault;
-    bool catches = false;
-    Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
-    options.add_text("--what", fault.what, "what goes wrong");
-    options.add_int("--who", fault.who, {0, 64}, "which rank does it");
-    options.add_int("--elements", fault.elements, {1, 100'000}, "in the call that goes wrong");
-    options.add_flag("--catch", catches, "print the failure and go on");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> launched = launch_processes(common, argv))
-        return *launched;
-    World world(common);
-    try {
-        world.run([&](Rank& rank) { act(rank, fault); });
-    } catch (const RunFailed& failure) {
-        if (!catches)
-            throw;
-        if (world.has_rank_0())
-            std::cout << "caught: " << failure.what() << std::endl;
-    }
-    world.run(show_bits);
-    return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    ddp::test::ScenarioOptions asked{"nothing", 1};
+    int elements = 5000;
+    Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
+    asked.add_to(options);
+    options.add_int("--elements", elements, {1, 100'000}, "in the call that goes wrong");
+    const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.who, elements}); };
+    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+        return ddp::test::ScenarioRuns{.first = first, .at_end = show_bits};
+    });
 }

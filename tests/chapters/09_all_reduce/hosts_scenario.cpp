@@ -1,13 +1,10 @@
 // A program with ranks on several hosts, or on one, for the tests of hosts.
-#include <unistd.h>
-
-#include <csignal>
 #include <iostream>
 
-#include "05_ranks/world.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
+#include "tests/chapters/support/scenarios.hpp"
 
 namespace {
 
@@ -66,13 +63,7 @@ void go_wrong(Rank& rank, const std::string& what, int who) {
     for (int i = 0; i < 5; i++)
         all_reduce(data.size());
     if (rank.rank() == who) {
-        if (what == "kill")
-            raise(SIGKILL);
-        if (what == "stop")
-            raise(SIGSTOP);
-        if (what == "throw")
-            throw std::runtime_error("broken on purpose");
-        if (what == "absent")
+        if (!ddp::test::misbehave(rank, what))
             return;
         if (what == "size")
             return all_reduce(1000);
@@ -84,42 +75,23 @@ void go_wrong(Rank& rank, const std::string& what, int who) {
     all_reduce(data.size());
 }
 
-int run(int argc, char** argv) {
-    std::string what = "calls";
-    int who = 0, mebibytes = 16;
-    bool catches = false;
-    Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
-    options.add_choice("--what", what,
-                       {"calls", "time", "kill", "stop", "throw", "absent", "size", "call"},
-                       "what to do");
-    options.add_int("--who", who, {0, 64}, "which rank does it");
-    options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
-    options.add_flag("--catch", catches, "print the failure and go on");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> launched = launch_processes(common, argv))
-        return *launched;
-    World world(common);
-    try {
-        world.run([&](Rank& rank) {
-            if (what == "calls")
-                show_all_calls(rank);
-            else if (what == "time")
-                time_all_reduce(rank, mebibytes);
-            else
-                go_wrong(rank, what, who);
-        });
-    } catch (const RunFailed& failure) {
-        if (!catches)
-            throw;
-        if (world.has_rank_0())
-            std::cout << "caught: " << failure.what() << std::endl;
-        world.run(show_all_calls);  // the next run starts clean
-    }
-    return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    ddp::test::ScenarioOptions asked{"calls"};
+    int mebibytes = 16;
+    Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
+    asked.add_to(options);
+    options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
+    const auto first = [&](Rank& rank) {
+        if (asked.what == "calls")
+            show_all_calls(rank);
+        else if (asked.what == "time")
+            time_all_reduce(rank, mebibytes);
+        else
+            go_wrong(rank, asked.what, asked.who);
+    };
+    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+        return ddp::test::ScenarioRuns{.first = first, .after_failure = show_all_calls};
+    });
 }

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <iostream>
 
-#include "05_ranks/world.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "tests/chapters/09_all_reduce/exact_calls.hpp"
+#include "tests/chapters/support/scenarios.hpp"
 
 namespace {
 
@@ -30,10 +30,7 @@ void act(Rank& rank, const std::string& kind, const std::string& what, int who) 
             sum(count, ReduceOp::sum, "weights");
             throw std::runtime_error("broken on purpose");
         }
-        if (what == "kill")
-            raise(SIGKILL);
-        if (what == "stop")
-            raise(SIGSTOP);
+        ddp::test::misbehave(rank, what == "kill" || what == "stop" ? what : "");
         if (what == "kill inside") {
             for (int i = 0; i < 50; i++)
                 sum(count, ReduceOp::sum, "weights");
@@ -93,55 +90,36 @@ void show_refusals(Rank& rank, const std::string& kind) {
 }
 
 void show_wrong(Rank& rank, int wrong) {
-    std::string all;
-    for (const std::string& each : rank.all_gather(std::to_string(wrong)))
-        all += " " + each;
-    if (rank.rank() == 0)
-        std::cout << "wrong:" << all << std::endl;
-}
-
-int run(int argc, char** argv) {
-    std::string what = "calls", kind = "mpi";
-    int who = 0;
-    bool catches = false;
-    Options options("mpi_scenario",
-                    "Calls and failures for the tests of the communicator over MPI.");
-    options.add_text("--what", what, "calls, order, two, refusals, or what goes wrong");
-    options.add_text("--kind", kind, "which communicator");
-    options.add_int("--who", who, {0, 64}, "which rank does it");
-    options.add_flag("--catch", catches, "print the failure and go on");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> launched = launch_processes(common, argv))
-        return *launched;
-    World world(common);
-    try {
-        world.run([&](Rank& rank) {
-            if (what == "calls")
-                show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, common.quick));
-            else if (what == "order")
-                show_wrong(rank, ddp::test::wrong_of_order(rank, kind));
-            else if (what == "two")
-                show_wrong(rank, ddp::test::wrong_of_two(rank, kind));
-            else if (what == "refusals")
-                show_refusals(rank, kind);
-            else if (what == "sends")
-                send_both(rank, kind);
-            else
-                act(rank, kind, what, who);
-        });
-    } catch (const RunFailed& failure) {
-        if (!catches)
-            throw;
-        if (world.has_rank_0())
-            std::cout << "caught: " << failure.what() << std::endl;
-        world.run(
-            [&](Rank& rank) { show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, true)); });
-    }
-    return 0;
+    ddp::test::show_all(rank, "wrong:", std::to_string(wrong));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    ddp::test::ScenarioOptions asked{"calls"};
+    std::string kind = "mpi";
+    Options options("mpi_scenario",
+                    "Calls and failures for the tests of the communicator over MPI.");
+    asked.add_to(options);
+    options.add_text("--kind", kind, "which communicator");
+    const auto first = [&](Rank& rank) {
+        if (asked.what == "calls")
+            show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, false));
+        else if (asked.what == "order")
+            show_wrong(rank, ddp::test::wrong_of_order(rank, kind));
+        else if (asked.what == "two")
+            show_wrong(rank, ddp::test::wrong_of_two(rank, kind));
+        else if (asked.what == "refusals")
+            show_refusals(rank, kind);
+        else if (asked.what == "sends")
+            send_both(rank, kind);
+        else
+            act(rank, kind, asked.what, asked.who);
+    };
+    const auto anew = [&](Rank& rank) {
+        show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, true));
+    };
+    return ddp::test::scenario_main(argc, argv, options, asked, [&] {
+        return ddp::test::ScenarioRuns{.first = first, .after_failure = anew};
+    });
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/hosts/transport.hpp"
 

@@ -100,7 +100,7 @@ TEST_CASE("data_parallel: MPI carries the gradients where there is one") {
 TEST_CASE("data_parallel: what makes no sense is refused in one sentence") {
     const Pictures data(100, 20);
     REQUIRE(refusal({"--data", data.folder(), "--ranks", "4", "--steps", "4", "--batch", "7"}) ==
-            "error: 4 steps of 7 samples on 4 ranks are more than the 100 pictures: take fewer "
+            "error: 4 steps of 7 samples on 4 ranks need more than the 100 pictures: use fewer "
             "--steps.\n");
     REQUIRE(count(refusal({"--data", data.folder(), "--steps", "60000", "--batch", "60000"}),
                   "more than the 100 pictures") == 1);

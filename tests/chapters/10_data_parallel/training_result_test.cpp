@@ -1,4 +1,4 @@
-// Courses and what is said of them.
+// Training runs, and what is computed from their results.
 #include "10_data_parallel/training_result.hpp"
 
 #include "03_network/models.hpp"
@@ -22,7 +22,8 @@ LabelledImages stripes(int count) {
 
 }  // namespace
 
-TEST_CASE("course: a loss for each batch, and the gradients' owner is asked after each backward") {
+TEST_CASE(
+    "training result: a loss for each batch, and average_gradients is called after each backward") {
     Device device(test_memory);
     Random random(1);
     const LabelledImages images = stripes(50);
@@ -46,7 +47,7 @@ TEST_CASE("course: a loss for each batch, and the gradients' owner is asked afte
     REQUIRE(result.step_s > 0);
 }
 
-TEST_CASE("course: the ranks' means, number by number, and how far apart two courses are") {
+TEST_CASE("training result: the ranks' means, number by number, and how far apart two runs are") {
     World world(thread_options(3));
     std::vector<double> means;
     world.run([&](Rank& rank) {
@@ -65,7 +66,7 @@ TEST_CASE("course: the ranks' means, number by number, and how far apart two cou
                                    static_cast<std::size_t>(rank.rank() == 1 ? 2 : 3);
                                mean_of_ranks(rank, std::vector<double>(count));
                            }),
-                "a mean over the ranks needs as many numbers of each"));
+                "a mean over the ranks needs the same number of values from each"));
     REQUIRE(largest_difference({1, 2, 3}, {1.5, 2, 0}, 2) == 0.5);
     REQUIRE(largest_difference({1, 2, 3}, {1.5, 2, 0}, 9) == 3);
     REQUIRE(largest_difference({1}, {1}, 1) == 0);

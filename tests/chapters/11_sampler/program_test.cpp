@@ -38,7 +38,7 @@ TEST_CASE("sampler: what is seen, what is counted, and the hang that is explaine
         const std::string counted = std::to_string(11 * ranks);
         REQUIRE(std::regex_search(run.output, std::regex("\npadded +" + counted + " ")));
         REQUIRE(std::regex_search(run.output, std::regex("\nunpadded +" + pictures + " ")));
-        REQUIRE(count(run.output, "Rank 0 has a batch more than the others") ==
+        REQUIRE(count(run.output, "Rank 0 has one batch more than the others") ==
                 (ranks == 1 ? 0 : 1));
         REQUIRE(
             count(run.output,

@@ -107,7 +107,7 @@ TEST_CASE("local SGD: averaging gradients where parameters should be is found") 
     }
 }
 
-TEST_CASE("local SGD: ranks that never meet are refused") {
+TEST_CASE("local SGD: an average every 0 steps is refused") {
     World world(thread_options(2));
     REQUIRE(has(failure_of(world,
                            [](Rank& rank) {
@@ -117,7 +117,7 @@ TEST_CASE("local SGD: ranks that never meet are refused") {
                                PlainSgd optimizer({}, 0.1);
                                local_sgd(*communicator, values, optimizer, 1, 0, [](int) {});
                            }),
-                "ranks cannot meet every 0 steps"));
+                "ranks cannot average every 0 steps"));
 }
 
 }  // namespace ddp::test

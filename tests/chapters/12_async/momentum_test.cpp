@@ -38,7 +38,7 @@ TEST_CASE("implicit momentum: found again in the path, 1 - 1/W") {
     }
 }
 
-TEST_CASE("staleness: the numbers of a story") {
+TEST_CASE("staleness: the numbers of a worked example") {
     const OneParameter model;
     constexpr Action::What reads = Action::reads, applied = Action::is_applied;
     const std::vector<OneUpdate> updates = play(model, 3,

@@ -12,7 +12,7 @@
 
 namespace ddp::test {
 
-TEST_CASE("async: four ways with and without a slow worker, and what is proved on the way") {
+TEST_CASE("async: four algorithms with and without a slow worker, and what is proved on the way") {
     const Pictures data(96, 40);
     const std::string csv =
         std::filesystem::temp_directory_path() / ("async" + std::to_string(getpid()) + ".csv");
@@ -43,7 +43,7 @@ TEST_CASE("async: four ways with and without a slow worker, and what is proved o
             REQUIRE(row("local SGD", " +" + slow + " +" + std::to_string(50 / ranks * ranks)));
         }
         REQUIRE(count(run.output, "gave the bits of ten synchronous ones") == 1);
-        REQUIRE(count(run.output, "meets after every step is averaging gradients") == 1);
+        REQUIRE(count(run.output, "averages after every step equals averaging gradients") == 1);
         const Csv file = read_csv(csv);
         REQUIRE(file.rows.size() > 100);
         REQUIRE(file.text(0, "way") == "synchronous");
@@ -56,8 +56,8 @@ TEST_CASE("async: one rank is told that it needs another") {
     const ChildResult run = run_command({ASYNC_PROGRAM, "--quick", "--ranks", "1"});
     CAPTURE(run.output);
     REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "One rank has nobody to wait for: try --ranks 2") == 1);
-    // The story's numbers.
+    REQUIRE(count(run.output, "One rank has no other rank to wait for: try --ranks 2") == 1);
+    // The worked example's numbers.
     REQUIRE(std::regex_search(
         run.output, std::regex("5 +2 +\\(1 1 0\\) +4\\.000 +-4\\.000 +7\\.500 +2 +8\\.500")));
 }
@@ -74,8 +74,9 @@ TEST_CASE("async: bad input in one sentence") {
     REQUIRE(refusal({"--every", "0"}) ==
             "error: --every needs a whole number from 1 to 1000000, not '0'.\n");
     REQUIRE(refusal({"--gradients", "3", "--ranks", "4"}) ==
-            "error: --gradients 3 is not one for each of 4 ranks: take more.\n");
-    REQUIRE(count(refusal({"--link", "1MB/s,1ms"}), "nothing here is timed so") == 1);
+            "error: --gradients 3 is less than one for each of 4 ranks: use more.\n");
+    REQUIRE(count(refusal({"--link", "1MB/s,1ms"}),
+                  "neither simulates a link nor draws a timeline") == 1);
 }
 
 TEST_CASE("async: a worker that is lost ends the job, and its name is told") {

@@ -45,7 +45,7 @@ void take_part(Rank& rank, const ServerOptions& options, const Before& before, T
         trial.w = buffers.values.to_host()[0];
     } else if (rank.rank() <= options.workers) {
         trial.calls[static_cast<std::size_t>(rank.rank())] =
-            work(peers, device, buffers, [&](int step) {
+            run_worker(peers, device, buffers, [&](int step) {
                 if (before)
                     before(rank, step);
                 const float gradient = buffers.values.to_host()[0] - model.target;
@@ -137,13 +137,13 @@ TEST_CASE("server: synchronous training has the same bits every time, and nothin
 TEST_CASE("server: a worker comes as far ahead as the bound says, and no further") {
     for (int ranks : {3, 4})
         for (int bound : {0, 1, 2, 3}) {
-            std::atomic<int> posted_calls = -1;
+            std::atomic<int> begun = -1;
             const ServerOptions options{ranks - 1, 40, false, bound};
             const Trial trial = train(ranks, options, [&](Rank& rank, int step) {
                 if (rank.rank() == 1)
-                    posted_calls = step;
+                    begun = step;
                 // Rank 2 is in its first step until rank 1 can go no further.
-                while (rank.rank() == 2 && step == 0 && posted_calls < bound) {
+                while (rank.rank() == 2 && step == 0 && begun < bound) {
                     rank.check();
                     pause();
                 }
@@ -158,12 +158,12 @@ TEST_CASE("server: a worker comes as far ahead as the bound says, and no further
 
 TEST_CASE("server: a gradient is as old as what was applied since") {
     constexpr int late = 10;
-    std::atomic<int> posted_calls = -1;
+    std::atomic<int> begun = -1;
     const ServerOptions options{2, 40, false, {}};
     const Trial trial = train(3, options, [&](Rank& rank, int step) {
         if (rank.rank() == 1)
-            posted_calls = step;
-        while (rank.rank() == 2 && step == 0 && posted_calls < late) {
+            begun = step;
+        while (rank.rank() == 2 && step == 0 && begun < late) {
             rank.check();
             pause();
         }

@@ -10,11 +10,11 @@ namespace ddp::test {
 namespace {
 
 // Lets workers come back in the order that `choice` of those who are under way says. Empty if the
-// turnstile does what it says, otherwise what it does instead.
+// gate does what it says, otherwise what it does instead.
 std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound, int steps,
                      const std::function<std::size_t(std::size_t)>& choice) {
     std::vector<int> done(static_cast<std::size_t>(workers) + 1), away, held;
-    int posted_calls = 0, dismissed = 0;
+    int begun = 0, dismissed = 0;
     for (int worker = 1; worker <= workers; worker++)
         held.push_back(worker);
     for (;;) {
@@ -25,9 +25,9 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
             const int ahead = done[static_cast<std::size_t>(pass.worker)] - slowest;
             if (pass.goes_on && bound && ahead > *bound)
                 return "lets through who is too far ahead";
-            if (pass.goes_on != (posted_calls < steps))
+            if (pass.goes_on != (begun < steps))
                 return "miscounts the steps";
-            posted_calls += pass.goes_on;
+            begun += pass.goes_on;
             dismissed += !pass.goes_on;
             if (pass.goes_on)
                 away.push_back(pass.worker);
@@ -44,7 +44,7 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
         held.push_back(worker);
         gate.arrive(worker);
     }
-    if (posted_calls != steps || dismissed != workers || !held.empty())
+    if (begun != steps || dismissed != workers || !held.empty())
         return "does not let everyone go home";
     return bound && gate.most_ahead() > *bound ? "says that it let someone too far ahead" : "";
 }
@@ -92,7 +92,7 @@ struct AlwaysOpen : StalenessGate {
 
 }  // namespace
 
-TEST_CASE("turnstile: in every order nobody is too far ahead, and nobody waits for nothing") {
+TEST_CASE("staleness gate: in every order no worker is too far ahead, and none waits needlessly") {
     for (int workers : {1, 2, 3})
         for (std::optional<int> bound :
              {std::optional<int>(), std::optional(0), std::optional(1), std::optional(2)})
@@ -104,7 +104,7 @@ TEST_CASE("turnstile: in every order nobody is too far ahead, and nobody waits f
             }
 }
 
-TEST_CASE("turnstile: its mistakes are told apart") {
+TEST_CASE("staleness gate: its mistakes are told apart") {
     int orders = 0;
     for (int bound : {0, 1, 2}) {
         CAPTURE(bound);
@@ -116,14 +116,14 @@ TEST_CASE("turnstile: its mistakes are told apart") {
     }
 }
 
-TEST_CASE("turnstile: what cannot be") {
+TEST_CASE("staleness gate: what cannot be") {
     REQUIRE_THROWS_WITH(StalenessGate(0, {}, 1),
-                        "a turnstile needs a worker, and no negative bound or steps; not 0 "
+                        "a staleness gate needs a worker, and no negative bound or steps; not 0 "
                         "workers, bound 0 and 1 steps");
     REQUIRE_THROWS_AS(StalenessGate(1, -1, 1), std::invalid_argument);
     REQUIRE_THROWS_AS(StalenessGate(1, 0, -1), std::invalid_argument);
     StalenessGate gate(2, {}, 5);
-    REQUIRE_THROWS_WITH(gate.arrive(1), "worker 1 is here already");
+    REQUIRE_THROWS_WITH(gate.arrive(1), "worker 1 is at the gate already");
 }
 
 }  // namespace ddp::test

@@ -8,7 +8,7 @@
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"

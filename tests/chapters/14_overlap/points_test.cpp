@@ -2,7 +2,7 @@
 // no memory.
 #include <array>
 
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

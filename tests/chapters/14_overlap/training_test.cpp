@@ -2,7 +2,7 @@
 #include "14_overlap/training.hpp"
 
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "14_overlap/show/timeline_report.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"

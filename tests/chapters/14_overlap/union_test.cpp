@@ -1,7 +1,7 @@
 // Several ranks, each with its part of the samples, learn what one rank learns from all of them,
 // whatever the buckets; and the check of that notices what may go wrong.
 #include "03_network/cross_entropy.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"

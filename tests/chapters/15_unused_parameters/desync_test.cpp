@@ -15,7 +15,7 @@ TEST_CASE("desync: who has come farther waits in the first bucket that some have
                            {3, 4, 2, "b.weight, b.bias", "went on"},
                            {3, 4, 3, "", ""}}) ==
             Lines{"rank 0 waits in bucket 2 of step 3 for rank 1",
-                  "rank 1 never sent bucket 2 of step 3: no gradient of b.weight, b.bias; it went "
+                  "rank 1 never sent bucket 2 of step 3: no gradient for b.weight, b.bias; it went "
                   "on",
                   "rank 2 waits in bucket 2 of step 3 for rank 1"});
 }
@@ -26,21 +26,21 @@ TEST_CASE("desync: a rank that has sent all of a step lacks the first bucket of 
                            {4, 2, 0, "", ""},
                            {3, 2, 2, "", ""}}) ==
             Lines{"rank 0 waits in bucket 0 of step 4 for ranks 1, 2, 3",
-                  "rank 1 has not come to bucket 0 of step 4; it has no batch left",
-                  "rank 2 has not come to bucket 0 of step 4",
-                  "rank 3 has not come to bucket 0 of step 4"});
+                  "rank 1 has not reached bucket 0 of step 4; it has no batch left",
+                  "rank 2 has not reached bucket 0 of step 4",
+                  "rank 3 has not reached bucket 0 of step 4"});
 }
 
 TEST_CASE("desync: everyone hears of everyone, whatever the texts") {
     World world(thread_options(3));
     const std::vector<StepState> states{
         {1, 2, 1, "", ""}, {7, 1, 0, "a b, c", ""}, {2, 3, 3, "", "x y"}};
-    std::vector<std::vector<StepState>> heard(3);
+    std::vector<std::vector<StepState>> gathered(3);
     world.run([&](Rank& rank) {
         const auto place = static_cast<std::size_t>(rank.rank());
-        heard[place] = gather(rank, states[place]);
+        gathered[place] = gather(rank, states[place]);
     });
-    for (const auto& all : heard)
+    for (const auto& all : gathered)
         REQUIRE(all == states);
 }
 

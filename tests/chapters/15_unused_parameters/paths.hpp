@@ -7,7 +7,7 @@
 #include "03_network/layers/flatten.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "15_unused_parameters/find_unused.hpp"
 #include "15_unused_parameters/join.hpp"
 #include "tests/chapters/support/replicas.hpp"

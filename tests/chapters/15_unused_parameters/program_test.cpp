@@ -1,4 +1,4 @@
-// The chapter's program: every failure_case is diagnosed in time, and cured in the same run,
+// The chapter's program: every failure case is diagnosed in time, and cured in the same run,
 // whoever starts the ranks; and the step that hangs is written down.
 #include <iostream>
 #include <map>
@@ -29,34 +29,35 @@ std::string differs(const std::string& alls, const std::string& others, const st
 std::string expected_of(int ranks) {
     const std::string last = std::to_string(ranks - 1);
     const std::string cured =
-        ": 0\\.[0-9]{2} millionths from what one rank learns with all batches\n";
+        ": parameters within 0\\.[0-9]{2} millionths of those that one rank learns from all "
+        "batches\n";
     std::string waits, uneven;
     for (int rank = 0; rank + 1 < ranks; rank++)
         waits += "      rank " + std::to_string(rank) + " waits in bucket 1 of step 3 for rank " +
                  last + "\n";
-    const std::string out = "; it has no batch left, and is at the barrier after the steps\n";
+    const std::string out = "; it has no batch left and waits at the barrier after the steps\n";
     for (int rank = 0; rank < ranks; rank++)
         uneven +=
             "      rank " + std::to_string(rank) +
             (rank < std::min(ranks - 1, 2) ? " waits in bucket 0 of step [45] for ranks? [0-9, ]+\n"
-                                           : " has not come to bucket 0 of step [45]" + out);
+                                           : " has not reached bucket 0 of step [45]" + out);
     const std::string waited =
         "    rank [0-9]: waited 1.0 s in operation [0-9]+, all_reduce average of [0-9]+ float "
         "\\(\"bucket [0-9]\"\\); rank [0-9] has ended operation [0-9]+, all_reduce average of "
         "[0-9]+ float \\(\"bucket [0-9]\"\\)\n";
     return "\nA branch that one rank does not take\n" + waited + waits + "      rank " + last +
-           " never sent bucket 1 of step 3: no gradient of expert0.weight, expert0.bias; it went "
-           "on as if nothing were missing, to the barrier after the steps\n"
+           " never sent bucket 1 of step 3: no gradient for expert0.weight, expert0.bias; it went "
+           "on to the barrier after the steps as if nothing were missing\n"
            "  Cured by find_unused_parameters" +
-           cured + "\nRanks that have not as many batches\n" + waited + uneven + "  Cured by join" +
-           cured + "\nGradients that are sent as soon as they are ready\n    " +
+           cured + "\nRanks with different numbers of batches\n" + waited + uneven +
+           "  Cured by join" + cured + "\nGradients that are sent as soon as they are ready\n    " +
            differs("256 float \\(\"expert1.bias\"\\)", "256 float \\(\"expert0.bias\"\\)", last) +
            "\n  Cured by buckets, strictly in order" + cured +
-           "\nA layer that has another size on one rank\n    rank " + last +
+           "\nA layer of another size on one rank\n    rank " + last +
            ": this rank's model has trunk.weight \\[255, 196\\] where rank 0's has trunk.weight "
            "\\[256, 196\\]: all ranks must build the same model\n"
            "  Cured by the same network on all ranks" +
-           cured + "\nA bucket cap that is another one on one rank\n    " +
+           cured + "\nAnother bucket cap on one rank\n    " +
            differs("2832 float \\(\"bucket 0\"\\)", "184592 float \\(\"bucket 0\"\\)", last) +
            "\n  Cured by the same cap on all ranks" + cured;
 }
@@ -75,10 +76,11 @@ void require_all_said(const ChildResult& run, int ranks) {
 
 }  // namespace
 
-TEST_CASE("unused_parameters: each failure_case is told and cured, by threads and by processes") {
+TEST_CASE(
+    "unused_parameters: each failure case is reported and cured, by threads and by processes") {
     if (!has_mpirun())
         std::cout
-            << "SKIPPED: failure_cases of ranks started by mpirun (no mpirun, or built without MPI)"
+            << "SKIPPED: failure cases of ranks started by mpirun (no mpirun, or built without MPI)"
             << std::endl;
     const auto require_run = [](int ranks, const Launch& launch) {
         CAPTURE(launch.name, ranks);
@@ -125,7 +127,7 @@ TEST_CASE("unused_parameters: one rank has the cures alone; bad input in one sen
     const ChildResult run = run_command({program, "--quick", "--ranks", "1"});
     CAPTURE(run.output);
     REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "One rank waits for nobody") == 1);
+    REQUIRE(count(run.output, "A single rank waits for no other") == 1);
     REQUIRE(count(run.output, "  Cured by ") == 5);
     REQUIRE(count(run.output, "0.00 millionths") == 5);
     const ChildResult wrong = run_command({program, "--data", "x"});

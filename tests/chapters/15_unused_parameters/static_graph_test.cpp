@@ -63,7 +63,7 @@ TEST_CASE("static_graph: a graph that changes is refused by name") {
         });
     };
     REQUIRE(change("ab", "a") ==
-            "rank 1: the graph has changed: no gradient of b.weight, b.bias, tied.weight, "
+            "rank 1: the graph has changed: no gradient for b.weight, b.bias, tied.weight, "
             "tied.bias, which had one in the first step; a graph that changes needs FindUnused");
     const std::string more = change("a", "ac");
     REQUIRE(has(more, "rank 1: the graph has changed: '"));

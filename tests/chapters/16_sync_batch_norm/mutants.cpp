@@ -21,7 +21,7 @@ class Mistaken : public Module {
           communicator_(communicator),
           ranks_(static_cast<std::size_t>(communicator.world_size())),
           channels_(plain_->running_mean.dim(0)),
-          told_(communicator.allocate<float>(numbers() * ranks_)),
+          gathered_(communicator.allocate<float>(numbers() * ranks_)),
           sums_(communicator.allocate<float>(2 * static_cast<std::size_t>(channels_))) {}
 
     Parameters parameters() const override { return plain_->parameters(); }
@@ -30,63 +30,64 @@ class Mistaken : public Module {
     Variable forward(Variable input) override {
         const Tensor x = input.value();
         Stream& stream = x.device().stream();
-        float* own = told_.data() + numbers() * static_cast<std::size_t>(rank());
-        tell_moments(x, own);
+        float* own = gathered_.data() + numbers() * static_cast<std::size_t>(rank());
+        write_moments(x, own);
         if (mistake_ == Mistake::empty_is_no_number && x.size() == 0)
             spoil(stream);
-        communicator_.all_gather(own, told_.data(), numbers(), stream);
+        communicator_.all_gather(own, gathered_.data(), numbers(), stream);
         communicator_.synchronize(stream);
-        const Values told = told_.to_host();
+        const Values gathered = gathered_.to_host();
         if (mistake_ == Mistake::mean_of_means)
-            told_.copy_from(with_equal_counts(told));
+            gathered_.copy_from(with_equal_counts(gathered));
         const Values before = plain_->running_var.to_host();
-        const JoinedMoments joined = join_moments(told_.data(), communicator_.world_size(),
-                                                  plain_->running_mean, plain_->running_var);
+        const CombinedMoments combined =
+            combine_moments(gathered_.data(), communicator_.world_size(), plain_->running_mean,
+                            plain_->running_var);
         if (mistake_ == Mistake::biased_variance)
-            make_biased(before, total(told));
+            make_biased(before, total(gathered));
         if (mistake_ == Mistake::local_count)
-            Tensor(joined.share)
+            Tensor(combined.inverse_count)
                 .copy_from(Values{x.size() > 0 ? static_cast<float>(channels_) / x.size() : 0.0f});
         const Tensor weight = plain_->weight->value;
         Tape& tape = *input.tape;
-        return tape.record("mistaken", normalised(x, joined.moments, weight, plain_->bias->value),
+        return tape.record("mistaken", normalised(x, combined.moments, weight, plain_->bias->value),
                            {input, tape.parameter(plain_->weight), tape.parameter(plain_->bias)},
                            [=, this](const Tensor& dy, Tape::InputGradients& gradients) {
-                               backward(x, weight, joined, dy, gradients);
+                               backward(x, weight, combined, dy, gradients);
                            });
     }
 
   private:
     int rank() const { return communicator_.rank().rank(); }
-    std::size_t numbers() const { return told_numbers(channels_); }
-    float count_of(const Values& told, std::size_t r) const {
-        return told[(r + 1) * numbers() - 1];
+    std::size_t numbers() const { return moments_size(channels_); }
+    float count_of(const Values& gathered, std::size_t r) const {
+        return gathered[(r + 1) * numbers() - 1];
     }
-    float total(const Values& told) const {
+    float total(const Values& gathered) const {
         float sum = 0;
         for (std::size_t r = 0; r < ranks_; r++)
-            sum += count_of(told, r);
+            sum += count_of(gathered, r);
         return sum;
     }
 
     void spoil(Stream& stream) {
         stream.synchronize();
-        Values told = told_.to_host();
+        Values gathered = gathered_.to_host();
         for (std::size_t i = 0; i + 1 < numbers(); i++)
-            told[static_cast<std::size_t>(rank()) * numbers() + i] =
+            gathered[static_cast<std::size_t>(rank()) * numbers() + i] =
                 std::numeric_limits<float>::quiet_NaN();
-        told_.copy_from(told);
+        gathered_.copy_from(gathered);
     }
 
-    Values with_equal_counts(Values told) const {
-        const float all = total(told);
+    Values with_equal_counts(Values gathered) const {
+        const float all = total(gathered);
         float with_pictures = 0;
         for (std::size_t r = 0; r < ranks_; r++)
-            with_pictures += count_of(told, r) > 0;
+            with_pictures += count_of(gathered, r) > 0;
         for (std::size_t r = 0; r < ranks_; r++)
-            if (count_of(told, r) > 0)
-                told[(r + 1) * numbers() - 1] = all / with_pictures;
-        return told;
+            if (count_of(gathered, r) > 0)
+                gathered[(r + 1) * numbers() - 1] = all / with_pictures;
+        return gathered;
     }
 
     void make_biased(const Values& before, float count) {
@@ -99,10 +100,10 @@ class Mistaken : public Module {
         plain_->running_var.copy_from(variances);
     }
 
-    void backward(const Tensor& x, const Tensor& weight, const JoinedMoments& joined,
+    void backward(const Tensor& x, const Tensor& weight, const CombinedMoments& combined,
                   const Tensor& dy, Tape::InputGradients& gradients) {
         Stream& stream = x.device().stream();
-        const GradientSums own = sums_of_gradients(x, joined.moments, dy);
+        const GradientSums own = sums_of_gradients(x, combined.moments, dy);
         give_parameter_gradients(own, gradients);
         Values sums = own.dy.to_host();
         for (const float sum : own.product.to_host())
@@ -111,9 +112,9 @@ class Mistaken : public Module {
         if (mistake_ != Mistake::local_sums)
             communicator_.all_reduce(sums_.data(), sums_.data(), sums_.size(), ReduceOp::sum,
                                      stream);
-        give_input_gradient(x, joined.moments, weight,
-                            means_over_all(sums_.data(), joined.share, channels_), 1.0f, dy,
-                            gradients);
+        give_input_gradient(x, combined.moments, weight,
+                            divide_by_count(sums_.data(), combined.inverse_count, channels_), 1.0f,
+                            dy, gradients);
     }
 
     const Mistake mistake_;
@@ -121,7 +122,7 @@ class Mistaken : public Module {
     Communicator& communicator_;
     const std::size_t ranks_;
     const int channels_;
-    ArenaBuffer<float> told_, sums_;
+    ArenaBuffer<float> gathered_, sums_;
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ enum class Mistake {
 
 MakeNorm make_mistaken(Mistake mistake);
 
-// In words; "" if SyncBatchNorm is BatchNorm on the union, to 1e-5. `found` is of the ways_to_deal.
+// In words; "" if SyncBatchNorm is BatchNorm on the union, to 1e-5. `found` has one entry for each
+// of picture_counts.
 std::string cause_of(const std::vector<Differences>& found);
 
 }  // namespace ddp::test

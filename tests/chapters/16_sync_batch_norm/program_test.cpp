@@ -22,8 +22,8 @@ TEST_CASE("sync_batch_norm: who sees what, the equality, both trainings, and the
         REQUIRE(run.exit_code == 0);
         REQUIRE(count(run.output, "one has none") == 1);
         REQUIRE(count(run.output, "  cats ") == (ranks + 2) / 3);
-        const std::string cost = ranks == 1 ? "0 collectives, to which a rank gives 0 bytes"
-                                            : "4 collectives, to which a rank gives 392 bytes";
+        const std::string cost = ranks == 1 ? "0 collectives, with 0 bytes from each rank"
+                                            : "4 collectives, with 392 bytes from each rank";
         REQUIRE(count(run.output, cost) == 1);
         std::istringstream lines(run.output);
         for (std::string line; std::getline(lines, line);)

@@ -31,8 +31,8 @@ std::vector<Differences> compare(World& world, const MakeNorm& make,
 
 std::vector<std::vector<int>> usual_counts(int ranks) {
     std::vector<std::vector<int>> all;
-    for (const Dealt& dealt : ways_to_deal(ranks))
-        all.push_back(dealt.counts);
+    for (const PictureCounts& pictures : picture_counts(ranks))
+        all.push_back(pictures.counts);
     return all;
 }
 

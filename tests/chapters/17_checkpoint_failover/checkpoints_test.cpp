@@ -56,14 +56,14 @@ TEST_CASE("checkpoints: the last ones are kept, and the newest is found") {
                            {"checkpoint-1.safetensors", {1}}},
                           never);
     Checkpoints checkpoints(folder, 3);
-    std::vector<std::string> complaints;
-    REQUIRE(!checkpoints.newest(complaints));
+    std::vector<std::string> errors;
+    REQUIRE(!checkpoints.newest(errors));
     for (const int step : {10, 20, 30, 40, 50})
         save(checkpoints, step);
     REQUIRE(checkpoints.steps() == std::vector<int>{50, 40, 30});
     REQUIRE(folder.names().size() == 5);  // with what is not ours
-    const std::optional<Checkpoint> newest = checkpoints.newest(complaints);
-    REQUIRE(complaints.empty());
+    const std::optional<Checkpoint> newest = checkpoints.newest(errors);
+    REQUIRE(errors.empty());
     REQUIRE(newest->step == 50);
     REQUIRE(newest->file.header.metadata.at("step") == "50");
     REQUIRE(newest->file.data()[0] == 50);
@@ -83,14 +83,14 @@ TEST_CASE("checkpoints: damaged ones are named, and the one before is used") {
     folder.write(Checkpoints::file_name(3), {flipped});
     const Bytes cut = shortened(folder.read(Checkpoints::file_name(4)), 200);
     folder.write(Checkpoints::file_name(4), {cut});
-    std::vector<std::string> complaints;
-    REQUIRE(checkpoints.newest(complaints)->step == 2);
-    REQUIRE(complaints.size() == 2);
+    std::vector<std::string> errors;
+    REQUIRE(checkpoints.newest(errors)->step == 2);
+    REQUIRE(errors.size() == 2);
     REQUIRE(
-        complaints[0].starts_with("'checkpoint-00000004.safetensors' is no whole safetensors "
-                                  "file: "));
-    REQUIRE(complaints[1] ==
-            "'checkpoint-00000003.safetensors' is damaged: its checksum is not that of its bytes.");
+        errors[0].starts_with("'checkpoint-00000004.safetensors' is not a whole safetensors "
+                              "file: "));
+    REQUIRE(errors[1] ==
+            "'checkpoint-00000003.safetensors' is damaged: its checksum does not match its bytes.");
 }
 
 TEST_CASE("checkpoints: every bit counts") {
@@ -106,7 +106,7 @@ TEST_CASE("checkpoints: every bit counts") {
     const std::string plain = encode_safetensors(header_of(7));
     REQUIRE(data_error([&] {
                 read_checkpoint(7, joined({plain.begin(), plain.end()}, data_of(7)), "f");
-            }) == "'f' has no checksum: it is not one of this program's checkpoints.");
+            }) == "'f' has no checksum: this program has not written it.");
 }
 
 TEST_CASE("checkpoints: a whole one is there wherever saving goes down") {
@@ -127,9 +127,9 @@ TEST_CASE("checkpoints: a whole one is there wherever saving goes down") {
         all.push_back(second.after_kill());
         for (const Contents& left : all) {
             CrashingFolder third(left, never);
-            std::vector<std::string> complaints;
-            const auto newest = Checkpoints(third, 2).newest(complaints);
-            REQUIRE(complaints.empty());
+            std::vector<std::string> errors;
+            const auto newest = Checkpoints(third, 2).newest(errors);
+            REQUIRE(errors.empty());
             REQUIRE(newest->step >= (is_done ? 3 : 2));
         }
     }
@@ -143,14 +143,14 @@ TEST_CASE("training_state: what is written down is read, and nothing is guessed"
          {"step", "samples", "epoch", "taken", "random", "bucket_plan", "ready_order"}) {
         auto less = metadata;
         less.erase(key);
-        REQUIRE(error_of(less) == "'file' does not say '" + std::string(key) +
-                                      "': it is no checkpoint of a training.");
+        REQUIRE(error_of(less) ==
+                "'file' has no '" + std::string(key) + "': it is no checkpoint of a training.");
     }
     for (const char* wrong : {"", "x", "1x", "-1", "99999999999999999999", " 1"}) {
         auto other = metadata;
         other["step"] = wrong;
-        REQUIRE(error_of(other) ==
-                "'file' says that 'step' is '" + std::string(wrong) + "', which is no number.");
+        REQUIRE(error_of(other) == "'file' has the value '" + std::string(wrong) +
+                                       "' for 'step', which is no number.");
     }
 }
 

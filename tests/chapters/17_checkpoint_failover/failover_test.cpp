@@ -52,7 +52,7 @@ void kill_at_random(int kills, int in_each) {
         REQUIRE(seed < 10 * static_cast<std::uint32_t>(kills));  // kills that come too late
     }
     std::cout << done << " kills, " << attempts
-              << " lives: 0 torn checkpoints, 0 lost runs, one hash" << std::endl;
+              << " attempts: 0 torn checkpoints, 0 lost runs, one hash" << std::endl;
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("failover: threads die together, and stop together") {
                                           double now_s) { faults.watch(job, attempt, now_s); });
     REQUIRE(outcome.attempts.size() == 4);
     REQUIRE(outcome.attempts[2].cause ==
-            "the job has told nothing for 6.00 s: something in it has stopped");
+            "no line has come from the job for 6.00 s: it has stopped");
     REQUIRE(outcome.torn == 0);
     REQUIRE(outcome.hash == calm_hash());
 }
@@ -127,7 +127,7 @@ TEST_CASE("supervisor: gives up after max_restarts, with the first cause") {
     const Pictures pictures(1000, 100);
     const std::string failure = failure_of(
         {}, pictures, {.max_restarts = 1}, [&](SupervisedProcess&, const Attempt& attempt, double) {
-            // Another rank in each life.
+            // Another rank in each attempt.
             const int rank = attempt.begin_s < 0.1 ? 1 : 2;
             if (const pid_t process = process_of(attempt, rank); process != 0)
                 kill(process, SIGKILL);
@@ -146,19 +146,20 @@ TEST_CASE("supervisor: what would be wrong again is not tried again") {
     REQUIRE(failure_of(training, pictures, {}, {}) ==
             "--processes 200 is out of range: one machine takes 1 to 64 ranks.");
     Supervisor nobody({}, [](const auto&) { return std::vector<std::string>(); });
-    REQUIRE_THROWS_WITH(nobody.run(), "nobody is left to run the job; its first failure was: none");
+    REQUIRE_THROWS_WITH(nobody.run(),
+                        "no host is left to run the job; its first failure was: none");
     Supervisor unknown({.max_restarts = 0},
                        [](const auto&) { return std::vector<std::string>{"no-such-program-9"}; });
     REQUIRE_THROWS_WITH(unknown.run(),
                         "the job has failed 1 times, and --max-restarts is 0; the first cause was: "
-                        "the job has ended with exit status 127 and has not said why");
+                        "the job ended with exit status 127 and without an error message");
 }
 
 TEST_CASE("supervisor: a job is ended with all that it has started") {
     const Stopwatch watch;
     {
         SupervisedProcess job({"sh", "-c", "sleep 1000 & sleep 1000"});
-        job.attend([](const std::string&) {});
+        job.read_lines([](const std::string&) {});
     }
     REQUIRE(watch.seconds() < 5);
     std::string said;
@@ -167,19 +168,20 @@ TEST_CASE("supervisor: a job is ended with all that it has started") {
                                 "0.05; done"});
     const auto listen = [&](const std::string& line) { said += line + ";"; };
     while (said.empty())
-        stubborn.attend(listen);
+        stubborn.read_lines(listen);
     stubborn.end(0.5, listen);
     REQUIRE(said.starts_with("ready;"));
     REQUIRE(stubborn.status() == 128 + SIGKILL);
 }
 
-TEST_CASE("report: a line and back, and what is none") {
-    const Report report{3, "step", 120, "61440 0.43"};
-    REQUIRE(report.line() == "@ 3 step 120 61440 0.43");
-    REQUIRE(Report::from(report.line()) == report);
-    REQUIRE(Report::from("@ 0 met 0") == Report{0, "met", 0, ""});
-    for (const char* line : {"", "@", "@ x met 0", "@ 1 met", "@ 1 met x", "loss 1 2 3", "@1 a 2"})
-        REQUIRE(!Report::from(line));
+TEST_CASE("status line: a line and back, and a line that is none") {
+    const StatusLine status{3, "step", 120, "61440 0.43"};
+    REQUIRE(status.line() == "@ 3 step 120 61440 0.43");
+    REQUIRE(StatusLine::from(status.line()) == status);
+    REQUIRE(StatusLine::from("@ 0 started 0") == StatusLine{0, "started", 0, ""});
+    for (const char* line :
+         {"", "@", "@ x started 0", "@ 1 met", "@ 1 started x", "loss 1 2 3", "@1 a 2"})
+        REQUIRE(!StatusLine::from(line));
 }
 
 TEST_CASE("hosts: their list, and who is there") {

@@ -67,14 +67,14 @@ expect() {
 }
 
 supervised calm "$scratch/calm-folder" '' ''
-expect '^life 1: 4 ranks on host0 host1 host2 host3$'
-expect 'done in 1 life: '
+expect '^attempt 1: 4 ranks on host0 host1 host2 host3$'
+expect 'done in 1 attempt: '
 
 # Everything that runs on a host dies; the host itself comes back at once.
 # shellcheck disable=SC2016  # for the other shell
 supervised killed "$scratch/killed" "$scratch/killed/checkpoint-*" \
     'for p in $(ip netns pids host2); do kill -9 $p; done'
-expect '^life 2: 4 ranks on host0 host1 host2 host3$'
+expect '^attempt 2: 4 ranks on host0 host1 host2 host3$'
 [[ ${output##*hash} == "$(sed -n 's/.*hash//p' "$scratch/calm.said")" ]] || complain "another hash after a dead host"
 
 # A host is cut off. It is healed soon, and joins when another host dies. Each host has checkpoints of its own.
@@ -82,14 +82,14 @@ export ONE_HOST=$scratch/cut-host0
 # shellcheck disable=SC2016  # for the other shell
 supervised cut "$scratch/cut-%h" "$scratch/cut-host1/checkpoint-*" '
     ip -n switch link set host3 down
-    until grep -q "^life 2" "$SAID"; do sleep 0.05; done
+    until grep -q "^attempt 2" "$SAID"; do sleep 0.05; done
     ip -n switch link set host3 up
     touch "$SAID.healed"
     until [[ -n $(find "$ONE_HOST" -name "checkpoint-*.safetensors" -newer "$SAID.healed") ]]; do sleep 0.05; done
     for p in $(ip netns pids host1); do kill -9 $p; done'
-expect '^life 1 ended behind step [0-9]+: '
-expect '^life 2: 3 ranks on host0 host1 host2$'
-expect '^life 3: 4 ranks on host0 host1 host2 host3$'
+expect '^attempt 1 ended after step [0-9]+: '
+expect '^attempt 2: 3 ranks on host0 host1 host2$'
+expect '^attempt 3: 4 ranks on host0 host1 host2 host3$'
 for host in host0 host1 host2 host3; do
     compgen -G "$scratch/cut-$host/checkpoint-*.safetensors" >/dev/null || complain "no checkpoint of $host"
 done
@@ -97,7 +97,7 @@ done
 # The host with rank 0 has lost its disk: the others give it what they have.
 rm -rf "$scratch/cut-host0"
 supervised again "$scratch/cut-%h" '' ''
-expect '^life 1: 4 ranks on host0 host1 host2 host3$'
+expect '^attempt 1: 4 ranks on host0 host1 host2 host3$'
 [[ -e $scratch/cut-host0 ]] || complain "host0 has no folder again"
 
 echo "$failures failed"

@@ -148,11 +148,11 @@ TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one befor
     CAPTURE(second.output);
     REQUIRE(second.exit_code == 0);
     REQUIRE(count(second.output, "note: '" + newest +
-                                     "' is damaged: its checksum is not that of its bytes. The "
+                                     "' is damaged: its checksum does not match its bytes. The "
                                      "one before it is used.") == 1);
-    REQUIRE(count(second.output, "goes on behind step " + std::to_string(steps.at(1))) == 1);
+    REQUIRE(count(second.output, "continues after step " + std::to_string(steps.at(1))) == 1);
     REQUIRE(hash_in(second.output) == hash_in(first.output));
-    // If all are damaged, nobody begins anew in silence.
+    // If all are damaged, the job does not begin again without a word.
     for (const int step : Checkpoints(disk, 9).steps())
         disk.write(Checkpoints::file_name(step), {bytes});
     const ChildResult third = run_command(train);

@@ -89,7 +89,7 @@ TEST_CASE("safetensors: other programs' files: any order, any space, other types
 }
 
 TEST_CASE("safetensors: everything else is refused in a sentence that names it") {
-    const std::string f = "'model' is no whole safetensors file: ";
+    const std::string f = "'model' is not a whole safetensors file: ";
     const auto whole = [](const std::string& a) { return "{\"a\":" + a + "}"; };
     REQUIRE(error_of(whole(tensor("[2]", "[0,8]")), 8) == "");
     REQUIRE(error_of(whole(tensor("[2]", "[0,8]")), 9) ==
@@ -105,11 +105,11 @@ TEST_CASE("safetensors: everything else is refused in a sentence that names it")
     REQUIRE(error_of("{\"a\":" + tensor("[2]", "[0,8]") + ",\"b\":" + tensor("[1]", "[4,8]") + "}",
                      8) == f + "'b' should begin at byte 8 of the data and begins at 4.");
     REQUIRE(error_of("{\"a\":" + tensor("[1]", "[0,4]") + ",\"a\":" + tensor("[1]", "[0,4]") + "}",
-                     4) == f + "'a' stands in its header twice.");
+                     4) == f + "'a' comes twice in its header.");
     REQUIRE(error_of(whole(tensor("[-2]", "[0,8]")), 8) ==
-            f + "the shape of 'a' are no whole numbers.");
+            f + "the shape of 'a' are not whole numbers.");
     REQUIRE(error_of(whole(tensor("[2.5]", "[0,10]")), 10) ==
-            f + "the shape of 'a' are no whole numbers.");
+            f + "the shape of 'a' are not whole numbers.");
     REQUIRE(error_of(whole(tensor("[4294967296,4294967296,4294967296]", "[0,0]")), 0) ==
             f + "'a' is larger than memory can be.");
     REQUIRE(error_of(whole(tensor("[2]", "[0,8]", "F7")), 8) ==

@@ -57,9 +57,9 @@ Outcome supervise(const Training& training, const Pictures& pictures,
         watch);
     outcome.attempts = supervisor.run();
     outcome.torn += count_torn(path);
-    for (const TimedReport& each : outcome.attempts.back().reports)
-        if (each.report.what == "done")
-            outcome.hash = each.report.value;
+    for (const TimedStatus& each : outcome.attempts.back().status_lines)
+        if (each.status.what == "done")
+            outcome.hash = each.status.value;
     return outcome;
 }
 
@@ -77,11 +77,13 @@ void RandomKills::watch(SupervisedProcess& job, const Attempt& attempt, double n
         plan(attempt);
     if (left_ == 0 || is_over_)
         return;
-    if (while_saving_ ? attempt.reports.empty() || attempt.reports.back().report.what != "saving"
-                      : now_s < due_s_)
+    if (while_saving_
+            ? attempt.status_lines.empty() || attempt.status_lines.back().status.what != "saving"
+            : now_s < due_s_)
         return;
     const pid_t rank = victim_ >= 0 ? process_of(attempt, victim_) : 0;
-    kill(rank != 0 ? rank : job.process(), SIGKILL);  // before ranks have met: who starts them
+    kill(rank != 0 ? rank : job.process(),
+         SIGKILL);  // before the ranks have started: their launcher
     is_over_ = true;
     left_--;
     done_++;

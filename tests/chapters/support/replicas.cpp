@@ -11,7 +11,7 @@
 #include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "10_data_parallel/training_result.hpp"
 #include "tests/chapters/support/golden_training.hpp"

@@ -58,13 +58,13 @@ TEST_CASE("without a path rows are checked and go nowhere", "[report][csv]") {
     CsvWriter csv({}, {"a", "b"});
     csv.row({1, 2});
     CHECK(thrown<std::invalid_argument>([&] { csv.row({1}); }) ==
-          "The CSV file has 2 columns, but a row brings 1 cells: give one per column.");
+          "The CSV file has 2 columns, but a row has 1 cells: give one per column.");
 }
 
 TEST_CASE("headers are checked", "[report][csv]") {
     CHECK(thrown<std::invalid_argument>([] {
               CsvWriter({}, {"a", "b", "a"});
-          }) == "The CSV column 'a' is there twice: rename one.");
+          }) == "The CSV column 'a' occurs twice: rename one.");
     CHECK_THROWS_AS(CsvWriter({}, {}), std::invalid_argument);
     CHECK_THROWS_AS(CsvWriter({}, {"a", ""}), std::invalid_argument);
 }

@@ -150,7 +150,7 @@ TEST_CASE("values out of range or of another kind are refused", "[report][option
     CHECK(refused({"--rate", "nan"}) == "--rate needs a number from 0 to 1, not 'nan'.");
     CHECK(refused({"--timeout", "-1"}) == "--timeout needs a number from 0 to 86400, not '-1'.");
     CHECK(refused({"--algorithm", "rings"}) == "--algorithm needs one of ring, tree, not 'rings'.");
-    CHECK(refused({"--csv", ""}) == "--csv needs a path: write it behind the option.");
+    CHECK(refused({"--csv", ""}) == "--csv needs a path: write it after the option.");
     CHECK(refused({"--csv="}) == "--csv needs a value: write --csv FILE.");
 }
 
@@ -230,15 +230,15 @@ TEST_CASE("--help, letter by letter", "[report][options]") {
           "  --plot                    draw the curve\n"
           "\n"
           "Options of every chapter:\n"
-          "  --ranks N                 so many ranks, as threads of this process\n"
-          "  --seed S                  where all random numbers come from (1)\n"
+          "  --ranks N                 run N ranks, as threads of this process\n"
+          "  --seed S                  the seed of all random numbers (1)\n"
           "  --quick                   a short run that shows the same\n"
-          "  --csv FILE                write what was measured to FILE\n"
+          "  --csv FILE                write the measurements to FILE\n"
           "  --trace FILE              write a timeline to FILE, for ui.perfetto.dev\n"
           "  --timeout S               give up a wait after S seconds; 0: never (30, with --quick "
           "3)\n"
           "  --link BANDWIDTH,LATENCY  simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us\n"
-          "  --data DIR                where the data sets are\n"
+          "  --data DIR                the folder of the data sets\n"
           "  --help                    print this page\n"
           "\n"
           "Examples:\n"
@@ -271,7 +271,7 @@ TEST_CASE("run_main turns what is thrown into a sentence and an exit status", "[
     CHECK(failure.err == "error: rank 2 never came: look at its log.\n");
     const Ended odd = run([]() -> int { throw 42; });
     CHECK(odd.status == 1);
-    CHECK(odd.err == "error: something was thrown that is no std::exception: make it one.\n");
+    CHECK(odd.err == "error: an exception was thrown that is not a std::exception: make it one.\n");
     CHECK(run([] { return 5; }).status == 5);
 }
 

@@ -73,13 +73,14 @@ TEST_CASE("a table of numbers that cannot fit is refused", "[report][table]") {
     Table table("wide", {std::string(60, 'a'), std::string(60, 'b')});
     table.row({"1", "2"});
     CHECK(thrown<std::invalid_argument>([&] { (void)table.text(); }) ==
-          "The table 'wide' needs 122 columns where 100 are: leave out or shorten some.");
+          "The table 'wide' needs 122 columns, more than the 100 of a page: leave out or shorten "
+          "some.");
 }
 
 TEST_CASE("a row must have an entry per column", "[report][table]") {
     Table table("t", {"a", "b"});
     CHECK(thrown<std::invalid_argument>([&] { table.row({"1"}); }) ==
-          "The table 't' has 2 columns, but a row brings 1 entries: give one per column.");
+          "The table 't' has 2 columns, but a row has 1 entries: give one per column.");
     CHECK_THROWS_AS(Table("t", {}), std::invalid_argument);
 }
 

@@ -38,6 +38,7 @@ TEST_CASE("times and rates have three significant digits and the unit that suits
     CHECK(format_seconds(std::nan("")) == "n/a");
     CHECK(format_bandwidth(4.56e9) == "4.56 GB/s");
     CHECK(format_bandwidth(1e6) == "1.00 MB/s");
+    CHECK(format_bandwidth(4.74e5) == "474 kB/s");
     CHECK(format_bandwidth(4.8e12) == "4.80 TB/s");
     CHECK(format_bandwidth(std::nan("")) == "n/a");
 }
@@ -59,6 +60,7 @@ TEST_CASE("plain numbers", "[report][units]") {
 
 TEST_CASE("quantities are read back strictly", "[report][units]") {
     const auto rate = [](const char* text) { return parse_bandwidth(text).value_or(-1); };
+    CHECK(rate("1kB/s") == 1e3);
     CHECK(rate("1MB/s") == 1e6);
     CHECK(rate("2.5GB/s") == 2.5e9);
     CHECK(rate("10Gbit/s") == 1.25e9);

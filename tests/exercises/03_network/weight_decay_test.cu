@@ -4,8 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "03_network/adam.hpp"
-#include "03_network/sgd_momentum.hpp"
+#include "03_network/optimizers.hpp"
 #include "exercises/03_network/weight_decay.hpp"
 #include "tests/exercises/support/tasks.hpp"
 

@@ -77,19 +77,19 @@ void check_resting_point() {
 
 // ---- Task outer_step
 
-struct Coordinator {
+struct Meeting {
     float mean, agreed;
 };
 
-void check_meetings(const OuterOptions& options, float begin,
-                    const std::vector<Coordinator>& meetings, const std::string& hint) {
+void check_meetings(const OuterOptions& options, float begin, const std::vector<Meeting>& meetings,
+                    const std::string& hint) {
     // The second element is always one more: elements must not be mixed up.
     std::vector<float> agreed = {begin, begin + 1}, velocity = {0, 0};
     for (std::size_t m = 0; m < meetings.size(); m++) {
-        const Coordinator& coordinator = meetings[m];
-        outer_step(options, agreed, velocity, {coordinator.mean, coordinator.mean + 1});
+        const Meeting& meeting = meetings[m];
+        outer_step(options, agreed, velocity, {meeting.mean, meeting.mean + 1});
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-            const float right = coordinator.agreed + static_cast<float>(i);
+            const float right = meeting.agreed + static_cast<float>(i);
             if (agreed.size() == 2 && std::abs(agreed[i] - right) <= 1e-4f)
                 continue;
             char text[200];
@@ -98,7 +98,7 @@ void check_meetings(const OuterOptions& options, float begin,
                 "Learning rate %g, momentum %g, meeting number %d, the mean is %g: you go "
                 "on from %g, right is %g.\n",
                 options.learning_rate, options.momentum, static_cast<int>(m) + 1,
-                static_cast<double>(coordinator.mean) + static_cast<double>(i),
+                static_cast<double>(meeting.mean) + static_cast<double>(i),
                 static_cast<double>(agreed.at(i)), static_cast<double>(right));
             throw Wrong(text + hint);
         }

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel sees: its coordinates, barriers, warps, atomics. One CUDA thread is one fiber (or a
+// The names that a kernel uses: coordinates, barriers, warps, atomics. One CUDA thread is one fiber (or a
 // plain call, where a block has one thread); all threads of a block share one OS thread, so that
 // shared memory is simply memory of that OS thread.
 #include <math.h>

@@ -1,5 +1,5 @@
 #pragma once
-// What <cuda_fp16.h> and <cuda_bf16.h> have in CUDA and the subset leaves out: arithmetic,
+// The parts of CUDA's <cuda_fp16.h> and <cuda_bf16.h> that the subset leaves out: arithmetic,
 // comparisons, pairs, other roundings and other types. Kernels of this book convert to float,
 // compute, and convert the result.
 #include <type_traits>

@@ -80,11 +80,10 @@ TEST_CASE(
           "the file again, or convert it to bytes.");
     CHECK(complaint(shortened(good_gz, good_gz.size() - 1)) ==
           "'pictures' ends in the middle of its gzip stream: it is truncated, fetch it again.");
-    CHECK(
-        complaint(joined(good_gz, good_gz)) ==
-        "'pictures' has " + std::to_string(good_gz.size()) +
-            " bytes behind its gzip stream, which should be the whole file: fetch the file again, "
-            "or decompress it with gunzip.");
+    CHECK(complaint(joined(good_gz, good_gz)) ==
+          "'pictures' has " + std::to_string(good_gz.size()) +
+              " bytes after its gzip stream, which should be the whole file: fetch the file again, "
+              "or decompress it with gunzip.");
     CHECK(complaint(with_bit_flipped(good_gz, 8 * (good_gz.size() - 8))) ==
           "'pictures' is a damaged gzip file (zlib says: incorrect data check): fetch it again.");
 }

@@ -1,10 +1,9 @@
-// What a beginner does wrong, and what is said about it: each mistake is made here, and its message
-// read. For the CPU only. Mistakes that end the process are made in a child process.
+// What a beginner does wrong on the host, and what is said about it: each mistake is made here, and
+// its message read. For the CPU only. Mistakes that end the process are made in a child process.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cuda/atomic>
 #include <initializer_list>
 #include <iostream>
@@ -13,428 +12,17 @@
 #include <thread>
 #include <vector>
 
-#include "common/gpu/gpu.hpp"
-#include "cuda_on_cpu/settings.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/common/runtime/diagnoses.hpp"
 #include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr bool thread_sanitizer = true;
-#else
-constexpr bool thread_sanitizer = false;
-#endif
-
-// ---- Reading what was said
-
-// This file, as messages name it.
-std::string here(int line) {
-    return "tests/common/runtime/diagnoses_test.cu:" + std::to_string(line);
-}
-
-void require_parts(const std::string& text, const std::vector<std::string>& parts) {
-    INFO(text);
-    for (const std::string& part : parts) {
-        INFO("must say: " << part);
-        REQUIRE(text.find(part) != std::string::npos);
-    }
-}
-
-template <class Action>
-std::string message_of(Action action) {
-    try {
-        action();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "(nothing was said)";
-}
-
-__global__ void count_up(int* value) {
-    *value += static_cast<int>(blockIdx.x + threadIdx.x) + 1;
-}
-
-// Every failure leaves a lost device: cudaDeviceReset must give a working one.
-void reset_device() {
-    DDP_CHECK(cudaDeviceReset());
-    REQUIRE(cudaGetLastError() == cudaSuccess);
-    Stream stream;
-    Buffer<int> value(std::vector<int>{41});
-    launch(stream, {1, 1}, count_up, value.data());
-    stream.synchronize();
-    REQUIRE(value.to_host()[0] == 42);
-}
-
-// What was said of a kernel's failure. `action` owns its buffers, or they would outlive the reset.
-template <class Action>
-std::string failure_of(Action action) {
-    const std::string message = message_of(action);
-    REQUIRE(cudaDeviceSynchronize() != cudaSuccess);  // the device is lost, for every later call
-    REQUIRE(cudaGetLastError() != cudaSuccess);
-    reset_device();
-    return message;
-}
-
-template <class... Parameters, class... Arguments>
-std::string failure_of_kernel(const LaunchShape& shape, void (*kernel)(Parameters...),
-                              Arguments... arguments) {
-    return failure_of([&] {
-        Stream stream;
-        launch(stream, shape, kernel, arguments...);
-        stream.synchronize();
-    });
-}
-
-// Other settings for the length of a scope.
-class With {
-  public:
-    explicit With(const cuda_on_cpu::Settings& changed) : before_(cuda_on_cpu::settings()) {
-        cuda_on_cpu::set_settings(changed);
-    }
-    ~With() { cuda_on_cpu::set_settings(before_); }
-    With(const With&) = delete;
-    With& operator=(const With&) = delete;
-
-  private:
-    cuda_on_cpu::Settings before_;
-};
-
-// ---- Barriers
-
-constexpr int first_returns_text = __LINE__ + 4;
-__global__ void first_returns() {
-    if (threadIdx.x == 0)
-        return;
-    __syncthreads();
-}
-
-constexpr int last_returns_text = __LINE__ + 4;
-__global__ void last_returns() {
-    if (threadIdx.x == 63)
-        return;
-    __syncthreads();
-}
-
-TEST_CASE("a thread returns before a barrier that others wait at") {
-    const int line = __LINE__ + 1;
-    const std::string first = failure_of_kernel({2, 64}, first_returns);
-    require_parts(first, {"cudaErrorLaunchFailure", "first_returns(), launched at " + here(line),
-                          "thread (1,0,0) of block (0,0,0) waits at the __syncthreads() of " +
-                              here(first_returns_text),
-                          "thread (0,0,0) returned before it", "guard the work, not the barrier"});
-    require_parts(failure_of_kernel({2, 64}, last_returns),
-                  {"last_returns()",
-                   "thread (63,0,0) of block (0,0,0) returned while thread "
-                   "(0,0,0) waits at the __syncthreads() of " +
-                       here(last_returns_text)});
-}
-
-constexpr int two_barriers_text = __LINE__ + 3;
-__global__ void two_barriers() {
-    if (threadIdx.x < 16)
-        __syncthreads();
-    else
-        __syncthreads();
-}
-
-TEST_CASE("two barriers at different lines") {
-    require_parts(failure_of_kernel({1, 64}, two_barriers),
-                  {"two_barriers()",
-                   "thread (16,0,0) of block (0,0,0) waits at the __syncthreads() of " +
-                       here(two_barriers_text + 2),
-                   "but thread (0,0,0) waits at that of " + here(two_barriers_text),
-                   "all threads of a block must meet at the same one"});
-}
-
-// ---- Warps
-
-constexpr int not_in_mask = __LINE__ + 2;
-__global__ void not_in_own_mask() {
-    __shfl_sync(0x00ffu, 1, 0);
-}
-
-__global__ void odd_width() {
-    __shfl_down_sync(0xffffffffu, 1, 1, 12);
-}
-
-constexpr int two_warp_calls_text = __LINE__ + 3;
-__global__ void two_warp_calls() {
-    if (threadIdx.x < 16)
-        __syncwarp();
-    else
-        __ballot_sync(0xffffffffu, 1);
-}
-
-constexpr int lane_zero_returns_text = __LINE__ + 4;
-__global__ void lane_zero_returns() {
-    if (threadIdx.x == 32)
-        return;
-    __shfl_xor_sync(0xffffffffu, 3, 1);
-}
-
-constexpr int lane_returns_late_text = __LINE__ + 4;
-__global__ void lane_returns_late() {
-    if (threadIdx.x == 40)
-        return;
-    __syncwarp();
-}
-
-TEST_CASE("lanes of a warp that do not meet") {
-    require_parts(failure_of_kernel({1, 32}, not_in_own_mask),
-                  {"thread (8,0,0)", "calls the __shfl_sync of " + here(not_in_mask),
-                   "a mask that does not name its own lane 8"});
-    require_parts(failure_of_kernel({1, 32}, odd_width),
-                  {"__shfl_down_sync", "width 12", "1, 2, 4, 8, 16 or 32"});
-    require_parts(
-        failure_of_kernel({1, 64}, two_warp_calls),
-        {"thread (16,0,0)", "waits at the __ballot_sync of " + here(two_warp_calls_text + 2),
-         "lanes of its warp wait at the __syncwarp of " + here(two_warp_calls_text)});
-    require_parts(
-        failure_of_kernel({1, 64}, lane_zero_returns),
-        {"thread (33,0,0)", "waits at the __shfl_xor_sync of " + here(lane_zero_returns_text),
-         "thread (32,0,0), which its mask names, has returned"});
-    require_parts(failure_of_kernel({1, 64}, lane_returns_late),
-                  {"thread (40,0,0)",
-                   "returned while lanes of its warp wait for it at the "
-                   "__syncwarp of " +
-                       here(lane_returns_late_text)});
-}
-
-constexpr int deadlock = __LINE__ + 3;
-__global__ void wait_for_nobody() {
-    if (threadIdx.x < 16)
-        __syncwarp();
-    else
-        __syncthreads();
-}
-
-TEST_CASE("nobody is left to come") {
-    require_parts(
-        failure_of_kernel({dim3(1, 3), 32}, wait_for_nobody),
-        {"wait_for_nobody()", "no thread of block (0,0,0) can go on",
-         "thread (16,0,0) waits at the __syncthreads() of " + here(deadlock + 2),
-         "lanes of warp 0 wait at the __syncwarp of " + here(deadlock), "nobody is left to come"});
-}
-
-// ---- The missing barrier
-
-__global__ void shift_without_barrier(const int* in, int* out) {
-    __shared__ int piece[64];
-    piece[threadIdx.x] = in[threadIdx.x];
-    out[threadIdx.x] = threadIdx.x == 0 ? 0 : piece[threadIdx.x - 1];  // no barrier before it
-}
-
-std::vector<int> shifted() {
-    std::vector<int> in(64);
-    for (int i = 0; i < 64; i++)
-        in[static_cast<std::size_t>(i)] = 10 * i;
-    Stream stream;
-    Buffer<int> from(in), to(in.size());
-    launch(stream, {1, 64}, shift_without_barrier, from.data(), to.data());
-    stream.synchronize();
-    return to.to_host();
-}
-
-bool is_shifted(const std::vector<int>& out) {
-    for (int i = 1; i < 64; i++)
-        if (out[static_cast<std::size_t>(i)] != 10 * (i - 1))
-            return false;
-    return true;
-}
-
-TEST_CASE("a missing barrier shows under another order of threads", "[order]") {
-    if (thread_sanitizer) {
-        std::cout << "SKIPPED: a missing barrier shows under another order of threads "
-                     "(ThreadSanitizer names the race instead)\n";
-        return;
-    }
-    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
-    settings.order = cuda_on_cpu::Order::forward;
-    {
-        With forward(settings);
-        REQUIRE(is_shifted(shifted()));  // the mistake hides
-    }
-    settings.order = cuda_on_cpu::Order::reversed;
-    {
-        With reversed(settings);
-        const std::vector<int> out = shifted();
-        REQUIRE_FALSE(is_shifted(out));
-        REQUIRE(out[5] == -1);  // what fresh shared memory holds in strict mode
-    }
-    settings.order = cuda_on_cpu::Order::random;
-    for (std::uint64_t seed : {1, 2, 3}) {
-        settings.seed = seed;
-        With random(settings);
-        REQUIRE_FALSE(is_shifted(shifted()));
-        REQUIRE(shifted() == shifted());  // a seed names one order
-    }
-}
-
-TEST_CASE("child shift without barrier", "[.child]") {
-    shifted();
-}
-
-TEST_CASE("a missing barrier is named by ThreadSanitizer", "[race]") {
-    if (!thread_sanitizer) {
-        std::cout << "SKIPPED: a missing barrier is named by ThreadSanitizer (needs the preset "
-                     "cpu-tsan)\n";
-        return;
-    }
-    const ChildResult child = run_child("child shift without barrier");
-    require_parts(child.output,
-                  {"ThreadSanitizer: data race", "shift_without_barrier", "diagnoses_test.cu"});
-    REQUIRE(child.exit_code != 0);
-}
-
-// ---- Memory, touched by kernels
-
-__global__ void write_at(int* data, long index) {
-    data[index] = 7;
-}
-
-struct Hidden {  // pointers inside a struct are not checked at the launch
-    int* data;
-};
-__attribute__((no_sanitize("undefined"))) __global__ void read_hidden(Hidden from, int* to) {
-    *to = *from.data;
-}
-
-TEST_CASE("allocations that fill 256 MiB each do not share a place in the first cache") {
-    constexpr std::size_t hashed_bytes = std::size_t{1} << 28, guards = 2 * 4096;
-    const Buffer<char> one(hashed_bytes - guards), two(hashed_bytes - guards);
-    const auto place = [](const Buffer<char>& buffer) {
-        return reinterpret_cast<std::uintptr_t>(buffer.data()) % hashed_bytes / 4096;
-    };
-    REQUIRE(place(one) != place(two));
-}
-
-TEST_CASE("a kernel writes beside its allocation") {
-    struct Case {
-        std::size_t size;
-        long index;
-        std::string said;
-    };
-    const std::vector<Case> cases = {
-        {5, 5, "wrote 0 bytes past the end of the 20 bytes"},  // the red zone
-        {5, 8, "wrote 12 bytes past the end of the 20 bytes"},
-        {5, 70, "wrote 260 bytes past the end of the 20 bytes"},  // the closed page
-        {5, -1, "wrote 4 bytes before the start of the 20 bytes"},
-        {64, 64, "wrote 0 bytes past the end of the 256 bytes"},  // no padding
-        {1024, -3, "wrote 12 bytes before the start of the 4096 bytes"},
-        {100'000, 100'000, "wrote 0 bytes past the end of the 400000 bytes"},
-    };
-    for (const Case& c : cases) {
-        const int line = __LINE__ + 3;
-        const std::string message = failure_of([&] {
-            Stream stream;
-            Buffer<int> data(c.size);
-            launch(stream, {1, 1}, write_at, data.data(), c.index);
-            stream.synchronize();
-        });
-        require_parts(message, {"cudaErrorIllegalAddress",
-                                "write_at(int*, long), launched at " + here(line + 1),
-                                c.said + " that cudaMalloc at " + here(line) + " gave"});
-    }
-}
-
-TEST_CASE("a write beside an allocation shows in plain mode when it is freed") {
-    cuda_on_cpu::Settings plain = cuda_on_cpu::settings();
-    plain.strict = false;
-    With with(plain);
-    int line = 0;
-    const std::string message = failure_of([&] {
-        Stream stream;
-        int* data = nullptr;
-        DDP_CHECK(cudaMalloc(&data, 20));
-        launch(stream, {1, 1}, write_at, data, 5);
-        stream.synchronize();
-        line = __LINE__ + 1;
-        DDP_CHECK(cudaFree(data));
-    });
-    require_parts(message, {"a kernel wrote 0 bytes past the end of the 20 bytes",
-                            "noticed by cudaFree at " + here(line)});
-}
-
-TEST_CASE("memory that was freed") {
-    int freed_at = 0;
-    const std::string inside = failure_of([&] {
-        Stream stream;
-        Buffer<int> to(1);
-        int* data = nullptr;
-        DDP_CHECK(cudaMalloc(&data, 40));
-        freed_at = __LINE__ + 1;
-        DDP_CHECK(cudaFree(data));
-        launch(stream, {1, 1}, read_hidden, Hidden{data + 2}, to.data());
-        stream.synchronize();
-    });
-    require_parts(inside,
-                  {"read_hidden", "thread (0,0,0) of block (0,0,0) read byte 8 of the 40 bytes",
-                   here(freed_at - 2), "which was freed at " + here(freed_at)});
-    const std::string as_argument = message_of([&] {
-        Stream stream;
-        int* data = nullptr;
-        DDP_CHECK(cudaMalloc(&data, 40));
-        freed_at = __LINE__ + 1;
-        DDP_CHECK(cudaFree(data));
-        launch(stream, {1, 1}, write_at, data, 0);
-    });
-    require_parts(as_argument, {"write_at(int*, long), launched at " + here(freed_at + 1),
-                                "pointer argument 1 is not device memory: byte 0 of the 40 bytes",
-                                "which was freed at " + here(freed_at)});
-}
-
-TEST_CASE("memory that a kernel cannot have") {
-    const std::string host = message_of([] {
-        Stream stream;
-        std::vector<int> data(3);
-        launch(stream, {1, 1}, write_at, data.data(), 0);
-    });
-    require_parts(host, {"write_at(int*, long)", "pointer argument 1 is not device memory",
-                         "host memory, or a wild pointer"});
-    const std::string null = failure_of([] {
-        Stream stream;
-        Buffer<int> to(1);
-        launch(stream, {1, 64}, read_hidden, Hidden{nullptr}, to.data());
-        stream.synchronize();
-    });
-    require_parts(null, {"read_hidden", "thread (0,0,0) of block (0,0,0) read a null pointer"});
-}
-
-__device__ __attribute__((noinline)) int deeper(volatile int* level) {
-    volatile int frame[200];
-    frame[*level % 200] = *level;
-    *level = *level + 1;
-    return *level > 1'000'000 ? 0 : deeper(level) + frame[(*level - 1) % 200];
-}
-__global__ void overflow_stack(int* levels) {
-    levels[threadIdx.x] = 0;
-    __syncthreads();
-    deeper(levels + threadIdx.x);
-}
-
-__global__ void overrun_shared(int past) {
-    dynamic_shared<int>()[threadIdx.x + static_cast<unsigned int>(past)] = 1;
-}
-
-TEST_CASE("a kernel overruns its stack or its shared memory") {
-    for (unsigned int block : {1u, 2u}) {
-        const std::string message = failure_of([&] {
-            Stream stream;
-            Buffer<int> levels(block);
-            launch(stream, {1, block}, overflow_stack, levels.data());
-            stream.synchronize();
-        });
-        require_parts(message, {"cudaErrorHardwareStackError", "overflow_stack(int*)",
-                                "of stack: keep large arrays in shared or device memory"});
-    }
-    require_parts(failure_of_kernel({1, 16, 64}, overrun_shared, 1),
-                  {"overrun_shared(int)", "thread (15,0,0)",
-                   "wrote past the end of the 64 bytes of dynamic shared memory"});
-}
-
 // ---- Memory, touched by the host
+
+__global__ void write_second(int* data) {
+    data[1] = 7;
+}
 
 TEST_CASE("child host reads device memory", "[.child]") {
     Buffer<int> data(std::vector<int>{1, 2, 3});
@@ -449,7 +37,7 @@ TEST_CASE("child host writes device memory", "[.child]") {
 TEST_CASE("child host reads what a kernel wrote", "[.child]") {
     Stream stream;
     Buffer<int> data(3);
-    launch(stream, {1, 1}, write_at, data.data(), 1);
+    launch(stream, {1, 1}, write_second, data.data());
     stream.synchronize();
     std::cout << data.data()[1] << std::endl;
 }
@@ -587,6 +175,12 @@ TEST_CASE("memory that is never freed") {
 
 // ---- Errors that nobody reads
 
+__global__ void first_leaves() {
+    if (threadIdx.x == 0)
+        return;
+    __syncthreads();
+}
+
 TEST_CASE("child ignores an error", "[.child]") {
     Buffer<int> data(4);
     cudaMemset(data.data(), 0, 17);
@@ -594,7 +188,7 @@ TEST_CASE("child ignores an error", "[.child]") {
 
 TEST_CASE("child ignores a failed kernel", "[.child]") {
     Stream stream;
-    launch(stream, {1, 64}, first_returns);
+    launch(stream, {1, 64}, first_leaves);
 }
 
 TEST_CASE("errors that nobody reads") {
@@ -603,7 +197,7 @@ TEST_CASE("errors that nobody reads") {
     REQUIRE(call.exit_code == 0);
     for (const char* settings : {"CUDA_ON_CPU=strict", "CUDA_ON_CPU="}) {
         const ChildResult kernel = run_child("child ignores a failed kernel", {settings});
-        require_parts(kernel.output, {"first_returns()", "this error was never read"});
+        require_parts(kernel.output, {"first_leaves()", "this error was never read"});
         REQUIRE(kernel.exit_code == 1);
     }
 }

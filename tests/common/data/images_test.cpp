@@ -31,9 +31,10 @@ TEST_CASE("normalise maps every byte to (x / 255 - mean) / std") {
 TEST_CASE("normalise refuses sizes that differ") {
     const Bytes pixels(3);
     std::vector<float> out(4);
-    CHECK_THROWS_WITH(normalise(pixels, {}, out),
-                      "normalise got 3 pixels and room for 4 floats: give it as many of the one as "
-                      "of the other.");
+    CHECK_THROWS_WITH(
+        normalise(pixels, {}, out),
+        "normalise got 3 pixels and room for 4 floats: give it room for one float per "
+        "pixel.");
 }
 
 }  // namespace ddp::test

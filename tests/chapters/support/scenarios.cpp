@@ -1,0 +1,58 @@
+#include "tests/chapters/support/scenarios.hpp"
+
+#include <csignal>
+#include <iostream>
+
+#include "tests/chapters/support/worlds.hpp"
+
+namespace ddp::test {
+
+void ScenarioOptions::add_to(Options& options) {
+    options.add_text("--what", what, "what the ranks do");
+    options.add_int("--who", who, {0, 64}, "which rank does something else");
+    options.add_flag("--catch", catches, "the failure is shown on purpose");
+}
+
+int scenario_main(int argc, char** argv, Options& options, ScenarioOptions& asked,
+                  const std::function<ScenarioRuns()>& runs) {
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions&) {
+        const ScenarioRuns all = runs();
+        for (int i = 0; i < all.repeat; i++) {
+            try {
+                world.run(all.first);
+            } catch (const RunFailed& failure) {
+                if (!asked.catches)
+                    throw;
+                if (world.has_rank_0())
+                    std::cout << "caught: " << failure.what() << std::endl;
+                if (all.after_failure)
+                    world.run(all.after_failure);
+            }
+        }
+        if (all.at_end)
+            world.run(all.at_end);
+        return 0;
+    });
+}
+
+bool misbehave(Rank& rank, const std::string& what) {
+    if (what == "throw")
+        throw std::runtime_error("broken on purpose");
+    if (what == "kill")
+        raise(SIGKILL);
+    if (what == "stop")
+        raise(SIGSTOP);
+    if (what == "late")
+        wait_for_failure(rank);
+    return what != "absent";
+}
+
+void show_all(Rank& rank, const std::string& label, const std::string& mine) {
+    std::string all;
+    for (const std::string& each : rank.all_gather(mine))
+        all += " " + each;
+    if (rank.rank() == 0)
+        std::cout << label << all << std::endl;
+}
+
+}  // namespace ddp::test
