@@ -6,14 +6,14 @@
 namespace ddp {
 namespace {
 
-// What do you put into the arrays, so that every mistake shows? And how many elements?
+// Which values do you put into the arrays, so that every mistake shows? And how many elements?
 
 }  // namespace
 
 bool is_broadcast(Peers& peers, const Candidate& candidate) {
-    // Tasks same_verdict and every_size are solved here, too. Memory that a broadcast takes is
-    // peers.allocate<float>(size); it has copy_from(vector) and to_host(). After the candidate's
-    // call, peers.synchronize(stream) waits.
+    // Tasks same_verdict and every_size are solved here as well. peers.allocate<float>(size)
+    // returns memory that a broadcast can use; it has copy_from(vector) and to_host(). After the
+    // candidate's call, wait with peers.synchronize(stream).
     throw NotImplemented("values");
 }
 

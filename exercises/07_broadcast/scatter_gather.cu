@@ -8,17 +8,17 @@ namespace ddp {
 namespace {
 
 // Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: slice_of() and
-// block_share() cut the data, offer() and take() pass it on, confirm() and
-// wait_until_acknowledged() tell when a rank may end; broadcast.cu shows how a kernel begins and
+// block_share() cut the data, post() and take() pass it on, acknowledge() and
+// wait_until_acknowledged() decide when a rank may end. broadcast.cu shows how a kernel begins and
 // ends.
 
 }  // namespace
 
 void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
                               Stream& stream) {
-    // Task any_root is solved here, too. Fill in a CollectiveCall, get a Collective from
-    // peers.next_collective(call, stream), launch your kernel by launch_cooperative(stream,
-    // shape_of_transfer(peers, bytes), kernel, collective, ...), and tell peers.enqueued(stream).
+    // Task any_root is solved here as well. Fill in a CollectiveCall, get a Collective from
+    // peers.next_collective(call, stream), launch your kernel with launch_cooperative(stream,
+    // shape_of_transfer(peers, bytes), kernel, collective, ...), and call peers.enqueued(stream).
     throw NotImplemented("root_0");
 }
 

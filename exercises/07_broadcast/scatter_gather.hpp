@@ -9,18 +9,19 @@
 
 namespace ddp {
 
-// Enqueues on `stream` that every rank's data[i], i = 0, ..., count - 1, becomes that of rank
-// `root`. Every rank calls it with its own array of `count` elements, which lies in its arena; any
-// `count`, 0 too; any number of ranks. The host does not wait. What comes behind the call on a
-// rank's stream may overwrite that rank's `data`.
+// Enqueues on `stream` a copy of rank `root`'s data[i], i = 0, ..., count - 1, into every rank's
+// data[i]. Every rank calls it with its own array of `count` elements in its arena. `count` may be
+// anything, including 0, and so may the number of ranks. The host does not wait. Work that a rank
+// enqueues on its stream after the call may overwrite that rank's `data`.
 //
 // Task root_0: `root` is 0.
-// Task any_root: it is any rank.
+// Task any_root: `root` is any rank.
 void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
                               Stream& stream);
 
-// Task cost. How many seconds it takes from the start until the last rank has all `bytes`, by what
-// a message takes: a rank can send to one other rank and receive from one other at the same time.
+// Task cost. Returns the seconds from the start until the last rank has all `bytes`, where a
+// message of n bytes takes message.seconds(n), and a rank can send to one rank and receive from
+// another at the same time.
 double scatter_gather_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -6,14 +6,15 @@
 namespace ddp {
 namespace {
 
-// The bytes of four are one float: they are copied, not reckoned with.
+// Four bytes are passed as one float, which is only copied.
 void scatter_gather(Peers& peers, const AnyArray& array, int root, Stream& stream,
                     const std::string&) {
     scatter_gather_broadcast(peers, static_cast<float*>(array.data), array.bytes() / sizeof(float),
                              root, stream);
 }
 
-// The ring's last step reaches all but the root at once.
+// Returns the rank that is reached last. (The ring's last step reaches all ranks but the root at
+// the same time.)
 int left_of(int root, int ranks) {
     return (root + ranks - 1) % ranks;
 }

@@ -9,14 +9,14 @@
 namespace ddp {
 namespace {
 
-// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: offer(), take(),
-// confirm() and wait_until_acknowledged(); ring.cu of chapter 09 shows how a kernel begins and
-// ends.
+// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: post(), take(),
+// acknowledge() and wait_until_acknowledged(). ring.cu of chapter 09 shows how a kernel begins
+// and ends.
 
 }  // namespace
 
 void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, Stream& stream) {
-    // Task any_ranks is solved here, too: solve it for powers of two first.
+    // Task any_ranks is solved here as well: begin with powers of two.
     //
     // Fill in a CollectiveCall (operation, count, type, name; where input and output lie) and
     // call launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):

@@ -9,16 +9,17 @@ namespace ddp {
 namespace {
 
 // Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
-// until all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array
-// lies. The kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
+// until all ranks have begun the operation, and view.data_of(r, record_of(collective, r)) is the
+// address of rank r's array. The kernel one_shot in one_shot.cu shows how a kernel that reads from
+// all ranks begins and ends.
 
 }  // namespace
 
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream) {
-    // Task same_bits is solved here, too. Round everything to `narrow`; sum the own chunk by a
-    // kernel that launch_collective() launches; bring the sums to all by all_gather() of
-    // chapter 09; and back to float.
+    // Task same_bits is solved here as well. Round everything into `narrow`. Sum this rank's chunk
+    // with a kernel that launch_collective() launches. Bring the sums to all ranks with
+    // all_gather() of chapter 09. Convert back to float.
     throw NotImplemented("one_rounding");
 }
 

@@ -7,15 +7,16 @@ namespace ddp {
 namespace {
 
 // stub
-//: What do you put into the arrays, so that every mistake shows? And how many elements?
-constexpr std::size_t longest = 30'000, behind = 4;  // elements; those behind stay as they are
+//: Which values do you put into the arrays, so that every mistake shows? And how many elements?
+constexpr std::size_t longest = 30'000, behind = 4;  // elements; the last four must not change
 
-// No two elements of a call are the same, on whatever rank, and none is one of the call before.
+// Returns the value of element `i` of `rank` before call number `call`. No two elements of a call
+// are equal, and none is equal to one of the call before.
 float element(int rank, std::size_t i, int call) {
     return static_cast<float>(static_cast<std::size_t>(call % 2 * most_peers + rank) * 32'768 + i);
 }
 
-// One call; whether this rank has what it should have.
+// Calls the candidate once, and returns whether this rank's array is right.
 bool is_right(Peers& peers, const Candidate& candidate, ArenaBuffer<float>& data, std::size_t count,
               int root, int call) {
     std::vector<float> values(data.size());
@@ -35,15 +36,15 @@ bool is_right(Peers& peers, const Candidate& candidate, ArenaBuffer<float>& data
 
 bool is_broadcast(Peers& peers, const Candidate& candidate) {
     // stub: values
-    //: Tasks same_verdict and every_size are solved here, too. Memory that a broadcast takes is
-    //: peers.allocate<float>(size); it has copy_from(vector) and to_host(). After the candidate's
-    //: call, peers.synchronize(stream) waits.
+    //: Tasks same_verdict and every_size are solved here as well. peers.allocate<float>(size)
+    //: returns memory that a broadcast can use; it has copy_from(vector) and to_host(). After the
+    //: candidate's call, wait with peers.synchronize(stream).
     Rank& rank = peers.rank();
     const auto ranks = static_cast<std::size_t>(rank.world_size());
     ArenaBuffer<float> data = peers.allocate<float>(longest + behind);
     bool all_right = true;
     int call = 0;
-    // Nobody leaves the loop before the others: they would wait.
+    // No rank leaves the loop before the others, which would wait for it.
     for (const std::size_t count :
          {std::size_t{0}, std::size_t{1}, ranks, ranks + 1, std::size_t{1009}, longest})
         for (int root = 0; root < rank.world_size(); root++)

@@ -9,11 +9,11 @@ namespace {
 
 // stub
 //: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: slice_of() and
-//: block_share() cut the data, offer() and take() pass it on, confirm() and
-//: wait_until_acknowledged() tell when a rank may end; broadcast.cu shows how a kernel begins and
+//: block_share() cut the data, post() and take() pass it on, acknowledge() and
+//: wait_until_acknowledged() decide when a rank may end. broadcast.cu shows how a kernel begins and
 //: ends.
-// The steps of a rank: 1 is its chunk from the root; step s > 1 is what its left neighbour has had
-// since step s - 1.
+// The steps of a rank: in step 1 it receives its chunk from the root, in step s > 1 the chunk that
+// its left neighbour received in step s - 1.
 constexpr int scatter_step = 1;
 
 struct Ring {
@@ -22,7 +22,7 @@ struct Ring {
 
     __device__ int left() const { return (rank + ranks - 1) % ranks; }
     __device__ int right() const { return (rank + 1) % ranks; }
-    // This block's share of chunk `i`, counted from this rank's own backwards.
+    // Returns this block's share of a chunk: of this rank's own for `i` = 0, and then backwards.
     __device__ Slice share_of_chunk(int i) const {
         const int chunk = (rank - i + ranks) % ranks;
         return block_share(
@@ -30,7 +30,7 @@ struct Ring {
     }
 };
 
-// All threads of a block: `share` of rank `from`'s data becomes ours.
+// All threads of a block. Copies `share` of rank `from`'s data into this rank's.
 __device__ bool take_share(Collective& collective, int from, int step, Slice share,
                            std::uint64_t& now_ns) {
     const PeersView& view = collective.view;
@@ -40,8 +40,8 @@ __device__ bool take_share(Collective& collective, int from, int step, Slice sha
     });
 }
 
-// One thread of the root: its chunk to each of the others, one after the other. A chunk is offered
-// when the one before it has been taken, so that the first does not wait for the last.
+// One thread of the root. Sends each rank its chunk, one after the other. A chunk is posted when
+// the one before it has been acknowledged, so that the first does not wait for the last.
 __device__ bool scatter(Collective& collective, const Ring& ring, std::uint64_t& now_ns) {
     for (int i = 1; i < ring.ranks; i++) {
         const int to = (ring.root + i) % ring.ranks;
@@ -52,7 +52,7 @@ __device__ bool scatter(Collective& collective, const Ring& ring, std::uint64_t&
     return true;
 }
 
-// All threads of a block. The root has everything, and takes nothing.
+// All threads of a block. Receives this rank's chunk from the root; the root sends all chunks.
 __device__ bool get_own_chunk(Collective& collective, const Ring& ring, std::uint64_t& now_ns) {
     __shared__ bool is_done;
     const bool is_root = ring.rank == ring.root;
@@ -92,7 +92,7 @@ __global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, 
     }
     if (threadIdx.x != 0)
         return;
-    // Our data may be overwritten once the right neighbour has read the last of it.
+    // This rank's data may be overwritten once the right neighbour has read the last chunk.
     if (ring.ranks > 1 && ring.rank != ring.root)
         acknowledge(collective, ring.left(), ring.ranks, now_ns);
     if (ring.ranks == 1 || ring.right() == ring.root ||
@@ -106,9 +106,9 @@ __global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, 
 void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
                               Stream& stream) {
     // stub: root_0
-    //: Task any_root is solved here, too. Fill in a CollectiveCall, get a Collective from
-    //: peers.next_collective(call, stream), launch your kernel by launch_cooperative(stream,
-    //: shape_of_transfer(peers, bytes), kernel, collective, ...), and tell peers.enqueued(stream).
+    //: Task any_root is solved here as well. Fill in a CollectiveCall, get a Collective from
+    //: peers.next_collective(call, stream), launch your kernel with launch_cooperative(stream,
+    //: shape_of_transfer(peers, bytes), kernel, collective, ...), and call peers.enqueued(stream).
     CollectiveCall call{"scatter-gather broadcast", count, type_name<float>(), ""};
     call.input = call.output = data;
     call.input_bytes = call.output_bytes = count * sizeof(float);

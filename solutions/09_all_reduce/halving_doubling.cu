@@ -10,74 +10,77 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: offer(), take(),
-//: confirm() and wait_until_acknowledged(); ring.cu of chapter 09 shows how a kernel begins and
-//: ends.
-// Each pair of ranks meets twice: to sum, and to copy.
+//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: post(), take(),
+//: acknowledge() and wait_until_acknowledged(). ring.cu of chapter 09 shows how a kernel begins
+//: and ends.
+// The two steps of each pair of ranks: one exchange that sums, and one that copies.
 constexpr int to_sum = 1, to_copy = 2;
 
-// A part of the array, in elements.
-struct Part {
+// A range of the array, in elements.
+struct ElementRange {
     std::size_t begin, end;
 
-    __device__ Part half(bool upper) const {
+    __device__ ElementRange half(bool upper) const {
         const std::size_t middle = begin + (end - begin) / 2;
-        return upper ? Part{middle, end} : Part{begin, middle};
+        return upper ? ElementRange{middle, end} : ElementRange{begin, middle};
     }
 };
 
-// Every block does the whole algorithm on a share of its own, so that blocks never wait for
-// another one of their rank.
-__device__ Part part_of_block(std::size_t count) {
-    const Slice piece = block_share({0, count * sizeof(float)});
-    return {piece.begin / sizeof(float), (piece.begin + piece.bytes) / sizeof(float)};
+// Returns this block's share. Every block runs the whole algorithm on its share, so that no block
+// waits for another one of its rank.
+__device__ ElementRange range_of_block(std::size_t count) {
+    const Slice share = block_share({0, count * sizeof(float)});
+    return {share.begin / sizeof(float), (share.begin + share.bytes) / sizeof(float)};
 }
 
-// What a block has in hand.
+// The state of one block.
 struct Work {
     Collective& collective;
     float* data;
     std::uint64_t now_ns;
 
-    // All threads. The partner may read our data, as far as it has come.
-    __device__ bool offer_to(int partner, int coordinator) {
-        __shared__ bool has_come;
+    // All threads. Lets the partner read this rank's data.
+    __device__ bool post_to(int partner, int step) {
+        __shared__ bool is_posted;
         if (threadIdx.x == 0)
-            has_come = post(collective, partner, coordinator, now_ns);
+            is_posted = post(collective, partner, step, now_ns);
         __syncthreads();
-        return has_come;
+        return is_posted;
     }
-    // All threads. Adds the partner's `part` to ours, or puts it in its place.
-    __device__ bool take_from(int partner, int coordinator, Part part) {
-        const std::size_t size = part.end - part.begin;
-        return take(collective, partner, coordinator, size * sizeof(float), now_ns,
+    // All threads. Adds the partner's elements in `range` to this rank's, or overwrites them, by
+    // `step`.
+    __device__ bool take_from(int partner, int step, ElementRange range) {
+        const std::size_t size = range.end - range.begin;
+        return take(collective, partner, step, size * sizeof(float), now_ns,
                     [&](const std::byte* there) {
-                        const float* theirs = reinterpret_cast<const float*>(there) + part.begin;
-                        float* mine = data + part.begin;
+                        const float* theirs = reinterpret_cast<const float*>(there) + range.begin;
+                        float* mine = data + range.begin;
                         for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
-                            mine[i] = coordinator == to_sum ? mine[i] + theirs[i] : theirs[i];
+                            mine[i] = step == to_sum ? mine[i] + theirs[i] : theirs[i];
                     });
     }
-    __device__ bool exchange(int partner, int coordinator, Part part) {
-        return offer_to(partner, coordinator) && take_from(partner, coordinator, part);
+    __device__ bool exchange(int partner, int step, ElementRange range) {
+        return post_to(partner, step) && take_from(partner, step, range);
     }
 };
 
-// Ranks 0, ..., pairs - 1, a power of two. The partners of the first step are far apart.
-__device__ bool sum_in_pairs(Work& work, int rank, int pairs, Part all) {
-    Part part = all;
+// All threads. Halves the range in every step and sums the half that is kept. Called by ranks 0,
+// ..., pairs - 1, where `pairs` is a power of two. The partners of the first step are far apart.
+__device__ bool sum_in_pairs(Work& work, int rank, int pairs, ElementRange all) {
+    ElementRange range = all;
     for (int distance = pairs / 2; distance > 0; distance /= 2) {
-        part = part.half((rank & distance) != 0);
-        if (!work.exchange(rank ^ distance, to_sum, part))
+        range = range.half((rank & distance) != 0);
+        if (!work.exchange(rank ^ distance, to_sum, range))
             return false;
     }
     return true;
 }
 
-// The way back: each rank takes what its partner has, which is as much as it has itself.
-__device__ bool copy_in_pairs(Work& work, int rank, int pairs, Part all) {
+// All threads. Doubles the range in every step: each rank copies what its partner has, which is as
+// much as it has itself.
+__device__ bool copy_in_pairs(Work& work, int rank, int pairs, ElementRange all) {
     for (int distance = 1; distance < pairs; distance *= 2) {
-        Part theirs = all;
+        ElementRange theirs = all;
         for (int d = pairs / 2; d >= distance; d /= 2)
             theirs = theirs.half(((rank ^ distance) & d) != 0);
         if (!work.exchange(rank ^ distance, to_copy, theirs))
@@ -86,20 +89,20 @@ __device__ bool copy_in_pairs(Work& work, int rank, int pairs, Part all) {
     return true;
 }
 
-// One thread. Our data may change when all who read it have done so.
-__device__ bool part_from(Work& work, int partner, int coordinator) {
-    acknowledge(work.collective, partner, coordinator, work.now_ns);
-    return wait_until_acknowledged(work.collective, partner, coordinator, work.now_ns);
+// One thread. Waits until the partner has read what it needs of this rank's data in step `step`.
+__device__ bool finish_with(Work& work, int partner, int step) {
+    acknowledge(work.collective, partner, step, work.now_ns);
+    return wait_until_acknowledged(work.collective, partner, step, work.now_ns);
 }
 
-// Ranks from `pairs` on have no partner in the pairs: rank r - pairs adds their data to its own
-// first, and gives them the sum at the end.
+// Ranks from `pairs` on have no partner. Rank r - pairs adds the data of such a rank r to its own
+// first, and rank r copies the sum at the end.
 __global__ void halving_doubling_kernel(Collective collective, std::size_t count, int pairs) {
     const PeersView& view = collective.view;
     const int rank = view.rank;
     auto* data = reinterpret_cast<float*>(view.data_of(rank, collective.record));
     Work work{collective, data, link_time(collective)};
-    const Part all = part_of_block(count);
+    const ElementRange all = range_of_block(count);
     __shared__ bool has_begun;
     if (threadIdx.x == 0)
         has_begun = begin_collective(collective);
@@ -107,7 +110,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     if (!has_begun)
         return;
     if (rank >= pairs) {
-        if (!work.offer_to(rank - pairs, to_sum) || !work.take_from(rank - pairs, to_copy, all))
+        if (!work.post_to(rank - pairs, to_sum) || !work.take_from(rank - pairs, to_copy, all))
             return;
         if (threadIdx.x == 0) {
             acknowledge(collective, rank - pairs, to_copy, work.now_ns);
@@ -118,12 +121,12 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     const int extra = rank + pairs < view.world_size ? rank + pairs : -1;
     if ((extra >= 0 && !work.take_from(extra, to_sum, all)) ||
         !sum_in_pairs(work, rank, pairs, all) || !copy_in_pairs(work, rank, pairs, all) ||
-        (extra >= 0 && !work.offer_to(extra, to_copy)))
+        (extra >= 0 && !work.post_to(extra, to_copy)))
         return;
     if (threadIdx.x != 0)
         return;
     for (int distance = 1; distance < pairs; distance *= 2)
-        if (!part_from(work, rank ^ distance, to_copy))
+        if (!finish_with(work, rank ^ distance, to_copy))
             return;
     if (extra < 0 || wait_until_acknowledged(collective, extra, to_copy, work.now_ns))
         end_block(collective);
@@ -134,7 +137,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
 
 void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, Stream& stream) {
     // stub: powers_of_two
-    //: Task any_ranks is solved here, too: solve it for powers of two first.
+    //: Task any_ranks is solved here as well: begin with powers of two.
     //:
     //: Fill in a CollectiveCall (operation, count, type, name; where input and output lie) and
     //: call launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):

@@ -10,9 +10,10 @@ namespace {
 
 // stub
 //: Your kernels go here. What you need is in 09_all_reduce/all_ranks.cuh: handshake_all() waits
-//: until all ranks have come, view.data_of(r, record_of(collective, r)) is where rank r's array
-//: lies. The kernel one_shot in one_shot.cu shows how a kernel begins and ends that reads from all.
-// What is behind the end of the data is there to make chunks of the same length.
+//: until all ranks have begun the operation, and view.data_of(r, record_of(collective, r)) is the
+//: address of rank r's array. The kernel one_shot in one_shot.cu shows how a kernel that reads from
+//: all ranks begins and ends.
+// Rounds `data`, and fills `narrow` up with zeros so that all chunks have the same length.
 __global__ void round_all(const float* data, std::size_t count, __nv_bfloat16* narrow,
                           std::size_t padded) {
     for (std::size_t i : grid_range(padded))
@@ -24,22 +25,23 @@ __global__ void widen_all(const __nv_bfloat16* narrow, std::size_t count, float*
         data[i] = __bfloat162float(narrow[i]);
 }
 
-// Rank r sums chunk r, by rank. Nobody but rank r reads chunk r, so the sum may take the place of
-// this rank's summand. The other chunks are read by the others until they meet again.
+// Sums chunk r on rank r, in the order of the ranks. No other rank reads chunk r, so the sum may
+// overwrite this rank's summand. The other ranks may read the other chunks until the next
+// handshake.
 __global__ void sum_own_chunk(Collective collective, std::size_t chunk) {
     __shared__ const __nv_bfloat16* inputs[most_peers];
-    __shared__ bool is_met;
+    __shared__ bool are_ready;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {
-        is_met = begin_collective(collective) && handshake_all(collective) &&
-                 fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
-        for (int r = 0; is_met && r < view.world_size; r++)
+        are_ready = begin_collective(collective) && handshake_all(collective) &&
+                    fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
+        for (int r = 0; are_ready && r < view.world_size; r++)
             inputs[r] =
                 reinterpret_cast<const __nv_bfloat16*>(view.data_of(r, record_of(collective, r))) +
                 static_cast<std::size_t>(view.rank) * chunk;
     }
     __syncthreads();
-    if (!is_met)
+    if (!are_ready)
         return;
     auto* sums = const_cast<__nv_bfloat16*>(inputs[view.rank]);
     for (std::size_t i : grid_range(chunk)) {
@@ -59,9 +61,9 @@ __global__ void sum_own_chunk(Collective collective, std::size_t chunk) {
 void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat16* narrow,
                        Stream& stream) {
     // stub: one_rounding
-    //: Task same_bits is solved here, too. Round everything to `narrow`; sum the own chunk by a
-    //: kernel that launch_collective() launches; bring the sums to all by all_gather() of
-    //: chapter 09; and back to float.
+    //: Task same_bits is solved here as well. Round everything into `narrow`. Sum this rank's chunk
+    //: with a kernel that launch_collective() launches. Bring the sums to all ranks with
+    //: all_gather() of chapter 09. Convert back to float.
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     const std::size_t chunk = equal_chunk(count, ranks);
     launch(stream, grid_for(ranks * chunk), round_all, data, count, narrow, ranks * chunk);

@@ -8,12 +8,12 @@
 namespace ddp::test {
 
 struct Algorithm {
-    std::string operation;  // as the records call it
+    std::string operation;  // its name in records and messages
     void (*broadcast)(Peers& peers, const AnyArray& array, int root, Stream& stream,
                       const std::string& name);
 };
 
-// Linear, all at once, by tree, by chain with three slices.
+// Returns linear, all at once, tree, and chain with three slices.
 const std::vector<Algorithm>& all_algorithms();
 
 }  // namespace ddp::test

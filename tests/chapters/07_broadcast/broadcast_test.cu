@@ -1,5 +1,4 @@
-// Broadcasts between ranks that are threads: what arrives, and what is said when something is
-// wrong.
+// Broadcasts between ranks that are threads: what arrives, and which error is reported.
 #include "07_broadcast/broadcast.hpp"
 
 #include <array>
@@ -8,82 +7,44 @@
 #include <thread>
 
 #include "tests/chapters/07_broadcast/algorithms.hpp"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-// Element `i` of what `rank` has before operation `turn`.
+// Broadcasts `count` elements from `shift` on from `root`, and checks them.
 template <class T>
-__device__ T value_of(int rank, int turn, std::size_t i) {
-    return static_cast<T>(rank * 1'000'003 + turn * 7919 + static_cast<int>(i % 1'000'000'007));
+void broadcast(CollectiveCheck<T>& check, Peers& peers, const Algorithm& algorithm,
+               std::size_t shift, std::size_t count, int root, Stream& stream) {
+    const auto call = [&](T* data) {
+        algorithm.broadcast(peers, AnyArray::of(data, count), root, stream, "data");
+    };
+    check.broadcast(call, {.count = count, .input_shift = shift}, root, stream);
 }
 
+// Returns the number of wrong elements after all algorithms, counts, roots and alignments in a row
+// on one array, without the host waiting.
 template <class T>
-__global__ void fill(T* data, std::size_t size, int rank, int turn) {
-    for (std::size_t i : grid_range(size))
-        data[i] = value_of<T>(rank, turn, i);
-}
-
-// `count` elements from `shift` on are now the root's, the others as they were.
-template <class T>
-__global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, std::size_t count,
-                            int rank, int root, int turn, int* wrong) {
-    for (std::size_t i : grid_range(size)) {
-        const bool is_sent = i >= shift && i < shift + count;
-        if (data[i] != value_of<T>(is_sent ? root : rank, turn, i))
-            atomicAdd(wrong, 1);
-    }
-}
-
-// One rank's buffer, which is written, broadcast and checked again and again, all on streams.
-template <class T>
-class CollectiveCheck {
-  public:
-    CollectiveCheck(Peers& peers, std::size_t size)
-        : peers_(peers), data_(peers.allocate<T>(size)), wrong_(peers.allocate<int>(1)) {
-        wrong_.copy_from(std::vector<int>(1));
-    }
-
-    void broadcast(const Algorithm& algorithm, std::size_t shift, std::size_t count, int root,
-                   Stream& stream) {
-        const int rank = peers_.rank().rank();
-        launch(stream, grid_for(data_.size()), fill<T>, data_.data(), data_.size(), rank, ++turn_);
-        algorithm.broadcast(peers_, AnyArray::of(data_.data() + shift, count), root, stream,
-                            "data");
-        launch(stream, grid_for(data_.size()), count_wrong<T>, data_.data(), data_.size(), shift,
-               count, rank, root, turn_, wrong_.data());
-    }
-    // After the stream is synchronised.
-    int wrong() { return wrong_.to_host()[0]; }
-
-  private:
-    Peers& peers_;
-    ArenaBuffer<T> data_;
-    ArenaBuffer<int> wrong_;
-    int turn_ = 0;
-};
-
-// All ways, counts, roots and alignments in a row on one buffer, without the host waiting.
-template <class T>
-int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, int roots) {
+int wrong_elements(Peers& peers, const std::vector<std::size_t>& counts, int roots) {
     const int ranks = peers.rank().world_size();
     Stream stream;
-    CollectiveCheck<T> exercise(peers, *std::ranges::max_element(counts) + 5);
+    CollectiveCheck<T> check(peers, *std::ranges::max_element(counts));
     for (const Algorithm& algorithm : all_algorithms())
         for (const std::size_t count : counts)
             for (int root = 0; root < std::min(roots, ranks); root++)
-                exercise.broadcast(algorithm, (count + static_cast<std::size_t>(root)) % 4, count,
-                                   ranks - 1 - root, stream);
+                broadcast(check, peers, algorithm, (count + static_cast<std::size_t>(root)) % 4,
+                          count, ranks - 1 - root, stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 }  // namespace
 
-TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts that do not divide",
-          "[exhaustive]") {
+TEST_CASE(
+    "every rank gets the root's array: world sizes 1 to 9, every root, counts that do not divide",
+    "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
@@ -91,9 +52,9 @@ TEST_CASE("all have what the root has: world sizes 1 to 9, every root, counts th
             Peers peers(rank, 1 << 20);
             const auto n = static_cast<std::size_t>(ranks);
             const std::vector<std::size_t> counts{0, 1, n - 1, n, n + 1, 127, 997};
-            wrong += wrong_in_all_ways<unsigned char>(peers, counts, ranks);
-            wrong += wrong_in_all_ways<int>(peers, counts, ranks);
-            wrong += wrong_in_all_ways<int>(peers, {65'537}, 2);
+            wrong += wrong_elements<unsigned char>(peers, counts, ranks);
+            wrong += wrong_elements<int>(peers, counts, ranks);
+            wrong += wrong_elements<int>(peers, {65'537}, 2);
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
@@ -106,21 +67,21 @@ TEST_CASE("large data, in many slices") {
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 16 << 20);
-            wrong += wrong_in_all_ways<int>(peers, {1'000'003}, 1);
+            wrong += wrong_elements<int>(peers, {1'000'003}, 1);
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
     }
 }
 
-TEST_CASE("over a simulated link the same arrives") {
+TEST_CASE("over a simulated link the same data arrives") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
-        wrong += wrong_in_all_ways<int>(peers, {0, 1, 997, 300'007}, 2);
+        wrong += wrong_elements<int>(peers, {0, 1, 997, 300'007}, 2);
     });
     REQUIRE(wrong == 0);
 }
@@ -158,16 +119,16 @@ TEST_CASE("broadcasts on two streams keep the order in which they were enqueued"
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(peers, 10'000),
-                                                      CollectiveCheck<int>(peers, 10'000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(peers, 10'000),
+                                                   CollectiveCheck<int>(peers, 10'000)};
         for (int turn = 0; turn < 40; turn++) {
             const std::size_t which = turn % 3 == 0;
-            exercises[which].broadcast(all_algorithms()[static_cast<std::size_t>(turn) % 4], 1,
-                                       9'001, turn % 4, streams[which]);
+            broadcast(checks[which], peers, all_algorithms()[static_cast<std::size_t>(turn) % 4], 1,
+                      9'001, turn % 4, streams[which]);
         }
         for (std::size_t i : {0, 1}) {
             peers.synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
@@ -179,22 +140,23 @@ TEST_CASE("two Peers at once do not wait for each other") {
     world.run([&](Rank& rank) {
         Peers first(rank, 1 << 20), second(rank, 1 << 20);
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(first, 20'000),
-                                                      CollectiveCheck<int>(second, 20'000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(first, 20'000),
+                                                   CollectiveCheck<int>(second, 20'000)};
         for (int turn = 0; turn < 20; turn++)
             for (std::size_t i : {0, 1}) {
-                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
-                exercises[which].broadcast(all_algorithms()[static_cast<std::size_t>(turn) % 4], 0,
-                                           19'997, turn % 3, streams[which]);
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // in the opposite order
+                broadcast(checks[which], which == 0 ? first : second,
+                          all_algorithms()[static_cast<std::size_t>(turn) % 4], 0, 19'997, turn % 3,
+                          streams[which]);
             }
         first.synchronize(streams[0]);
         second.synchronize(streams[1]);
-        wrong += exercises[0].wrong() + exercises[1].wrong();
+        wrong += checks[0].wrong() + checks[1].wrong();
     });
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank may come late, and the root may be gone by then") {
+TEST_CASE("any rank may begin late") {
     World world(thread_options(4));
     for (int late = 0; late < 4; late++)
         for (const Algorithm& algorithm : all_algorithms()) {
@@ -202,12 +164,12 @@ TEST_CASE("a rank may come late, and the root may be gone by then") {
             world.run([&](Rank& rank) {
                 Peers peers(rank, 1 << 20);
                 Stream stream;
-                CollectiveCheck<int> exercise(peers, 1000);
+                CollectiveCheck<int> check(peers, 1000);
                 if (rank.rank() == late)
                     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                exercise.broadcast(algorithm, 0, 1000, 0, stream);
+                broadcast(check, peers, algorithm, 0, 1000, 0, stream);
                 peers.synchronize(stream);
-                wrong += exercise.wrong();
+                wrong += check.wrong();
             });
             CAPTURE(late, algorithm.operation);
             REQUIRE(wrong == 0);
@@ -216,7 +178,8 @@ TEST_CASE("a rank may come late, and the root may be gone by then") {
 
 namespace {
 
-// What the ranks do, where one of them does something else; the cause of the failure.
+// Calls act() on all ranks, of which `other` does something else, and returns the cause of the
+// failure.
 std::string cause_where_one_differs(
     int ranks, int other, const std::function<void(Peers&, int*, Stream&, bool is_other)>& act) {
     World world(thread_options(ranks));
@@ -233,7 +196,7 @@ std::string cause_where_one_differs(
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {  // the next run starts clean
         Peers peers(rank, 1 << 16);
-        wrong += wrong_in_all_ways<int>(peers, {100}, 1);
+        wrong += wrong_elements<int>(peers, {100}, 1);
     });
     REQUIRE(wrong == 0);
     return cause;
@@ -241,7 +204,7 @@ std::string cause_where_one_differs(
 
 }  // namespace
 
-TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever differs") {
+TEST_CASE("a different count, root, type, name or algorithm is diagnosed at once, on any rank") {
     using Act = std::function<void(Peers&, int*, Stream&)>;
     struct Case {
         Act all, other;
@@ -276,7 +239,7 @@ TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever 
         for (int other = 0; other < 4; other++) {
             const std::string cause = cause_where_one_differs(
                 4, other, [&](Peers& peers, int* data, Stream& stream, bool is_other) {
-                    tree_broadcast(peers, data, 10, 3, stream);  // fine so far
+                    tree_broadcast(peers, data, 10, 3, stream);  // the same on all ranks
                     (is_other ? c.other : c.all)(peers, data, stream);
                 });
             CAPTURE(cause, other);
@@ -297,12 +260,12 @@ TEST_CASE("two ranks that disagree about the root do not wait for a time-out") {
     REQUIRE(has(cause, "tree broadcast of 100 int from rank 1"));
 }
 
-TEST_CASE("a rank that does not come is named, whoever waits for it and in whatever way") {
+TEST_CASE("an absent rank is named, whichever rank waits for it and in every algorithm") {
     World world(thread_options(5));
     for (const Algorithm& algorithm : all_algorithms())
         for (int absent = 0; absent < 5; absent++) {
             const std::string cause = failure_of(world, [&](Rank& rank) {
-                Peers peers(rank, 1 << 16, 0.8);  // of kernels only: they know whom they wait for
+                Peers peers(rank, 1 << 16, 0.8);  // for kernels only, whose messages name the rank
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(1000);
                 const AnyArray array = AnyArray::of(data.data(), 1000);
@@ -330,20 +293,20 @@ TEST_CASE("a rank that does not come is named, whoever waits for it and in whate
     World patient(thread_options(5));
     patient.run([&](Rank& rank) {
         Peers peers(rank, 1 << 16);
-        wrong += wrong_in_all_ways<int>(peers, {1000}, 5);
+        wrong += wrong_elements<int>(peers, {1000}, 5);
     });
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("requests that make no sense") {
+TEST_CASE("calls that make no sense are refused") {
     World world(thread_options(2));
-    const auto refusal = [&](const std::function<void(Peers&, Stream&, int*)>& ask) {
+    const auto refusal = [&](const std::function<void(Peers&, Stream&, int*)>& call) {
         return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
             ArenaBuffer<int> data = peers.allocate<int>(10);
             if (rank.rank() == 0)
-                ask(peers, stream, data.data());
+                call(peers, stream, data.data());
             rank.barrier();
         });
     };

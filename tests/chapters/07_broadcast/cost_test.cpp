@@ -1,4 +1,4 @@
-// Predictions by hand.
+// The formulas, compared with numbers that were computed by hand.
 #include "07_broadcast/cost.hpp"
 
 #include "tests/support/catch.hpp"
@@ -22,7 +22,7 @@ TEST_CASE("every message costs alpha, one after the other") {
     REQUIRE(all_at_once_seconds(message, 4, 1000, 2) == Approx(3.5));
     REQUIRE(all_at_once_seconds(message, 4, 1000, 10) ==
             Approx(9 * 0.6 + 0.8));                                         // slices too small
-    REQUIRE(all_at_once_seconds(message, 2, 1000, 4) == Approx(4 * 0.75));  // no others
+    REQUIRE(all_at_once_seconds(message, 2, 1000, 4) == Approx(4 * 0.75));  // one receiver
     REQUIRE(tree_seconds(message, 4, 1000) == Approx(3));
     REQUIRE(tree_seconds(message, 5, 1000) == Approx(4.5));
     REQUIRE(tree_seconds(message, 9, 1000) == Approx(6));
@@ -50,7 +50,7 @@ TEST_CASE("the best number of slices is better than its neighbours") {
     }
     REQUIRE(best_slices(message, 8, 5'000'000, 10'000) == 55);  // sqrt(6 * 5 / 0.01)
     REQUIRE(best_slices(message, 8, 5'000'000, 20) == 20);
-    REQUIRE(best_slices(message, 2, 5'000'000, 100) == 1);  // nobody passes anything on
+    REQUIRE(best_slices(message, 2, 5'000'000, 100) == 1);  // no rank passes anything on
     REQUIRE(best_slices(message, 1, 5'000'000, 100) == 1);
     REQUIRE(best_slices({0, 1e-6}, 8, 5'000'000, 100) == 100);  // slices cost nothing
     REQUIRE(best_slices({0, 1e-6}, 8, 0, 100) >= 1);

@@ -1,4 +1,4 @@
-// Over a simulated link every broadcast takes what its formula says.
+// Over a simulated link every broadcast takes as long as its formula predicts.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace ddp::test {
 namespace {
 
-// Four slices are what all_at_once_broadcast makes of these bytes.
+// all_at_once_broadcast cuts these bytes into four slices.
 constexpr std::size_t bytes_sent = 400'000;
 constexpr int slices_at_once = 4;
 
@@ -52,7 +52,7 @@ CommonOptions options_with_link(int ranks, const CostModel& link) {
     return options;
 }
 
-// From when all are ready until the last rank has the data.
+// Returns the seconds from when all ranks are ready until the last one has the data.
 double seconds_of(Rank& rank, Peers& peers, const Algorithm& algorithm, ArenaBuffer<char>& data) {
     Stream stream;
     rank.barrier();
@@ -65,7 +65,7 @@ double seconds_of(Rank& rank, Peers& peers, const Algorithm& algorithm, ArenaBuf
 
 }  // namespace
 
-TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %") {
+TEST_CASE("on a simulated link a broadcast takes the predicted time, within 25 %") {
     const CostModel link{0.002, 1 / 10e6};  // 10 MB/s, 2 ms
     for (int ranks : {2, 3, 4, 5, 8}) {
         World world(options_with_link(ranks, link));
@@ -90,7 +90,7 @@ TEST_CASE("on a simulated link a broadcast takes what was predicted, within 25 %
     }
 }
 
-TEST_CASE("broadcasts in a row do not overlap where one of them is to be measured") {
+TEST_CASE("broadcasts in a row do not overlap where each of them is measured") {
     const CostModel link{0.001, 1 / 40e6};
     for (int ranks : {2, 3, 4}) {
         World world(options_with_link(ranks, link));
@@ -116,7 +116,7 @@ TEST_CASE("broadcasts in a row do not overlap where one of them is to be measure
 }
 
 TEST_CASE("the link's clock says when each rank had the data") {
-    // By 10 MB/s and 2 ms. All at once, the order in which the slices come is not fixed.
+    // For 10 MB/s and 2 ms. All at once, the order in which the slices arrive is not fixed.
     const std::vector<std::vector<double>> expected{
         {0.042, 0.084, 0.126}, {0.12, 0.12, 0.12}, {0.084, 0.042, 0.084}, {0.048, 0.06, 0.072}};
     World world(options_with_link(4, {0.002, 1 / 10e6}));

@@ -1,4 +1,4 @@
-// The chapter's program: the story and the machine, by threads and by processes.
+// The chapter's program: the worked example and the machine, with threads and with processes.
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -15,7 +15,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// The rows of part `part` whose prediction is off by more than 25 %.
+// Returns how many rows of `part` have a prediction that is off by more than 25 %.
 int far_off(const Csv& csv, const std::string& part) {
     int far = 0;
     for (std::size_t i = 0; i < csv.rows.size(); i++)
@@ -24,7 +24,7 @@ int far_off(const Csv& csv, const std::string& part) {
     return far;
 }
 
-// When each had it, from the story's row of that way.
+// Returns when each friend had the file, from the algorithm's row in the worked example.
 std::vector<double> arrivals(const std::string& output, const std::string& algorithm) {
     const std::size_t begin = output.find("\n" + algorithm);
     std::istringstream row(output.substr(begin, output.find('\n', begin + 1) - begin));
@@ -42,8 +42,8 @@ struct Run {
     Csv csv;
 };
 
-// What the program prints and measures. A machine with other work to do may be too slow for a link
-// at times: if `parts` are far off, that gets other chances.
+// Runs the program, and returns its output and its measurements. A machine with other work to do
+// may be too slow for a link at times: if `parts` are far off, the run is repeated.
 Run run_program(std::vector<std::string> arguments, const std::vector<std::string>& parts) {
     const TemporaryFolder folder;
     const std::string file = (folder / "broadcast.csv").string();
@@ -98,7 +98,7 @@ TEST_CASE("broadcast: three processes over a simulated link") {
     REQUIRE(far_off(csv, "machine") == 0);
 }
 
-TEST_CASE("broadcast: one rank is told what to do") {
+TEST_CASE("broadcast: one rank is refused with advice") {
     const ChildResult result = run_command({BROADCAST_PROGRAM, "--ranks", "1"});
     REQUIRE(result.exit_code == 0);
     REQUIRE(result.output == "Here two or more ranks of one host are needed: try --ranks 4.\n");

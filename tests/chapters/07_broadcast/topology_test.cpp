@@ -1,4 +1,4 @@
-// The routes by themselves: everyone is reached, in as many steps as the book says.
+// The topologies by themselves: every rank is reached, in as many steps as the book says.
 #include "07_broadcast/topology.hpp"
 
 #include <algorithm>
@@ -13,38 +13,38 @@ namespace {
 
 using MakeTopology = std::function<Topology(int, int, int)>;
 
-std::vector<Topology> all_routes(const MakeTopology& make, int ranks, int root) {
-    std::vector<Topology> routes;
+std::vector<Topology> all_ranks(const MakeTopology& make, int ranks, int root) {
+    std::vector<Topology> topologies;
     for (int rank = 0; rank < ranks; rank++)
-        routes.push_back(make(rank, ranks, root));
-    return routes;
+        topologies.push_back(make(rank, ranks, root));
+    return topologies;
 }
 
-// In which step each rank has the data, if a rank serves one other in each step; -1: never.
-std::vector<int> steps_of(const std::vector<Topology>& routes, int root) {
-    std::vector<int> steps(routes.size(), -1);
+// Returns the step in which each rank has the data, if a rank serves one other in each step.
+std::vector<int> steps_of(const std::vector<Topology>& topologies, int root) {
+    std::vector<int> steps(topologies.size(), -1);
     const std::function<void(int, int)> reach = [&](int rank, int step) {
-        REQUIRE(steps[static_cast<std::size_t>(rank)] == -1);  // nobody gets it twice
+        REQUIRE(steps[static_cast<std::size_t>(rank)] == -1);  // no rank gets it twice
         steps[static_cast<std::size_t>(rank)] = step;
-        const Topology& topology = routes[static_cast<std::size_t>(rank)];
+        const Topology& topology = topologies[static_cast<std::size_t>(rank)];
         for (int i = 0; i < topology.children; i++) {
-            REQUIRE(routes[static_cast<std::size_t>(topology.child[i])].parent == rank);
+            REQUIRE(topologies[static_cast<std::size_t>(topology.child[i])].parent == rank);
             reach(topology.child[i], step + i + 1);
         }
     };
-    REQUIRE(routes[static_cast<std::size_t>(root)].parent == -1);
+    REQUIRE(topologies[static_cast<std::size_t>(root)].parent == -1);
     reach(root, 0);
     REQUIRE(std::ranges::count(steps, -1) == 0);
     return steps;
 }
 
 int last_step(const MakeTopology& make, int ranks, int root) {
-    return std::ranges::max(steps_of(all_routes(make, ranks, root), root));
+    return std::ranges::max(steps_of(all_ranks(make, ranks, root), root));
 }
 
 }  // namespace
 
-TEST_CASE("every route reaches every rank once, in as many steps as it should take") {
+TEST_CASE("every topology reaches every rank once, in the expected number of steps") {
     for (int ranks = 1; ranks <= 20; ranks++)
         for (int root = 0; root < ranks; root++) {
             CAPTURE(ranks, root);
@@ -56,7 +56,7 @@ TEST_CASE("every route reaches every rank once, in as many steps as it should ta
     REQUIRE(last_step(tree_topology, most_peers, 17) == 6);
 }
 
-TEST_CASE("linear and chain go round from the root") {
+TEST_CASE("linear and chain begin at the root and go round") {
     const Topology root = linear_topology(3, 5, 3);
     REQUIRE(std::vector<int>(root.child, root.child + root.children) ==
             std::vector<int>{4, 0, 1, 2});

@@ -15,7 +15,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("reduce: the orders beside the exact sum, and the tree across ranks") {
+TEST_CASE(
+    "reduce: every order is compared with the exact sum, and the tree across ranks is measured") {
     const TemporaryFolder folder;
     const std::string csv = (folder / "orders.csv").string();
     const ChildResult result = run_command({REDUCE_PROGRAM, "--quick", "--csv", csv});
@@ -39,7 +40,7 @@ TEST_CASE("reduce: the orders beside the exact sum, and the tree across ranks") 
     }
 }
 
-TEST_CASE("reduce: across processes, too, and rank 0 alone prints") {
+TEST_CASE("reduce: across processes only rank 0 prints") {
     const ChildResult result = run_command({REDUCE_PROGRAM, "--quick", "--processes", "3"});
     INFO(result.output);
     REQUIRE(result.exit_code == 0);

@@ -1,4 +1,4 @@
-// Over a simulated link a reduction takes what its formula says.
+// Over a simulated link a reduction takes as long as its formula predicts.
 #include <cmath>
 
 #include "08_reduce/tree_reduce.hpp"
@@ -8,7 +8,7 @@
 
 namespace ddp::test {
 
-TEST_CASE("on a simulated link a reduction takes log2(N) times what one message takes") {
+TEST_CASE("on a simulated link a reduction takes log2(N) times as long as one message") {
     constexpr std::size_t bytes = 200'000;
     const CostModel link{0.002, 1 / 5e6};
     const auto is_near = [](double measured, double predicted) {
@@ -42,7 +42,7 @@ TEST_CASE("on a simulated link a reduction takes log2(N) times what one message 
     }
 }
 
-TEST_CASE("a reduction's steps and slices, by hand") {
+TEST_CASE("a reduction's steps and slices, computed by hand") {
     const CostModel link{0.001, 1 / 5e6};
     REQUIRE(tree_reduce_seconds(link, 1, 200'000) == 0);
     REQUIRE(tree_reduce_seconds(link, 8, 1000) == Approx(3 * 0.0012));

@@ -1,5 +1,5 @@
-// Reduce across ranks that are threads: sums that say who is missing, bits that depend on nothing
-// but the number of ranks, and what is said when something is wrong.
+// Reduce across ranks that are threads: sums that show a missing rank, bits that depend on the
+// number of ranks only, and which error is reported.
 #include "08_reduce/tree_reduce.hpp"
 
 #include <array>
@@ -12,114 +12,41 @@
 #include <thread>
 
 #include "05_ranks/world.hpp"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-constexpr ReduceOp all_ops[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::maximum,
-                                ReduceOp::minimum};
-
-// Element `i` of rank `rank` before operation `turn`: small enough for sums of nine to be exact in
-// eight bits, and for each rank to count.
-__device__ int small_value(int rank, int turn, std::size_t i) {
-    const auto mix = static_cast<unsigned int>(i) * 2'654'435'761u +
-                     static_cast<unsigned int>(rank * 40'503 + turn * 977);
-    return static_cast<int>(mix >> 13) % 29 - 14;
-}
-
-// What the ranks' elements must become.
-__device__ int expected_value(ReduceOp op, int ranks, int turn, std::size_t i) {
-    int sum = 0, most = -1000, least = 1000;
-    for (int r = 0; r < ranks; r++) {
-        const int value = small_value(r, turn, i);
-        sum += value;
-        most = value > most ? value : most;
-        least = value < least ? value : least;
-    }
-    return op == ReduceOp::maximum ? most : op == ReduceOp::minimum ? least : sum;
-}
-
+// Reduces `count` elements from `shift` on to the root, and checks them.
 template <class T>
-__global__ void fill(T* data, std::size_t size, int rank, int turn) {
-    for (std::size_t i : grid_range(size))
-        data[i] = static_cast<T>(static_cast<float>(small_value(rank, turn, i)));
+void reduce(CollectiveCheck<T>& check, Peers& peers, ReduceOp op, std::size_t shift,
+            std::size_t count, int root, bool in_place, Stream& stream) {
+    const auto call = [&](const T* input, T* output) {
+        tree_reduce(peers, input, output, count, op, root, stream, "data");
+    };
+    check.reduce(call, {count, op, in_place, shift, shift}, root, stream);
 }
 
-// Elements from `shift` on, `count` of them, are reduced (if `is_reduced`); the others are
-// untouched.
-template <class T>
-__global__ void count_wrong(const T* data, std::size_t size, std::size_t shift, std::size_t count,
-                            bool is_reduced, ReduceOp op, int rank, int ranks, int turn,
-                            int* wrong) {
-    for (std::size_t i : grid_range(size)) {
-        const bool is_result = is_reduced && i >= shift && i < shift + count;
-        auto expected = static_cast<T>(static_cast<float>(
-            is_result ? expected_value(op, ranks, turn, i) : small_value(rank, turn, i)));
-        if (is_result && op == ReduceOp::average)
-            expected = finish<ReduceOp::average>(expected, ranks);
-        if (static_cast<double>(static_cast<float>(data[i])) !=
-            static_cast<double>(static_cast<float>(expected)))
-            atomicAdd(wrong, 1);
-    }
-}
-
-// Writes, reduces and checks again and again on one stream; the host does not wait in between.
-template <class T>
-class CollectiveCheck {
-  public:
-    CollectiveCheck(Peers& peers, std::size_t size)
-        : peers_(peers),
-          input_(peers.allocate<T>(size)),
-          output_(peers.allocate<T>(size)),
-          wrong_(peers.allocate<int>(1)) {
-        wrong_.copy_from(std::vector<int>(1));
-    }
-
-    // `shift` elements are skipped at the beginning of both; in place if `in_place`.
-    void reduce(ReduceOp op, std::size_t shift, std::size_t count, int root, bool in_place,
-                Stream& stream) {
-        const int rank = peers_.rank().rank();
-        const std::size_t size = input_.size();
-        T* input = input_.data();
-        T* output = in_place ? input : output_.data();
-        turn_++;
-        for (T* data : {input_.data(), output_.data()})
-            launch(stream, grid_for(size), fill<T>, data, size, rank, turn_);
-        tree_reduce(peers_, static_cast<const T*>(input + shift),
-                    rank == root ? output + shift : nullptr, count, op, root, stream, "data");
-        for (T* data : {input_.data(), output_.data()})
-            launch(stream, grid_for(size), count_wrong<T>, data, size, shift, count,
-                   rank == root && data == output, op, rank, peers_.rank().world_size(), turn_,
-                   wrong_.data());
-    }
-    // After the stream is synchronised.
-    int wrong() { return wrong_.to_host()[0]; }
-
-  private:
-    Peers& peers_;
-    ArenaBuffer<T> input_, output_;
-    ArenaBuffer<int> wrong_;
-    int turn_ = 0;
-};
-
+// Returns the number of wrong elements after all `ops`, counts, roots and alignments in a row on
+// the same arrays, without the host waiting.
 template <class T>
 int wrong_reductions(Peers& peers, const std::vector<std::size_t>& counts, int roots,
                      std::span<const ReduceOp> ops = all_ops) {
     const int ranks = peers.rank().world_size();
     Stream stream;
-    CollectiveCheck<T> exercise(peers, *std::max_element(counts.begin(), counts.end()) + 5);
+    CollectiveCheck<T> check(peers, *std::ranges::max_element(counts));
     for (const ReduceOp op : ops)
         for (const std::size_t count : counts)
             for (int root = 0; root < std::min(roots, ranks); root++)
-                exercise.reduce(op, (count + static_cast<std::size_t>(root)) % 4, count, root,
-                                root % 2 == 1, stream);
+                reduce(check, peers, op, (count + static_cast<std::size_t>(root)) % 4, count, root,
+                       root % 2 == 1, stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
-// The order in which tree_reduce adds: the largest power of two of the ranks, and the rest.
+// Adds in the order of tree_reduce: the largest power of two of the ranks, and the rest.
 template <class T>
 T sum_in_tree_order(std::span<const T> values) {
     if (values.size() == 1)
@@ -129,7 +56,7 @@ T sum_in_tree_order(std::span<const T> values) {
                                   sum_in_tree_order(values.subspan(half)));
 }
 
-// Values of all sizes, whose sums round.
+// Returns values of very different sizes, whose sums are rounded.
 template <class T>
 T rough_value(int rank, std::size_t i) {
     const double x = std::sin(static_cast<double>(rank * 1009 + static_cast<int>(i) * 31 + 1));
@@ -141,7 +68,7 @@ bool has_bits(const T& a, const T& b) {
     return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// How many sums have other bits than those of the documented order, whichever rank is the root.
+// Returns how many sums have other bits than those of the documented order, for any root.
 template <class T>
 int sums_with_other_bits(World& world, std::size_t count) {
     const int ranks = world.world_size();
@@ -210,7 +137,7 @@ TEST_CASE("large data goes through a small staging area") {
     }
 }
 
-TEST_CASE("over a simulated link the same comes out") {
+TEST_CASE("over a simulated link the result is the same") {
     CommonOptions options = thread_options(5);
     options.link = LinkSpeed{1e9, 1e-5};
     World world(options);
@@ -222,7 +149,7 @@ TEST_CASE("over a simulated link the same comes out") {
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("the bits of a sum are those of the documented order, whatever the root and the size") {
+TEST_CASE("the bits of a sum are those of the documented order, for every root and size") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         CAPTURE(ranks);
@@ -233,7 +160,7 @@ TEST_CASE("the bits of a sum are those of the documented order, whatever the roo
     }
     World world(thread_options(7));
     REQUIRE(sums_with_other_bits<float>(world, 40'009) == 0);  // more than a slice
-    // These values can tell: another order gives other bits.
+    // With these values another order does give other bits.
     bool differs = false;
     for (std::size_t i = 0; i < 100; i++) {
         float in_a_row = 0;
@@ -247,7 +174,7 @@ TEST_CASE("the bits of a sum are those of the documented order, whatever the roo
     REQUIRE(differs);
 }
 
-TEST_CASE("the order is written as it is added") {
+TEST_CASE("the order is written as the additions are made") {
     REQUIRE(tree_order(1) == "x0");
     REQUIRE(tree_order(2) == "x0+x1");
     REQUIRE(tree_order(3) == "(x0+x1)+x2");
@@ -284,51 +211,50 @@ TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction
     REQUIRE(averages == std::vector<int>{1, -1});  // 5 / 3, -5 / 3
 }
 
-TEST_CASE(
-    "reductions and broadcasts of two streams and two Peers do not get into each other's way") {
+TEST_CASE("reductions on two streams and with two Peers do not disturb each other") {
     World world(thread_options(4));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         std::array<Stream, 3> streams;
-        std::array<CollectiveCheck<float>, 3> exercises{CollectiveCheck<float>(first, 60'000),
-                                                        CollectiveCheck<float>(first, 60'000),
-                                                        CollectiveCheck<float>(second, 60'000)};
+        std::array<CollectiveCheck<float>, 3> checks{CollectiveCheck<float>(first, 60'000),
+                                                     CollectiveCheck<float>(first, 60'000),
+                                                     CollectiveCheck<float>(second, 60'000)};
         for (int turn = 0; turn < 30; turn++) {
             const std::size_t mine = turn % 4 == 0;
-            exercises[mine].reduce(all_ops[turn % 4], 1, 50'021, turn % 4, turn % 3 == 0,
-                                   streams[mine]);
-            exercises[2].reduce(all_ops[turn % 3], 0, 60'000, turn % 3, false, streams[2]);
+            reduce(checks[mine], first, all_ops[turn % 4], 1, 50'021, turn % 4, turn % 3 == 0,
+                   streams[mine]);
+            reduce(checks[2], second, all_ops[turn % 3], 0, 60'000, turn % 3, false, streams[2]);
         }
         for (std::size_t i = 0; i < 3; i++) {
             (i == 2 ? second : first).synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank may come late to a reduction") {
+TEST_CASE("any rank may begin a reduction late") {
     World world(thread_options(5));
     for (int late = 0; late < 5; late++) {
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream;
-            CollectiveCheck<int> exercise(peers, 100'000);
+            CollectiveCheck<int> check(peers, 100'000);
             if (rank.rank() == late)
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            exercise.reduce(ReduceOp::sum, 0, 100'000, 0, false, stream);
-            exercise.reduce(ReduceOp::sum, 0, 100'000, 2, false, stream);
+            reduce(check, peers, ReduceOp::sum, 0, 100'000, 0, false, stream);
+            reduce(check, peers, ReduceOp::sum, 0, 100'000, 2, false, stream);
             peers.synchronize(stream);
-            wrong += exercise.wrong();
+            wrong += check.wrong();
         });
         CAPTURE(late);
         REQUIRE(wrong == 0);
     }
 }
 
-TEST_CASE("another operation, count, type, root or name of a reduction is diagnosed at once") {
+TEST_CASE("a different operation, count, type, root or name of a reduction is diagnosed at once") {
     using Act = std::function<void(Peers&, float*, Stream&)>;
     struct Case {
         Act other;
@@ -361,7 +287,8 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
                 Peers peers(rank, 1 << 16);
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(100);
-                reduce(peers, data.data(), 7, ReduceOp::sum, 1, stream, "");  // fine so far
+                reduce(peers, data.data(), 7, ReduceOp::sum, 1, stream,
+                       "");  // the same on all ranks
                 if (rank.rank() == other)
                     c.other(peers, data.data(), stream);
                 else
@@ -383,7 +310,7 @@ TEST_CASE("another operation, count, type, root or name of a reduction is diagno
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank that does not come to a reduction is named") {
+TEST_CASE("a rank that is absent from a reduction is named") {
     World world(thread_options(5, 0.2));
     for (int absent = 0; absent < 5; absent++) {
         const std::string cause = failure_of(world, [&](Rank& rank) {
@@ -407,7 +334,7 @@ TEST_CASE("a rank that does not come to a reduction is named") {
     }
 }
 
-TEST_CASE("reductions that make no sense") {
+TEST_CASE("reductions that make no sense are refused") {
     World world(thread_options(2));
     const auto refusal = [&](std::size_t count, int root, bool elsewhere) {
         return failure_of(world, [&](Rank& rank) {

@@ -11,8 +11,8 @@ namespace {
 template <class T>
 using Arithmetic = typename ArithmeticOf<T>::type;
 
-// Element `i` of what rank `rank` brings. Sevenths are exact in no type; whole numbers below 17
-// are in all.
+// Returns element `i` of rank `rank`. Sevenths are exact in no type; integers below 17 are exact in
+// all types.
 template <class T>
 T value_of(int rank, std::size_t i, bool is_exact) {
     const std::size_t mixed = (i * 2'654'435'761u + static_cast<std::size_t>(rank) * 40'503u) >> 4;
@@ -31,7 +31,7 @@ T combined(ReduceOp op, T a, T b) {
     return static_cast<T>(x + y);
 }
 
-// Of the elements `i` of all ranks: the sum that ends at rank `owner`.
+// Returns the reduction of the elements `i` of all ranks in the order that ends at rank `owner`.
 template <class T>
 T reduced(ReduceOp op, int ranks, int owner, std::size_t i, bool is_exact) {
     T sum = value_of<T>((owner + 1) % ranks, i, is_exact);
@@ -131,8 +131,7 @@ class Calls {
             }
     }
 
-    // From every rank to the next, and then to the one after that: the even ones send first. (The
-    // last of an odd number must wait until the first has received.)
+    // Sends from every rank to the next one, then to the one after that, and so on.
     void to_the_next() {
         begin("send and receive");
         for (int distance = 1; distance < ranks_; distance++)

@@ -1,46 +1,47 @@
-// All-reduces between ranks that are threads: every element of every result, and what must not
-// disturb what.
+// All-reduces between ranks that are threads: every element of every result, and operations that
+// must not disturb each other.
 #include <array>
 #include <atomic>
 
 #include "07_broadcast/broadcast.hpp"
 #include "09_all_reduce/show/algorithms.hpp"
-#include "tests/chapters/09_all_reduce/collective_check.cuh"
+#include "tests/chapters/support/collective_check.cuh"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-// All ways and counts in a row on the same arrays, without the host waiting; how many elements were
-// wrong.
+// Returns the number of wrong elements after all algorithms and counts in a row on the same arrays,
+// without the host waiting.
 template <class T>
-int wrong_in_all_ways(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
+int wrong_in_all_algorithms(Peers& peers, const std::vector<std::size_t>& counts,
+                            std::uint32_t seed) {
     const std::size_t most = *std::ranges::max_element(counts);
-    CollectiveCheck<T> exercise(peers, most);
+    CollectiveCheck<T> check(peers, most);
     const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, most);
     Stream stream;
-    peers.rank().barrier();  // all have taken their memory
+    peers.rank().barrier();  // all ranks have allocated their memory
     Dice dice(seed);
     for (const AllReduceAlgorithm<T>& algorithm : algorithms)
         for (const std::size_t count : counts)
             if (count <= algorithm.most)
-                exercise.all_reduce(algorithm.run, dice.turn(count), stream);
+                check.all_reduce(algorithm.run, dice.turn(count), stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 int wrong_in_all_types(Peers& peers, const std::vector<std::size_t>& counts, std::uint32_t seed) {
-    return wrong_in_all_ways<float>(peers, counts, seed) +
-           wrong_in_all_ways<double>(peers, counts, seed + 1) +
-           wrong_in_all_ways<int>(peers, counts, seed + 2) +
-           wrong_in_all_ways<__half>(peers, counts, seed + 3) +
-           wrong_in_all_ways<__nv_bfloat16>(peers, counts, seed + 4);
+    return wrong_in_all_algorithms<float>(peers, counts, seed) +
+           wrong_in_all_algorithms<double>(peers, counts, seed + 1) +
+           wrong_in_all_algorithms<int>(peers, counts, seed + 2) +
+           wrong_in_all_algorithms<__half>(peers, counts, seed + 3) +
+           wrong_in_all_algorithms<__nv_bfloat16>(peers, counts, seed + 4);
 }
 
 }  // namespace
 
-TEST_CASE("all have the sum: world sizes 1 to 9, all types, counts that do not divide",
+TEST_CASE("every rank gets the sum: world sizes 1 to 9, all types, counts that do not divide",
           "[exhaustive]") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
@@ -62,8 +63,8 @@ TEST_CASE("large data") {
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 16 << 20);
-            wrong += wrong_in_all_ways<float>(peers, {1'000'003}, 1);
-            wrong += wrong_in_all_ways<__half>(peers, {300'007}, 2);
+            wrong += wrong_in_all_algorithms<float>(peers, {1'000'003}, 1);
+            wrong += wrong_in_all_algorithms<__half>(peers, {300'007}, 2);
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
@@ -72,27 +73,28 @@ TEST_CASE("large data") {
 
 namespace {
 
-// Every operation in place and out of place, aligned and not.
+// Returns the number of wrong elements of every operation in place and out of place, aligned and
+// not.
 template <class T>
 int wrong_in_every_turn(Peers& peers) {
     constexpr std::size_t count = 1009;
-    CollectiveCheck<T> exercise(peers, count);
+    CollectiveCheck<T> check(peers, count);
     const std::vector<AllReduceAlgorithm<T>> algorithms = all_reduce_algorithms<T>(peers, count);
     Stream stream;
     peers.rank().barrier();
     for (const AllReduceAlgorithm<T>& algorithm : algorithms)
-        for (const ReduceOp op : all_ops())
+        for (const ReduceOp op : all_ops)
             for (const bool in_place : {false, true})
                 for (const std::size_t shift : {0, 1, 4})
-                    exercise.all_reduce(algorithm.run, {count, op, in_place, shift, 4 - shift},
-                                        stream);
+                    check.all_reduce(algorithm.run, {count, op, in_place, shift, 4 - shift},
+                                     stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 }  // namespace
 
-TEST_CASE("every way, operation and type, in place and out of place, aligned and not",
+TEST_CASE("every algorithm, operation and type, in place and out of place, aligned and not",
           "[exhaustive]") {
     for (int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
@@ -136,7 +138,7 @@ TEST_CASE("ranks whose data is aligned differently") {
 
 namespace {
 
-// Messages between neighbours and broadcasts among the all-reduces.
+// Broadcasts and messages between neighbours, to be made between all-reduces.
 class Others {
   public:
     Others(Peers& peers, Stream& sending)
@@ -165,19 +167,19 @@ class Others {
     static constexpr std::size_t size = 501;
     Peers& peers_;
     Stream& sending_;
-    ArenaBuffer<int> data_;  // what rank 0 has, what is sent, what is received
+    ArenaBuffer<int> data_;  // three arrays: broadcast, sent, received
 };
 
 }  // namespace
 
-TEST_CASE("all kinds in a row, without the host waiting") {
+TEST_CASE("all operations in a row, without the host waiting") {
     for (int ranks : {2, 3, 4, 5}) {
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
             Peers peers(rank, 4 << 20);
             Stream stream, sending;
-            CollectiveCheck<float> exercise(peers, 20'000);
+            CollectiveCheck<float> check(peers, 20'000);
             Others others(peers, sending);
             const std::vector<AllReduceAlgorithm<float>> algorithms =
                 all_reduce_algorithms<float>(peers, 20'000);
@@ -191,39 +193,39 @@ TEST_CASE("all kinds in a row, without the host waiting") {
                     others.pass_on(stream);
                 } else {
                     const bool is_short = kind == 5 || dice.roll(2) == 0;
-                    exercise.all_reduce(algorithms[kind].run,
-                                        dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
+                    check.all_reduce(algorithms[kind].run,
+                                     dice.turn(dice.roll(is_short ? 100 : 16'000)), stream);
                 }
             }
             peers.synchronize(stream);
             peers.synchronize(sending);
-            wrong += exercise.wrong() + others.wrong();
+            wrong += check.wrong() + others.wrong();
         });
         CAPTURE(ranks);
         REQUIRE(wrong == 0);
     }
 }
 
-TEST_CASE("two streams take turns in the order of the calls") {
+TEST_CASE("operations on two streams run in the order of the calls") {
     World world(thread_options(4));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
         Peers peers(rank, 4 << 20);
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(peers, 9000),
-                                                      CollectiveCheck<int>(peers, 9000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(peers, 9000),
+                                                   CollectiveCheck<int>(peers, 9000)};
         const std::vector<AllReduceAlgorithm<int>> algorithms =
             all_reduce_algorithms<int>(peers, 9000);
         rank.barrier();
         Dice dice(5);
         for (int turn = 0; turn < 100; turn++) {
             const std::size_t which = dice.roll(2);
-            exercises[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
-                                        streams[which]);
+            checks[which].all_reduce(algorithms[dice.roll(6)].run, dice.turn(dice.roll(9000)),
+                                     streams[which]);
         }
         for (std::size_t i : {0, 1}) {
             peers.synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
@@ -236,8 +238,8 @@ TEST_CASE("two Peers at once do not wait for each other") {
         Peers first(rank, 4 << 20), second(rank, 4 << 20);
         const std::array<Peers*, 2> peers{&first, &second};
         std::array<Stream, 2> streams;
-        std::array<CollectiveCheck<int>, 2> exercises{CollectiveCheck<int>(first, 20'000),
-                                                      CollectiveCheck<int>(second, 20'000)};
+        std::array<CollectiveCheck<int>, 2> checks{CollectiveCheck<int>(first, 20'000),
+                                                   CollectiveCheck<int>(second, 20'000)};
         const std::array algorithms{all_reduce_algorithms<int>(first, 20'000),
                                     all_reduce_algorithms<int>(second, 20'000)};
         rank.barrier();
@@ -246,22 +248,21 @@ TEST_CASE("two Peers at once do not wait for each other") {
             const Turn of_both = dice.turn(dice.roll(16'000));
             const std::uint32_t algorithm = dice.roll(6);
             for (std::size_t i : {0, 1}) {
-                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // the other way round
-                exercises[which].all_reduce(algorithms[which][algorithm].run, of_both,
-                                            streams[which]);
+                const std::size_t which = rank.rank() == 1 ? 1 - i : i;  // in the opposite order
+                checks[which].all_reduce(algorithms[which][algorithm].run, of_both, streams[which]);
             }
         }
         for (std::size_t i : {0, 1}) {
             peers[i]->synchronize(streams[i]);
-            wrong += exercises[i].wrong();
+            wrong += checks[i].wrong();
         }
     });
     REQUIRE(wrong == 0);
 }
 
-// ---- What makes no sense
+// ---- Errors
 
-TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
+TEST_CASE("all-reduces of the same count by two algorithms are diagnosed") {
     World world(thread_options(3));
     const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 20);
@@ -279,7 +280,7 @@ TEST_CASE("all-reduces of one count, but of two kinds, are diagnosed") {
 
 namespace {
 
-// What is said when rank 0 asks way number `way` for something, and the others do not.
+// Returns the error of rank 0 if it alone calls algorithm number `algorithm`.
 std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_elsewhere,
                        bool output_is_elsewhere) {
     World world(thread_options(2));
@@ -300,7 +301,7 @@ std::string refusal_of(std::size_t algorithm, std::size_t count, bool input_is_e
 
 }  // namespace
 
-TEST_CASE("requests that make no sense") {
+TEST_CASE("calls that make no sense are refused") {
     for (const std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
         for (std::size_t algorithm = 0; algorithm < 6; algorithm++) {
             const std::string refusal = refusal_of(algorithm, count, false, false);
@@ -312,7 +313,7 @@ TEST_CASE("requests that make no sense") {
         }
     for (const bool input_is : {false, true})
         for (const std::size_t algorithm :
-             {0, 1, 3, 4}) {  // those whose arrays others read or write
+             {0, 1, 3, 4}) {  // the algorithms whose arrays other ranks access
             CAPTURE(algorithm, input_is);
             REQUIRE(has(refusal_of(algorithm, 100, input_is, !input_is),
                         ": the data does not lie in this rank's arena"));

@@ -1,4 +1,4 @@
-// The bench's own tables and numbers; not how fast anything is.
+// The tables and numbers of the bench, but not how fast anything is.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,7 +16,8 @@ std::string csv_path() {
            ("bench_all_reduce" + std::to_string(getpid()) + ".csv");
 }
 
-// Rows of each algorithm, after every number in them was checked.
+// Checks every number in the rows of `ranks` ranks, and returns the number of rows of each
+// algorithm.
 std::map<std::string, int> rows_of(const Csv& file, int ranks) {
     std::map<std::string, int> rows;
     for (std::size_t i = 0; i < file.rows.size(); i++) {
@@ -40,7 +41,7 @@ std::map<std::string, int> rows_of(const Csv& file, int ranks) {
 
 }  // namespace
 
-TEST_CASE("bench all_reduce measures every way beside MPI and the limit") {
+TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
     const ChildResult run = run_command({BENCH_ALL_REDUCE, "--ranks", "1,3", "--sizes", "4,1024",
                                          "--jobs", "1", "--rounds", "1", "--csv", csv_path()});
     CAPTURE(run.output);
@@ -88,18 +89,19 @@ TEST_CASE("bench all_reduce takes one algorithm, and runs within a job") {
 }
 
 TEST_CASE("bench all_reduce refuses what makes no sense") {
-    const auto said = [](const Words& words) {
+    const auto error_of = [](const Words& words) {
         const ChildResult result = run_command(Words{BENCH_ALL_REDUCE} + words);
         REQUIRE(result.exit_code == 2);
         REQUIRE(count(result.output, "\n") == 1);
         return result.output;
     };
-    REQUIRE(said({"--ranks", "2,65"}) ==
+    REQUIRE(error_of({"--ranks", "2,65"}) ==
             "error: --ranks needs a whole number from 1 to 64, not '65'.\n");
-    REQUIRE(said({"--sizes", "4,x"}).starts_with("error: --sizes needs a whole number from 1 to"));
-    REQUIRE(said({"--algorithm", "rings"})
+    REQUIRE(
+        error_of({"--sizes", "4,x"}).starts_with("error: --sizes needs a whole number from 1 to"));
+    REQUIRE(error_of({"--algorithm", "rings"})
                 .starts_with("error: --algorithm needs one of all, native, server"));
-    REQUIRE(said({"--processes", "2"})
+    REQUIRE(error_of({"--processes", "2"})
                 .starts_with("error: --processes makes no sense here: this "
                              "bench starts its processes itself"));
 }

@@ -1,4 +1,4 @@
-// The bits of sums that are rounded: on all ranks the same, and those of the documented order.
+// The bits of sums that are rounded: the same on all ranks, and those of the documented order.
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -11,7 +11,7 @@
 namespace ddp::test {
 namespace {
 
-// Values whose sum depends on the order.
+// Returns values whose sum depends on the order.
 template <class T>
 std::vector<T> rounding_values(int rank, std::size_t count) {
     std::vector<T> values(count);
@@ -26,7 +26,7 @@ T next_sum(T a, T b) {
     return static_cast<T>(static_cast<Arithmetic>(a) + static_cast<Arithmetic>(b));
 }
 
-// The sum in the documented order: of chunk c, rank c + 1 first.
+// Adds in the documented order: the sum of chunk c begins with rank c + 1.
 template <class T>
 std::vector<T> sum_round_the_ring(const std::vector<std::vector<T>>& inputs) {
     const std::size_t ranks = inputs.size(), count = inputs[0].size();
@@ -51,7 +51,7 @@ std::vector<T> sum_by_rank(const std::vector<std::vector<T>>& inputs) {
     return sums;
 }
 
-// Of four ranks.
+// Adds the arrays of four ranks in pairs.
 template <class T>
 std::vector<T> sum_of_pairs(const std::vector<std::vector<T>>& inputs) {
     std::vector<T> sums(inputs[0].size());
@@ -61,7 +61,7 @@ std::vector<T> sum_of_pairs(const std::vector<std::vector<T>>& inputs) {
     return sums;
 }
 
-// Whether all elements are the same to the bit.
+// Returns whether all elements have the same bits.
 template <class T>
 bool are_same(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
@@ -75,7 +75,8 @@ bool have_same_bits(const Results<T>& results) {
     return std::ranges::all_of(results, [&](const auto& r) { return are_same(r, results[0]); });
 }
 
-// Every rank's result of every way, by the way's name; and that of one which is wrong.
+// Returns every rank's result of every algorithm, by the algorithm's name, and of "own order",
+// which adds in another order on every rank.
 template <class T>
 std::map<std::string, Results<T>> results(int ranks, std::size_t count) {
     World world(thread_options(ranks));
@@ -122,7 +123,7 @@ void require_bits(int ranks, std::size_t count) {
     REQUIRE(are_same(all.at("server")[0], by_rank));
     if (ranks == 4)
         REQUIRE(are_same(all.at("reduce+broadcast")[0], sum_of_pairs(inputs)));
-    REQUIRE(are_same(ring, by_rank) == (ranks <= 2));  // the data can tell
+    REQUIRE(are_same(ring, by_rank) == (ranks <= 2));  // the data shows the order
 }
 
 }  // namespace

@@ -3,59 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "tests/chapters/09_all_reduce/late_kernel.hpp"
+#include "tests/chapters/support/collective_values.hpp"
 
 namespace ddp::test {
 namespace {
 
-// Of two kinds: strict mode handles a small one faster.
-constexpr std::size_t small_pool = 8 << 20, large_pool = 24 << 20;
+// Two sizes, in bytes: strict mode handles a small arena faster.
+constexpr std::size_t small_arena = 8 << 20, large_arena = 24 << 20;
 
-int number_of(int rank, std::size_t i) {
-    return static_cast<int>((i * 7 + static_cast<std::size_t>(rank) * 5) % 17);
-}
-
-template <class T>
-std::vector<T> numbers_of(int rank, std::size_t count) {
-    std::vector<T> values(count);
-    for (std::size_t i = 0; i < count; i++)
-        values[i] = static_cast<T>(static_cast<float>(number_of(rank, i)));
-    return values;
-}
-
-template <class T>
-T divided(int sum, int ranks) {
-    if constexpr (std::is_same_v<T, int>)
-        return sum / ranks;
-    else if constexpr (std::is_same_v<T, double>)
-        return static_cast<double>(sum) / ranks;
-    else
-        return static_cast<T>(static_cast<float>(sum) / static_cast<float>(ranks));
-}
-
-// What all ranks' numbers become.
-template <class T>
-std::vector<T> reduced(ReduceOp op, int ranks, std::size_t count) {
-    std::vector<T> values(count);
-    for (std::size_t i = 0; i < count; i++) {
-        int sum = 0, least = 1000, most = -1000;
-        for (int r = 0; r < ranks; r++) {
-            const int number = number_of(r, i);
-            sum += number;
-            least = std::min(least, number);
-            most = std::max(most, number);
-        }
-        const int whole = op == ReduceOp::sum ? sum : op == ReduceOp::minimum ? least : most;
-        values[i] = op == ReduceOp::average ? divided<T>(sum, ranks)
-                                            : static_cast<T>(static_cast<float>(whole));
-    }
-    return values;
-}
-
-// All calls with `count` elements of T; wrong() is how many results differ from what they should
-// be.
+// All calls with `count` elements of T. wrong() returns how many elements of their results are
+// wrong.
 template <class T>
 class Calls {
   public:
@@ -69,48 +28,56 @@ class Calls {
 
     void all_reduce(ReduceOp op) {
         for (const bool in_place : {false, true}) {
+            turn_++;
             ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.all_reduce(input.data(), to, count_, op, stream_, "sum me");
-            expect(in_place ? input : output, reduced<T>(op, ranks_, count_));
+            expect(in_place ? input : output, reduced_numbers<T>(ranks_, turn_, 0, count_, op));
             if (!in_place)
-                expect(input, numbers_of<T>(me_, count_));
+                expect(input, numbers_of<T>(me_, turn_, 0, count_));
         }
     }
 
     void reduce(ReduceOp op, int root) {
         for (const bool in_place : {false, true}) {
+            turn_++;
             ArenaBuffer<T> input = own(count_), output = own(count_);
             T* to = in_place ? input.data() : output.data();
             communicator_.reduce(input.data(), to, count_, op, root, stream_);
-            expect(in_place ? input : output,
-                   me_ == root ? reduced<T>(op, ranks_, count_) : numbers_of<T>(me_, count_));
+            expect(in_place ? input : output, me_ == root
+                                                  ? reduced_numbers<T>(ranks_, turn_, 0, count_, op)
+                                                  : numbers_of<T>(me_, turn_, 0, count_));
+            if (!in_place)
+                expect(input, numbers_of<T>(me_, turn_, 0, count_));
         }
     }
 
     void reduce_scatter(ReduceOp op) {
-        const std::vector<T> sums = reduced<T>(op, ranks_, all_);
+        turn_++;
+        const std::vector<T> sums = reduced_numbers<T>(ranks_, turn_, 0, all_, op);
         const auto mine = sums.begin() + static_cast<std::ptrdiff_t>(begin());
         const std::vector<T> expected(mine, mine + static_cast<std::ptrdiff_t>(count_));
         ArenaBuffer<T> input = own(all_), output = own(count_);
         communicator_.reduce_scatter(input.data(), output.data(), count_, op, stream_);
         expect(output, expected);
-        expect(input, numbers_of<T>(me_, all_));
+        expect(input, numbers_of<T>(me_, turn_, 0, all_));
         communicator_.reduce_scatter(input.data(), input.data() + begin(), count_, op, stream_);
-        std::vector<T> with_it = numbers_of<T>(me_, all_);
+        std::vector<T> after = numbers_of<T>(me_, turn_, 0, all_);
         std::copy(expected.begin(), expected.end(),
-                  with_it.begin() + static_cast<std::ptrdiff_t>(begin()));
-        expect(input, with_it);
+                  after.begin() + static_cast<std::ptrdiff_t>(begin()));
+        expect(input, after);
     }
 
     void all_gather() {
+        turn_++;
         std::vector<T> expected;
         for (int r = 0; r < ranks_; r++)
-            for (const T value : numbers_of<T>(r, count_))
+            for (const T value : numbers_of<T>(r, turn_, 0, count_))
                 expected.push_back(value);
         ArenaBuffer<T> input = own(count_), output = own(all_);
         communicator_.all_gather(input.data(), output.data(), count_, stream_);
         expect(output, expected);
+        expect(input, numbers_of<T>(me_, turn_, 0, count_));
         ArenaBuffer<T> both = communicator_.allocate<T>(all_);
         std::vector<T> before(all_, T{});
         std::copy(expected.begin() + static_cast<std::ptrdiff_t>(begin()),
@@ -122,20 +89,23 @@ class Calls {
     }
 
     void broadcast(int root) {
+        turn_++;
         ArenaBuffer<T> data = own(count_);
         communicator_.broadcast(data.data(), count_, root, stream_);
-        expect(data, numbers_of<T>(root, count_));
+        expect(data, numbers_of<T>(root, turn_, 0, count_));
     }
 
-    // Round the ring; even ranks send first.
+    // Each rank sends to the next one round the ring; even ranks send first.
     void messages() {
         if (ranks_ == 1)
             return;
+        turn_++;
         ArenaBuffer<T> data = own(count_), received = own(count_);
         const int next = (me_ + 1) % ranks_, last = (me_ + ranks_ - 1) % ranks_;
         const auto send = [&] { communicator_.send(data.data(), count_, next, stream_); };
         const auto receive = [&] { communicator_.receive(received.data(), count_, last, stream_); };
-        // The last rank of an odd number has a neighbour that is even, too: it receives first.
+        // With an odd number of ranks the last one and its right neighbour are both even: it
+        // receives first.
         if (me_ % 2 == 0 && me_ != ranks_ - 1) {
             send();
             receive();
@@ -143,7 +113,7 @@ class Calls {
             receive();
             send();
         }
-        expect(received, numbers_of<T>(last, count_));
+        expect(received, numbers_of<T>(last, turn_, 0, count_));
     }
 
     int wrong() const { return wrong_; }
@@ -152,7 +122,7 @@ class Calls {
     std::size_t begin() const { return static_cast<std::size_t>(me_) * count_; }
     ArenaBuffer<T> own(std::size_t count) {
         ArenaBuffer<T> buffer = communicator_.allocate<T>(count);
-        buffer.copy_from(numbers_of<T>(me_, count));
+        buffer.copy_from(numbers_of<T>(me_, turn_, 0, count));
         return buffer;
     }
     void expect(const ArenaBuffer<T>& actual, const std::vector<T>& expected) {
@@ -167,16 +137,16 @@ class Calls {
     const std::size_t count_;
     const int me_, ranks_;
     const std::size_t all_;
-    int wrong_ = 0;
+    int turn_ = 0, wrong_ = 0;
 };
 
-constexpr ReduceOp ops[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::maximum, ReduceOp::minimum};
+}  // namespace
 
 template <class T>
 int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count) {
     Calls<T> calls(communicator, stream, count);
     if constexpr (!std::is_same_v<T, unsigned char>)
-        for (const ReduceOp op : ops) {
+        for (const ReduceOp op : all_ops) {
             calls.all_reduce(op);
             calls.reduce_scatter(op);
             for (int root = 0; root < communicator.world_size(); root++)
@@ -189,6 +159,15 @@ int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count)
     return calls.wrong();
 }
 
+template int wrong_of_type<float>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<double>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<__half>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<__nv_bfloat16>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<int>(Communicator&, Stream&, std::size_t);
+template int wrong_of_type<unsigned char>(Communicator&, Stream&, std::size_t);
+
+namespace {
+
 int wrong_of_count(Communicator& communicator, Stream& stream, std::size_t count) {
     return wrong_of_type<float>(communicator, stream, count) +
            wrong_of_type<double>(communicator, stream, count) +
@@ -198,26 +177,26 @@ int wrong_of_count(Communicator& communicator, Stream& stream, std::size_t count
            wrong_of_type<unsigned char>(communicator, stream, count);
 }
 
-// Of several pieces, the last of which is short.
+// Arrays that are cut into several slices, of which the last is short.
 int wrong_of_large(Communicator& communicator, Stream& stream) {
-    Calls<float> whole(communicator, stream, 1'200'011), parts(communicator, stream, 400'003);
+    Calls<float> whole(communicator, stream, 1'200'011), chunks(communicator, stream, 400'003);
     whole.all_reduce(ReduceOp::sum);
     whole.broadcast(communicator.world_size() - 1);
     whole.reduce(ReduceOp::maximum, 0);
     whole.messages();
-    parts.reduce_scatter(ReduceOp::average);
-    parts.all_gather();
-    return whole.wrong() + parts.wrong();
+    chunks.reduce_scatter(ReduceOp::average);
+    chunks.all_gather();
+    return whole.wrong() + chunks.wrong();
 }
 
-// One rank's not-a-number reaches all, whatever the others have.
+// A NaN on one rank reaches every rank, whatever the other ranks have.
 int wrong_of_nan(Communicator& communicator, Stream& stream) {
     const int ranks = communicator.world_size();
-    std::vector<float> values = numbers_of<float>(communicator.rank().rank(), 100);
+    std::vector<float> values = numbers_of<float>(communicator.rank().rank(), 0, 0, 100);
     if (communicator.rank().rank() == ranks - 1)
         values[42] = std::numeric_limits<float>::quiet_NaN();
     int wrong = 0;
-    for (const ReduceOp op : ops) {
+    for (const ReduceOp op : all_ops) {
         ArenaBuffer<float> data = communicator.allocate<float>(values.size());
         data.copy_from(values);
         communicator.all_reduce(data.data(), data.data(), values.size(), op, stream);
@@ -236,7 +215,7 @@ int wrong_of_all_calls(Rank& rank, const std::string& kind, bool quick) {
     Stream stream;
     int wrong = 0;
     {
-        const auto communicator = make_communicator(kind, rank, small_pool);
+        const auto communicator = make_communicator(kind, rank, small_arena);
         wrong += communicator->kind() != kind;
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, ranks - 1, ranks, ranks + 1,
                                         std::size_t{127}, std::size_t{10007}})
@@ -244,7 +223,7 @@ int wrong_of_all_calls(Rank& rank, const std::string& kind, bool quick) {
                 wrong += wrong_of_count(*communicator, stream, count);
         wrong += wrong_of_nan(*communicator, stream);
     }
-    const auto communicator = make_communicator(kind, rank, large_pool);
+    const auto communicator = make_communicator(kind, rank, large_arena);
     return wrong + wrong_of_large(*communicator, stream);
 }
 
@@ -253,17 +232,18 @@ int wrong_of_order(Rank& rank, const std::string& kind) {
     Stream stream, other;
     constexpr std::size_t count = 600'000;
     ArenaBuffer<float> data = communicator->allocate<float>(count);
-    data.copy_from(numbers_of<float>(rank.rank(), count));
+    data.copy_from(numbers_of<float>(rank.rank(), 0, 0, count));
     add_late(data.data(), count, 1, stream);
     communicator->all_reduce(data.data(), data.data(), count, ReduceOp::sum, stream);
     add_late(data.data(), count, 100, stream);
-    // On another stream, but behind all that.
+    // On another stream, but after all of that.
     Event event;
     event.record(stream);
     other.wait(event);
     communicator->all_reduce(data.data(), data.data(), count, ReduceOp::maximum, other);
     communicator->synchronize(other);
-    const std::vector<float> sums = reduced<float>(ReduceOp::sum, rank.world_size(), count);
+    const std::vector<float> sums =
+        reduced_numbers<float>(rank.world_size(), 0, 0, count, ReduceOp::sum);
     const std::vector<float> values = data.to_host();
     int wrong = 0;
     for (std::size_t i = 0; i < count; i++)
@@ -273,13 +253,13 @@ int wrong_of_order(Rank& rank, const std::string& kind) {
 
 int wrong_of_two(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicators[] = {
-        make_communicator(kind, rank, small_pool), make_communicator(kind, rank, small_pool)};
+        make_communicator(kind, rank, small_arena), make_communicator(kind, rank, small_arena)};
     Stream streams[2];
     ArenaBuffer<int> data[2];
     constexpr std::size_t count = 800'000;
     for (const std::size_t i : {0, 1}) {
         data[i] = communicators[i]->allocate<int>(count);
-        data[i].copy_from(numbers_of<int>(rank.rank() + static_cast<int>(i), count));
+        data[i].copy_from(numbers_of<int>(rank.rank() + static_cast<int>(i), 0, 0, count));
     }
     for (int round = 0; round < 3; round++)
         for (const std::size_t turn : {0, 1}) {
@@ -295,7 +275,7 @@ int wrong_of_two(Rank& rank, const std::string& kind) {
         for (std::size_t k = 0; k < count; k++) {
             int sum = 0;
             for (int r = 0; r < ranks; r++)
-                sum += number_of(r + static_cast<int>(i), k);
+                sum += number_of<int>(r + static_cast<int>(i), 0, k);
             wrong += values[k] != sum * ranks * ranks;  // summed three times
         }
     }

@@ -1,24 +1,30 @@
 #pragma once
-// Every call of a communicator of `kind`, with whole numbers that tell rank and index and are small
-// enough for all sums to be exact in every type, in whatever order they are made. The result is how
-// many elements are not what they should be, on this rank. All ranks call these together.
+// Every call of a communicator of a given kind, with the elements of collective_values.hpp, whose
+// sums are exact in any order. Each function returns how many elements are wrong on this rank. All
+// ranks call the same functions in the same order.
 #include <string>
 
 #include "09_all_reduce/communicator.hpp"
 
 namespace ddp::test {
 
-// All calls with elements of every type; those that sum by every ReduceOp, those that have a root
-// with every root; in place and out of place; with 0 to 10,007 elements (if `quick`, one more than
-// there are ranks), and some of them with 1,200,011.
+// Makes all calls with `count` elements of T: those that reduce with every ReduceOp, those that
+// have a root with every root, in place and out of place. T is float, double, __half,
+// __nv_bfloat16, int or unsigned char (which is not reduced).
+template <class T>
+int wrong_of_type(Communicator& communicator, Stream& stream, std::size_t count);
+
+// Makes all calls with elements of every type, with every ReduceOp and every root, in place and out
+// of place, of 0 to 10,007 elements (if `quick`, of one more than there are ranks), and some of
+// them of 1,200,011.
 int wrong_of_all_calls(Rank& rank, const std::string& kind, bool quick);
 
-// A collective waits for the kernel that writes its input, and a kernel behind it for the
-// collective; the host for neither.
+// Checks that a collective waits for the kernel that writes its input, that a kernel enqueued after
+// the collective waits for it, and that the host waits for neither.
 int wrong_of_order(Rank& rank, const std::string& kind);
 
-// Two communicators, which half of the ranks call in another order: they have nothing to do with
-// each other.
+// Calls two communicators, in one order on half of the ranks and in the other order on the rest:
+// the two must not wait for each other.
 int wrong_of_two(Rank& rank, const std::string& kind);
 
 }  // namespace ddp::test

@@ -1,6 +1,5 @@
-// A program with ranks in which one of them does what the tests of faults ask for, in the midst of
-// collectives; then, in a run of its own, all of them do a fixed list of calls, and print their
-// bits.
+// A program in which one rank fails in the way that a test asks for, in the middle of collectives.
+// Then, in another run, all ranks make a fixed list of calls and print their bits.
 #include <unistd.h>
 
 #include <cmath>
@@ -23,7 +22,7 @@ struct Fault {
 
 constexpr std::size_t arena_bytes = 8 << 20;
 
-// Leaves many calls on the way, of which some are done and some are not.
+// Enqueues many calls, of which some are done when it returns and some are not.
 void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& stream) {
     for (int i = 0; i < 200; i++)
         communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::average, stream,
@@ -31,8 +30,7 @@ void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& str
     usleep(5000);
 }
 
-// Before its second call rank fault.who does what it should not. Its calls are the others' unless
-// it returns false.
+// Lets rank fault.who fail before its second call. Returns false if it must make no further call.
 bool do_wrong(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
               Stream& stream) {
     if (fault.what == "kill ahead" || fault.what == "stop ahead") {
@@ -60,7 +58,7 @@ void act(Rank& rank, const Fault& fault) {
     if (!is_who && fault.what.ends_with("ahead"))
         run_ahead(*own, data, stream);
     if (!is_who && fault.what == "stop")
-        usleep(300'000);  // it must have been silent for as long as we shall have waited
+        usleep(300'000);  // the stopped rank must have been silent for longer than the time-out
     if (what == "order")
         own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
     own->all_reduce(data.data(), data.data(), what == "count" ? n - 1 : n,
@@ -88,7 +86,8 @@ std::vector<T> rounded_values(int rank, std::size_t count) {
     return values;
 }
 
-// Every call, one after the other, on the results of those before; the bits of all of them.
+// Makes every call, one after the other, each on the results of those before, and hashes all
+// results.
 template <class T>
 void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& hash) {
     const int ranks = communicator.world_size();
@@ -135,9 +134,9 @@ void show_bits(Rank& rank) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"nothing", 1};
     int elements = 5000;
-    Options options("fault_scenario", "What the tests of faults ask for.");
+    Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
     asked.add_to(options);
-    options.add_int("--elements", elements, {1, 100'000}, "of the call that it spoils");
+    options.add_int("--elements", elements, {1, 100'000}, "in the call that goes wrong");
     const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.who, elements}); };
     return ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show_bits};

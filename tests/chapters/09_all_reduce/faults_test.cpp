@@ -1,6 +1,6 @@
-// What becomes of a job if one of its ranks fails in the midst of collectives: it ends in time,
-// says in one line what happened to whom, and leaves nothing behind; and within one program the
-// next run works.
+// Jobs in which a rank fails in the middle of collectives: the job ends in time, reports in one
+// line what happened to which rank, and leaves nothing behind. Within one program the next run
+// works.
 #include <unistd.h>
 
 #include <chrono>
@@ -17,10 +17,10 @@
 namespace ddp::test {
 namespace {
 
-constexpr const char* timeout = "2";  // seconds, of every wait
-constexpr double most_seconds = 15;   // that a job may take, on a machine with much else to do
+constexpr const char* timeout = "2";  // seconds, for every wait
+constexpr double most_seconds = 15;   // the longest time of a job, on a busy machine
 
-// A folder for temporary files which nobody else uses.
+// A folder for temporary files that no other process uses.
 class OwnFolder {
   public:
     OwnFolder()
@@ -38,14 +38,14 @@ class OwnFolder {
     std::filesystem::path path_;
 };
 
-// A fault, and what is said of it: a regular expression, in which WHO is the rank that is to blame.
+// A fault and its message: a regular expression in which WHO stands for the rank at fault.
 struct Expected {
     std::string what;
     std::string says;
-    bool loses_rank = false;  // then no further run is possible
+    bool loses_rank = false;  // if so, no further run is possible
 };
 
-// The call which all should make, and what is said if one does not come to it.
+// Returns the call that all ranks should make, and the message if one rank does not.
 std::string call(int elements, const std::string& op = "sum") {
     return "operation 2, all_reduce " + op + " of " + std::to_string(elements) +
            " float \\(\"gradients\"\\)";
@@ -54,7 +54,7 @@ std::string waits(int elements) {
     return "rank [0-9]: waited 2.0 s in " + call(elements) +
            "; rank WHO has ended operation 1, all_reduce average of 10 float \\(\"first\"\\)";
 }
-// Either of two ranks may find out first.
+// Returns the message for two different calls. Either of two ranks may find out first.
 std::string differs(const std::string& alls, const std::string& others) {
     return "(rank [0-9]: in " + alls + ", but rank WHO is in " + others + "|rank WHO: in " +
            others + ", but rank [0-9] is in " + alls +
@@ -64,7 +64,7 @@ std::string differs(const std::string& alls, const std::string& others) {
 std::vector<Expected> all_expected(int elements) {
     const std::string silent =
         "; rank WHO has said nothing for (too long|[0-9.]+ s): is it stopped\\?";
-    // Whoever is ahead may wait for one that itself waits for the stopped rank.
+    // A rank that is ahead may wait for one that itself waits for the stopped rank.
     const std::string ahead =
         "rank [0-9]: waited 2.0 s in operation [0-9]+, all_reduce (average|sum) of [0-9]+ float "
         "\\(\"(ahead|gradients|loss)\"\\); rank [0-9] (has ended|is in) operation [0-9]+, "
@@ -95,7 +95,7 @@ std::vector<Launch> all_launches(int ranks) {
     return all;
 }
 
-// Without the remark of our launcher, who tells by which signal a rank was ended.
+// Removes the line in which our launcher reports the signal that ended a rank.
 std::string without_launcher(const std::string& output) {
     return std::regex_replace(output, std::regex("launcher: [^\n]*\n"), "");
 }
@@ -113,8 +113,8 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
     const ChildResult job =
         start(launch, words, 60,
               {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
-    const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
-    CAPTURE(launch.name, expected.what, who, elements, job.output, acknowledged.count());
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    CAPTURE(launch.name, expected.what, who, elements, job.output, elapsed.count());
     const std::string says =
         std::regex_replace(expected.says, std::regex("WHO"), std::to_string(who));
     const std::string output = without_launcher(plain(job.output));
@@ -123,7 +123,7 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
                                   : "caught: " + says + "\nbits of 3 ranks: [0-9]+\n";
     REQUIRE(std::regex_match(output, std::regex(whole)));
     REQUIRE((job.exit_code == 0) == !expected.loses_rank);
-    REQUIRE(acknowledged.count() < most_seconds);
+    REQUIRE(elapsed.count() < most_seconds);
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
     REQUIRE(shared_memory() == before);
     REQUIRE(folder.is_empty());
@@ -132,13 +132,13 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
 void require_all_ends(int who, int elements) {
     for (const Launch& launch : all_launches(3))
         for (const Expected& expected : all_expected(elements))
-            if (launch.name != "threads" || !expected.loses_rank)  // who would be left?
+            if (launch.name != "threads" || !expected.loses_rank)  // no process would be left
                 require_end(launch, expected, who, elements);
 }
 
 }  // namespace
 
-TEST_CASE("every fault in a long call, and lost ranks in a short one, whoever is to blame") {
+TEST_CASE("every fault in a long call, and lost ranks in a short one, for several ranks at fault") {
     if (!has_mpirun())
         std::cout << "SKIPPED: faults of jobs started by mpirun (no mpirun, or built without MPI)"
                   << std::endl;
@@ -151,7 +151,7 @@ TEST_CASE("every fault in a long call, and lost ranks in a short one, whoever is
         }
 }
 
-TEST_CASE("a failure that is not caught: one line, and an exit code that tells") {
+TEST_CASE("a failure that is not caught ends with one line and an exit code") {
     for (const Launch& launch : all_launches(3)) {
         const ChildResult job = start(launch, {"--what", "count", "--timeout", timeout});
         CAPTURE(launch.name, job.output);
@@ -164,7 +164,7 @@ TEST_CASE("a failure that is not caught: one line, and an exit code that tells")
     }
 }
 
-TEST_CASE("the same bits, whoever has started the ranks") {
+TEST_CASE("the same bits, whichever launcher has started the ranks") {
     for (const int ranks : {2, 3, 4}) {
         const std::string bits = start(threads(ranks), {}).output;
         CAPTURE(ranks, bits);
@@ -179,7 +179,7 @@ TEST_CASE("the same bits, whoever has started the ranks") {
     }
 }
 
-TEST_CASE("25 jobs at once do not meet each other") {
+TEST_CASE("25 jobs at the same time do not disturb each other") {
     const std::string bits = start(threads(3), {}).output;
     std::vector<std::future<ChildResult>> jobs;
     for (int i = 0; i < 25; i++)
@@ -193,8 +193,8 @@ TEST_CASE("25 jobs at once do not meet each other") {
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
 }
 
-// test_all_reduce_faults '[.repeat]', with DDP_REPEAT=20 for another number: not in the usual
-// suite.
+// Run by test_all_reduce_faults '[.repeat]', with DDP_REPEAT=20 for another number. Not in the
+// usual suite.
 TEST_CASE("every fault a hundred times", "[.repeat]") {
     const char* asked = std::getenv("DDP_REPEAT");
     const int times = asked == nullptr ? 100 : std::atoi(asked);

@@ -1,4 +1,4 @@
-// A program with ranks on several hosts, or on one, that does what the tests of hosts ask for.
+// A program with ranks on several hosts, or on one, for the tests of hosts.
 #include <iostream>
 
 #include "common/report/bench.hpp"
@@ -10,7 +10,8 @@ namespace {
 
 using namespace ddp;
 
-// One line for each operation, the same however the ranks were started: its bits on every rank.
+// Prints one line for each operation, with its bits on every rank: the same lines for every
+// launcher.
 void show_all_calls(Rank& rank) {
     const std::vector<std::size_t> counts{0, 1, 2, 3, 31, 997, 8191};
     constexpr std::size_t large = 300'007;
@@ -27,7 +28,7 @@ void show_all_calls(Rank& rank) {
     }
 }
 
-// The slowest rank's median, of each size: bytes and seconds.
+// Prints bytes and seconds for each size: the median of the slowest rank's times.
 void time_all_reduce(Rank& rank, int most_mebibytes) {
     const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
     const auto communicator = make_communicator("native", rank, most * sizeof(float));
@@ -50,7 +51,7 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
     }
 }
 
-// All ranks reduce again and again, until rank `who` does something else.
+// All ranks reduce several times, until rank `who` does something else.
 void go_wrong(Rank& rank, const std::string& what, int who) {
     const auto communicator = make_communicator("native", rank, 1 << 20);
     ArenaBuffer<float> data = communicator->allocate<float>(100'000);
@@ -79,7 +80,7 @@ void go_wrong(Rank& rank, const std::string& what, int who) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"calls"};
     int mebibytes = 16;
-    Options options("hosts_scenario", "What the tests of several hosts ask for.");
+    Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
     asked.add_to(options);
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     const auto first = [&](Rank& rank) {

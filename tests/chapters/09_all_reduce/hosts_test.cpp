@@ -1,5 +1,5 @@
-// Communicators of ranks on several hosts, which are threads of one process here: what all calls
-// give, what goes on at the same time, and how failures are explained.
+// Communicators of ranks on several hosts, which are threads of one process here: the results of
+// all calls, calls at the same time, and the messages of failures.
 #include <atomic>
 #include <set>
 
@@ -14,8 +14,8 @@ namespace {
 
 using Hosts = std::vector<std::string>;
 
-// Where the ranks are: one on each host, two on each, unevenly, and in an order in which a host is
-// left and entered again.
+// Returns the host of each rank: one rank on each host, two on each, unevenly, and in orders that
+// return to a host.
 const std::vector<Hosts>& all_hosts() {
     static const std::vector<Hosts> all{
         {"a", "b"},           {"a", "b", "c"},      {"a", "b", "c", "d"}, {"a", "a", "b", "b"},
@@ -31,7 +31,7 @@ std::string text_of(const Hosts& hosts) {
     return text;
 }
 
-// Every rank's results, by call: "wrong" elements of all ranks, and all their bits.
+// The results of all ranks: the number of wrong elements, and the bits of each call.
 struct AllResults {
     std::size_t wrong = 0;
     std::vector<std::string> bits;  // "call: bits of each rank"
@@ -57,11 +57,11 @@ AllResults results_of(Communicator& communicator, std::size_t large) {
 }
 
 AllResults results_on(const Hosts& hosts, std::size_t large) {
-    ThreadWires wires;
+    ThreadTransports transports;
     AllResults results;
     const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
         const auto communicator = make_hosts_communicator(
-            rank, arena_bytes_for(rank.world_size(), counts, large), wires.of(rank.rank()));
+            rank, arena_bytes_for(rank.world_size(), counts, large), transports.of(rank.rank()));
         const AllResults all = results_of(*communicator, large);
         if (rank.rank() == 0)
             results = all;
@@ -98,18 +98,19 @@ TEST_CASE("the same bits on one host and on several") {
 
 namespace {
 
-constexpr std::size_t small_pool = 1 << 20;
+constexpr std::size_t small_arena = 1 << 20;
 
-// Runs on hosts, with a communicator for each rank.
+// Calls work() on every rank, each with a communicator, and returns the first cause of failure or
+// "".
 std::string failure_with(
     const Hosts& hosts, const std::function<void(Communicator& communicator, Stream& stream)>& work,
     double timeout_s = 30) {
-    ThreadWires wires;
+    ThreadTransports transports;
     return failure_on_hosts(
         hosts,
         [&](Rank& rank) {
             const auto communicator =
-                make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
+                make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
             Stream stream;
             work(*communicator, stream);
             communicator->synchronize(stream);
@@ -127,11 +128,12 @@ std::vector<float> iota(std::size_t size, float begin) {
 }  // namespace
 
 TEST_CASE("sends, receives and all-reduces at the same time, of several communicators") {
-    ThreadWires wires, other_wires;
+    ThreadTransports transports, other_transports;
     std::atomic<int> wrong = 0;
     const std::string failure = failure_on_hosts({"a", "b", "b", "c"}, [&](Rank& rank) {
-        const auto one = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
-        const auto two = make_hosts_communicator(rank, small_pool, other_wires.of(rank.rank()));
+        const auto one = make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+        const auto two =
+            make_hosts_communicator(rank, small_arena, other_transports.of(rank.rank()));
         constexpr std::size_t count = 50'001;
         ArenaBuffer<float> a = one->allocate<float>(count), b = two->allocate<float>(count);
         ArenaBuffer<float> to = one->allocate<float>(count), from = one->allocate<float>(count);
@@ -157,7 +159,7 @@ TEST_CASE("sends, receives and all-reduces at the same time, of several communic
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("a rank that has said all may go: the rest of its words still leave") {
+TEST_CASE("a rank may end after its last call: its remaining data is still sent") {
     std::atomic<int> wrong = 0;
     const std::string failure =
         failure_with({"a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
@@ -172,7 +174,7 @@ TEST_CASE("a rank that has said all may go: the rest of its words still leave") 
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("ranks of different hosts that do not do the same are told so") {
+TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
     const auto all_reduce = [](Communicator& communicator, std::size_t count, ReduceOp op,
                                Stream& stream, const std::string& name) {
         ArenaBuffer<float> data = communicator.allocate<float>(100);
@@ -203,7 +205,7 @@ TEST_CASE("ranks of different hosts that do not do the same are told so") {
     }
 }
 
-TEST_CASE("two roots are found out, though no data would go between them") {
+TEST_CASE("two roots are diagnosed, although no data would go between them") {
     const std::string text =
         failure_with({"a", "b"}, [](Communicator& communicator, Stream& stream) {
             ArenaBuffer<float> data = communicator.allocate<float>(10);
@@ -215,7 +217,7 @@ TEST_CASE("two roots are found out, though no data would go between them") {
     REQUIRE(has(text, "all ranks must do the same"));
 }
 
-TEST_CASE("a rank of another host that does not come is named by its neighbour") {
+TEST_CASE("an absent rank of another host is named by its neighbour") {
     const auto wait_for_1 = [](int rounds) {
         return failure_with(
             {"a", "b", "c", "d"},
@@ -235,7 +237,7 @@ TEST_CASE("a rank of another host that does not come is named by its neighbour")
             "heard of in operation 1, all_reduce sum of 100 float");
 }
 
-TEST_CASE("sends and receives that do not fit, or do not come") {
+TEST_CASE("sends and receives that do not match, or are missing") {
     const auto failure = [](std::size_t sent, std::size_t received, double timeout_s) {
         return failure_with(
             {"a", "b"},
@@ -259,34 +261,35 @@ TEST_CASE("sends and receives that do not fit, or do not come") {
             "does not answer");
 }
 
-TEST_CASE("a wire that breaks ends the run") {
-    ThreadWires wires;
+TEST_CASE("a transport that fails ends the run") {
+    ThreadTransports transports;
     const std::string text = failure_on_hosts({"a", "b"}, [&](Rank& rank) {
-        const auto communicator = make_hosts_communicator(rank, small_pool, wires.of(rank.rank()));
+        const auto communicator =
+            make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
         ArenaBuffer<float> data = communicator->allocate<float>(100'000);
         Stream stream;
         for (int i = 0; i < 1000; i++) {
             communicator->all_reduce(data.data(), data.data(), data.size(), ReduceOp::sum, stream);
             if (i == 5 && rank.rank() == 1)
-                wires.cut();
+                transports.cut();
             communicator->synchronize(stream);
         }
     });
-    REQUIRE(has(text, ": the wire is cut"));
+    REQUIRE(has(text, ": the connection is cut"));
 }
 
-TEST_CASE("a simulated link between hosts is refused in a sentence") {
+TEST_CASE("a simulated link between hosts is refused") {
     Job job;
     job.members = {{"a", 0, 0, 1}, {"b", 0, 0, 1}};
     job.link = LinkSpeed{1e9, 1e-5};
     CoordinatorServer coordinator(job, Connections(2));
     Rank rank(0, 1, job, coordinator, coordinator.events(0));
-    REQUIRE_THROWS_WITH(make_hosts_communicator(rank, small_pool, nullptr),
+    REQUIRE_THROWS_WITH(make_hosts_communicator(rank, small_arena, nullptr),
                         "--link simulates a link between the ranks of one host, and these are on "
                         "several, with a real one: leave it out.");
 }
 
-TEST_CASE("a rank that fails in the middle releases the others, and nothing is left of it") {
+TEST_CASE("a rank that fails in the middle releases the others") {
     for (int turn = 0; turn < 8; turn++) {
         const std::string failure =
             failure_with({"a", "a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {

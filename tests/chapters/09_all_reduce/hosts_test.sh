@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The communicator of our own across hosts that are namespaces of this machine: the bits of all calls, and what
-# is said when a rank is lost or does something else.
+# The native communicator across hosts, which are namespaces of this machine: the bits of all calls, and the messages
+# when a rank is lost or makes another call.
 #     hosts_test.sh SCENARIO
 # Exits with 77 where such hosts cannot be made.
 set -uo pipefail
@@ -17,9 +17,9 @@ complain() {
     [[ ! -s $scratch/mpirun_said ]] || sed 's/^/  mpirun: /' "$scratch/mpirun_said"
 }
 
-# on_hosts HOSTS NUMBER ARGUMENTS...: runs the scenario with so many ranks on `mpirun --host HOSTS`; what it
-# says is in $output, and $code is its exit code. (It says it into a file: mpirun may lose the last words of a rank
-# when it ends what it has on other hosts.)
+# on_hosts HOSTS NUMBER ARGUMENTS...: runs the scenario with NUMBER ranks on `mpirun --host HOSTS`, and sets $output and
+# the exit code $code. (The scenario writes to a file, because mpirun may lose the last lines of a rank when it ends the
+# processes on other hosts.)
 on_hosts() {
     local where=$1 ranks=$2
     shift 2
@@ -37,7 +37,7 @@ command -v mpirun >/dev/null || {
 }
 "$hosts" 4 true || exit $?
 
-# ---- The same bits wherever the ranks are
+# ---- The same bits on every set of hosts
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "$scenario" --ranks 4 >"$scratch/threads" || complain "threads: $(cat "$scratch/threads")"
@@ -48,17 +48,17 @@ for where in host0,host1,host2,host3 host0:2,host1:2 host0,host1:3; do
     echo "$output" >"$scratch/$where"
     [[ $code == 0 ]] || complain "$where ended with $code"
 done
-for way in launcher mpirun host0,host1,host2,host3 host0:2,host1:2 host0,host1:3; do
-    diff "$scratch/threads" "$scratch/$way" >"$scratch/difference" ||
-        complain "threads and $way do not give the same: $(head -n 6 "$scratch/difference")"
+for start in launcher mpirun host0,host1,host2,host3 host0:2,host1:2 host0,host1:3; do
+    diff "$scratch/threads" "$scratch/$start" >"$scratch/difference" ||
+        complain "threads and $start do not give the same: $(head -n 6 "$scratch/difference")"
 done
 (($(grep -c '^all_reduce' "$scratch/threads") > 20)) || complain "all calls are not there"
 if grep WRONG "$scratch"/*; then complain "wrong results"; fi
 
-# ---- What goes wrong is explained
+# ---- Failures are explained
 
-# expect TEXT CODE: the last job said TEXT once, nothing else was an error, and it ended with CODE, or with
-# another than 0 ("bad").
+# expect TEXT CODE: the last job printed TEXT once and no other error, and ended with CODE, or, if CODE is "bad", with
+# any code but 0.
 expect() {
     [[ $(grep -cF -- "$1" <<<"$output") == 1 ]] || complain "'$1' was not said once, but: $output"
     [[ $(grep -c 'error:' <<<"$output") -le 1 ]] || complain "several errors: $output"
@@ -85,7 +85,7 @@ expect "all ranks must do the same, in the same order" 0
 on_hosts host0:2,host1:2 4 --what call --who 2 --catch
 expect "broadcast of 100000 float32 from rank 0 (\"weights\")" 0
 
-# Without MPI there is no way between hosts.
+# Without MPI ranks on different hosts are refused.
 # shellcheck disable=SC2016  # for the other shell
 output=$("$hosts" 1 bash -c 'for rank in 0 1; do
     RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 DDP_HOST=host$rank "$1" &

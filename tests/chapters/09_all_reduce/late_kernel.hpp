@@ -1,10 +1,11 @@
 #pragma once
-// Work on a stream around a collective that only the order of the stream makes right.
+// Work on a stream before and after a collective, whose result is right only if the order of the
+// stream is kept.
 #include "common/gpu/gpu.hpp"
 
 namespace ddp::test {
 
-// After a while, data[i] becomes data[i] + more.
+// Enqueues a kernel that sleeps for 20 ms, and then adds `more` to data[i], i = 0, ..., count - 1.
 void add_late(float* data, std::size_t count, float more, Stream& stream);
 
 }  // namespace ddp::test

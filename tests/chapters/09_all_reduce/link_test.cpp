@@ -1,4 +1,4 @@
-// Over a simulated link every all-reduce takes what its formula says.
+// Over a simulated link every all-reduce takes as long as its formula predicts.
 #include <atomic>
 #include <cmath>
 
@@ -12,33 +12,33 @@ namespace {
 
 constexpr LinkSpeed link{10e6, 0.002};  // 10 MB/s, 2 ms
 
-struct Taken {
+struct Measured {
     std::string algorithm;
     double predicted = 0, measured = INFINITY;
 };
 
-bool is_near(const Taken& acknowledged) {
-    return std::abs(acknowledged.measured / acknowledged.predicted - 1) < 0.25;
+bool is_near(const Measured& result) {
+    return std::abs(result.measured / result.predicted - 1) < 0.25;
 }
 
-// Every way's time on rank 0; again until is_good.
-std::vector<Taken> measured(int ranks, std::size_t count, bool (*is_good)(const Taken&)) {
+// Returns every algorithm's time on rank 0. Repeats each measurement until is_good().
+std::vector<Measured> measured(int ranks, std::size_t count, bool (*is_good)(const Measured&)) {
     World world(thread_options(ranks));
-    std::vector<Taken> all;
+    std::vector<Measured> all;
     world.run([&](Rank& rank) {
         Peers peers(rank, 2 << 20, {}, link);
         AllReduceData data(peers, count);
         for (const AllReduceAlgorithm<float>& algorithm :
              all_reduce_algorithms<float>(peers, count)) {
             const CostModel message{link.latency_s, 1 / link.bytes_per_second};
-            Taken acknowledged{algorithm.name,
-                               algorithm.predicted_seconds(message, ranks, count * sizeof(float))};
+            Measured result{algorithm.name,
+                            algorithm.predicted_seconds(message, ranks, count * sizeof(float))};
             try_until_good(rank, [&] {
-                acknowledged.measured = seconds_of_one(peers, algorithm, data, count);
-                return is_good(acknowledged);
+                result.measured = seconds_of_one(peers, algorithm, data, count);
+                return is_good(result);
             });
             if (rank.rank() == 0)
-                all.push_back(acknowledged);
+                all.push_back(result);
         }
     });
     return all;
@@ -46,32 +46,31 @@ std::vector<Taken> measured(int ranks, std::size_t count, bool (*is_good)(const 
 
 }  // namespace
 
-TEST_CASE("on a simulated link an all-reduce takes what was predicted, within 25 %") {
+TEST_CASE("on a simulated link an all-reduce takes the predicted time, within 25 %") {
     for (int ranks : {2, 3, 4, 5, 8}) {
-        const std::vector<Taken> all = measured(ranks, 40'000, is_near);
+        const std::vector<Measured> all = measured(ranks, 40'000, is_near);
         REQUIRE(all.size() == 6);
-        for (const Taken& acknowledged : all) {
-            CAPTURE(ranks, acknowledged.algorithm, acknowledged.measured);
-            CAPTURE(acknowledged.predicted);
-            REQUIRE(is_near(acknowledged));
+        for (const Measured& result : all) {
+            CAPTURE(ranks, result.algorithm, result.measured);
+            CAPTURE(result.predicted);
+            REQUIRE(is_near(result));
         }
     }
 }
 
-TEST_CASE("chunks that are empty cost nothing but their rank's patience") {
-    // One element: one rank has it to sum, and sends it to all others.
-    const auto takes_no_longer = [](const Taken& acknowledged) {
-        return acknowledged.measured <= acknowledged.predicted * 1.25;
+TEST_CASE("empty chunks take no time on the link") {
+    // With one element, one rank sums it and sends it to all others.
+    const auto takes_no_longer = [](const Measured& result) {
+        return result.measured <= result.predicted * 1.25;
     };
-    for (const Taken& acknowledged : measured(4, 1, takes_no_longer)) {
-        CAPTURE(acknowledged.algorithm, acknowledged.measured, acknowledged.predicted);
-        REQUIRE(acknowledged.measured >=
-                link.latency_s * (acknowledged.algorithm == "one-shot" ? 0.99 : 1.98));
-        REQUIRE(takes_no_longer(acknowledged));
+    for (const Measured& result : measured(4, 1, takes_no_longer)) {
+        CAPTURE(result.algorithm, result.measured, result.predicted);
+        REQUIRE(result.measured >= link.latency_s * (result.algorithm == "one-shot" ? 0.99 : 1.98));
+        REQUIRE(takes_no_longer(result));
     }
 }
 
-TEST_CASE("predictions by hand") {
+TEST_CASE("predictions computed by hand") {
     const CostModel link{0.5, 0.001};  // seconds, and seconds for a byte
     REQUIRE(parameter_server_seconds(link, 4, 1000) == Approx(2 * 3 * 1.5));
     REQUIRE(reduce_broadcast_seconds(link, 4, 1000) == Approx(2 * 2 * 1.5));
@@ -89,7 +88,7 @@ TEST_CASE("predictions by hand") {
     REQUIRE(std::isnan(bus_bandwidth(1, 8000, 2)));
 }
 
-TEST_CASE("cross-overs by hand: where the formulas say the same") {
+TEST_CASE("cross-overs computed by hand: where two formulas are equal") {
     const CostModel message{1e-3, 1e-8};  // 1 ms, 100 MB/s
     // 4 ranks: alpha + 3 K beta = 2 alpha + 1.5 K beta, so K = alpha / (1.5 beta).
     REQUIRE(predicted_cross_over(one_shot_seconds, two_shot_seconds, message, 4) ==
@@ -103,11 +102,11 @@ TEST_CASE("cross-overs by hand: where the formulas say the same") {
     REQUIRE(std::isinf(predicted_cross_over(one_shot_seconds, two_shot_seconds, message, 2)));
 }
 
-TEST_CASE("cross-overs that were measured: between two sizes, or beyond them") {
+TEST_CASE("measured cross-overs lie between two sizes, or beyond them") {
     // Behind by a factor of 4, then ahead by 2: two thirds of the way from 1000 to 8000.
     const std::vector<CrossOverPair> once{{1000, 1, 4}, {8000, 4, 2}, {64'000, 9, 3}};
     REQUIRE(measured_cross_over(once) == Approx(1000 * std::pow(8, 2.0 / 3)));
-    // Ahead by chance at first: what counts is from where it stays ahead.
+    // Ahead by chance at first: the cross-over is where it stays ahead.
     const std::vector<CrossOverPair> twice{{500, 3, 2}, {1000, 1, 2}, {4000, 4, 2}};
     REQUIRE(measured_cross_over(twice) == Approx(2000));
     const std::vector<CrossOverPair> always{{500, 3, 2}, {1000, 2, 2}},

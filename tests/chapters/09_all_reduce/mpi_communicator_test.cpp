@@ -1,5 +1,5 @@
-// The communicator over MPI: every call, by jobs that mpirun starts; what it says when something
-// goes wrong; that the next run works; and the sentences of all communicators that cannot be had.
+// The communicator over MPI, in jobs started by mpirun: every call, the messages of failures, and
+// the run after a failure. And the messages for communicators that are not available.
 #include <chrono>
 #include <iostream>
 #include <regex>
@@ -23,7 +23,8 @@ std::string nothing_wrong(int ranks) {
     return line + "\n";
 }
 
-// The failure of the first run is caught; all calls of the next one are right.
+// Runs a job whose first run fails, and whose next run makes all calls. Returns the first run's
+// error.
 std::string failure_of(const std::string& what, const std::string& who,
                        const std::string& timeout_s = "30") {
     const ChildResult job =
@@ -50,7 +51,7 @@ TEST_CASE("every call, every type, every sum, over MPI") {
     if (is_missing())
         return;
     for (const int ranks : {1, 2, 3, 4}) {
-        // Strict mode takes its time; more ranks do not show it anything new.
+        // Strict mode is slow, and more ranks would not find more with it.
         const ChildResult job = start(by_mpirun(ranks), {}, 240, ranks <= 3 ? strict : Words());
         CAPTURE(ranks, job.output);
         REQUIRE(job.output == nothing_wrong(ranks));
@@ -83,7 +84,7 @@ TEST_CASE("a rank that does something else over MPI is named, and the next run w
     for (const auto& [what, theirs] : cases) {
         const std::string failure = failure_of(what, "1");
         CAPTURE(what, failure);
-        // Whoever was first: rank 1 of another one, or another one of rank 1.
+        // Either rank 1 or another rank may have noticed the difference first.
         const bool is_of_1 =
             failure.find("in " + sum + ", but rank 1 is in " + theirs + end) != failure.npos;
         const bool is_by_1 = failure.starts_with("rank 1: in " + theirs + ", but rank ") &&
@@ -96,7 +97,7 @@ TEST_CASE("a rank that does something else over MPI is named, and the next run w
     REQUIRE(count(sends, "operation 1, send of 100 float32 to rank 1 (\"mine\")") == 1);
 }
 
-TEST_CASE("a rank that throws or does not come over MPI is named, and the next run works") {
+TEST_CASE("a rank that throws or is absent over MPI is named, and the next run works") {
     if (is_missing())
         return;
     for (const char* who : {"0", "1", "2"})
@@ -108,7 +109,7 @@ TEST_CASE("a rank that throws or does not come over MPI is named, and the next r
         "1, which did not come"));
 }
 
-TEST_CASE("a rank that is killed leaves nobody in MPI") {
+TEST_CASE("after a rank is killed no rank stays in MPI") {
     if (is_missing())
         return;
     for (const char* what : {"kill", "kill inside"})
@@ -116,27 +117,27 @@ TEST_CASE("a rank that is killed leaves nobody in MPI") {
             const ChildResult job =
                 start(by_mpirun(3), {"--what", what, "--who", who, "--timeout", "5"});
             CAPTURE(what, who, job.output);
-            // Open MPI may remark that it could not read the memory of a process that is gone.
-            const std::string said = std::regex_replace(
+            // Open MPI may report that it could not read the memory of a process that has ended.
+            const std::string output = std::regex_replace(
                 plain(job.output), std::regex("\\[[^\n]*\\] Read -1[^\n]*\n"), "");
-            REQUIRE(said == "error: rank " + std::string(who) +
-                                " ended without saying why: was it killed?\n");
+            REQUIRE(output == "error: rank " + std::string(who) +
+                                  " ended without saying why: was it killed?\n");
             REQUIRE(job.exit_code != 0);
         }
     REQUIRE(nothing_is_left(MPI_SCENARIO));
 }
 
-TEST_CASE("a rank that is stopped leaves nobody in MPI") {
+TEST_CASE("after a rank is stopped no rank stays in MPI") {
     if (is_missing())
         return;
     const auto begin = std::chrono::steady_clock::now();
     const ChildResult job = start(by_mpirun(3), {"--what", "stop", "--who", "1", "--timeout", "2"});
-    const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
-    CAPTURE(job.output, acknowledged.count());
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    CAPTURE(job.output, elapsed.count());
     REQUIRE(count(job.output, "error:") == 1);
     REQUIRE(count(plain(job.output), "rank 1, which did not come") == 1);
     REQUIRE(job.exit_code != 0);
-    REQUIRE(acknowledged.count() < 15);
+    REQUIRE(elapsed.count() < 15);
     REQUIRE(nothing_is_left(MPI_SCENARIO));
 }
 
@@ -156,8 +157,8 @@ TEST_CASE("calls over MPI that make no sense are refused") {
     REQUIRE(job.exit_code == 0);
 }
 
-TEST_CASE("communicators that cannot be had are refused in a sentence") {
-    const auto said = [](const Words& words) {
+TEST_CASE("communicators that are not available are refused in one sentence") {
+    const auto error_of = [](const Words& words) {
         const ChildResult result = run_command(Words{MPI_SCENARIO} + words);
         REQUIRE(result.exit_code == 1);
         REQUIRE(count(result.output, "\n") == 1);
@@ -165,30 +166,30 @@ TEST_CASE("communicators that cannot be had are refused in a sentence") {
     };
 #if defined(DDP_MPI)
     const std::string end = ": start the program by mpirun -n 4, or use the communicator own.\n";
-    REQUIRE(said({"--ranks", "1"}) ==
+    REQUIRE(error_of({"--ranks", "1"}) ==
             "error: rank 0: The communicator mpi takes ranks that mpirun or srun has started, not "
             "threads of one process" +
                 end);
-    REQUIRE(said({"--processes", "1"}) ==
+    REQUIRE(error_of({"--processes", "1"}) ==
             "error: rank 0: The communicator mpi takes ranks that mpirun or srun has started, not "
             "processes started by our launcher" +
                 end);
 #else
-    REQUIRE(said({"--ranks", "1"}) ==
+    REQUIRE(error_of({"--ranks", "1"}) ==
             "error: rank 0: The communicator mpi is not in this program, which was built without "
             "MPI: install Open MPI and build again, or use the communicator own.\n");
 #endif
 #if !defined(DDP_CUDA)
-    REQUIRE(said({"--ranks", "1", "--kind", "nccl"}) ==
+    REQUIRE(error_of({"--ranks", "1", "--kind", "nccl"}) ==
             "error: rank 0: The communicator nccl needs GPUs, and this program was built for a "
             "CPU: use the communicator own or mpi.\n");
 #elif !defined(DDP_NCCL)
-    REQUIRE(said({"--ranks", "1", "--kind", "nccl"}) ==
+    REQUIRE(error_of({"--ranks", "1", "--kind", "nccl"}) ==
             "error: rank 0: The communicator nccl is not in this program, which was built without "
             "NCCL: install it (Debian: libnccl-dev) and build again, or use the communicator "
             "own.\n");
 #endif
-    REQUIRE(said({"--ranks", "1", "--kind", "wire"}) ==
+    REQUIRE(error_of({"--ranks", "1", "--kind", "wire"}) ==
             "error: rank 0: There is no communicator 'wire'; there are own, mpi and nccl.\n");
 }
 

@@ -1,4 +1,4 @@
-// A program with ranks that calls a communicator as the tests ask for, and says what came of it.
+// A program that calls a communicator as a test asks for, and prints the results.
 #include <unistd.h>
 
 #include <csignal>
@@ -12,11 +12,11 @@ namespace {
 
 using namespace ddp;
 
-// All ranks but one sum; rank `who` does something else.
+// All ranks sum, but rank `who` does something else.
 void act(Rank& rank, const std::string& kind, const std::string& what, int who) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 16 << 20);
     Stream stream;
-    constexpr std::size_t count = 3'000'000;  // of several pieces
+    constexpr std::size_t count = 3'000'000;  // cut into several slices
     ArenaBuffer<float> data = communicator->allocate<float>(count);
     const auto sum = [&](std::size_t size, ReduceOp op, const std::string& name) {
         communicator->all_reduce(data.data(), data.data(), size, op, stream, name);
@@ -64,7 +64,7 @@ void send_both(Rank& rank, const std::string& kind) {
     rank.barrier();
 }
 
-// What calls that make no sense are told, by rank 0.
+// Makes calls that make no sense; rank 0 prints their errors.
 void show_refusals(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
     Stream stream;
@@ -98,7 +98,8 @@ void show_wrong(Rank& rank, int wrong) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"calls"};
     std::string kind = "mpi";
-    Options options("mpi_scenario", "What the tests of the communicator over MPI ask for.");
+    Options options("mpi_scenario",
+                    "Calls and failures for the tests of the communicator over MPI.");
     asked.add_to(options);
     options.add_text("--kind", kind, "which communicator");
     const auto first = [&](Rank& rank) {

@@ -8,7 +8,7 @@
 
 namespace ddp::test {
 
-// What the wrong ones need beside what they are given.
+// What the mutants need in addition to their arguments.
 struct Workbench {
     Workbench(Peers& of_peers, std::size_t most)
         : peers(of_peers),
@@ -22,8 +22,8 @@ struct Workbench {
     ArenaBuffer<float> everything, result;
 };
 
-// Adds the arrays of `ranks` ranks, which stand one after the other in `all`, from `first` on and
-// round; divides by `divide_by`.
+// Reduces `used` of the arrays of all ranks, which lie one after the other in `all`, from that of
+// rank `first` on and round. An average is divided by `divide_by`.
 __global__ void add_arrays(ReduceOp op, const float* all, float* to, std::size_t count, int ranks,
                            int first, int used, int divide_by) {
     for (std::size_t i : grid_range(count)) {
@@ -39,12 +39,12 @@ __global__ void add_arrays(ReduceOp op, const float* all, float* to, std::size_t
     }
 }
 
-// Chunk c of `to` becomes chunk c + 1 of `from`, where that has as many elements.
+// Copies chunk c + 1 of `from` to chunk c of `to`, where it has as many elements.
 __global__ void take_next_chunk(const float* from, float* to, std::size_t count,
-                                std::size_t parts) {
-    for (std::size_t c = 0; c < parts; c++) {
-        const Chunk mine = chunk_of(count, parts, c, sizeof(float));
-        const Chunk next = chunk_of(count, parts, (c + 1) % parts, sizeof(float));
+                                std::size_t ranks) {
+    for (std::size_t c = 0; c < ranks; c++) {
+        const Chunk mine = chunk_of(count, ranks, c, sizeof(float));
+        const Chunk next = chunk_of(count, ranks, (c + 1) % ranks, sizeof(float));
         for (std::size_t i : grid_range(mine.size))
             to[mine.begin + i] = from[i < next.size ? next.begin + i : mine.begin + i];
     }
@@ -58,7 +58,7 @@ namespace {
 
 using Bench = std::shared_ptr<Workbench>;
 
-// Gathers everything and adds `used` of the arrays, from that of rank `first` on.
+// Gathers all arrays and reduces `used` of them, from that of rank `first` on.
 void gather_and_add(Workbench& bench, const float* input, float* output, std::size_t count,
                     ReduceOp op, Stream& stream, int first, int used, int divide_by) {
     all_gather(bench.peers, AnyArray::of(const_cast<float*>(input), count), bench.everything.data(),
@@ -67,7 +67,7 @@ void gather_and_add(Workbench& bench, const float* input, float* output, std::si
            bench.ranks, first, used, divide_by);
 }
 
-// One that is two_shot_all_reduce, but for what it is called with.
+// Returns two_shot_all_reduce with changed arguments.
 template <class Change>
 AllReduce<float> changed(const Bench& bench, Change change) {
     return [bench, change](const float* input, float* output, std::size_t count, ReduceOp op,
@@ -77,7 +77,7 @@ AllReduce<float> changed(const Bench& bench, Change change) {
     };
 }
 
-// The sum of `used` ranks' elements, the first of which is `offset` after this one.
+// Returns an all-reduce of only `used` ranks, the first of which is `offset` after this one.
 AllReduce<float> sum_of_some(const Bench& bench, int offset, int used, int divide_by) {
     return [=](const float* input, float* output, std::size_t count, ReduceOp op, Stream& stream,
                const std::string&) {
@@ -95,7 +95,7 @@ AllReduce<float> chunk_off_by_one(const Bench& bench) {
     };
 }
 
-// Right, but for one element: of the input (`at` 0), or behind the output.
+// Returns a correct all-reduce that also changes one element: of the input, or behind the output.
 AllReduce<float> spoils(const Bench& bench, bool the_input) {
     return [=](const float* input, float* output, std::size_t count, ReduceOp op, Stream& stream,
                const std::string& name) {

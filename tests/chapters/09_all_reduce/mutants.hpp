@@ -1,21 +1,23 @@
 #pragma once
-// All-reduces with the mistakes that people make. The check that the tests use must notice each.
+// All-reduces with typical mistakes. The check that the tests use must notice each of them.
 #include <vector>
 
-#include "tests/chapters/09_all_reduce/collective_check.cuh"
+#include "tests/chapters/support/collective_check.cuh"
 
 namespace ddp::test {
 
 struct Mutant {
     std::string mistake;
     AllReduce<float> run;
-    int least_ranks = 2;  // with fewer it is right
+    int least_ranks = 2;  // with fewer the result is right
 };
 
-// For up to `most` elements; takes four times as many of the arena.
+// Returns all mutants, for up to `most` elements. They need world size + 1 arrays of `most` floats
+// in the arena.
 std::vector<Mutant> all_mutants(Peers& peers, std::size_t most);
 
-// Every element is right, but each rank adds in an order of its own, itself first.
+// Returns an all-reduce whose elements are right up to rounding, but each rank adds in an order of
+// its own, beginning with itself.
 AllReduce<float> own_order_all_reduce(Peers& peers, std::size_t most);
 
 }  // namespace ddp::test

@@ -1,4 +1,4 @@
-// The check of the other tests must be able to fail: it notices each of the typical mistakes.
+// The check that the other tests use can fail: it notices each typical mistake.
 #include <atomic>
 
 #include "tests/chapters/09_all_reduce/mutants.hpp"
@@ -10,17 +10,18 @@ namespace {
 
 constexpr std::size_t most = 1009;
 
-// How many elements of one rank the check of all tests takes for wrong, over turns such as theirs.
+// Returns how many elements of this rank the check counts as wrong, over turns like those of the
+// tests.
 int wrong_elements(Peers& peers, const AllReduce<float>& run) {
-    CollectiveCheck<float> exercise(peers, most);
+    CollectiveCheck<float> check(peers, most);
     Stream stream;
     peers.rank().barrier();
     for (const std::size_t count : {std::size_t{5}, most})
-        for (const ReduceOp op : all_ops())
+        for (const ReduceOp op : all_ops)
             for (const bool in_place : {false, true})
-                exercise.all_reduce(run, {count, op, in_place, 1, 2}, stream);
+                check.all_reduce(run, {count, op, in_place, 1, 2}, stream);
     peers.synchronize(stream);
-    return exercise.wrong();
+    return check.wrong();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The chapter's program: what it says, and what it writes down.
+// The chapter's program: what it prints, and what it writes to its CSV file.
 #include <unistd.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace ddp::test {
 namespace {
 
-// The rows of one part: how many each way has.
+// Returns how many rows each algorithm has in one part of the file.
 std::map<std::string, int> rows_of(const Csv& file, const std::string& part) {
     std::map<std::string, int> rows;
     for (std::size_t i = 0; i < file.rows.size(); i++)
@@ -30,7 +30,7 @@ void require_numbers(const Csv& file, int ranks) {
         REQUIRE(seconds > 0);
         REQUIRE(file.number(i, "bus_bytes_per_second") ==
                 Approx(2 * (n - 1) / n * bytes / seconds));
-        if (file.text(i, "part") == "link")  // which no machine makes faster
+        if (file.text(i, "part") == "link")  // which is as slow on every machine
             REQUIRE(seconds > 0.98 * file.number(i, "expected_seconds"));
         if (file.text(i, "part") == "cross-over") {  // 1 ms, 100 MB/s
             const double steps =
@@ -41,8 +41,8 @@ void require_numbers(const Csv& file, int ranks) {
     }
 }
 
-// What was fitted over the link is about what the link has: other work on the machine raises single
-// points, and tilts the line. And the two predictions.
+// Checks that alpha and beta as fitted over the link are near those of the link (other work on the
+// machine delays single messages, and tilts the line), and checks the two predictions.
 void require_cross_overs(const std::string& output, int ranks) {
     const std::size_t begin = output.find("\nthe link  ");
     REQUIRE(begin != std::string::npos);
@@ -57,8 +57,8 @@ void require_cross_overs(const std::string& output, int ranks) {
     REQUIRE(bandwidth < 200);
     REQUIRE(bandwidth > 10);
     // Two and three ranks have trees with as many messages as the ring has.
-    const auto predicted = [&](const std::string& who) {
-        std::istringstream words(output.substr(output.find(who) + who.size()));
+    const auto predicted = [&](const std::string& row) {
+        std::istringstream words(output.substr(output.find(row) + row.size()));
         std::string first;
         words >> first;
         return first;
@@ -118,7 +118,7 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
     std::filesystem::remove(csv);
 }
 
-TEST_CASE("with --link there is nothing but the link, and one rank has nothing to do") {
+TEST_CASE("with --link only the link is shown, and one rank has nothing to do") {
     const ChildResult link =
         run_command({ALL_REDUCE_PROGRAM, "--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
     CAPTURE(link.output);

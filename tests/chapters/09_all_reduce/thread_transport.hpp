@@ -1,5 +1,6 @@
 #pragma once
-// Several hosts in one process: threads that believe to be elsewhere, and a wire between them.
+// Several hosts in one process: threads with the names of different hosts, and a transport between
+// them that copies memory.
 #include <deque>
 #include <functional>
 #include <map>
@@ -15,17 +16,19 @@
 
 namespace ddp::test {
 
-// What MPI would be: a send is done when the receiver has a place for it, a line keeps its order.
-class ThreadWires {
+// Stands in for MPI. A send is done when the matching receive has been posted; each channel keeps
+// its order.
+class ThreadTransports {
   public:
+    // Returns the transport of `rank`. This object must outlive it.
     std::unique_ptr<Transport> of(int rank);
-    // From now on nothing moves, and every attempt throws.
+    // Cuts all connections: from now on every transfer throws.
     void cut();
 
   private:
     class End;
     struct Payload;
-    using ProxyChannel = std::tuple<int, int, int>;  // from, to, number
+    using ProxyChannel = std::tuple<int, int, int>;  // from, to, channel
     struct Waiting {
         std::deque<std::shared_ptr<Payload>> sends, receives;
     };
@@ -37,8 +40,8 @@ class ThreadWires {
     bool is_cut_ = false;
 };
 
-// Runs `work` on one rank for each of `hosts`, on the host of this name, and returns the first
-// cause of its failure, or "".
+// Runs `work` on one rank for each of `hosts`, on the host of that name. Returns the first cause of
+// failure, or "".
 std::string failure_on_hosts(const std::vector<std::string>& hosts,
                              const std::function<void(Rank&)>& work, double timeout_s = 30);
 

@@ -1,5 +1,5 @@
 // The exercise referee: the reader's test is tested with the chapter's broadcasts, which it must
-// let pass, and with faulty ones, each of which hides from one careless kind of test.
+// let pass, and with faulty ones, each of which one kind of careless test does not find.
 #include "exercises/07_broadcast/referee.hpp"
 
 #include "07_broadcast/broadcast.hpp"
@@ -27,7 +27,7 @@ void do_nothing(Peers&, float*, std::size_t, int, Stream&) {}
 void take_rank_0(Peers& peers, float* data, std::size_t count, int, Stream& stream) {
     broadcast(peers, data, count, 0, stream);
 }
-// Whoever receives has everything, one place further.
+// The receiving ranks get all elements, but each one place further.
 void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     ArenaBuffer<float> passed_on = peers.allocate<float>(count);
     copy(passed_on.data(), data, count, stream);
@@ -38,7 +38,7 @@ void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream
     }
     peers.synchronize(stream);
 }
-// The last rank takes part, and drops what it gets.
+// The last rank joins the broadcast, and drops what it receives.
 void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     ArenaBuffer<float> own = peers.allocate<float>(count);
     copy(own.data(), data, count, stream);
@@ -64,7 +64,8 @@ void write_behind(Peers& peers, float* data, std::size_t count, int root, Stream
     if (peers.rank().rank() != root)
         clear(data + count, stream);
 }
-// Its flags are still raised when the same array comes again. One for each rank.
+// Does nothing when the same array comes again, as if its flags were still raised. Each rank has
+// its own.
 Candidate once_per_array() {
     return [last = static_cast<float*>(nullptr)](Peers& peers, float* data, std::size_t count,
                                                  int root, Stream& stream) mutable {
@@ -74,10 +75,10 @@ Candidate once_per_array() {
     };
 }
 
-// ---- Their judgement
+// ---- What the reader's test must find
 
 struct Fault {
-    std::string what;  // it does
+    std::string what;  // "a broadcast that ..."
     Candidate candidate;
     std::string hint;
 };
@@ -86,29 +87,32 @@ std::vector<Fault> faults_in_values() {
     return {{"does nothing at all", do_nothing,
              "Before the call the ranks must have different elements."},
             {"moves every element to the place behind, and the last one to the front", shift_places,
-             "No two elements of an array may be the same, or nobody sees that they are mixed up."},
-            {"takes rank 0 for the root, always", take_rank_0,
+             "No two elements of an array may be equal, or the test cannot see that they are mixed "
+             "up."},
+            {"always takes rank 0 for the root", take_rank_0,
              "A broadcast works from every root: try them all."}};
 }
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,
-             "Only the last rank can see that: how do the others learn of it?"},
+             "Only the last rank can see that: how does it inform the others?"},
             {"spoils an element of the root's own array", spoil_root,
-             "Only the root can see that: does it look at its array, too?"}};
+             "Only the root can see that: does it look at its own array?"}};
 }
 std::vector<Fault> faults_of_size() {
-    return {{"loses what is left over when the elements are shared out evenly among the ranks",
-             lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
-            {"stops after 20 000 elements", stop_at_20000, "Try a long array, too."},
-            {"writes one element behind the end of the array", write_behind,
-             "Make the array longer than you say, and see that what is behind stays as it was."},
-            {"works for each array once: when it gets the same array again, it does nothing",
-             once_per_array(),
-             "Use an array again at once, with other elements: or is what you find in it from the "
-             "call before?"}};
+    return {
+        {"loses what is left over when the elements are divided evenly among the ranks",
+         lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
+        {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
+        {"writes one element behind the end of the array", write_behind,
+         "Make the array longer than the count, and check that the elements behind it do not "
+         "change."},
+        {"works for each array once: when it gets the same array again, it does nothing",
+         once_per_array(),
+         "Use an array again at once, with other elements. Otherwise what you find in it may be "
+         "left from the call before."}};
 }
 
-// By rank.
+// Returns the answer of the reader's test on each rank.
 std::vector<bool> verdicts_on(Rank& rank, const Candidate& candidate) {
     Peers peers(rank, 100'000 * sizeof(float));
     const bool result = is_broadcast(peers, candidate);
@@ -126,28 +130,31 @@ std::string list_of(const std::vector<bool>& verdicts, bool wanted) {
     return list;
 }
 
-// Calls judge(verdicts), which throws Wrong, with what `ranks` ranks say of `candidate`.
+// Runs the reader's test of `candidate` on `ranks` ranks, and calls judge(verdicts), which throws
+// Wrong if they are not what they should be.
 void ask(int ranks, const Candidate& candidate, const std::string& what,
          const std::function<void(const std::vector<bool>&)>& judge) {
     try {
         on_ranks(ranks, [&](Rank& rank) {
-            const Candidate own = candidate;  // with a memory of its own
+            const Candidate own = candidate;  // with a state of its own
             const std::vector<bool> verdicts = verdicts_on(rank, own);
             judge(verdicts);
         });
     } catch (const RunFailed& failure) {
-        throw std::runtime_error(std::to_string(ranks) + " ranks, " + what + ": " + failure.what() +
-                                 ".\nDo all ranks make the same calls, also when one of them has "
-                                 "found a fault? Whoever returns early leaves the others waiting.");
+        throw std::runtime_error(
+            std::to_string(ranks) + " ranks, " + what + ": " + failure.what() +
+            ".\nDo all ranks make the same calls, even when one of them has "
+            "found a fault? A rank that returns early leaves the others waiting.");
     }
 }
 
 void must_pass(int ranks, const std::string& name, const Candidate& candidate) {
     ask(ranks, candidate, name, [&](const std::vector<bool>& verdicts) {
         if (const std::string refusing = list_of(verdicts, false); !refusing.empty())
-            throw Wrong("On " + std::to_string(ranks) + " ranks your test refuses the chapter's " +
-                        name + ", which is a broadcast (refused by rank " + refusing +
-                        ").\nWhat should each rank have after the call, and what has the root?");
+            throw Wrong(
+                "On " + std::to_string(ranks) + " ranks your test refuses the chapter's " + name +
+                ", which is a broadcast (refused by rank " + refusing +
+                ").\nWhat should each rank have after the call, and what should the root have?");
     });
 }
 void must_fail(int ranks, const Fault& fault, bool everywhere) {
@@ -157,14 +164,14 @@ void must_fail(int ranks, const Fault& fault, bool everywhere) {
                               refusing = list_of(verdicts, false);
             if (refusing.empty())
                 throw Wrong("On " + std::to_string(ranks) +
-                            " ranks this one passes your test: a broadcast that " + fault.what +
+                            " ranks your test lets this one pass: a broadcast that " + fault.what +
                             ".\n" + fault.hint);
             if (everywhere && !passing.empty())
                 throw Wrong("On " + std::to_string(ranks) + " ranks, a broadcast that " +
-                            fault.what + " is found out by rank " + refusing +
-                            ", and passes for right on rank " + passing +
-                            ".\nAll ranks must say the same, whoever has seen the "
-                            "fault: rank.all_gather() tells everyone what each has found.");
+                            fault.what + " is refused by rank " + refusing +
+                            ", and passes on rank " + passing +
+                            ".\nAll ranks must return the same, whichever rank has seen the "
+                            "fault: rank.all_gather() brings every rank's result to all ranks.");
         });
 }
 

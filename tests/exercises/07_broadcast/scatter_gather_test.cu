@@ -1,5 +1,5 @@
-// The exercise scatter_gather: values that tell whose they are and where they belong, every root,
-// sizes that do not divide, and the reader's own prediction beside the reader's own run.
+// The exercise scatter_gather: values that show their rank and place, every root, sizes that do not
+// divide, and the reader's own prediction compared with the reader's own run.
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace ddp::test {
 namespace {
 
-constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr std::size_t behind = 8;  // elements that no rank may touch
 
 float of_root(std::size_t i) {
     return static_cast<float>(i + 1);
@@ -19,7 +19,7 @@ float before(int rank) {
     return static_cast<float>(-1 - rank);
 }
 
-// What became of rank `rank`'s array; "" if it is right.
+// Returns what is wrong with the array of rank `rank`, or "".
 std::string wrong_copies(const std::vector<float>& data, std::size_t count, int rank) {
     std::size_t first = 0;
     const auto is_right = [&](std::size_t i) { return data[i] == of_root(i); };
@@ -30,7 +30,7 @@ std::string wrong_copies(const std::vector<float>& data, std::size_t count, int 
     if (found == before(rank))
         wrong += "has never arrived.";
     else if (found < 0)
-        wrong += "is what another rank had at first: it came from there too early.";
+        wrong += "is what another rank had at first: it was read there too early.";
     else
         wrong += "is the root's element " + std::to_string(static_cast<long long>(found) - 1) + ".";
     if (first > 0 && first == count / sizeof(float))
@@ -46,7 +46,7 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
             host[i] = of_root(i);
     ArenaBuffer<float> data = peers.allocate<float>(host.size());
     data.copy_from(host);
-    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    peers.rank().barrier();  // no memory is allocated or freed during an operation
     Stream stream;
     scatter_gather_broadcast(peers, data.data(), count, root, stream);
     peers.synchronize(stream);
@@ -92,12 +92,12 @@ void check_root_0() {
     check_on(1, 0, "A single rank has nothing to do.");
     check_on(
         2, 0,
-        "Two ranks: one chunk is dealt; in the one step of the ring rank 1 takes what rank 0 has "
+        "Two ranks: one chunk is dealt; in the one step of the ring rank 1 reads what rank 0 has "
         "had all along.");
     for (const int ranks : {3, 4, 8})
         check_on(ranks, 0,
                  "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
-                 "of them a rank takes what its left neighbour has got in the step before.");
+                 "of them a rank reads what its left neighbour received in the step before.");
     for (const int ranks : {2, 4})
         check_who_leaves(ranks, 0);
 }
@@ -117,12 +117,12 @@ void check_cost() {
     const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
         compare(scatter_gather_seconds, run, ranks, bytes, hint);
     };
-    check(2, 4, "This short a message is all latency: how many messages stand in a row?");
-    check(5, 4, "This short a message is all latency: how many messages stand in a row?");
+    check(2, 4, "This short a message is all latency: how many messages go one after the other?");
+    check(5, 4, "This short a message is all latency: how many messages go one after the other?");
     check(2, 100'000, "How many bytes does each message have?");
     check(4, 200'000,
           "The root deals out N - 1 chunks, one after the other; then the ring takes N - 1 steps. "
-          "(Or is it the broadcast that moves too much?)");
+          "(Or does the broadcast move too much?)");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The exercise halving_doubling: sums that tell which rank is missing in them, sizes that do not
-// divide, numbers of ranks that are powers of two and others, and the reader's own prediction
-// beside the reader's own run.
+// The exercise halving_doubling: sums that show which rank is missing, sizes that do not divide,
+// numbers of ranks that are powers of two and others, and the reader's own prediction compared with
+// the reader's own run.
 #include "exercises/09_all_reduce/halving_doubling.hpp"
 
 #include "tests/exercises/support/ranks.hpp"
@@ -9,7 +9,7 @@
 namespace ddp::test {
 namespace {
 
-constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr std::size_t behind = 8;  // elements that no rank may touch
 constexpr float untouched = -5;
 
 using Share = float (*)(int rank, std::size_t i);
@@ -17,14 +17,14 @@ float same_everywhere(int rank, std::size_t) {
     return share_that_tells(rank);
 }
 
-// One all-reduce; what this rank has afterwards.
+// Makes one all-reduce, and returns this rank's result.
 std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
     std::vector<float> host(count + behind, untouched);
     for (std::size_t i = 0; i < count; i++)
         host[i] = share(peers.rank().rank(), i);
     ArenaBuffer<float> data = peers.allocate<float>(host.size());
     data.copy_from(host);
-    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    peers.rank().barrier();  // no memory is allocated or freed during an operation
     Stream stream;
     halving_doubling_all_reduce(peers, data.data(), count, stream);
     peers.synchronize(stream);
@@ -58,11 +58,11 @@ void check_on(int ranks, const std::string& hint) {
         for (const std::size_t count : {std::size_t{1009}, std::size_t{40'013}})
             check_sums(peers, count,
                        hint +
-                           " The elements do not divide evenly: whoever halves an odd number "
-                           "must agree with the partner where the middle is.");
+                           " The elements do not divide evenly: the two ranks of a pair "
+                           "must agree on the middle of an odd number.");
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n, n + 1})
             check_sums(peers, count,
-                       hint + " There are so few elements that some parts are empty.");
+                       hint + " There are so few elements that some ranges are empty.");
     });
 }
 
@@ -78,9 +78,9 @@ void check_who_leaves(int ranks) {
 
 void check_powers_of_two() {
     check_on(1, "A single rank has nothing to do.");
-    check_on(2, "Two ranks meet once to sum and once to copy.");
+    check_on(2, "Two ranks exchange data once to sum and once to copy.");
     const std::string more =
-        "With more than two ranks each has another partner in every step, and a part that is half "
+        "With more than two ranks each has another partner in every step, and a range that is half "
         "as long.";
     check_on(4, more);
     check_on(8, more);
@@ -92,7 +92,7 @@ void check_any_ranks() {
     for (const int ranks : {3, 5, 6, 7})
         check_on(ranks,
                  "The largest power of two below the number of ranks can work in pairs; the others "
-                 "must bring their data first, and get the sum at the end.");
+                 "must send their data first, and receive the sum at the end.");
     for (const int ranks : {3, 6})
         check_who_leaves(ranks);
 }
@@ -101,12 +101,12 @@ void check_cost() {
     const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
         compare(halving_doubling_seconds, halving_doubling_all_reduce, ranks, bytes, hint);
     };
-    check(2, 4, "This short a message is all latency: how often do two ranks meet?");
+    check(2, 4, "This short a message is all latency: how often do two ranks exchange data?");
     check(8, 4, "This short a message is all latency: how many steps are there?");
     check(2, 100'000, "With two ranks each sends half of the array in each step.");
     check(4, 200'000,
           "Each step that sums moves half as many bytes as the one before it, and the steps that "
-          "copy are the same, backwards. (Or is it the all-reduce that moves too much?)");
+          "copy are the same, backwards. (Or does the all-reduce move too much?)");
     check(
         5, 100'000,
         "A rank without a partner sends its whole array first and gets the whole sum at the end.");

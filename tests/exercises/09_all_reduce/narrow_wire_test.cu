@@ -1,6 +1,5 @@
-// The exercise narrow_wire: sums of which it is known how they are rounded, so that a wrong bit
-// tells where it comes from; the same bits on all ranks; and the reader's own prediction beside the
-// reader's own run.
+// The exercise narrow_wire: sums whose roundings are known, so that a wrong bit shows its cause;
+// the same bits on all ranks; and the reader's own prediction compared with the reader's own run.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include <cmath>
@@ -12,22 +11,22 @@
 namespace ddp::test {
 namespace {
 
-constexpr std::size_t behind = 8;  // elements that no one may touch
+constexpr std::size_t behind = 8;  // elements that no rank may touch
 constexpr float untouched = -5;
 
 float rounded(float value) {
     return __bfloat162float(__float2bfloat16(value));
 }
 
-// Between 1 and 2, with all bits of a float. Sums of a few that are rounded to bfloat16 are exact
-// in float, whatever their order.
+// Returns a number between 1 and 2 that uses all bits of a float. Sums of a few such numbers, each
+// rounded to bfloat16, are exact in float in any order.
 float summand(int rank, std::size_t i) {
     const auto bits = static_cast<std::uint32_t>(i * 2'654'435'761u) ^
                       static_cast<std::uint32_t>(rank + 1) * 0x9e3779b9u;
     return 1 + static_cast<float>((bits ^ bits >> 15) & 0x7fffff) / 0x800000;
 }
 
-// What element i may have become, by how it was rounded.
+// Element i of the result, for several ways of rounding.
 struct Sums {
     float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0;
 
@@ -41,7 +40,7 @@ struct Sums {
     }
 };
 
-// One all-reduce; what this rank has afterwards.
+// Makes one all-reduce, and returns this rank's result.
 std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::string& what) {
     const int rank = peers.rank().rank(), ranks = peers.rank().world_size();
     std::vector<float> host(count + behind, untouched);
@@ -51,7 +50,7 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::strin
     const auto n = static_cast<std::size_t>(ranks);
     auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n) + behind);
     narrow.copy_from(std::vector<__nv_bfloat16>(narrow.size(), __float2bfloat16(untouched)));
-    peers.rank().barrier();  // nobody's memory is given back, or taken, during an operation
+    peers.rank().barrier();  // no memory is allocated or freed during an operation
     Stream stream;
     narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
     peers.synchronize(stream);
@@ -74,10 +73,11 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::strin
 std::string cause_of(float sum, int ranks, std::size_t i) {
     const Sums sums(ranks, i);
     if (sum == sums.in_float)
-        return "is the sum of the floats. What travels must be bfloat16.";
+        return "is the sum of the floats. The ranks must send bfloat16.";
     if (sum == sums.not_rounded)
-        return "is a sum that was not rounded. The other ranks get it as a bfloat16: what does the "
-               "rank have that made it?";
+        return "is a sum that was not rounded. The other ranks receive it as a bfloat16: what does "
+               "the "
+               "rank have that computed it?";
     if (sum == sums.in_bfloat16)
         return "has been rounded after every addition. You add in bfloat16: add in float, and "
                "round the sum once.";
@@ -107,7 +107,7 @@ void check_on(int ranks, const std::vector<std::size_t>& counts, const std::stri
 }
 
 void check_one_rounding() {
-    check_on(1, {1024}, "A single rank's sum is its own summand, rounded like any other.");
+    check_on(1, {1024}, "The sum of a single rank is its own summand, rounded like any other.");
     for (const int ranks : {2, 4})
         check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
@@ -117,9 +117,9 @@ void check_same_bits() {
     for (const int ranks : {2, 3, 5, 8}) {
         const auto n = static_cast<std::size_t>(ranks);
         check_on(ranks, {1009, 40'013},
-                 "The elements do not divide evenly: the last chunks have less in them.");
+                 "The elements do not divide evenly: the last chunks hold fewer elements.");
         check_on(ranks, {1, n + 1, n - 1, 0},
-                 "There are so few elements that some chunks have nothing in them.");
+                 "There are so few elements that some chunks are empty.");
         check_on(ranks, {40'013, 1009, 40'013}, "One after the other, with the same kernels.");
     }
 }
@@ -135,9 +135,9 @@ void check_seconds() {
     const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
         compare(narrow_all_reduce_seconds, run, ranks, bytes, hint);
     };
-    check(2, 16, "This short an array is all latency: how often do the ranks meet?");
-    check(4, 16, "This short an array is all latency: how often do the ranks meet?");
-    check(2, 200'000, "How many bytes does a float have on its way?");
+    check(2, 16, "This short an array is all latency: how often do all ranks synchronize?");
+    check(4, 16, "This short an array is all latency: how often do all ranks synchronize?");
+    check(2, 200'000, "How many bytes does a float have while it travels?");
     check(
         4, 200'000,
         "Each rank gets N - 1 chunks to sum, and N - 1 sums. (Or do your kernels not wait for the "

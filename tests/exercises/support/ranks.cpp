@@ -14,11 +14,11 @@
 namespace ddp::test {
 namespace {
 
-// A wait of a kernel or a rank: one that has lasted so long is one that never ends.
+// The limit of every wait of a kernel or a rank.
 constexpr double timeout_s = 4;
 
-// Who is in a sum, and how often, by its digits to the base of 8.
-std::string who_is_in(double sum, int ranks) {
+// Says which ranks are in a sum, and how often, by its octal digits.
+std::string ranks_in(double sum, int ranks) {
     std::string text;
     auto rest = static_cast<long long>(sum);
     if (static_cast<double>(rest) != sum || rest < 0 || rest >> (3 * ranks) != 0)
@@ -102,7 +102,7 @@ std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank) {
     std::size_t first = 0;
     const std::string wrong =
         wrong_elements(sums.size(), rank, first, [&](std::size_t i) { return sums[i] == right; });
-    return wrong.empty() ? "" : wrong + who_is_in(static_cast<double>(sums[first]), ranks);
+    return wrong.empty() ? "" : wrong + ranks_in(static_cast<double>(sums[first]), ranks);
 }
 
 float share_of_place(int rank, std::size_t i) {
@@ -118,14 +118,14 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
     });
     return wrong.empty() ? ""
                          : wrong +
-                               "has a part of every rank, but not of the same place of every "
-                               "array: where does each part begin and end?";
+                               "is a sum over all ranks, but not of the same place of every "
+                               "array: where does each chunk begin and end?";
 }
 
-// ---- Who may leave when
+// ---- When a rank may end
 
 namespace {
-// What is wrong with what this rank had before it overwrote its array.
+// Returns what was wrong with this rank's result before it overwrote its array, or "".
 std::string wrong_before(Peers& peers, const OnFloats& collective, const std::vector<float>& mine,
                          const std::function<float(std::size_t i)>& right) {
     constexpr int junk_byte = 0x7f;  // four of them are a float that swallows any other
@@ -147,8 +147,8 @@ std::string wrong_before(Peers& peers, const OnFloats& collective, const std::ve
     if (wrong.empty())
         return "";
     return ranks_and_elements(peers.rank().world_size(), count) + ": " + wrong +
-           (host[first] > 3e38f ? "is what another rank has written into its own array behind the "
-                                  "call: it has left before this one had read its data."
+           (host[first] > 3e38f ? "is what another rank has written into its own array after the "
+                                  "call: it has ended before this one had read its data."
                                 : "is " + std::to_string(host[first]) + ", and right is " +
                                       std::to_string(right(first)) + ".");
 }
@@ -168,11 +168,11 @@ void check_overwriting(int ranks, const OnFloats& collective,
         };
         on_ranks(ranks, work, link);
     };
-    check(1000, 1, LinkSpeed{1e9, 20e-3});  // who waits for the link reads late
-    check(100'000, 20, std::nullopt);       // and so does who waits for a core
+    check(1000, 1, LinkSpeed{1e9, 20e-3});  // a rank that waits for the link reads late
+    check(100'000, 20, std::nullopt);       // and so does a rank that waits for a core
 }
 
-// ---- Predicted beside measured
+// ---- Predicted and measured times
 
 static double seconds_of(const OnFloats& collective, Peers& peers, float* data, std::size_t count) {
     using Clock = std::chrono::steady_clock;
