@@ -1,3 +1,12 @@
+// One array holds all buckets, one behind the other; each gradient is a view of its place:
+//
+//     memory_    | bucket 0                            | bucket 1                              |
+//                | linear3.bias . | linear3.weight ... | linear2.bias ... | linear2.weight ... |
+//                ^ begin_of(0)                         ^ begin_of(1)
+//                                 ^ view(i): places[i] = {bucket 0, offset}
+//
+// Backward writes into the views, the all-reduce takes a bucket as a whole, and the optimizer reads
+// the views. The dots are gaps: each gradient begins at a multiple of 64 bytes.
 #include "13_buckets/flat_buffers.hpp"
 
 #include <algorithm>
@@ -15,11 +24,12 @@ namespace {
 constexpr unsigned long long no_place = std::numeric_limits<unsigned long long>::max();
 
 __device__ bool is_finite(float value) {
-    return fabsf(value) <= FLT_MAX;  // false for NaN, too
+    return fabsf(value) <= FLT_MAX;  // false for NaN as well
 }
 
-// Lowers *first to begin + the index of the first element that is not finite. Nearly always there
-// is none: a pass without branches says so, and only a thread that has one looks where.
+// Lowers *first to begin + the index of the first element that is not finite. There is hardly ever
+// one, so each thread first makes a pass without branches, and only a thread that has found
+// something makes a second one to find out where.
 __global__ void find_not_finite(std::size_t n, const float* data, unsigned long long begin,
                                 unsigned long long* first) {
     int found = 0;
@@ -40,7 +50,7 @@ void copy(const Tensor& from, Tensor& to) {
                                   to.device().stream()));
 }
 
-// All of the buckets' memory.
+// Returns all of the buckets' memory as one tensor.
 Tensor tensor_over(Device& device, const std::shared_ptr<float>& memory, std::size_t size) {
     constexpr std::size_t most = std::numeric_limits<int>::max();
     if (size > most)
@@ -50,7 +60,7 @@ Tensor tensor_over(Device& device, const std::shared_ptr<float>& memory, std::si
     return {device, {static_cast<int>(size)}, memory};
 }
 
-// What is in `parameter`'s gradient now; empty if it is absent.
+// Returns a copy of the parameter's gradient; an empty tensor if it is absent.
 Tensor copy_of_gradient(Device& device, const Parameter& parameter) {
     if (!parameter.has_gradient())
         return {};
@@ -76,7 +86,7 @@ GradientSizes gradient_sizes(const Parameters& parameters) {
     return sizes;
 }
 
-// ---- Placing ---------------------------------------------------------------------------------
+// ---- Placing
 
 FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                          const std::shared_ptr<float>& memory, std::size_t size)
@@ -98,11 +108,13 @@ void FlatBuffers::arrange(BucketPlan plan) {
         throw std::invalid_argument(
             "the bucket plan is for other gradients: make it from gradient_sizes of the same "
             "parameters");
-    std::vector<Tensor> present;  // aside: old and new places overlap
+    // Old and new places overlap: set the values aside first.
+    std::vector<Tensor> present;
     for (const auto& parameter : parameters_)
         present.push_back(copy_of_gradient(device_, *parameter));
     plan_ = std::move(plan);
-    fill(memory_, 0.0f);
+    fill(memory_, 0.0f);  // the gaps stay 0 from here on
+    // From now on backward writes parameter i's gradient to view(i).
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         parameters_[i]->place_gradient(view(i));
         if (!present[i].is_empty())
@@ -117,7 +129,7 @@ std::size_t FlatBuffers::index_of(const Parameter& parameter) const {
     return known->second;
 }
 
-// Where a bucket begins in the memory, in elements.
+// Returns where a bucket begins in the memory, in elements.
 std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < bucket; i++)
@@ -135,17 +147,17 @@ Tensor FlatBuffers::view(std::size_t i) const {
 }
 
 void FlatBuffers::zero_absent(std::size_t i) {
-    Tensor part = view(i);
-    fill(part, 0.0f);
-    parameters_[i]->clear_gradient();  // what is reduced will be written here
+    Tensor place = view(i);
+    fill(place, 0.0f);
+    parameters_[i]->clear_gradient();  // absent on this rank; the mean will be written here
 }
 
-// ---- Searching -------------------------------------------------------------------------------
+// ---- Searching for NaN and infinity
 
-void FlatBuffers::check_finite(std::size_t bucket) {
-    const Tensor all = this->bucket(bucket);
-    launch(device_.stream(), grid_for(all.size()), find_not_finite, all.size(), all.data(),
-           begin_of(bucket), first_not_finite_.data());
+void FlatBuffers::check_finite(const Tensor& bucket, Stream& stream) {
+    const auto begin = static_cast<unsigned long long>(bucket.data() - memory_.data());
+    launch(stream, grid_for(bucket.size()), find_not_finite, bucket.size(), bucket.data(), begin,
+           first_not_finite_.data());
 }
 
 void FlatBuffers::require_finite() {
@@ -153,6 +165,7 @@ void FlatBuffers::require_finite() {
     if (found == no_place)
         return;
     forget_searches();
+    // Which gradient has this place?
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const auto begin = static_cast<unsigned long long>(view(i).data() - memory_.data());
         const GradientSize& gradient = plan_.gradients[i];

@@ -11,7 +11,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "14_overlap/bench/pytorch.hpp"
-#include "14_overlap/bench/timed_training.hpp"
+#include "14_overlap/show/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
