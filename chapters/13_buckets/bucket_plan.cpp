@@ -25,6 +25,7 @@ namespace ddp {
 
 namespace {
 
+// Rounds up to whole cache lines.
 std::size_t rounded_up(std::size_t bytes) {
     return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
 }
@@ -48,6 +49,7 @@ BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) 
 
 }  // namespace
 
+// Buckets of different types may have the same number of elements and different bytes.
 std::size_t BucketPlan::memory_bytes() const {
     return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
                            [](std::size_t sum, const Bucket& bucket) {
@@ -158,6 +160,7 @@ BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t>
     return lay_out(gradients, std::move(buckets));
 }
 
+// Now the order is known, and the first bucket is the one that is ready first.
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                         const std::vector<std::size_t>& ready_order) {
     return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
@@ -205,6 +208,7 @@ class PlanReader {
     std::istringstream text_;
 };
 
+// The text is sound, but the ranks have built different networks.
 [[noreturn]] void throw_other_network(const std::string& what) {
     throw std::runtime_error("the bucket plan from rank 0 " + what +
                              ": build the same network on every rank");
@@ -214,6 +218,7 @@ std::string text_of(std::size_t elements, ElementType type) {
     return std::to_string(elements) + " elements of " + name_of(type);
 }
 
+// Compares what rank 0 has sent about a gradient with this rank's own.
 void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
     if (elements != mine.elements || type != mine.type)
         throw_other_network("has " + text_of(elements, type) + " for '" + mine.name +
@@ -269,10 +274,12 @@ BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) 
     if (reader.word() != "bucket_plan")
         PlanReader::throw_damaged();
     std::vector<bool> seen(gradients.size(), false);
+    // Only the assignment travels: the layout follows from it, and is the same on every rank.
     BucketAssignment buckets;
     for (std::size_t left = reader.number(); left > 0; left--)
         buckets.push_back(read_bucket(reader, gradients, seen));
     reader.expect_end();
+    // Every gradient of this rank must have got a place.
     const auto missing = std::ranges::find(seen, false);
     if (missing != seen.end())
         throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");

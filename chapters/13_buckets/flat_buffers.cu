@@ -39,11 +39,13 @@ __global__ void find_not_finite(std::size_t n, const float* data, unsigned long 
         return;
     for (std::size_t i : grid_range(n))
         if (!is_finite(data[i])) {
+            // Several threads may find something: the first place in memory counts.
             atomicMin(first, begin + i);
             return;
         }
 }
 
+// Enqueues the copy on the device's stream.
 void copy(const Tensor& from, Tensor& to) {
     if (from.size() > 0)
         DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,
@@ -71,6 +73,7 @@ Tensor copy_of_gradient(Device& device, const Parameter& parameter) {
 
 }  // namespace
 
+// Tied parameters are one object that the model lists twice; two gradients for it would be wrong.
 Parameters learned_parameters(const Parameters& all) {
     Parameters learned;
     for (const auto& parameter : all)
@@ -97,6 +100,7 @@ FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
     if (memory_.bytes() < plan.memory_bytes())
         throw std::invalid_argument("the buckets need " + std::to_string(plan.memory_bytes()) +
                                     " bytes of memory, not " + std::to_string(memory_.bytes()));
+    // The tape knows parameters, the plan knows indices.
     for (std::size_t i = 0; i < parameters_.size(); i++)
         indices_[parameters_[i].get()] = i;
     arrange(std::move(plan));
@@ -129,7 +133,7 @@ std::size_t FlatBuffers::index_of(const Parameter& parameter) const {
     return known->second;
 }
 
-// Returns where a bucket begins in the memory, in elements.
+// Returns where a bucket begins in the memory, in elements: behind all earlier buckets.
 std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < bucket; i++)
@@ -137,6 +141,7 @@ std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     return begin;
 }
 
+// Both are views: they share the memory, and nothing is copied.
 Tensor FlatBuffers::bucket(std::size_t i) const {
     return memory_.view(begin_of(i), {static_cast<int>(plan_.buckets.at(i).size)});
 }
@@ -169,6 +174,7 @@ void FlatBuffers::require_finite() {
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const auto begin = static_cast<unsigned long long>(view(i).data() - memory_.data());
         const GradientSize& gradient = plan_.gradients[i];
+        // Not up to the next gradient: the gap between belongs to none.
         if (found >= begin && found < begin + gradient.elements)
             throw std::runtime_error(
                 "the gradient of '" + gradient.name + "' is infinite or no number at element " +

@@ -50,6 +50,7 @@ std::vector<StreamSpan> DdpTrainer::watched_step(const Batch& batch) {
         communication("communication", ddp_.communication_stream());
     compute_.set(&compute);
     ddp_.set_track(&communication);
+    // The model reports each layer when its forward is enqueued, the tape each final gradient.
     model_.observe([&](const Module& layer) { compute.mark("forward " + layer.name()); });
     compute.begin();
     step(batch);
@@ -93,7 +94,7 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
     rank_.barrier();  // no kernel may wait for a rank that still allocates device memory
     const int steps_before = steps_;
     while (const std::optional<Batch> batch = loader.next()) {
-        rank_.check();
+        rank_.check();  // has another rank failed? Then its cause is thrown here
         if (hooks_.before_step)
             hooks_.before_step(*batch);
         next_step(*batch);
@@ -104,7 +105,7 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
         if (steps_ % steps_between_checks == 0)
             require_finite(metrics_.read(), steps_before);
     }
-    const Metrics::Totals mine = metrics_.read();
+    const Metrics::Totals mine = metrics_.read();  // waits for the last step
     require_finite(mine, steps_before);
     return add_up(rank_, mine);
 }
@@ -113,6 +114,7 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
 // the rank on which it came first throws, and the barrier fails on the others with the same cause.
 void DdpTrainer::require_finite(const Metrics::Totals& mine, int steps_before) {
     const std::vector<int> bad_steps = rank_.all_gather(mine.first_bad_step);  // -1: none
+    // The earliest bad step of any rank, and of several ranks the lowest.
     int first = -1, first_rank = 0;
     for (int r = 0; r < rank_.world_size(); r++)
         if (const int step = bad_steps[static_cast<std::size_t>(r)];
@@ -135,7 +137,7 @@ void DdpTrainer::require_finite(const Metrics::Totals& mine, int steps_before) {
 // samples do not divide: nothing is reduced here, so ranks may have different numbers of them.
 Metrics::Totals DdpTrainer::test(Loader& loader) {
     model_.set_training(false);
-    ddp_.share_buffers();
+    ddp_.share_buffers();  // BatchNorm's running averages differ from rank to rank until now
     metrics_.reset();
     std::vector<int> mine;
     for (int i = rank_.rank(); i < loader.samples(); i += rank_.world_size())
