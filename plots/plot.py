@@ -578,8 +578,8 @@ def draw_overlap_link_timeline(measured):
 def draw_overlap_timeline(measured):
     """Chapter 14: a step of the training, without a link: first with overlap, then without."""
     return draw_two_steps(measured, {
-        "on": "In shared memory, with overlap: the cores that add the buckets are those that compute",
-        "off": "In shared memory, without overlap",
+        "on": "A step in shared memory, with overlap: the same cores compute and communicate",
+        "off": "A step in shared memory, without overlap",
     })
 
 
