@@ -118,7 +118,7 @@ BucketAssignment fill_buckets(const GradientSizes& gradients,
         bucket.bytes = 0;
         bucket.limit = std::min(bucket.limit + 1, limits.size() - 1);
     }
-    // What is still open is closed, the last type to appear first: PyTorch's order.
+    // Buckets that are still open are closed, the last type to appear first: PyTorch's order.
     for (auto bucket = open.rbegin(); bucket != open.rend(); ++bucket)
         if (!bucket->gradients.empty())
             closed.push_back(std::move(bucket->gradients));

@@ -12,7 +12,7 @@ namespace ddp {
 
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
                          std::vector<float>& error) {
-    // What is not sent must be kept.
+    // An element that is not sent must be kept.
     throw NotImplemented("compress");
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the training itself prints: a line for every epoch, the memory of a rank, and the result.
+// The report of the training itself: a line for every epoch, the memory of a rank, and the result.
 #include <filesystem>
 
 #include "01_sgd/sgd.hpp"
