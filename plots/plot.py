@@ -567,14 +567,29 @@ TIMELINE = {  # what a step's intervals are called: how the name begins, color
 }
 
 
+def draw_overlap_link_timeline(measured):
+    """Chapter 14: the same two steps over a simulated link that is as slow as backward."""
+    return draw_two_steps(measured, {
+        "off": "Over a slow link, without overlap: the buckets wait until backward has ended",
+        "on": "Over the same link, with overlap: the buckets travel while backward runs",
+    })
+
+
 def draw_overlap_timeline(measured):
-    """Chapter 14: a step with overlap, and one without; each rank's streams, one above the other."""
+    """Chapter 14: a step of the training, without a link: first with overlap, then without."""
+    return draw_two_steps(measured, {
+        "on": "A step in shared memory, with overlap: the same cores compute and communicate",
+        "off": "A step in shared memory, without overlap",
+    })
+
+
+def draw_two_steps(measured, titles):
+    """Two steps, one above the other; of each the ranks' streams. `titles` by overlap, from the top."""
     columns = map(measured.text, ("overlap", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
     lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     # A gap between the ranks: lane i of the drawing stands at places[i].
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
-    titles = {"on": "One step: buckets travel while backward runs", "off": "A step without overlap: they travel when it has ended"}
     steps = [overlap for overlap in titles if any(row[0] == overlap for row in rows)]
     height = 0.75 + 0.3 * max(places.values())
     figure, panels = plt.subplots(len(steps), 1, figsize=(9.6, 0.5 + height * len(steps)), squeeze=False, sharex=True)
@@ -834,11 +849,12 @@ DRAWINGS = {
     "sampler": draw_sampler,
     "async": draw_async,
     "buckets": draw_buckets,
+    "overlap_link_timeline": draw_overlap_link_timeline,
+    "overlap_timeline": draw_overlap_timeline,
     "overlap": draw_network,
+    "overlap_hooks": draw_overlap_hooks,
     "sync_batch_norm": draw_sync_batch_norm,
     "checkpoint_failover": draw_checkpoint_failover,
-    "overlap_timeline": draw_overlap_timeline,
-    "overlap_hooks": draw_overlap_hooks,
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
     "bench_train": draw_bench_train,
@@ -872,6 +888,9 @@ def main():
         return not options.only or name == options.only or name.startswith(f"{options.only}_")
 
     sources = [path for path in sorted(options.source.glob("*.csv")) if is_wanted(path.stem)]
+    # A program's first picture comes first; what has no drawing is skipped below.
+    order = {name: place for place, name in enumerate(DRAWINGS)}
+    sources.sort(key=lambda path: order.get(path.stem, len(order)))
     if not sources:
         sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
     for source in sources:

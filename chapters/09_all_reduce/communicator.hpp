@@ -140,9 +140,11 @@ std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& r
                                                 std::size_t arena_bytes);
 
 // The makers behind make_communicator, each in a file of its own. `timeout_s` is of every wait of a
-// kernel (0: for ever), the job's unless given.
+// kernel (0: for ever), the job's unless given; `link`, a simulated link between ranks of one host,
+// is also the job's unless given.
 std::unique_ptr<Communicator> make_native_communicator(
-    Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt);
+    Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
+    std::optional<LinkSpeed> link = std::nullopt);
 std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes);
 std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes);
 

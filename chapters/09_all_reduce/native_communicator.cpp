@@ -14,8 +14,9 @@ namespace {
 // Which algorithm is decided by the size alone. Those of an all-reduce give the same bits.
 class NativeCommunicator final : public Communicator {
   public:
-    NativeCommunicator(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s)
-        : Communicator(rank), peers_(rank, arena_bytes, timeout_s) {}
+    NativeCommunicator(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
+                       std::optional<LinkSpeed> link)
+        : Communicator(rank), peers_(rank, arena_bytes, timeout_s, link) {}
 
     std::string kind() const override { return "native"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
@@ -91,10 +92,11 @@ class NativeCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t arena_bytes,
-                                                       std::optional<double> timeout_s) {
+                                                       std::optional<double> timeout_s,
+                                                       std::optional<LinkSpeed> link) {
     if (rank.job().has_several_hosts())
         return make_hosts_communicator(rank, arena_bytes, make_mpi_transport(rank), timeout_s);
-    return std::make_unique<NativeCommunicator>(rank, arena_bytes, timeout_s);
+    return std::make_unique<NativeCommunicator>(rank, arena_bytes, timeout_s, link);
 }
 
 }  // namespace ddp

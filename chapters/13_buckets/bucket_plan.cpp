@@ -1,3 +1,15 @@
+// The rule on eight layers of 512 (a weight is 1 MiB, a bias 2 KiB), limits 1 MiB and then 25 MiB.
+// Backward makes the gradients in this order; a bucket is closed when it has reached its limit:
+//
+//     gradient         bias8   weight8 | bias7   weight7   bias6  ...   weight1
+//     open bucket      2 KiB   1 MiB + | 2 KiB   1 MiB +   ...          7 MiB +
+//     its limit        1 MiB   1 MiB   | 25 MiB  25 MiB    ...          25 MiB
+//                              closed  |                                closed: the end
+//     bucket           0       0       | 1       1         1            1
+//
+// A plan is made in two steps: the rule assigns gradients to buckets, and the layout gives each
+// gradient its place. It is made twice: before the first step, when the order is unknown, and after
+// it, by the order that backward has shown.
 #include "13_buckets/bucket_plan.hpp"
 
 #include <algorithm>
@@ -9,20 +21,23 @@
 
 namespace ddp {
 
-// ---- Layout ----------------------------------------------------------------------------------
+// ---- Layout
 
 namespace {
 
+// Rounds up to whole cache lines.
 std::size_t rounded_up(std::size_t bytes) {
     return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
 }
 
-// Gradient behind gradient, each with the gap that lets the next one begin where it should.
+// Gives every gradient its place: one behind the other in each bucket, with a gap after each so
+// that the next begins at a multiple of 64 bytes.
 BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
     BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
     for (std::vector<std::size_t>& indices : assignment) {
         BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
         for (const std::size_t i : bucket.gradients) {
+            // A bucket has one element type, so offsets count elements.
             plan.places[i] = {plan.buckets.size(), bucket.size};
             bucket.bytes += gradients[i].bytes();
             bucket.size += rounded_up(gradients[i].bytes()) / bytes_of(bucket.type);
@@ -34,6 +49,7 @@ BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) 
 
 }  // namespace
 
+// Buckets of different types may have the same number of elements and different bytes.
 std::size_t BucketPlan::memory_bytes() const {
     return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
                            [](std::size_t sum, const Bucket& bucket) {
@@ -41,7 +57,7 @@ std::size_t BucketPlan::memory_bytes() const {
                            });
 }
 
-// ---- Rules -----------------------------------------------------------------------------------
+// ---- Rules
 
 namespace {
 
@@ -50,14 +66,16 @@ struct OpenBucket {
     ElementType type;
     std::vector<std::size_t> gradients = {};
     std::size_t bytes = 0;
-    std::size_t limit = 0;  // which one
+    std::size_t limit = 0;  // index into the limits: each type counts its own buckets
 };
 
+// Returns the open bucket of this type; opens one if there is none.
 OpenBucket& open_bucket_of(std::vector<OpenBucket>& open, ElementType type) {
     const auto known = std::ranges::find(open, type, &OpenBucket::type);
     return known != open.end() ? *known : open.emplace_back(OpenBucket{type});
 }
 
+// Throws std::invalid_argument unless `order` names each gradient once.
 void require_each_once(const GradientSizes& gradients, const std::vector<std::size_t>& order) {
     std::vector<bool> seen(gradients.size(), false);
     for (const std::size_t i : order) {
@@ -76,6 +94,8 @@ void require_each_once(const GradientSizes& gradients, const std::vector<std::si
                                     "': buckets can be rebuilt only when all gradients were ready");
 }
 
+// The rule itself: fills buckets in the given order, and returns them in the order in which they
+// are closed. Steps: open or find the bucket, put the gradient in, close the bucket if it is full.
 BucketAssignment fill_buckets(const GradientSizes& gradients,
                               const std::vector<std::size_t>& limits,
                               const std::vector<std::size_t>& order) {
@@ -86,17 +106,19 @@ BucketAssignment fill_buckets(const GradientSizes& gradients,
     if (limits.empty())
         throw std::invalid_argument("buckets need at least one limit of their size");
     BucketAssignment closed;
-    std::vector<OpenBucket> open;  // one a type, in the order in which the types appeared
+    std::vector<OpenBucket> open;  // one for each type, in the order in which the types appeared
     for (const std::size_t i : order) {
         OpenBucket& bucket = open_bucket_of(open, gradients[i].type);
         bucket.gradients.push_back(i);
         bucket.bytes += gradients[i].bytes();
         if (bucket.bytes < limits[bucket.limit])
             continue;
+        // The gradient that has crossed the limit stays in: gradients are never cut.
         closed.push_back(std::exchange(bucket.gradients, {}));
         bucket.bytes = 0;
         bucket.limit = std::min(bucket.limit + 1, limits.size() - 1);
     }
+    // Buckets that are still open are closed, the last type to appear first: PyTorch's order.
     for (auto bucket = open.rbegin(); bucket != open.rend(); ++bucket)
         if (!bucket->gradients.empty())
             closed.push_back(std::move(bucket->gradients));
@@ -105,6 +127,7 @@ BucketAssignment fill_buckets(const GradientSizes& gradients,
 
 }  // namespace
 
+// In the model's order. PyTorch sorts the result, because its hash map has no order of its own.
 BucketAssignment assign_by_size(const GradientSizes& gradients,
                                 const std::vector<std::size_t>& limits) {
     std::vector<std::size_t> order(gradients.size());
@@ -114,6 +137,7 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
     return buckets;
 }
 
+// In ready order: the order in which buckets are closed is kept.
 BucketAssignment assign_by_size(const GradientSizes& gradients,
                                 const std::vector<std::size_t>& limits,
                                 const std::vector<std::size_t>& ready_order) {
@@ -132,20 +156,21 @@ BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t>
     BucketAssignment buckets =
         assign_by_size(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
                                                          : std::vector{unlimited_bucket});
-    std::ranges::reverse(buckets);
+    std::ranges::reverse(buckets);  // backward begins at the last layers
     return lay_out(gradients, std::move(buckets));
 }
 
+// Now the order is known, and the first bucket is the one that is ready first.
 BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                         const std::vector<std::size_t>& ready_order) {
     return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
 }
 
-// ---- From rank 0 to the others -----------------------------------------------------------------
+// ---- From rank 0 to the other ranks
 
 namespace {
 
-// Takes the text apart, word by word. One that is not what it should be is damage.
+// Reads the text word by word. Throws std::runtime_error at a word that does not fit.
 class PlanReader {
   public:
     explicit PlanReader(const std::string& text) : text_(text) {}
@@ -183,6 +208,7 @@ class PlanReader {
     std::istringstream text_;
 };
 
+// The text is sound, but the ranks have built different networks.
 [[noreturn]] void throw_other_network(const std::string& what) {
     throw std::runtime_error("the bucket plan from rank 0 " + what +
                              ": build the same network on every rank");
@@ -192,12 +218,15 @@ std::string text_of(std::size_t elements, ElementType type) {
     return std::to_string(elements) + " elements of " + name_of(type);
 }
 
+// Compares what rank 0 has sent about a gradient with this rank's own.
 void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
     if (elements != mine.elements || type != mine.type)
         throw_other_network("has " + text_of(elements, type) + " for '" + mine.name +
                             "', which has " + text_of(mine.elements, mine.type) + " here");
 }
 
+// Reads one bucket, and compares each gradient's size with this rank's own: a plan for another
+// network must not be used.
 std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gradients,
                                      std::vector<bool>& seen) {
     const ElementType type = reader.type();
@@ -222,8 +251,12 @@ std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gr
 
 }  // namespace
 
-// The number of buckets; then for each its type, the number of its gradients, and for each of these
-// which one it is and how many elements it has.
+// Writes the number of buckets; then for each bucket its type and the number of its gradients, and
+// for each gradient its index and its elements. For the eight layers of 512:
+//
+//     bucket_plan 2
+//     float 2  15 512  14 262144
+//     float 14  13 512  12 262144  11 512 ...
 std::string encode_plan(const BucketPlan& plan) {
     std::ostringstream text;
     text << "bucket_plan " << plan.buckets.size() << "\n";
@@ -241,10 +274,12 @@ BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) 
     if (reader.word() != "bucket_plan")
         PlanReader::throw_damaged();
     std::vector<bool> seen(gradients.size(), false);
+    // Only the assignment travels: the layout follows from it, and is the same on every rank.
     BucketAssignment buckets;
     for (std::size_t left = reader.number(); left > 0; left--)
         buckets.push_back(read_bucket(reader, gradients, seen));
     reader.expect_end();
+    // Every gradient of this rank must have got a place.
     const auto missing = std::ranges::find(seen, false);
     if (missing != seen.end())
         throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");

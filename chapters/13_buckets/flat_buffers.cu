@@ -1,3 +1,12 @@
+// One array holds all buckets, one behind the other; each gradient is a view of its place:
+//
+//     memory_    | bucket 0                            | bucket 1                              |
+//                | linear3.bias . | linear3.weight ... | linear2.bias ... | linear2.weight ... |
+//                ^ begin_of(0)                         ^ begin_of(1)
+//                                 ^ view(i): places[i] = {bucket 0, offset}
+//
+// Backward writes into the views, the all-reduce takes a bucket as a whole, and the optimizer reads
+// the views. The dots are gaps: each gradient begins at a multiple of 64 bytes.
 #include "13_buckets/flat_buffers.hpp"
 
 #include <algorithm>
@@ -15,11 +24,12 @@ namespace {
 constexpr unsigned long long no_place = std::numeric_limits<unsigned long long>::max();
 
 __device__ bool is_finite(float value) {
-    return fabsf(value) <= FLT_MAX;  // false for NaN, too
+    return fabsf(value) <= FLT_MAX;  // false for NaN as well
 }
 
-// Lowers *first to begin + the index of the first element that is not finite. Nearly always there
-// is none: a pass without branches says so, and only a thread that has one looks where.
+// Lowers *first to begin + the index of the first element that is not finite. There is hardly ever
+// one, so each thread first makes a pass without branches, and only a thread that has found
+// something makes a second one to find out where.
 __global__ void find_not_finite(std::size_t n, const float* data, unsigned long long begin,
                                 unsigned long long* first) {
     int found = 0;
@@ -29,18 +39,20 @@ __global__ void find_not_finite(std::size_t n, const float* data, unsigned long 
         return;
     for (std::size_t i : grid_range(n))
         if (!is_finite(data[i])) {
+            // Several threads may find something: the first place in memory counts.
             atomicMin(first, begin + i);
             return;
         }
 }
 
+// Enqueues the copy on the device's stream.
 void copy(const Tensor& from, Tensor& to) {
     if (from.size() > 0)
         DDP_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice,
                                   to.device().stream()));
 }
 
-// All of the buckets' memory.
+// Returns all of the buckets' memory as one tensor.
 Tensor tensor_over(Device& device, const std::shared_ptr<float>& memory, std::size_t size) {
     constexpr std::size_t most = std::numeric_limits<int>::max();
     if (size > most)
@@ -50,7 +62,7 @@ Tensor tensor_over(Device& device, const std::shared_ptr<float>& memory, std::si
     return {device, {static_cast<int>(size)}, memory};
 }
 
-// What is in `parameter`'s gradient now; empty if it is absent.
+// Returns a copy of the parameter's gradient; an empty tensor if it is absent.
 Tensor copy_of_gradient(Device& device, const Parameter& parameter) {
     if (!parameter.has_gradient())
         return {};
@@ -61,6 +73,7 @@ Tensor copy_of_gradient(Device& device, const Parameter& parameter) {
 
 }  // namespace
 
+// Tied parameters are one object that the model lists twice; two gradients for it would be wrong.
 Parameters learned_parameters(const Parameters& all) {
     Parameters learned;
     for (const auto& parameter : all)
@@ -76,7 +89,7 @@ GradientSizes gradient_sizes(const Parameters& parameters) {
     return sizes;
 }
 
-// ---- Placing ---------------------------------------------------------------------------------
+// ---- Placing
 
 FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                          const std::shared_ptr<float>& memory, std::size_t size)
@@ -87,6 +100,7 @@ FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
     if (memory_.bytes() < plan.memory_bytes())
         throw std::invalid_argument("the buckets need " + std::to_string(plan.memory_bytes()) +
                                     " bytes of memory, not " + std::to_string(memory_.bytes()));
+    // The tape knows parameters, the plan knows indices.
     for (std::size_t i = 0; i < parameters_.size(); i++)
         indices_[parameters_[i].get()] = i;
     arrange(std::move(plan));
@@ -98,11 +112,13 @@ void FlatBuffers::arrange(BucketPlan plan) {
         throw std::invalid_argument(
             "the bucket plan is for other gradients: make it from gradient_sizes of the same "
             "parameters");
-    std::vector<Tensor> present;  // aside: old and new places overlap
+    // Old and new places overlap: set the values aside first.
+    std::vector<Tensor> present;
     for (const auto& parameter : parameters_)
         present.push_back(copy_of_gradient(device_, *parameter));
     plan_ = std::move(plan);
-    fill(memory_, 0.0f);
+    fill(memory_, 0.0f);  // the gaps stay 0 from here on
+    // From now on backward writes parameter i's gradient to view(i).
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         parameters_[i]->place_gradient(view(i));
         if (!present[i].is_empty())
@@ -117,7 +133,7 @@ std::size_t FlatBuffers::index_of(const Parameter& parameter) const {
     return known->second;
 }
 
-// Where a bucket begins in the memory, in elements.
+// Returns where a bucket begins in the memory, in elements: behind all earlier buckets.
 std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < bucket; i++)
@@ -125,6 +141,7 @@ std::size_t FlatBuffers::begin_of(std::size_t bucket) const {
     return begin;
 }
 
+// Both are views: they share the memory, and nothing is copied.
 Tensor FlatBuffers::bucket(std::size_t i) const {
     return memory_.view(begin_of(i), {static_cast<int>(plan_.buckets.at(i).size)});
 }
@@ -135,16 +152,16 @@ Tensor FlatBuffers::view(std::size_t i) const {
 }
 
 void FlatBuffers::zero_absent(std::size_t i) {
-    Tensor part = view(i);
-    fill(part, 0.0f);
+    Tensor place = view(i);
+    fill(place, 0.0f);
 }
 
-// ---- Searching -------------------------------------------------------------------------------
+// ---- Searching for NaN and infinity
 
-void FlatBuffers::check_finite(std::size_t bucket) {
-    const Tensor all = this->bucket(bucket);
-    launch(device_.stream(), grid_for(all.size()), find_not_finite, all.size(), all.data(),
-           begin_of(bucket), first_not_finite_.data());
+void FlatBuffers::check_finite(const Tensor& bucket, Stream& stream) {
+    const auto begin = static_cast<unsigned long long>(bucket.data() - memory_.data());
+    launch(stream, grid_for(bucket.size()), find_not_finite, bucket.size(), bucket.data(), begin,
+           first_not_finite_.data());
 }
 
 void FlatBuffers::require_finite() {
@@ -152,9 +169,11 @@ void FlatBuffers::require_finite() {
     if (found == no_place)
         return;
     forget_searches();
+    // Which gradient has this place?
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const auto begin = static_cast<unsigned long long>(view(i).data() - memory_.data());
         const GradientSize& gradient = plan_.gradients[i];
+        // Not up to the next gradient: the gap between belongs to none.
         if (found >= begin && found < begin + gradient.elements)
             throw std::runtime_error(
                 "the gradient of '" + gradient.name + "' is infinite or no number at element " +

@@ -1,6 +1,6 @@
 #pragma once
 // The buckets' memory. The gradients of a bucket lie side by side, so that one collective reduces
-// them all; and they lie there from the start: backward writes into the buckets, and the optimizer
+// them all. They lie there from the start: backward writes into the buckets, and the optimizer
 // reads from them (PyTorch's gradient_as_bucket_view). Nothing is copied, and the memory of one set
 // of gradients is saved.
 #include <memory>
@@ -11,45 +11,50 @@
 
 namespace ddp {
 
-// What is to be reduced, in the order given: frozen parameters are left out, tied ones are listed
-// once.
+// Returns the parameters whose gradients are reduced, in the order given: without frozen ones, and
+// with tied ones listed once.
 Parameters learned_parameters(const Parameters& all);
 
+// Returns name and size of each parameter's gradient, in the order given.
 GradientSizes gradient_sizes(const Parameters& parameters);
 
 class FlatBuffers {
   public:
-    // Places the gradients of `parameters` (each listed once, none frozen) by `plan`, in `size`
-    // elements of device memory, plan.memory_bytes() of it at least, from a multiple of
-    // BucketPlan::alignment on. Whoever owns `memory`, the gradients share it from now on. Throws
-    // std::invalid_argument if the memory is too small or has 2^31 elements or more, or if the plan
-    // is for other gradients. `device` must outlive the buffers.
+    // Places the gradients of `parameters` (each listed once, none frozen) by `plan` in `memory`:
+    // `size` elements of device memory, at least plan.memory_bytes(), whose address is a multiple
+    // of BucketPlan::alignment. The gradients share its ownership. `device` must outlive this
+    // object. Throws std::invalid_argument if the memory is too small or has 2^31 elements or more,
+    // or if the plan is for other gradients.
     FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                 const std::shared_ptr<float>& memory, std::size_t size);
 
-    // The same memory by another plan. A gradient that is present keeps its values. Enqueues only.
-    // Throws as the constructor does.
+    // Divides the same memory by another plan. A gradient that is present keeps its values.
+    // Enqueues only. Throws as the constructor does.
     void arrange(BucketPlan plan);
 
     const BucketPlan& plan() const { return plan_; }
     const Parameters& parameters() const { return parameters_; }
-    // The number of a parameter's gradient in the plan. Throws std::out_of_range if it has none.
+    // Returns the index of a parameter's gradient in the plan. Throws std::out_of_range if it has
+    // none.
     std::size_t index_of(const Parameter& parameter) const;
 
-    // One bucket as a whole, gaps included: they are 0, and so is their sum over the ranks.
+    // Returns bucket i as a one-dimensional view, with its gaps: they are 0, and so is their sum
+    // over the ranks.
     Tensor bucket(std::size_t i) const;
-    // The part of it where gradient i lies, in its parameter's shape, be the gradient present or
-    // not.
+    // Returns the place of gradient i as a view in its parameter's shape, whether the gradient is
+    // present or absent.
     Tensor view(std::size_t i) const;
 
-    // Sets gradient i's part to 0 and leaves the gradient absent: what a rank whose loss does not
-    // depend on the parameter adds to the others' sum.
+    // Fills the place of gradient i with zeros and leaves the gradient absent. A rank whose loss
+    // does not depend on the parameter adds these zeros to the sum over the ranks.
     void zero_absent(std::size_t i);
 
-    // Enqueues a search for NaN and infinity in a bucket, which costs one pass over its memory.
-    void check_finite(std::size_t bucket);
-    // Waits for the device, and throws std::runtime_error naming the parameter if a search since
-    // the last call has found one; the first in memory if there are several.
+    // Enqueues on `stream` a search for NaN and infinity in `bucket`, a view returned by bucket().
+    // It costs one pass over the bucket's memory.
+    void check_finite(const Tensor& bucket, Stream& stream);
+    // Waits for the device's stream, which must be behind all searches. Throws std::runtime_error
+    // naming the parameter if a search since the last call has found NaN or infinity; the first in
+    // memory if there are several.
     void require_finite();
 
   private:
@@ -61,7 +66,7 @@ class FlatBuffers {
     std::unordered_map<const Parameter*, std::size_t> indices_;
     BucketPlan plan_;
     Tensor memory_;
-    BasicTensor<unsigned long long> first_not_finite_;  // one: an element of memory_
+    BasicTensor<unsigned long long> first_not_finite_;  // one: an index into memory_
 };
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
-// Chapter 13: why 25 MB? Which gradients travel together, in the first iteration and in all later
-// ones; how long that takes with buckets of all sizes; and which bits it gives.
+// Chapter 13: why 25 MB? Shows which gradients travel together, in the first iteration and in all
+// later ones; how long that takes with buckets of every size; and which bits it gives.
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -19,7 +19,7 @@ struct BucketsOptions {
     std::optional<double> cap;  // MiB
 };
 
-// Of an MLP, those of the last layer first.
+// Returns the gradients of an MLP, those of the last layer first.
 GradientSizes gradients_of(Device& device, const std::vector<int>& widths) {
     Random random(1);
     GradientSizes sizes = gradient_sizes(make_mlp(device, random, widths)->parameters());
@@ -27,7 +27,7 @@ GradientSizes gradients_of(Device& device, const std::vector<int>& widths) {
     return sizes;
 }
 
-// How large should a bucket be, and does it matter for the bits?
+// Shows how long the all-reduces take with buckets of every size, and which bits they give.
 void show_sizes(World& world, const CommonOptions& common) {
     if (world.world_size() == 1 || world.job().has_several_hosts()) {
         if (world.has_rank_0())
@@ -52,19 +52,7 @@ void show_sizes(World& world, const CommonOptions& common) {
     });
 }
 
-int run(int argc, char** argv) {
-    BucketsOptions mine;
-    Options options("buckets",
-                    "Why 25 MB? Which gradients travel together, and how long it takes.");
-    options.add_double("--cap", mine.cap, {0.001, 4096},
-                       "MiB at which a bucket is closed (1 for the first, 25 for the others)");
-    options.refuse({"--data", "--trace"}, "nothing is read or traced here");
-    options.example("--cap 1", "small buckets: the first can be sent early");
-    options.example("--ranks 8 --link 1GB/s,200us", "over a link of your own");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common, const BucketsOptions& mine) {
     std::optional<std::size_t> cap;
     if (mine.cap)
         cap = static_cast<std::size_t>(*mine.cap * (1 << 20));
@@ -77,5 +65,15 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    BucketsOptions mine;
+    Options options("buckets",
+                    "Why 25 MB? Which gradients travel together, and how long it takes.");
+    options.add_double("--cap", mine.cap, {0.001, 4096},
+                       "MiB at which a bucket is closed (1 for the first, 25 for the others)");
+    options.refuse({"--data", "--trace"}, "nothing is read or traced here");
+    options.example("--cap 1", "small buckets: the first can be sent early");
+    options.example("--ranks 8 --link 1GB/s,200us", "over a link of your own");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
 }

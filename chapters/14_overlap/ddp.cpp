@@ -1,3 +1,18 @@
+// One step, in the order of this file:
+//
+//                               time ->
+//     compute stream    forward - loss - backward 8 - 7 - 6 - ... - 1 ----- (wait) - optimizer
+//                                               |     |               |       ^
+//                                               v     v               v       |
+//     communication stream                   bucket 0 - bucket 1 - ... - bucket 3
+//
+//     forward       prepare: each bucket counts the gradients that it waits for
+//     backward      mark_ready: a gradient is final; its bucket counts down
+//                   launch_ready_buckets: strictly in order, those whose count is zero
+//                   launch: the communication stream waits for backward so far, then reduces
+//     finalize      the compute stream waits for the communication stream
+//
+// The host only enqueues: it waits for nothing in all of this.
 #include "14_overlap/ddp.hpp"
 
 #include <stdexcept>
@@ -7,6 +22,8 @@
 namespace ddp {
 namespace {
 
+// Plans the first buckets and places the gradients in the communicator's memory, so that the
+// all-reduce reads and writes where backward and the optimizer do: nothing is copied.
 FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
                            const DdpOptions& options) {
     const Parameters parameters = learned_parameters(model.parameters());
@@ -17,6 +34,16 @@ FlatBuffers make_gradients(Communicator& communicator, Device& device, const Mod
     return {device, parameters, std::move(plan), memory.share(), memory.size()};
 }
 
+// Returns a hook that searches this rank's own gradients for NaN and infinity before `inner` mixes
+// them with other ranks'. finalize asks for the result.
+BucketHook check_then(FlatBuffers& gradients, BucketHook inner) {
+    return [&gradients, inner = std::move(inner)](Communicator& communicator, Tensor bucket,
+                                                  Stream& stream, const std::string& name) {
+        gradients.check_finite(bucket, stream);
+        inner(communicator, bucket, stream, name);
+    };
+}
+
 }  // namespace
 
 void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
@@ -25,7 +52,8 @@ void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
                             name);
 }
 
-// The gradients and the buffers, and at the beginning once more all that is copied from rank 0.
+// Counts the gradients and the staging of the buffers, and once more all of the model: the
+// constructor needs that for the copy from rank 0.
 std::size_t ddp_arena_bytes(const Module& model) {
     std::size_t bytes = (1 << 20) + 2 * buffer_elements(model) * sizeof(float);
     for (const auto& parameter : model.parameters())
@@ -41,18 +69,24 @@ DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Dev
       options_(options),
       gradients_(make_gradients(communicator, device, model, options)),
       buffers_(communicator.allocate<float>(buffer_elements(model))) {
+    set_bucket_hook(average_bucket);
     copy_from_rank_0(communicator, device, model);
+}
+
+void DistributedDataParallel::set_bucket_hook(BucketHook hook) {
+    hook_ = options_.check_finite ? check_then(gradients_, std::move(hook)) : std::move(hook);
 }
 
 // ---- Forward
 
+// The forward decides whether this step is reduced; the backward that follows only obeys.
 Variable DistributedDataParallel::forward(Variable input) {
     const bool is_reduced = is_reducing_ && model_.is_training();
     if (hooks_.before_forward)
         hooks_.before_forward(is_reduced);
     begin_step();
     const Variable output = model_.forward(input);
-    buffers_may_differ_ = expects_backward_ = is_reduced;
+    buffers_may_differ_ = expects_backward_ = is_reduced;  // ranks see different samples
     if (is_reduced)
         prepare(hooks_.after_forward ? hooks_.after_forward(output) : Parameters());
     return output;
@@ -70,11 +104,11 @@ void DistributedDataParallel::share_buffers() {
     buffers_may_differ_ = false;
 }
 
-// Once: rank 0's order counts, because all must agree on one.
+// Called once. The ranks may have seen different orders, and must agree on one: rank 0's.
 void DistributedDataParallel::rebuild_buckets() {
-    const BucketPlan own =
+    const BucketPlan mine =
         rebuilt_plan(gradients_.plan().gradients, options_.bucket_cap_bytes, ready_order_);
-    const std::string plan = communicator_.rank().broadcast(encode_plan(own), 0);
+    const std::string plan = communicator_.rank().broadcast(encode_plan(mine), 0);
     gradients_.arrange(decode_plan(plan, gradients_.plan().gradients));
     is_rebuilt_ = true;
 }
@@ -92,6 +126,7 @@ void DistributedDataParallel::set_state(const DdpState& state) {
         gradients_.arrange(decode_plan(state.plan, gradients_.plan().gradients));
 }
 
+// Sets every bucket's counter to the number of its gradients.
 void DistributedDataParallel::prepare(const Parameters& unreached) {
     const BucketPlan& plan = gradients_.plan();
     pending_.clear();
@@ -113,9 +148,12 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
             "no_sync");
     const bool reduces = expects_backward_;
     expects_backward_ = false;
+    // Gradients that will not come are ready now: no bucket has to wait for them.
     if (reduces)
         for (const std::size_t gradient : unreached_)
             mark_zero(gradient);
+    // The tape calls this visitor whenever a parameter's gradient is final. Buckets are launched
+    // from within, while the rest of backward is still to come.
     loss.tape->backward(
         loss,
         [&](Parameter& parameter) {
@@ -133,18 +171,20 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
     finalize();
 }
 
-// What backward does not reach adds zeros, or what no_sync has left.
+// Counts a gradient that backward does not compute as ready: with what no_sync has left in it, or
+// with zeros.
 void DistributedDataParallel::mark_zero(std::size_t gradient) {
     if (!gradients_.parameters()[gradient]->has_gradient())
         gradients_.zero_absent(gradient);
     mark_ready(gradient);
 }
 
+// Counts down the bucket of a gradient that is final, and launches what has become ready by that.
 void DistributedDataParallel::mark_ready(std::size_t gradient) {
     if (is_ready_[gradient])
-        throw std::logic_error("backward has reached '" +
+        throw std::logic_error("backward computed a gradient for '" +
                                gradients_.plan().gradients[gradient].name +
-                               "', of which it was said that it would not");
+                               "', but after_forward had listed it as unused in this step");
     is_ready_[gradient] = true;
     if (options_.rebuild_buckets && !is_rebuilt_)
         ready_order_.push_back(gradient);
@@ -153,29 +193,28 @@ void DistributedDataParallel::mark_ready(std::size_t gradient) {
         launch_ready_buckets();
 }
 
-// Strictly in order: if each rank launched its buckets as they come, two ranks could wait for each
-// other's first one for ever.
+// Launches buckets strictly in order: bucket k + 1 never before bucket k, however early it is
+// ready. If each rank launched its buckets as they become ready, rank 0 could wait in bucket 1 for
+// rank 1 while rank 1 waits in bucket 2 for rank 0.
 void DistributedDataParallel::launch_ready_buckets() {
     while (next_bucket_ < pending_.size() && pending_[next_bucket_] == 0)
         launch(next_bucket_++);
 }
 
-// The communication stream waits for what backward has enqueued so far, and backward goes on.
+// Enqueues the reduction of one bucket behind what backward has enqueued so far. Backward goes on
+// at once.
 void DistributedDataParallel::launch(std::size_t i) {
-    if (options_.check_finite)
-        gradients_.check_finite(i);
-    computed_.record(device_.stream());
-    communication_.wait(computed_);
     const Tensor bucket = gradients_.bucket(i);
-    if (track_ != nullptr)
-        track_->begin();
-    hook_(communicator_, bucket, communication_, "bucket " + std::to_string(i));
-    if (track_ != nullptr)
-        track_->mark("bucket " + std::to_string(i) + ", " +
-                     format_bytes(static_cast<double>(bucket.bytes())));
+    const std::string name = "bucket " + std::to_string(i);
+    computed_.record(device_.stream());  // all gradients of this bucket are computed here ...
+    communication_.wait(computed_);      // ... and not sent before
+    track_.begin();
+    hook_(communicator_, bucket, communication_, name);
+    track_.mark(name + ", " + format_bytes(static_cast<double>(bucket.bytes())));
 }
 
-// Backward has ended: nothing more becomes ready by itself.
+// Deals with the gradients that are still missing when backward has ended, and launches the buckets
+// that are left: those that waited for them, or all of them without overlap.
 void DistributedDataParallel::complete() {
     Parameters missing;
     std::string names;
@@ -195,7 +234,8 @@ void DistributedDataParallel::complete() {
     launch_ready_buckets();
 }
 
-// Whoever comes next on the device's stream finds the reduced gradients.
+// Makes the compute stream wait for the last reduction: what comes next there, the optimizer, finds
+// the reduced gradients.
 void DistributedDataParallel::finalize() {
     if (hooks_.before_finalize)
         hooks_.before_finalize();
@@ -213,6 +253,7 @@ void DistributedDataParallel::shadow_step(bool is_reduced) {
     if (!is_reduced)
         return;
     prepare({});
+    // The same buckets in the same order as on the other ranks, filled with zeros.
     for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {
         gradients_.zero_absent(gradient);
         mark_ready(gradient);

@@ -1,17 +1,15 @@
 // Chapter 14, and the book's main job: a network learns Fashion-MNIST on several ranks, whose
 // gradients are reduced bucket by bucket while backward runs.
 #include <algorithm>
-#include <iostream>
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
-#include "14_overlap/show/epoch_report.hpp"
-#include "14_overlap/show/memory_report.hpp"
-#include "14_overlap/show/more.hpp"
+#include "14_overlap/show/demos.hpp"
+#include "14_overlap/show/linked_steps.hpp"
 #include "14_overlap/show/timeline_report.hpp"
+#include "14_overlap/show/training_report.hpp"
 #include "14_overlap/training.hpp"
-#include "common/report/units.hpp"
 
 namespace {
 
@@ -29,17 +27,19 @@ struct OverlapOptions {
 };
 
 constexpr int test_batch = 500;
-constexpr int watched_step = 20;  // the buckets are as they stay, and everything is warm
+constexpr int watched_step = 20;  // by then the buckets are rebuilt, and everything is warm
 
+// Trains on every rank. Rank 0 keeps the timelines of two steps in `watched`.
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
-           const CommonOptions& common, Trace& trace) {
+           const CommonOptions& common, TwoSteps& watched) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, rank_memory);
     auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
                                           mine.batch, LastBatch::drop);
     auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,
                                          std::min(test_batch, static_cast<int>(data.test.count())));
-    Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));  // rank 0's will count
+    // Every rank draws other parameters; DistributedDataParallel replaces them by rank 0's.
+    Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator(mine.communicator, rank,
                                                 ddp_arena_bytes(*model) + hook_arena_bytes(*model));
@@ -52,8 +52,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
     trainer.watch(std::min(watched_step, std::max(0, steps - 2)));
-    const bool prints = rank.rank() == 0;
-    EpochReport report(prints, common.csv);
+    TrainingReport report(rank.rank() == 0, common.csv);
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         // Long steps first, to get near; short ones at the end, to settle.
         optimizer.set_learning_rate(mine.learning_rate * (mine.epochs - epoch + 1) / mine.epochs);
@@ -64,39 +63,14 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
         require_equal_replicas(rank, model->parameters());
         report.add(epoch, trainer.steps(), trained, tested);
     }
-    if (!prints)
-        return;
-    const TwoSteps watched{trainer.timeline(), trainer.timeline_without_overlap()};
-    show_timeline(watched);
-    write_timeline(common.csv, watched);
-    add_to_trace(trace, watched.usual);
-    show_memory(device, model->parameters(), ddp.gradients().plan());
     report.finish(rank, model->parameters());
+    if (rank.rank() != 0)
+        return;
+    show_memory(device, model->parameters(), ddp.gradients().plan());
+    watched = {trainer.timeline(), trainer.timeline_without_overlap()};
 }
 
-int run(int argc, char** argv) {
-    OverlapOptions mine;
-    Options options("overlap",
-                    "Can the wire hide behind the math? Fashion-MNIST on several ranks.");
-    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
-    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
-    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
-    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
-                       "length of a step at first; it falls with every epoch");
-    options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
-    options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
-    options.add_flag("--detect-anomaly", mine.detect_anomaly,
-                     "name rank and parameter of a gradient that is infinite or no number");
-    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
-    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
-                       "who carries the gradients");
-    options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
-    options.example("--processes 4", "ranks that are processes");
-    options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common, OverlapOptions mine) {
     if (common.quick)
         mine.epochs = 1;
     FashionMnist data;
@@ -108,14 +82,37 @@ int run(int argc, char** argv) {
                           std::to_string(world.world_size()) +
                           " ranks has: take a smaller batch or fewer ranks.");
     Trace trace(world.has_rank_0() ? common.trace : "");
-    world.run([&](Rank& rank) { train(rank, data, mine, common, trace); });
-    trace.write();
-    show_more(world, data.train, common);
+    TwoSteps watched;
+    world.run([&](Rank& rank) { train(rank, data, mine, common, watched); });
+    world.run([&](Rank& rank) { show_linked_steps(rank, common); });
+    if (world.has_rank_0())
+        show_watched_steps(watched, common, trace);
+    show_demos(world, data.train, common);
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    OverlapOptions mine;
+    Options options("overlap",
+                    "Can communication hide behind computation? Fashion-MNIST on several ranks.");
+    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
+                       "length of a step at first; it falls with every epoch");
+    options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
+    options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
+    options.add_flag("--detect-anomaly", mine.detect_anomaly,
+                     "name rank and parameter of a gradient that is infinite or no number");
+    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
+                       "the library that carries the gradients");
+    options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
+    options.example("--processes 4", "ranks that are processes");
+    options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
 }

@@ -1,3 +1,15 @@
+// One compressed step for a gradient M of rows x columns, with P of rows x r and Q of columns x r:
+//
+//          M                    P        Q^T                     on each rank       over the ranks
+//    [ . . . . . . ]          [ . ]                       0    M = gradient + error
+//    [ . . . . . . ]    ~     [ . ]  [ . . . . . . ]      1    Q = orthonormal(Q)
+//    [ . . . . . . ]          [ . ]                       2    P = M Q             P: all-reduce
+//    [ . . . . . . ]          [ . ]                       3    P = orthonormal(P)
+//                                                         4    Q = M^T P           Q: all-reduce
+//                                                         5    gradient = P Q^T
+//                                                         6    error = M - P Q^T
+//
+// Steps 1 to 5 are `project`, 0 and 6 are in `compress`. The code stores P and Q transposed.
 #include "14_overlap/power_sgd.hpp"
 
 #include <algorithm>
@@ -13,7 +25,7 @@ namespace ddp {
 
 namespace {
 
-// A number from -1 to 1 that has nothing to do with its neighbours' (splitmix64, by Vigna).
+// Returns the i-th of a sequence of pseudo-random numbers from -1 to 1 (splitmix64, by Vigna).
 __device__ float random_at(std::uint64_t seed, std::uint64_t i) {
     std::uint64_t bits = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -26,7 +38,7 @@ __global__ void fill_at_random(std::size_t n, std::uint64_t seed, float* values)
         values[i] = random_at(seed, i);
 }
 
-// For one warp: every lane gets the product.
+// Returns the dot product of two vectors to every lane of one warp.
 __device__ float dot(int length, const float* a, const float* b) {
     float sum = 0;
     for (int i = static_cast<int>(threadIdx.x); i < length; i += 32)
@@ -34,13 +46,14 @@ __device__ float dot(int length, const float* a, const float* b) {
     return __shfl_sync(0xffffffffu, combine_warp<ReduceOp::sum>(sum), 0);
 }
 
-// to += factor * from
+// Computes to += factor * from, with one warp.
 __device__ void add_multiple(int length, float factor, const float* from, float* to) {
     for (int i = static_cast<int>(threadIdx.x); i < length; i += 32)
         to[i] += factor * from[i];
 }
 
-// Takes away from vector k what lies along those before it. Returns the length that is left.
+// Subtracts from vector k its components along the earlier vectors (Gram and Schmidt). Returns the
+// norm of the rest.
 __device__ float take_away_earlier(float* vectors, int k, int length) {
     float* vector = vectors + static_cast<std::ptrdiff_t>(k) * length;
     for (int round = 0; round < 2; round++)
@@ -51,9 +64,9 @@ __device__ float take_away_earlier(float* vectors, int k, int length) {
     return sqrtf(dot(length, vector, vector));
 }
 
-// One warp: each lane reads again only what it has written itself.
+// Runs in one warp, without barriers: each lane reads only elements that it has written itself.
 __global__ void orthonormalise_vectors(float* vectors, int count, int length) {
-    constexpr float nothing = 1e-6f;  // of what there was: roundings
+    constexpr float nothing = 1e-6f;  // relative: a smaller rest is rounding error
     for (int k = 0; k < count; k++) {
         float* vector = vectors + static_cast<std::ptrdiff_t>(k) * length;
         const float before = sqrtf(dot(length, vector, vector));
@@ -68,8 +81,8 @@ __global__ void orthonormalise_vectors(float* vectors, int count, int length) {
     }
 }
 
-// What is to be sent: the gradient, and what could not be sent before. The error begins as all of
-// it.
+// Adds to the gradient what could not be sent before (step 0). Until something is sent, all of the
+// sum counts as error.
 __global__ void add_error(std::size_t n, float* gradient, float* error) {
     for (std::size_t i : grid_range(n)) {
         gradient[i] += error[i];
@@ -77,6 +90,7 @@ __global__ void add_error(std::size_t n, float* gradient, float* error) {
     }
 }
 
+// Keeps what was not sent (step 6).
 __global__ void subtract_sent(std::size_t n, const float* sent, float* error) {
     for (std::size_t i : grid_range(n))
         error[i] -= sent[i];
@@ -88,22 +102,24 @@ void orthonormalise(float* vectors, int count, int length, Stream& stream) {
     launch(stream, {dim3(1), dim3(32)}, orthonormalise_vectors, vectors, count, length);
 }
 
-// ---- What is compressed
+// ---- Which gradients are compressed
 
 namespace {
 
+// Returns the rank of the approximation: no more than the matrix itself can have.
 int rank_of(const Shape& shape, int matrix_rank) {
     const int rows = shape.at(0), columns = static_cast<int>(element_count(shape)) / rows;
     return std::min({matrix_rank, rows, columns});
 }
 
+// Returns whether P and Q have so much fewer elements than the matrix that compression is worth it.
 bool is_worth_it(const Shape& shape, int matrix_rank, double least_saving) {
     const auto all = static_cast<double>(element_count(shape));
     const double rows = shape.at(0), columns = all / rows;
     return shape.size() > 1 && (rows + columns) * rank_of(shape, matrix_rank) * least_saving < all;
 }
 
-// Elements of P, Q and of what is not compressed, for all gradients together.
+// Elements of all P, of all Q, and of all gradients that are not compressed.
 struct Sizes {
     std::size_t p = 0, q = 0, others = 0;
 };
@@ -175,21 +191,21 @@ std::size_t power_sgd_arena_bytes(const Module& model, int matrix_rank) {
     return bytes;
 }
 
-// Those of a bucket side by side: one all-reduce for all of its P, one for all of its Q, and one
-// for the rest.
-void PowerSgd::place_parts() {
+// Gives P and Q of every matrix their places: those of one bucket side by side, so that a bucket
+// takes one all-reduce for all of its P, one for all of its Q, and one for the other gradients.
+void PowerSgd::place_factors() {
     float *p = p_.data(), *q = q_.data();
     for (const BucketPlan::Bucket& bucket : gradients_.plan().buckets) {
-        Part& part = parts_.emplace_back();
+        BucketWork& work = work_.emplace_back();
         for (const std::size_t i : bucket.gradients) {
             const Tensor& value = gradients_.parameters()[i]->value;
             if (!is_worth_it(value.shape(), options_.matrix_rank, options_.least_saving)) {
-                part.others.push_back(i);
+                work.others.push_back(i);
                 continue;
             }
             const int rows = value.dim(0), columns = static_cast<int>(value.size()) / rows;
             const int matrix_rank = rank_of(value.shape(), options_.matrix_rank);
-            part.matrices.push_back({i, rows, columns, matrix_rank, p, q});
+            work.matrices.push_back({i, rows, columns, matrix_rank, p, q});
             p += std::ptrdiff_t{matrix_rank} * rows;
             q += std::ptrdiff_t{matrix_rank} * columns;
         }
@@ -198,19 +214,22 @@ void PowerSgd::place_parts() {
 
 // ---- A step
 
+// The first steps are plain averages: gradients change fast then, and the buckets are still
+// rebuilt.
 void PowerSgd::average(Tensor bucket, Stream& stream, const std::string& name) {
-    std::size_t i = 0;
+    std::size_t i = 0;  // which bucket is it?
     while (gradients_.bucket(i).data() != bucket.data())
         i++;
     if (step_ < options_.start_step) {
         average_bucket(communicator_, bucket, stream, name);
         sent_bytes_ += bucket.bytes();
     } else {
-        if (parts_.empty())
-            place_parts();
+        if (work_.empty())
+            place_factors();
+        // It computes on a stream of its own, between two events of the communication stream.
         arrived_.record(stream);
         device_.stream().wait(arrived_);
-        compress(parts_.at(i), name);
+        compress(work_.at(i), name);
         done_.record(device_.stream());
         stream.wait(done_);
     }
@@ -224,15 +243,16 @@ BucketHook PowerSgd::hook() {
     };
 }
 
-// The part of errors_ where the gradient lies in the buckets.
+// Returns the gradient's place in errors_, the same as its place in the buckets.
 float* PowerSgd::error_of(std::size_t gradient) const {
     return errors_.data() + (gradients_.view(gradient).data() - gradients_.bucket(0).data());
 }
 
-void PowerSgd::compress(const Part& part, const std::string& name) {
+// Reduces one bucket: error feedback around the approximation of its matrices.
+void PowerSgd::compress(const BucketWork& work, const std::string& name) {
     Stream& stream = device_.stream();
     const auto with_errors = [&](auto kernel) {
-        for (const Factors& matrix : part.matrices) {
+        for (const Factors& matrix : work.matrices) {
             const Tensor gradient = gradients_.view(matrix.gradient);
             launch(stream, grid_for(gradient.size()), kernel, gradient.size(), gradient.data(),
                    error_of(matrix.gradient));
@@ -240,55 +260,60 @@ void PowerSgd::compress(const Part& part, const std::string& name) {
     };
     if (options_.feeds_errors_back)
         with_errors(add_error);
-    if (!part.others.empty())
-        average_others(part, name);
-    if (!part.matrices.empty())
-        project(part, name);
+    if (!work.others.empty())
+        average_others(work, name);
+    if (!work.matrices.empty())
+        project(work, name);
     if (options_.feeds_errors_back)
         with_errors(subtract_sent);
 }
 
-// One step of the power iteration by which eigenvectors are found: P = M Q, Q = M^T P, where M is
-// the mean of all ranks' matrices. Nobody has it; but the mean of the products is the product of
-// the mean.
-void PowerSgd::project(const Part& part, const std::string& name) {
+// Makes one step of the power iteration by which eigenvectors are found: P = M Q, Q = M^T P, where
+// M is the mean of all ranks' matrices. No rank has this mean; but multiplication is linear, so the
+// mean of the products is the product of the mean.
+void PowerSgd::project(const BucketWork& work, const std::string& name) {
     Stream& stream = device_.stream();
     const auto matrix_of = [&](const Factors& matrix) {
         return Matrix{gradients_.view(matrix.gradient).data(), matrix.rows, matrix.columns};
     };
     const auto length = [&](int Factors::*vector) {
         std::size_t sum = 0;
-        for (const Factors& matrix : part.matrices)
+        for (const Factors& matrix : work.matrices)
             sum += static_cast<std::size_t>(matrix.matrix_rank) *
                    static_cast<std::size_t>(matrix.*vector);
         return sum;
     };
-    float *all_p = part.matrices[0].p, *all_q = part.matrices[0].q;
+    float *all_p = work.matrices[0].p, *all_q = work.matrices[0].q;
+    // The last step's Q is a good start, since gradients change slowly; the first one is random.
     if (step_ == options_.start_step || !options_.has_warm_start)
         launch(stream, grid_for(length(&Factors::columns)), fill_at_random,
                length(&Factors::columns), options_.seed + static_cast<std::uint64_t>(step_), all_q);
-    for (const Factors& m : part.matrices) {
+    for (const Factors& m : work.matrices) {
         orthonormalise(m.q, m.matrix_rank, m.columns, stream);
         multiply_matrices(device_, {m.q, m.matrix_rank, m.columns}, transposed(matrix_of(m)), m.p);
     }
+    // One all-reduce for the P of all matrices in the bucket: they are side by side.
     all_reduce(all_p, length(&Factors::rows), name + ", P");
-    for (const Factors& m : part.matrices) {
+    for (const Factors& m : work.matrices) {
         orthonormalise(m.p, m.matrix_rank, m.rows, stream);
         multiply_matrices(device_, {m.p, m.matrix_rank, m.rows}, matrix_of(m), m.q);
     }
     all_reduce(all_q, length(&Factors::columns), name + ", Q");
-    for (const Factors& m : part.matrices)
+    // The bucket gets P Q^T, the same bits on every rank.
+    for (const Factors& m : work.matrices)
         multiply_matrices(device_, transposed({m.p, m.matrix_rank, m.rows}),
                           {m.q, m.matrix_rank, m.columns}, gradients_.view(m.gradient).data());
 }
 
-void PowerSgd::average_others(const Part& part, const std::string& name) {
+// Packs the gradients that are not compressed, biases mostly, averages them, and unpacks them.
+void PowerSgd::average_others(const BucketWork& work, const std::string& name) {
     Stream& stream = device_.stream();
-    const auto each = [&](const auto& work) {
+    // Calls `action` with each gradient and its place in the packed array; returns the elements.
+    const auto each = [&](const auto& action) {
         float* place = others_.data();
-        for (const std::size_t i : part.others) {
+        for (const std::size_t i : work.others) {
             const Tensor gradient = gradients_.view(i);
-            work(gradient, place);
+            action(gradient, place);
             place += gradient.size();
         }
         return static_cast<std::size_t>(place - others_.data());

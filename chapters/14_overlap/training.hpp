@@ -1,5 +1,5 @@
 #pragma once
-// The loop that all ranks run: an epoch of training, each rank on its part, and the test.
+// The loop that every rank runs: an epoch of training on the rank's own samples, and the test.
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,45 +11,51 @@
 
 namespace ddp {
 
-// Where later chapters come in. Both are called by the rank's own thread, in every step of every
-// rank.
-struct TrainerPoints {
+// The name of a timeline's span in which the compute stream waits for the last buckets.
+inline constexpr const char* waiting_for_gradients = "waiting for gradients";
+
+// The places in the loop at which later chapters add their own code. Both are called by the rank's
+// own thread, in every step of every rank.
+struct TrainerHooks {
     std::function<void(const Batch& batch)> before_step = {};
-    // All of it has been enqueued; `steps` have been made, of all epochs.
+    // Called when the whole step has been enqueued. `steps`: steps made so far, over all epochs.
     std::function<void(int steps)> after_step = {};
 };
 
 class DdpTrainer {
   public:
-    // All must live longer.
+    // Everything passed must outlive this object.
     DdpTrainer(Rank& rank, Device& device, Sequential& model, DistributedDataParallel& ddp,
                Optimizer& optimizer);
 
-    // One pass over what loader.start_epoch was given, the same number of batches on every rank;
-    // rank 0 shows a progress bar of that name. The totals of all ranks. Throws std::runtime_error
-    // if the loss is no longer a number, with the step at which that began, counted from 1 over all
-    // epochs, on the rank where it did; std::invalid_argument if there is no batch.
+    // Makes one pass over the samples that loader.start_epoch was given, which must be the same
+    // number of batches on every rank; rank 0 shows a progress bar called `name`. Returns the
+    // totals of all ranks. Throws std::runtime_error if the loss is infinite or no number, on the
+    // rank where that began, with the step (counted from 1 over all epochs); std::invalid_argument
+    // if there is no batch.
     Metrics::Totals epoch(Loader& loader, const std::string& name);
 
-    // The totals of all ranks, each of which tests a part of the loader's samples.
+    // Tests the model on all of the loader's samples, divided among the ranks. Returns the totals
+    // of all ranks.
     Metrics::Totals test(Loader& loader);
 
-    // Step `step` of all epochs, from 0, will be written down, and the one behind it, in which
-    // buckets are sent when backward has ended.
+    // Records the timeline of step `step`, counted from 0 over all epochs, and of the step after
+    // it, which runs without overlap.
     void watch(int step) { watched_ = step; }
-    // What all ranks did in these, on every rank. Empty for a step that did not come.
+    // Return what all ranks did in these two steps, on every rank; empty if the step did not come.
     const std::vector<StreamSpan>& timeline() const { return timeline_; }
     const std::vector<StreamSpan>& timeline_without_overlap() const { return without_overlap_; }
-    // Of all epochs.
+    // Returns the number of steps made, over all epochs.
     int steps() const { return steps_; }
-    // A training that goes on where another one was.
+    // Continues the count of an earlier run of the same training.
     void set_steps(int steps) { steps_ = steps; }
-    void set_hooks(TrainerPoints hooks) { hooks_ = std::move(hooks); }
-    // What this rank has added up in the running epoch.
+    void set_hooks(TrainerHooks hooks) { hooks_ = std::move(hooks); }
+    // Returns this rank's own totals in the running epoch.
     const Metrics& metrics() const { return metrics_; }
 
   private:
     void step(const Batch& batch);
+    void next_step(const Batch& batch);
     std::vector<StreamSpan> watched_step(const Batch& batch);
     void require_finite(const Metrics::Totals& mine, int steps_before);
 
@@ -60,8 +66,8 @@ class DdpTrainer {
     ZeroedGradients gradients_;
     Metrics& metrics_;
     Tape tape_;
-    TrainerPoints hooks_;
-    StreamTrack* compute_ = nullptr;  // while a step is watched
+    TrainerHooks hooks_;
+    OptionalTrack compute_;  // present while a step is watched
     int steps_ = 0;
     int watched_ = -2;
     std::vector<StreamSpan> timeline_, without_overlap_;

@@ -7,7 +7,7 @@
 namespace ddp {
 
 double exposed_seconds(const BackwardPass& pass, int per_bucket) {
-    // Bucket after bucket: when is it ready, when can its all-reduce begin, when does it end?
+    // For each bucket: when is it ready, when can its all-reduce begin, when does it end?
     throw NotImplemented("exposed");
 }
 

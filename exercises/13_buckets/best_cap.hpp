@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise best_cap: how large should buckets be? By what an all-reduce takes,
-// and how fast backward is.
+// The contract of the exercise best_cap: how large should buckets be, given the time of an
+// all-reduce and the speed of backward?
 #include <cstddef>
 
 #include "06_messages/point_to_point.hpp"
@@ -8,10 +8,10 @@
 
 namespace ddp {
 
-// Backward takes `backward_s`, and makes `gradients` gradients of `bytes` bytes each, evenly:
-// number i, from 0, is ready after (i + 1) / gradients of that time. The all-reduce of a bucket
-// begins when its last gradient is ready and the all-reduce of the bucket before it has ended, and
-// takes all_reduce.seconds(bytes of the bucket).
+// Backward takes `backward_s` seconds, and computes `gradients` gradients of `bytes` bytes each at
+// a constant rate: gradient i, from 0, is ready after (i + 1) / gradients of that time. The
+// all-reduce of a bucket begins when its last gradient is ready and the all-reduce of the bucket
+// before it has ended, and takes all_reduce.seconds(bytes of the bucket).
 struct BackwardPass {
     int gradients;
     std::size_t bytes;
@@ -19,12 +19,13 @@ struct BackwardPass {
     CostModel all_reduce;
 };
 
-// Task exposed. How many seconds after the end of backward is the last bucket reduced, if each has
-// `per_bucket` gradients, and the last one what is left?
+// Task exposed. Returns how many seconds after the end of backward the last bucket is reduced, if
+// each bucket has `per_bucket` gradients, and the last one those that are left.
 double exposed_seconds(const BackwardPass& pass, int per_bucket);
 
-// Task best. How many bytes should a bucket have, so that this is as little as possible? By a
-// formula: gradients are so many and so small that a bucket may have any size, up to all of them.
+// Task best. Returns how many bytes a bucket should have so that this time is as short as possible.
+// Use a formula: gradients are so many and so small that a bucket may have any size, up to all of
+// them.
 double best_bucket_bytes(const BackwardPass& pass);
 
 }  // namespace ddp

@@ -21,7 +21,7 @@ std::vector<std::vector<std::size_t>> assign_buckets(const std::vector<ModelGrad
 }
 
 std::size_t smallest_cap(const std::vector<std::size_t>& bytes, std::size_t most) {
-    // What becomes of the number of buckets when the limit grows?
+    // How does the number of buckets change when the limit grows?
     throw NotImplemented("smallest_cap");
 }
 

@@ -12,7 +12,7 @@ namespace ddp {
 
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
                          std::vector<float>& error) {
-    // Whatever is not sent must be somewhere.
+    // An element that is not sent must be kept.
     throw NotImplemented("compress");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise ready_counter: the part of DDP's reducer that counts. It is told
-// what backward's hooks see, and says what is to be sent when.
+// The contract of the exercise ready_counter: the counting in DDP's reducer. It is called by
+// backward's hooks, and returns what must be sent when.
 #include <memory>
 #include <vector>
 
@@ -8,23 +8,24 @@
 
 namespace ddp {
 
-// What is to be done now.
+// The work that must be done now.
 struct Launch {
     std::vector<int> zeros;    // these gradients are set to 0 first, by number
     std::vector<int> buckets;  // then these are reduced, in this order
 };
 
-// Of a step: begin_step, fire for each gradient that backward has computed, end_backward. In every
-// step each bucket is launched once, in the order 0, 1, 2, ..., and as soon as all gradients of it
-// and of those before it are ready.
+// A step calls begin_step, fire for each gradient that backward has computed, and end_backward. In
+// every step each bucket is launched once, in the order 0, 1, 2, ..., and as soon as all its
+// gradients and those of all earlier buckets are ready.
 class ReadyCounter {
   public:
     virtual ~ReadyCounter() = default;
     virtual Launch begin_step() = 0;
-    // The hook of a gradient. Throws std::logic_error if it must not come (any more) in this step.
+    // Handles the hook of a gradient. Throws std::logic_error if the hook must not fire (again) in
+    // this step.
     virtual Launch fire(int gradient) = 0;
-    // What has not fired is not used in this step: it is set to 0, by ascending number, and counts
-    // as ready.
+    // Handles the gradients whose hooks have not fired: they are not used in this step, are set to
+    // 0 by ascending number, and count as ready.
     virtual Launch end_backward() = 0;
 };
 
@@ -32,9 +33,9 @@ class ReadyCounter {
 // step. bucket_of[g] is the bucket in which gradient g lies; no bucket is empty.
 std::unique_ptr<ReadyCounter> make_ready_counter(const std::vector<int>& bucket_of);
 
-// Task static_graph. Every step is as the first one. A hook may fire several times in a step, and
-// the gradient is ready when it has done so for the last time. In the first step nobody knows which
-// time is the last: its buckets are launched by end_backward. In the later ones
+// Task static_graph. Every step is like the first one. A hook may fire several times in a step, and
+// the gradient is ready when it has fired for the last time. In the first step it is not known
+// which time is the last: the buckets are launched by end_backward. In the later steps
 //  - a gradient is ready when its hook has fired as often as in the first step;
 //  - those that did not fire then are set to 0, and ready, as soon as the step begins;
 //  - fire throws if a hook fires more often than then, and end_backward throws std::logic_error if

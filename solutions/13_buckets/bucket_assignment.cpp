@@ -15,7 +15,7 @@ namespace {
 struct Open {
     std::vector<std::size_t> gradients;
     std::size_t bytes = 0;
-    std::size_t limit = 0;  // which one
+    std::size_t limit = 0;  // index into the limits
 };
 
 std::size_t buckets_with(const std::vector<std::size_t>& bytes, std::size_t cap) {
@@ -64,7 +64,7 @@ std::vector<std::vector<std::size_t>> assign_buckets(const std::vector<ModelGrad
 
 std::size_t smallest_cap(const std::vector<std::size_t>& bytes, std::size_t most) {
     // stub: smallest_cap
-    //: What becomes of the number of buckets when the limit grows?
+    //: How does the number of buckets change when the limit grows?
     std::size_t all = 0;
     for (const std::size_t size : bytes)
         all += size;

@@ -13,7 +13,7 @@ namespace ddp {
 LargestElements compress(const std::vector<float>& gradient, std::size_t k,
                          std::vector<float>& error) {
     // stub: compress
-    //: Whatever is not sent must be somewhere.
+    //: An element that is not sent must be kept.
     for (std::size_t i = 0; i < gradient.size(); i++)
         error[i] += gradient[i];
     LargestElements sent;

@@ -68,13 +68,13 @@ class Counter : public ReadyCounter {
     // stub
     std::vector<bool> is_ready_;  // by gradient
     std::vector<int> pending_;    // gradients of each bucket that are not ready
-    std::size_t next_ = 0;        // bucket to be launched
+    std::size_t next_ = 0;        // the next bucket to be launched
     // end stub
 };
 
 // stub
 //: A class for static graphs goes here. It may have a Counter within.
-// Counts how often hooks fire, and tells `counter_` when a gradient is ready.
+// Counts how often hooks fire, and passes a gradient to `counter_` when it is ready.
 class StaticGraphCounter : public ReadyCounter {
   public:
     explicit StaticGraphCounter(const std::vector<int>& bucket_of)
@@ -120,7 +120,7 @@ class StaticGraphCounter : public ReadyCounter {
 
   private:
     Counter counter_;
-    std::vector<int> in_first_, left_;  // how often each hook fires: in the first step, still
+    std::vector<int> in_first_, left_;  // firings of each hook: in the first step, still to come
     bool is_known_ = false;
 };
 // end stub

@@ -30,7 +30,7 @@ std::vector<Network> make_networks(Device& device, std::uint64_t seed) {
     return networks;
 }
 
-// One backward pass; the gradients in the order in which they are ready.
+// Runs one backward pass, and returns the gradients in the order in which they become ready.
 std::vector<std::size_t> ready_order(Device& device, const Network& network,
                                      const FlatBuffers& buffers) {
     Tape tape(device);

@@ -1,12 +1,13 @@
 #pragma once
-// Which gradients travel together, for people.
+// Prints which gradients travel together.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace ddp {
 
-// The buckets of three networks in the first iteration, and in all later ones.
+// Prints the buckets of three networks, in the first iteration and in all later ones. `cap_bytes`
+// as in first_plan.
 void show_plans(std::optional<std::size_t> cap_bytes, std::uint64_t seed);
 
 }  // namespace ddp

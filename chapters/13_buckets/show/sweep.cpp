@@ -91,10 +91,7 @@ double measured_seconds(Peers& peers, ArenaBuffer<float>& memory, const BucketPl
         data += bucket.size;
     }
     peers.synchronize(stream);
-    double slowest = 0;
-    for (const std::string& each : peers.rank().all_gather(std::to_string(watch.seconds())))
-        slowest = std::max(slowest, std::stod(each));
-    return slowest;
+    return peers.rank().max_over_ranks(watch.seconds());
 }
 
 void show_sweep(Rank& rank, const std::vector<SweptModel>& models,
@@ -131,8 +128,8 @@ void show_sweep(Rank& rank, const std::vector<SweptModel>& models,
                           predicted, backward_s});
             }
             table.note(
-                "The link is simulated, and so is backward. From its beginning until the "
-                "last bucket is reduced; the fastest of " +
+                "The link and backward are simulated. Times run from the beginning of backward "
+                "until the last bucket is reduced; measured is the fastest of " +
                 std::to_string(rounds) + ".");
             if (rank.rank() == 0)
                 std::cout << table << "\n";
@@ -152,7 +149,7 @@ std::string hash_of_reduced(Rank& rank, const GradientSizes& gradients, std::siz
     const auto begin_of = [&](std::size_t i) {
         return begins[plan.places[i].bucket] + plan.places[i].offset;
     };
-    // Numbers that have to be rounded when they are added, the same wherever they lie.
+    // Values whose sums must be rounded; a gradient has the same values wherever it is placed.
     std::vector<float> values(size);
     for (std::size_t i = 0; i < gradients.size(); i++)
         for (std::size_t k = 0; k < gradients[i].elements; k++)
@@ -171,11 +168,11 @@ std::string hash_of_reduced(Rank& rank, const GradientSizes& gradients, std::siz
     for (std::size_t i = 0; i < gradients.size(); i++)
         for (std::size_t k = 0; k < gradients[i].elements; k++)
             hash = (hash ^ std::bit_cast<std::uint32_t>(values[begin_of(i) + k])) * 0x100000001b3;
+    for (const std::uint64_t theirs : rank.all_gather(hash))
+        if (theirs != hash)
+            throw std::runtime_error("the ranks have different bits");
     std::ostringstream text;
     text << std::hex << std::setfill('0') << std::setw(16) << hash;
-    for (const std::string& theirs : rank.all_gather(text.str()))
-        if (theirs != text.str())
-            throw std::runtime_error("the ranks have different bits");
     return text.str();
 }
 
@@ -185,8 +182,8 @@ void show_bits(Rank& rank, const SweptModel& model, const std::vector<std::size_
     for (const std::size_t cap : caps)
         table.row({text_of_cap(cap), hash_of_reduced(rank, model.gradients, cap), "the same"});
     table.note(
-        "A gradient that lies elsewhere in its bucket is in another chunk, and each chunk "
-        "has its own order of summation. Two numbers have one sum.");
+        "A gradient at another place in its bucket may be in another chunk, and each chunk has "
+        "its own order of summation. With two ranks there is only one order.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

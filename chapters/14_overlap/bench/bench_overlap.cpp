@@ -1,12 +1,12 @@
 // How much of the communication hides behind backward: the same steps with overlap and without, in
-// turn, over a simulated link that needs as long as backward, and as fast as the machine can.
+// turn, over a simulated link that takes as long as backward, and without a link.
 #include <algorithm>
 #include <iostream>
 #include <optional>
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
-#include "14_overlap/bench/timed_training.hpp"
+#include "14_overlap/show/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
@@ -29,13 +29,13 @@ constexpr int layer_count = 8;
 constexpr std::size_t cap_bytes = 1 << 20;  // about a layer
 constexpr int step_count = 4;               // of a round
 
-// Medians, of a step.
+// Medians of a step's times.
 struct Times {
     double step_s = 0, backward_s = 0, communication_s = 0;
 };
 struct Result {
     Times off, on;
-    double hidden = 0;  // median of the rounds'
+    double hidden = 0;  // median over the rounds
     double gradient_bytes = 0;
 };
 
@@ -49,17 +49,7 @@ Times medians(const std::vector<StepParts>& rounds) {
     return {median(step), median(backward), median(communication)};
 }
 
-// What overlap saves, of what it could: it cannot begin before the first bucket is ready, and
-// cannot hide more than there is.
-double hidden_share(const std::vector<StepParts>& off, const std::vector<StepParts>& on) {
-    std::vector<double> shares;
-    for (std::size_t round = 0; round < off.size(); round++)
-        shares.push_back((off[round].whole - on[round].whole) /
-                         std::min(off[round].communication, off[round].left));
-    return median(shares);
-}
-
-// Both ways, in turn. The same on all ranks.
+// Measures steps with overlap and without, in turn. Returns the same on all ranks.
 Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& common) {
     rank.select_device();
     Device device(rank_memory);
@@ -94,17 +84,11 @@ Result measure_steps(int ranks, const std::optional<LinkSpeed>& link, const Over
     World world(common);
     Result result;
     world.run([&](Rank& rank) {
-        const Result of_all = compare(rank, mine, common);
+        const Result shared = compare(rank, mine, common);
         if (rank.rank() == 0)
-            result = of_all;
+            result = shared;
     });
     return result;
-}
-
-// The link over which an all-reduce of all gradients takes as long as backward: 2 (N - 1) / N of
-// them pass each port.
-LinkSpeed link_as_slow_as(const Result& result, int ranks) {
-    return {2.0 * (ranks - 1) / ranks * result.gradient_bytes / result.off.backward_s, 0};
 }
 
 class OverlapReport {
@@ -120,13 +104,15 @@ class OverlapReport {
 
     void print() {
         table_.note(
-            "Hidden: what overlap saves of a step, of the communication or of the backward that is "
-            "left when the first bucket is ready, whichever is less. A simulated link (--link) is "
-            "as slow as backward; the book holds itself to 85 % on it. The share is the median "
-            "of the rounds' shares, not the quotient of these medians.");
+            "Hidden: the time that overlap saves, as a share of the most that it could save: the "
+            "communication, or the backward that is left when the first bucket is ready, whichever "
+            "is less. The simulated link is as slow as backward unless --link is given; there the "
+            "book holds itself to 85 %. The share is the median of the rounds' shares, not the "
+            "quotient of these medians.");
         table_.note(
-            "Without a link, ranks on a CPU hide little: the cores that are to add and copy are "
-            "the same that compute backward. There is nothing behind which work could hide.");
+            "Without a link, ranks on a CPU hide little: the cores that add and copy the buckets "
+            "are "
+            "those that compute backward.");
         std::cout << table_;
     }
 
@@ -148,17 +134,18 @@ class OverlapReport {
 int run(int argc, char** argv) {
     OverlapOptions mine;
     Options options("bench_overlap", "How much of the communication hides behind backward.");
-    options.add_ints("--ranks", mine.ranks, {2, most_ranks}, "how many train together, in turn");
+    options.add_ints("--ranks", mine.ranks, {2, most_ranks},
+                     "how many train together, one after the other");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
-    options.add_int("--rounds", mine.rounds, {1, 10'000},
-                    "how often to measure_steps each in turn");
+    options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     options.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
     const CommonOptions common = options.parse(argc, argv);
     OverlapReport report(common.csv);
     for (const int ranks : mine.ranks) {
         const Result bare = measure_steps(ranks, std::nullopt, mine, common);
-        const LinkSpeed link = common.link.value_or(link_as_slow_as(bare, ranks));
+        const LinkSpeed link =
+            common.link.value_or(link_as_slow_as(bare.off.backward_s, bare.gradient_bytes, ranks));
         report.add(ranks, link, measure_steps(ranks, link, mine, common));
         report.add(ranks, std::nullopt, bare);
     }

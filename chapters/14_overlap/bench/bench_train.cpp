@@ -1,6 +1,6 @@
-// How fast several ranks train: this book's DistributedDataParallel, beside as many copies that
-// each train alone at the same time, and beside PyTorch's. All do a round in turn, so that a
-// machine that slows down slows all of them.
+// How fast several ranks train: this book's DistributedDataParallel, compared with the same number
+// of copies that each train alone at the same time, and with PyTorch's. They take turns, a round
+// each, so that a machine that slows down slows all of them.
 #include <csignal>
 #include <deque>
 #include <filesystem>
@@ -11,7 +11,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "14_overlap/bench/pytorch.hpp"
-#include "14_overlap/bench/timed_training.hpp"
+#include "14_overlap/show/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
@@ -33,9 +33,10 @@ struct TrainOptions {
     bool alone = false;
 };
 
-// ---- One who takes part: this program with --serve
+// ---- One candidate: this program with --serve
 
-// Rank 0 is told; 0 is the end.
+// Returns the number of steps that rank 0 has read from stdin, on every rank; 0 at the end of
+// stdin.
 int steps_of_next_round(Rank& rank) {
     std::string line;
     if (rank.rank() == 0)
@@ -69,14 +70,14 @@ void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
     }
 }
 
-// ---- All who take part
+// ---- All candidates
 
 struct Entry {
     std::string name;  // "mlp", "mlp_copies", "mlp_pytorch"
     int ranks;
     BenchmarkSubprocess program;
-    // A step's seconds of each round: the whole, computing, communicating, waiting; only the first
-    // where no more is known.
+    // Seconds of a step, by round: the whole, computing, communicating, waiting. PyTorch reports
+    // only the first; the others are NaN there.
     std::vector<double> parts[4] = {};
 
     double run(int steps) {
@@ -88,7 +89,8 @@ struct Entry {
     }
 };
 
-// A rank that is alone communicates with nobody: one rank is one copy.
+// Starts this program as a subprocess. One rank communicates with no other, so it is started as a
+// copy.
 BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
                                const TrainOptions& mine, std::uint64_t seed) {
     std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"), "--serve",
@@ -103,7 +105,7 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
         BenchmarkSubprocess::start(command, own_environment(), false);
     if (!ours)
         throw std::runtime_error("this program has started itself with " + std::to_string(ranks) +
-                                 " ranks, which have ended at once");
+                                 " ranks, and the new process ended at once");
     return std::move(*ours);
 }
 
@@ -116,14 +118,14 @@ std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
         if (ranks > 1)
             entries.push_back(
                 {model + "_copies", ranks, start_ours(model, ranks, true, mine, seed)});
-    if (mine.pytorch == "auto" && kernels_run_on_cpu)  // where PyTorch computes, too
+    if (mine.pytorch == "auto" && kernels_run_on_cpu)  // the script runs PyTorch on the CPU
         for (const int ranks : mine.ranks)
             if (auto pytorch = start_pytorch(model, mine.batch, ranks))
                 entries.push_back({model + "_pytorch", ranks, std::move(*pytorch)});
     return entries;
 }
 
-// ---- What comes out
+// ---- The report
 
 class TrainReport {
   public:
@@ -140,8 +142,8 @@ class TrainReport {
     }
 
     void print() {
-        times_.note("Medians of a step. Communicating includes waiting for the others' buckets.");
-        ratios_.note("Medians of the rounds' ratios: all take turns in every round.");
+        times_.note("Medians of a step. Communicating includes waiting for other ranks' buckets.");
+        ratios_.note("Medians of the rounds' ratios: all of them take turns in every round.");
         std::cout << times_ << "\n" << ratios_;
     }
 
@@ -160,7 +162,7 @@ class TrainReport {
 
     void compare(const Entry& ours, const std::deque<Entry>& entries, int batch) {
         const std::string ranks = format_count(ours.ranks, "rank");
-        // What the book holds itself to, on two cores.
+        // The book's own limits, for two cores.
         const bool is_held = ours.name == "mlp" && batch == 64 && kernels_run_on_cpu;
         for (const Entry& other : entries) {
             if (other.ranks != ours.ranks || other.name == ours.name ||
@@ -197,14 +199,15 @@ void measure(const std::string& model, const TrainOptions& mine, const CommonOpt
 int run(int argc, char** argv) {
     TrainOptions mine;
     Options options("bench_train", "How fast several ranks train, beside PyTorch in the same run.");
-    options.add_ints("--ranks", mine.ranks, {1, most_ranks}, "how many train together, in turn");
+    options.add_ints("--ranks", mine.ranks, {1, most_ranks},
+                     "how many train together, one after the other");
     options.add_choice("--model", mine.model, {"mlp", "cnn", "both"}, "what to train");
     options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
     options.add_choice("--pytorch", mine.pytorch, {"auto", "off"},
                        "measure PyTorch where a python3 has it, or not");
     options.add_flag("--serve", mine.serve,
-                     "be one who is measured: a round for each line `run STEPS` of stdin");
+                     "be measured: make a round for each line `run STEPS` of stdin");
     options.add_flag("--alone", mine.alone, "with --serve: every rank trains its own copy");
     options.refuse({"--link", "--data", "--trace"},
                    "this bench trains on made-up pictures as fast as the machine can");
@@ -223,7 +226,7 @@ int run(int argc, char** argv) {
         throw OptionError(
             "--processes makes no sense here without --serve: the bench starts its processes "
             "itself; give it --ranks 1,2.");
-    std::signal(SIGPIPE, SIG_IGN);  // a process that has died is an error to report, not our end
+    std::signal(SIGPIPE, SIG_IGN);  // a candidate that has died is reported as an error
     TrainReport report(common.csv);
     for (const std::string model : {"mlp", "cnn"})
         if (mine.model == model || mine.model == "both")

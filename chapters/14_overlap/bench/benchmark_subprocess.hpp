@@ -1,7 +1,7 @@
 #pragma once
 // A program that is measured round by round in a process of its own, so that several can take
-// turns. When it is warm it prints a line that begins with "# "; then it answers each line
-// `run STEPS` of its stdin by a line of numbers, and the end of its stdin ends it.
+// turns. When it is warm it prints a line that begins with "# ". Then it answers each line
+// `run STEPS` of its stdin with a line of numbers. The end of its stdin ends it.
 #include <sys/types.h>
 
 #include <cstdio>
@@ -13,9 +13,9 @@ namespace ddp {
 
 class BenchmarkSubprocess {
   public:
-    // Starts `command`, with these variables ("NAME=value") as its environment, and returns when it
-    // is warm; nothing if it cannot be started or ends before that. Its stderr is ours, or nobody's
-    // if it is_quiet.
+    // Starts `command` with these variables ("NAME=value") as its environment, and returns when it
+    // is warm. Returns nothing if it cannot be started or ends before that. Its stderr is this
+    // process's, or /dev/null if it is_quiet.
     static std::optional<BenchmarkSubprocess> start(std::vector<std::string> command,
                                                     std::vector<std::string> environment,
                                                     bool is_quiet);
@@ -24,8 +24,8 @@ class BenchmarkSubprocess {
     BenchmarkSubprocess& operator=(BenchmarkSubprocess&&) = delete;
     ~BenchmarkSubprocess();
 
-    // The numbers of its answer. Throws std::runtime_error if the process has ended, or has
-    // answered something else.
+    // Runs a round of `steps` steps and returns the numbers of the answer. Throws
+    // std::runtime_error if the process has ended, or has answered something else.
     std::vector<double> run(int steps);
 
     const std::string& greeting() const { return greeting_; }  // "PyTorch 1.13.0, ..."
@@ -40,7 +40,7 @@ class BenchmarkSubprocess {
     std::string greeting_;
 };
 
-// This process's variables.
+// Returns this process's environment variables.
 std::vector<std::string> own_environment();
 
 }  // namespace ddp

@@ -7,7 +7,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The script, looked for from this program upwards: build/cpu/bin/bench_train is in the book.
+// Returns the script's path, searched from this program's folder upwards: build/cpu/bin/bench_train
+// is inside the book.
 std::optional<fs::path> find_script() {
     std::error_code error;
     for (fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -19,8 +20,9 @@ std::optional<fs::path> find_script() {
     return std::nullopt;
 }
 
-// With one thread a rank: OpenBLAS reads it when it is loaded. What ./book chose for our own
-// OpenBLAS is not handed on: PyTorch is measured as it is installed.
+// Returns an environment with one thread a rank, which OpenBLAS reads when it is loaded. The choice
+// that
+// ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is installed.
 std::vector<std::string> environment_of_one_thread() {
     std::vector<std::string> all = own_environment();
     std::erase_if(all, [](const std::string& entry) {
@@ -37,7 +39,7 @@ std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int b
     if (!script)
         return std::nullopt;
     for (const char* python : {"python3", "/usr/bin/python3"}) {
-        // Quiet: that PyTorch is missing there matters only if it is missing everywhere.
+        // Quiet: a python3 without PyTorch is no error.
         std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
             {python, script->string(), "--rounds", "--model", model, "--batch",
              std::to_string(batch), "--ranks", std::to_string(ranks)},

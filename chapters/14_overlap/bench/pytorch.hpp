@@ -7,9 +7,8 @@
 
 namespace ddp {
 
-// Starts the script with the first python3 that has PyTorch; nothing if none has, or if the script
-// is not where it was when this was built. More ranks than one are processes with
-// DistributedDataParallel on Gloo.
+// Starts the script with the first python3 that has PyTorch. Returns nothing if none has, or if the
+// script is not found. Several ranks are processes with DistributedDataParallel on Gloo.
 std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks);
 
 }  // namespace ddp

@@ -38,7 +38,7 @@ std::string text_of(float difference) {
     return text.str();
 }
 
-// Micro-batch `i` of a group of `size`.
+// Learns from micro-batch `i` of a group of `size`.
 void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncAround around, int i,
            int size) {
     const bool is_last = i + 1 == size;
@@ -79,7 +79,7 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
     rank.barrier();
     const Stopwatch watch;
     for (int begin = 0; begin < accumulation.micro_batches; begin += accumulation.group) {
-        // The last group has fewer: its mean is over those that it has.
+        // The last group may have fewer micro-batches: the mean is over those that it has.
         const int size = std::min(accumulation.group, accumulation.micro_batches - begin);
         for (int i = 0; i < size; i++)
             learn(ddp, tape, *loader.next(), around, i, size);
@@ -113,7 +113,8 @@ void show_accumulation(Rank& rank, const LabelledImages& images, const Accumulat
         table.row({text_of(around), format_count(found.steps), format_count(found.all_reduces),
                    format_seconds(found.seconds), text_of(difference)});
     }
-    table.note("The forward decides whether a step is reduced: within no_sync it must be, too.");
+    table.note(
+        "The forward decides whether a step is reduced, so it must lie within no_sync as well.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Large batches in pieces, on several ranks: gradients add up in no_sync, and are sent once.
+// Large batches as groups of micro-batches, on several ranks: gradients add up in no_sync and are
+// sent once a group.
 #include <cstdint>
 #include <vector>
 
@@ -8,13 +9,13 @@
 
 namespace ddp {
 
-// What lies within no_sync, of every micro-batch of a group but its last.
+// Which calls lie within no_sync, for every micro-batch of a group but the last.
 enum class NoSyncAround { forward_and_backward, backward, nothing };
 
 struct Accumulation {
     int micro_batches = 250;  // of each rank; the last group need not be full
-    int group = 100;          // micro-batches of a step
-    int batch = 8;            // samples of a micro-batch
+    int group = 100;          // micro-batches a step
+    int batch = 8;            // samples a micro-batch
 };
 
 struct Accumulated {
@@ -24,12 +25,12 @@ struct Accumulated {
     std::vector<float> parameters;
 };
 
-// A small network learns from `images`, in groups. A group's gradient is the mean over its
+// Trains a small network on `images`, one step a group. A group's gradient is the mean over its
 // micro-batches, however many it has. All ranks call it together.
 Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
                             const Accumulation& accumulation, std::uint64_t seed);
 
-// The three ways, beside each other. Prints on rank 0.
+// Compares the three placements of no_sync. Prints on rank 0.
 void show_accumulation(Rank& rank, const LabelledImages& images, const Accumulation& accumulation,
                        std::uint64_t seed);
 

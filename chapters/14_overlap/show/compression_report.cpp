@@ -58,13 +58,13 @@ std::size_t hook_arena_bytes(const Module& model) {
     return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, largest_rank));
 }
 
-// ---- A training
+// ---- A short training
 
 namespace {
 
 constexpr int batch_size = 32;
 
-// Beside a hook: what the average would have been, and how far apart both are.
+// A hook that also computes the exact average, and the distance between the two.
 class Watched {
   public:
     Watched(Communicator& communicator, const FlatBuffers& gradients, BucketHook hook)
@@ -84,8 +84,8 @@ class Watched {
         hook_(communicator, bucket, stream, name);
     }
 
-    // After a step, when the device is done with it.
-    void look() {
+    // Compares the two after a step that the device has finished.
+    void compare() {
         const std::vector<float> exact = exact_.to_host();
         std::vector<float> found;
         for (std::size_t i = 0; i < gradients_.plan().buckets.size(); i++)
@@ -109,11 +109,11 @@ class Watched {
   private:
     const FlatBuffers& gradients_;
     const BucketHook hook_;
-    ArenaBuffer<float> exact_;  // as the buckets lie
+    ArenaBuffer<float> exact_;  // laid out as the buckets
     std::vector<double> sum_, exact_sum_;
 };
 
-// What a rank gives to the all-reduces of a step, once PowerSGD has started.
+// Returns the bytes that a rank passes to the all-reduces of a step, once PowerSGD has started.
 std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
     if (name == "average")
         return gradients.plan().memory_bytes();
@@ -138,8 +138,10 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     DistributedDataParallel ddp(*communicator, device, *model, {.bucket_cap_bytes = 1 << 19});
     auto& watched = make_run_scoped<Watched>(rank, *communicator, ddp.gradients(),
                                              make_hook(name, rank, *communicator, ddp.gradients()));
-    ddp.set_bucket_hook([&](Communicator& ranks, Tensor bucket, Stream& stream,
-                            const std::string& of) { watched.reduce(ranks, bucket, stream, of); });
+    ddp.set_bucket_hook(
+        [&](Communicator& ranks, Tensor bucket, Stream& stream, const std::string& what) {
+            watched.reduce(ranks, bucket, stream, what);
+        });
     Sgd optimizer(model->parameters(), 0.05);
     Tape tape(device);
     std::vector<double> losses;
@@ -153,7 +155,7 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
             ddp.backward(loss);
             losses.push_back(loss.value().to_host()[0]);
             communicator->synchronize(device.stream());
-            watched.look();
+            watched.compare();
             optimizer.step();
             optimizer.zero_gradients();
             tape.clear();
@@ -161,15 +163,15 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
         }
     }
     require_equal_replicas(rank, model->parameters());
-    HookResult course{bytes_of(name, ddp.gradients()), watched.step_error, watched.all_error, 0};
+    HookResult result{bytes_of(name, ddp.gradients()), watched.step_error, watched.all_error, 0};
     const std::vector<double> means = mean_of_ranks(rank, losses);
     const std::size_t last = std::min<std::size_t>(counted, means.size());
     for (std::size_t i = means.size() - last; i < means.size(); i++)
-        course.loss += means[i] / static_cast<double>(last);
-    return course;
+        result.loss += means[i] / static_cast<double>(last);
+    return result;
 }
 
-// ---- What is printed
+// ---- Tables
 
 void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed,
                 const std::filesystem::path& csv) {
@@ -181,15 +183,15 @@ void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64
     CsvWriter file(prints ? beside(csv, "hooks") : "",
                    {"hook", "bytes", "step_error", "sum_error", "loss"});
     for (const std::string& name : names) {
-        const HookResult course = learn_with_hook(rank, images, name, steps, seed);
-        table.row({name, format_bytes(static_cast<double>(course.bytes)),
-                   format_fixed(100 * course.step_error, 3) + " %",
-                   format_fixed(100 * course.sum_error, 3) + " %", format_fixed(course.loss, 3)});
-        file.row({name, course.bytes, course.step_error, course.sum_error, course.loss});
+        const HookResult result = learn_with_hook(rank, images, name, steps, seed);
+        table.row({name, format_bytes(static_cast<double>(result.bytes)),
+                   format_fixed(100 * result.step_error, 3) + " %",
+                   format_fixed(100 * result.sum_error, 3) + " %", format_fixed(result.loss, 3)});
+        file.row({name, result.bytes, result.step_error, result.sum_error, result.loss});
     }
     table.note(
-        "Errors are those of the gradients that the optimizer gets, beside the average of "
-        "what the ranks had. PowerSGD begins at step 10.");
+        "Errors are those of the gradients that the optimizer gets, against the exact average over "
+        "the ranks. PowerSGD begins at step 10.");
     if (prints)
         std::cout << table << "\n";
 }

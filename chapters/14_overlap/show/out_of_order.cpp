@@ -1,7 +1,8 @@
 #include "14_overlap/show/out_of_order.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 
 #include "01_sgd/operations.hpp"
@@ -17,8 +18,7 @@ namespace {
 constexpr int inputs = 16, width = 8, class_count = 4;
 constexpr std::size_t device_bytes = 1 << 20, arena_bytes = 1 << 20;
 
-// head(a(x) + relu(b(x))). The branch that forward computes last is the first that backward comes
-// to.
+// head(a(x) + relu(b(x))). Backward reaches the branch first that forward computes last.
 class TwoBranches : public Module {
   public:
     TwoBranches(Device& device, Random& random, bool b_comes_first)
@@ -50,7 +50,7 @@ class TwoBranches : public Module {
     const bool b_comes_first_;
 };
 
-// Other numbers on every rank.
+// Returns a batch of two samples, with different numbers on every rank.
 Tensor make_input(Device& device, int rank) {
     std::vector<float> values;
     for (int i = 0; i < 2 * inputs; i++)
@@ -58,16 +58,14 @@ Tensor make_input(Device& device, int rank) {
     return Tensor(device, {2, inputs}, values);
 }
 
-std::vector<float> mean_of(Rank& rank, const std::vector<float>& mine) {
-    const std::size_t bytes = mine.size() * sizeof(float);
-    std::vector<float> mean(mine.size());
-    for (const std::string& each :
-         rank.all_gather({reinterpret_cast<const char*>(mine.data()), bytes})) {
-        std::vector<float> theirs(mine.size());
-        std::memcpy(theirs.data(), each.data(), bytes);
+// Returns the mean over the ranks of a branch's gradient, by the exchange on the host.
+std::vector<float> mean_gradient(Rank& rank, const std::vector<float>& mine) {
+    std::array<float, std::size_t{inputs} * width> values{};
+    std::ranges::copy(mine, values.begin());
+    std::vector<float> mean(values.size());
+    for (const auto& theirs : rank.all_gather(values))
         for (std::size_t i = 0; i < mean.size(); i++)
             mean[i] += theirs[i] / static_cast<float>(rank.world_size());
-    }
     return mean;
 }
 
@@ -95,9 +93,9 @@ double error_of_step(Rank& rank, SendingOrder order) {
     const auto loss_of = [&](Module& network) {
         return cross_entropy(network.forward(tape.constant(input)), labels);
     };
-    std::vector<float> own;  // a's gradient, before it is sent
     tape.backward(loss_of(model));
-    own = model.parameters()[0]->gradient().to_host();
+    // a's gradient on this rank, before it is sent
+    const std::vector<float> local = model.parameters()[0]->gradient().to_host();
     for (const auto& parameter : model.parameters())
         parameter->clear_gradient();
 
@@ -105,13 +103,13 @@ double error_of_step(Rank& rank, SendingOrder order) {
         ddp.backward(cross_entropy(ddp.forward(tape.constant(input)), labels));
     else
         tape.backward(loss_of(model), [&](Parameter& ready) {
-            const Tensor part = ddp.gradients().view(ddp.gradients().index_of(ready));
-            communicator->all_reduce(part.data(), part.data(), part.size(), ReduceOp::average,
+            const Tensor sent = ddp.gradients().view(ddp.gradients().index_of(ready));
+            communicator->all_reduce(sent.data(), sent.data(), sent.size(), ReduceOp::average,
                                      device.stream(),
                                      order == SendingOrder::ready_by_name ? ready.name : "");
         });
     communicator->synchronize(device.stream());
-    return relative_error(model.parameters()[0]->gradient().to_host(), mean_of(rank, own));
+    return relative_error(model.parameters()[0]->gradient().to_host(), mean_gradient(rank, local));
 }
 
 void show_sending_orders(World& world) {
@@ -126,21 +124,22 @@ void show_sending_orders(World& world) {
         return error;
     };
     if (prints)
-        std::cout << "Two branches, which odd ranks compute the other way round:\n";
+        std::cout << "Two branches, which odd ranks compute in the opposite order:\n";
     const double mixed = step(SendingOrder::ready);
     if (prints)
-        std::cout << "  each gradient as it is ready: a's gradient is wrong by "
-                  << format_percent(mixed) << ", and nobody has noticed\n";
+        std::cout << "  each gradient is sent as soon as it is ready: a's gradient is wrong by "
+                  << format_percent(mixed) << ", without any error\n";
     try {
         step(SendingOrder::ready_by_name);
-        throw std::logic_error("gradients that were sent out of order went through");
+        throw std::logic_error("gradients that were sent out of order were not refused");
     } catch (const RunFailed& failure) {  // shown on purpose
         if (prints)
-            std::cout << "  ... and each call says what it is for:\n    " << failure.what() << "\n";
+            std::cout << "  the same, and each call carries the gradient's name:\n    "
+                      << failure.what() << "\n";
     }
     const double right = step(SendingOrder::agreed);
     if (prints)
-        std::cout << "  buckets in an order that all agree on: a's gradient is right to "
+        std::cout << "  buckets in an order on which all ranks agree: a's gradient is right to "
                   << (right < 1e-6 ? "the last digits" : format_percent(right)) << "\n\n";
 }
 

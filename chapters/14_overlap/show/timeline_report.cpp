@@ -41,8 +41,7 @@ std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
 
 }  // namespace
 
-void show_timeline(const TwoSteps& steps) {
-    std::cout << "\n";
+void show_timeline(const TwoSteps& steps, const std::string& note) {
     Table table("One step, and one without overlap",
                 {"overlap", "rank", "the step", "computing", "communicating", "of that hidden"});
     const auto add = [&](const std::string& overlap, const std::vector<StreamSpan>& spans) {
@@ -56,15 +55,18 @@ void show_timeline(const TwoSteps& steps) {
     add("as asked", steps.usual);
     add("none", steps.without_overlap);
     table.note(
-        "Hidden is what backward did not wait for. Communicating includes waiting for others.");
+        "Hidden is what backward did not wait for. Communicating includes waiting for other "
+        "ranks.");
+    if (!note.empty())
+        table.note(note);
     std::cout << table << "\n";
 }
 
-void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps) {
+void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
+                    const std::string& name) {
     if (csv.empty())
         return;
-    CsvWriter file(beside(csv, "timeline"),
-                   {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
+    CsvWriter file(beside(csv, name), {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
     const auto add = [&](const char* overlap, const std::vector<StreamSpan>& spans) {
         const double zero = first_begin(spans);
         for (const StreamSpan& span : spans)
@@ -73,6 +75,17 @@ void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps) {
     };
     add("on", steps.usual);
     add("off", steps.without_overlap);
+}
+
+void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace) {
+    const bool shares_cores = kernels_run_on_cpu && !common.link;
+    show_timeline(steps, shares_cores
+                             ? "Without a link, overlap hides little on a CPU: the cores that "
+                               "add and copy the buckets are those that compute backward."
+                             : "");
+    write_timeline(common.csv, steps);
+    add_to_trace(trace, steps.usual);
+    trace.write();
 }
 
 }  // namespace ddp

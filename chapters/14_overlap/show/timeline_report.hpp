@@ -1,25 +1,32 @@
 #pragma once
-// A step's timeline, for people.
+// The timelines of two steps, as a table and as a file.
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "06_messages/support/timeline.hpp"
+#include "14_overlap/training.hpp"
 
 namespace ddp {
 
-// What a stream of computation does while there is nothing to compute with.
-inline constexpr const char* waiting_for_gradients = "waiting for gradients";
-
-// A step with overlap (unless it was switched off), and one without. The latter may be empty.
+// A step as the reader asked for it (with overlap, unless it was switched off), and one without
+// overlap, which may be empty.
 struct TwoSteps {
     std::vector<StreamSpan> usual, without_overlap;
 };
 
-// How long they were, and how much of the communication ran beside computation, for each rank.
-void show_timeline(const TwoSteps& steps);
+// Prints for each rank how long its steps were, and how much of the communication ran beside
+// computation; `note` stands below the table.
+void show_timeline(const TwoSteps& steps, const std::string& note = "");
 
-// As a table overlap,rank,stream,name,begin_ms,end_ms, beside the run's own: out/overlap.csv gives
-// out/overlap_timeline.csv. Each step begins at 0. With an empty path none.
-void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps);
+// Writes a table overlap,rank,stream,name,begin_ms,end_ms beside the run's own: with `name`
+// "timeline", out/overlap.csv gives out/overlap_timeline.csv. Each step begins at 0. Writes none if
+// `csv` is empty.
+void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
+                    const std::string& name = "timeline");
+
+// Prints the two steps of the training, writes them beside `common.csv`, and writes the usual one
+// to `trace`.
+void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace);
 
 }  // namespace ddp

@@ -26,7 +26,7 @@ bool forward_takes_buffers(Replica& replica, const std::function<void()>& forwar
 
 TEST_CASE("no_sync: nothing is sent, and the next reduced step reduces the sum") {
     World world(thread_options(2));
-    std::vector<Values> own(2), collective_state(2);
+    std::vector<Values> own(2), combined(2);
     std::vector<std::size_t> sent_within(2), sent_after(2);
     world.run([&](Rank& rank) {
         const auto place = static_cast<std::size_t>(rank.rank());
@@ -47,14 +47,14 @@ TEST_CASE("no_sync: nothing is sent, and the next reduced step reduces the sum")
         replica.ddp.backward(replica.forward(), {}, 0.0f);
         replica.synchronize();
         sent_after[place] = replica.sent.size();
-        collective_state[place] = replica.gradient("linear3.bias");
+        combined[place] = replica.gradient("linear3.bias");
     });
     REQUIRE(sent_within == std::vector<std::size_t>{0, 0});
     REQUIRE(sent_after == std::vector<std::size_t>{6, 6});
     REQUIRE(own[0] != own[1]);
-    REQUIRE(collective_state[0] == collective_state[1]);
+    REQUIRE(combined[0] == combined[1]);
     for (std::size_t i = 0; i < own[0].size(); i++)
-        REQUIRE(collective_state[0][i] == Approx((own[0][i] + own[1][i]) / 2).margin(1e-7));
+        REQUIRE(combined[0][i] == Approx((own[0][i] + own[1][i]) / 2).margin(1e-7));
 }
 
 TEST_CASE("no_sync: buffers are shared in the first forward, and after each reduced one") {

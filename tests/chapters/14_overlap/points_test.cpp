@@ -141,7 +141,8 @@ TEST_CASE("points: to say wrongly that a parameter is not reached is refused") {
         replica.synchronize();
     });
     REQUIRE(failure ==
-            "rank 1: backward has reached 'a.bias', of which it was said that it would not");
+            "rank 1: backward computed a gradient for 'a.bias', but after_forward had listed it as "
+            "unused in this step");
 }
 
 TEST_CASE("points: what backward leaves out counts as zeros where a point lets it pass") {

@@ -169,8 +169,8 @@ TEST_CASE("training: a rank without a batch is refused, and a test needs none") 
                                Training training(rank, images, 4);
                                training.epoch(1);
                            }),
-                ": this rank has no batch to learn from: its part of the samples is smaller than "
-                "one"));
+                ": this rank has no batch to learn from: its share of the samples is smaller than "
+                "one batch"));
     const LabelledImages two = lines(2);  // for three ranks
     std::vector<int> tested(3);
     world.run([&](Rank& rank) {

@@ -1,19 +1,20 @@
-#include "14_overlap/bench/timed_training.hpp"
+#include "14_overlap/show/timed_training.hpp"
 
-#include <cstring>
+#include <algorithm>
 
+#include "14_overlap/training.hpp"
 #include "common/report/bench.hpp"
+#include "common/report/stats.hpp"
 
 namespace ddp {
 namespace {
 
-constexpr int batches_in_memory = 16;  // a rank walks round these
+constexpr int batches_in_memory = 16;  // used in turn
 
-// What a step's marks are called.
+// The names of a step's spans.
 constexpr const char* forward_name = "forward";
 constexpr const char* first_bucket = "backward to the first bucket";
 constexpr const char* backward_name = "backward";
-constexpr const char* waiting_name = "waiting";
 constexpr const char* optimizer_name = "optimizer";
 
 double sum_of(const std::vector<StreamSpan>& spans, const std::string& what) {
@@ -24,18 +25,13 @@ double sum_of(const std::vector<StreamSpan>& spans, const std::string& what) {
     return sum;
 }
 
-StepParts mean_of_ranks(Rank& rank, const StepParts& mine) {
-    constexpr std::size_t parts = sizeof(StepParts) / sizeof(double);
-    double sums[parts] = {};
-    for (const std::string& each :
-         rank.all_gather({reinterpret_cast<const char*>(&mine), sizeof mine})) {
-        double theirs[parts];
-        std::memcpy(theirs, each.data(), sizeof theirs);
-        for (std::size_t i = 0; i < parts; i++)
-            sums[i] += theirs[i] / rank.world_size();
-    }
+StepParts mean_over_all(Rank& rank, const StepParts& mine) {
     StepParts mean;
-    std::memcpy(&mean, sums, sizeof mean);
+    for (const StepParts& theirs : rank.all_gather(mine))
+        for (double StepParts::*part :
+             {&StepParts::whole, &StepParts::compute, &StepParts::backward, &StepParts::left,
+              &StepParts::communication, &StepParts::exposed})
+            mean.*part += theirs.*part / rank.world_size();
     return mean;
 }
 
@@ -74,7 +70,7 @@ StepParts TimedTraining::run(int steps) {
     const double seconds = watch.seconds();
     StepParts mine = read();
     mine.whole = seconds;
-    return mean_of_ranks(rank_, mine);
+    return mean_over_all(rank_, mine);
 }
 
 void TimedTraining::step() {
@@ -90,22 +86,35 @@ void TimedTraining::step() {
         compute_.mark(missing > 0 ? first_bucket : backward_name);
         missing -= missing > 0 ? 1 : 0;
     });
-    compute_.mark(waiting_name);
+    compute_.mark(waiting_for_gradients);
     gradients_.step_and_zero();
     compute_.mark(optimizer_name);
     tape_.clear();
 }
 
 StepParts TimedTraining::read() {
-    const std::vector<StreamSpan> compute = compute_.read(rank_.rank());
+    spans_ = compute_.read(rank_.rank());
+    const std::vector<StreamSpan> communication = communication_.read(rank_.rank());
     StepParts parts;
-    parts.left = sum_of(compute, backward_name);
-    parts.backward = sum_of(compute, first_bucket) + parts.left;
-    parts.compute =
-        sum_of(compute, forward_name) + parts.backward + sum_of(compute, optimizer_name);
-    parts.communication = sum_of(communication_.read(rank_.rank()), "");
-    parts.exposed = sum_of(compute, waiting_name);
+    parts.left = sum_of(spans_, backward_name);
+    parts.backward = sum_of(spans_, first_bucket) + parts.left;
+    parts.compute = sum_of(spans_, forward_name) + parts.backward + sum_of(spans_, optimizer_name);
+    parts.exposed = sum_of(spans_, waiting_for_gradients);
+    parts.communication = sum_of(communication, "");
+    spans_.insert(spans_.end(), communication.begin(), communication.end());
     return parts;
+}
+
+double hidden_share(std::span<const StepParts> off, std::span<const StepParts> on) {
+    std::vector<double> shares;
+    for (std::size_t round = 0; round < off.size(); round++)
+        shares.push_back((off[round].whole - on[round].whole) /
+                         std::min(off[round].communication, off[round].left));
+    return median(shares);
+}
+
+LinkSpeed link_as_slow_as(double backward_s, double gradient_bytes, int ranks) {
+    return {2.0 * (ranks - 1) / ranks * gradient_bytes / backward_s, 0};
 }
 
 }  // namespace ddp

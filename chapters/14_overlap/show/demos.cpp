@@ -1,11 +1,11 @@
-#include "14_overlap/show/more.hpp"
+#include "14_overlap/show/demos.hpp"
 
 #include "14_overlap/show/accumulation.hpp"
 #include "14_overlap/show/out_of_order.hpp"
 
 namespace ddp {
 
-void show_more(World& world, const LabelledImages& images, const CommonOptions& common) {
+void show_demos(World& world, const LabelledImages& images, const CommonOptions& common) {
     const Accumulation groups = common.quick ? Accumulation{25, 10, 4} : Accumulation();
     world.run([&](Rank& rank) {
         rank.select_device();
