@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 

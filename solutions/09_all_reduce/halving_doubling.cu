@@ -4,14 +4,14 @@
 
 #include <bit>
 
-#include "09_all_reduce/launch_collective.cuh"
+#include "07_broadcast/transfer.cuh"
 
 namespace ddp {
 namespace {
 
 // stub
-//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: offer(), take(),
-//: confirm() and wait_until_acknowledged(); ring.cu of chapter 09 shows how a kernel begins and
+//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: a Neighbour with
+//: post(), consume(), ack() and wait_for_ack(); ring.cu of chapter 09 shows how a kernel begins and
 //: ends.
 // Each pair of ranks meets twice: to sum, and to copy.
 constexpr int to_sum = 1, to_copy = 2;
@@ -37,29 +37,29 @@ __device__ Part part_of_block(std::size_t count) {
 struct Work {
     Collective& collective;
     float* data;
-    std::uint64_t now_ns;
 
     // All threads. The partner may read our data, as far as it has come.
-    __device__ bool offer_to(int partner, int coordinator) {
+    __device__ bool offer_to(int partner, int step) {
         __shared__ bool has_come;
         if (threadIdx.x == 0)
-            has_come = post(collective, partner, coordinator, now_ns);
+            has_come = Neighbour{collective, partner}.post(static_cast<std::uint64_t>(step));
         __syncthreads();
         return has_come;
     }
     // All threads. Adds the partner's `part` to ours, or puts it in its place.
-    __device__ bool take_from(int partner, int coordinator, Part part) {
+    __device__ bool take_from(int partner, int step, Part part) {
         const std::size_t size = part.end - part.begin;
-        return take(collective, partner, coordinator, size * sizeof(float), now_ns,
-                    [&](const std::byte* there) {
-                        const float* theirs = reinterpret_cast<const float*>(there) + part.begin;
-                        float* mine = data + part.begin;
-                        for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
-                            mine[i] = coordinator == to_sum ? mine[i] + theirs[i] : theirs[i];
-                    });
+        const auto work = [&](const std::byte* there) {
+            const float* theirs = reinterpret_cast<const float*>(there) + part.begin;
+            float* mine = data + part.begin;
+            for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
+                mine[i] = step == to_sum ? mine[i] + theirs[i] : theirs[i];
+        };
+        return Neighbour{collective, partner}.consume(static_cast<std::uint64_t>(step),
+                                                      size * sizeof(float), work);
     }
-    __device__ bool exchange(int partner, int coordinator, Part part) {
-        return offer_to(partner, coordinator) && take_from(partner, coordinator, part);
+    __device__ bool exchange(int partner, int step, Part part) {
+        return offer_to(partner, step) && take_from(partner, step, part);
     }
 };
 
@@ -87,9 +87,10 @@ __device__ bool copy_in_pairs(Work& work, int rank, int pairs, Part all) {
 }
 
 // One thread. Our data may change when all who read it have done so.
-__device__ bool part_from(Work& work, int partner, int coordinator) {
-    acknowledge(work.collective, partner, coordinator, work.now_ns);
-    return wait_until_acknowledged(work.collective, partner, coordinator, work.now_ns);
+__device__ bool part_from(Work& work, int partner, int step) {
+    Neighbour neighbour{work.collective, partner};
+    neighbour.ack(static_cast<std::uint64_t>(step));
+    return neighbour.wait_for_ack(static_cast<std::uint64_t>(step));
 }
 
 // Ranks from `pairs` on have no partner in the pairs: rank r - pairs adds their data to its own
@@ -98,7 +99,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     const PeersView& view = collective.view;
     const int rank = view.rank;
     auto* data = reinterpret_cast<float*>(view.data_of(rank, collective.record));
-    Work work{collective, data, link_time(collective)};
+    Work work{collective, data};
     const Part all = part_of_block(count);
     __shared__ bool has_begun;
     if (threadIdx.x == 0)
@@ -110,7 +111,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
         if (!work.offer_to(rank - pairs, to_sum) || !work.take_from(rank - pairs, to_copy, all))
             return;
         if (threadIdx.x == 0) {
-            acknowledge(collective, rank - pairs, to_copy, work.now_ns);
+            Neighbour{collective, rank - pairs}.ack(to_copy);
             end_block(collective);
         }
         return;
@@ -125,7 +126,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     for (int distance = 1; distance < pairs; distance *= 2)
         if (!part_from(work, rank ^ distance, to_copy))
             return;
-    if (extra < 0 || wait_until_acknowledged(collective, extra, to_copy, work.now_ns))
+    if (extra < 0 || Neighbour{collective, extra}.wait_for_ack(to_copy))
         end_block(collective);
 }
 // end stub
@@ -136,14 +137,16 @@ void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, S
     // stub: powers_of_two
     //: Task any_ranks is solved here, too: solve it for powers of two first.
     //:
-    //: Fill in a CollectiveCall (operation, count, type, name; where input and output lie) and
-    //: call launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
+    //: Fill in a Call (operation, type, count; where input and output lie) and call
+    //: launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
     //: your kernel gets a Collective first, and then what you pass on.
-    CollectiveCall call{"halving doubling", count, type_name<float>(), ""};
-    call.input = call.output = data;
-    call.input_bytes = call.output_bytes = count * sizeof(float);
+    const Call call{.operation = "halving doubling",
+                    .type = element_type<float>(),
+                    .count = count,
+                    .input = data,
+                    .output = data};
     const auto ranks = static_cast<unsigned int>(peers.view().world_size);
-    launch_collective(peers, call, stream, shape_of_transfer(peers, call.input_bytes),
+    launch_collective(peers, call, stream, shape_of_transfer(peers, call.bytes()),
                       halving_doubling_kernel, count, static_cast<int>(std::bit_floor(ranks)));
     // end stub
 }

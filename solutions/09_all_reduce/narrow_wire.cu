@@ -1,9 +1,9 @@
 // The exercise narrow_wire: half of the bytes. Read exercises/09_all_reduce/README.md first.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
+#include "07_broadcast/transfer.cuh"
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/launch_collective.cuh"
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {
@@ -28,18 +28,18 @@ __global__ void widen_all(const __nv_bfloat16* narrow, std::size_t count, float*
 // this rank's summand. The other chunks are read by the others until they meet again.
 __global__ void sum_own_chunk(Collective collective, std::size_t chunk) {
     __shared__ const __nv_bfloat16* inputs[most_peers];
-    __shared__ bool is_met;
+    __shared__ bool have_all_begun;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {
-        is_met = begin_collective(collective) && handshake_all(collective) &&
-                 fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
-        for (int r = 0; is_met && r < view.world_size; r++)
+        have_all_begun = begin_collective(collective) && handshake_all(collective) &&
+                         fetch_over_link(view, chunk * sizeof(__nv_bfloat16));
+        for (int r = 0; have_all_begun && r < view.world_size; r++)
             inputs[r] =
                 reinterpret_cast<const __nv_bfloat16*>(view.data_of(r, record_of(collective, r))) +
                 static_cast<std::size_t>(view.rank) * chunk;
     }
     __syncthreads();
-    if (!is_met)
+    if (!have_all_begun)
         return;
     auto* sums = const_cast<__nv_bfloat16*>(inputs[view.rank]);
     for (std::size_t i : grid_range(chunk)) {
@@ -65,13 +65,15 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     const std::size_t chunk = equal_chunk(count, ranks);
     launch(stream, grid_for(ranks * chunk), round_all, data, count, narrow, ranks * chunk);
-    CollectiveCall call{"narrow all_reduce", count, type_name<__nv_bfloat16>(), ""};
-    call.input = call.output = narrow;
-    call.input_bytes = call.output_bytes = ranks * chunk * sizeof(__nv_bfloat16);
+    const Call call{.operation = "narrow all_reduce",
+                    .type = element_type<__nv_bfloat16>(),
+                    .count = ranks * chunk,
+                    .input = narrow,
+                    .output = narrow};
     launch_collective(peers, call, stream, shape_of_transfer(peers, chunk * sizeof(__nv_bfloat16)),
                       sum_own_chunk, chunk);
     __nv_bfloat16* own = narrow + static_cast<std::size_t>(peers.view().rank) * chunk;
-    all_gather(peers, AnyArray::of(own, chunk), narrow, stream);
+    all_gather(peers, own, narrow, chunk, stream);
     launch(stream, grid_for(count), widen_all, narrow, count, data);
     // end stub
 }

@@ -9,8 +9,7 @@ namespace ddp::test {
 
 struct Algorithm {
     std::string operation;  // as the records call it
-    void (*broadcast)(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                      const std::string& name);
+    void (*broadcast)(Peers& peers, const Call& call, Stream& stream);
 };
 
 // Linear, all at once, by tree, by chain with three slices.

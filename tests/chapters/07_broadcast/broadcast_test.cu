@@ -50,8 +50,8 @@ class CollectiveCheck {
                    Stream& stream) {
         const int rank = peers_.rank().rank();
         launch(stream, grid_for(data_.size()), fill<T>, data_.data(), data_.size(), rank, ++turn_);
-        algorithm.broadcast(peers_, AnyArray::of(data_.data() + shift, count), root, stream,
-                            "data");
+        algorithm.broadcast(peers_, broadcast_call(data_.data() + shift, count, root, "data"),
+                            stream);
         launch(stream, grid_for(data_.size()), count_wrong<T>, data_.data(), data_.size(), shift,
                count, rank, root, turn_, wrong_.data());
     }
@@ -144,7 +144,7 @@ TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of
             else if (algorithm == 3)
                 chain_broadcast(peers, data.data(), 3, 1, stream);
             else
-                chain_broadcast(peers, AnyArray::of(data.data(), 3), 1, stream, "", 100);
+                chain_broadcast(peers, broadcast_call(data.data(), 3, 1), stream, 100);
             peers.synchronize(stream);
             wrong += data.to_host() != std::vector<double>{1, 1, 1, mine};
         }
@@ -267,8 +267,8 @@ TEST_CASE("another count, root, type, name or way is diagnosed at once, whoever 
         {[](Peers& p, int* d, Stream& s) { tree_broadcast(p, d, 100, 0, s); },
          [](Peers& p, int* d, Stream& s) { linear_broadcast(p, d, 100, 0, s); },
          "tree broadcast of 100 int from rank 0", "linear broadcast of 100 int from rank 0"},
-        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 3); },
-         [](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 4); },
+        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, broadcast_call(d, 100, 0), s, 3); },
+         [](Peers& p, int* d, Stream& s) { chain_broadcast(p, broadcast_call(d, 100, 0), s, 4); },
          "chain broadcast (3) of 100 int from rank 0",
          "chain broadcast (4) of 100 int from rank 0"},
     };
@@ -305,12 +305,12 @@ TEST_CASE("a rank that does not come is named, whoever waits for it and in whate
                 Peers peers(rank, 1 << 16, 0.8);  // of kernels only: they know whom they wait for
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(1000);
-                const AnyArray array = AnyArray::of(data.data(), 1000);
                 if (absent % 2 == 1)
-                    algorithm.broadcast(peers, array, 0, stream, "");
+                    algorithm.broadcast(peers, broadcast_call(data.data(), 1000, 0), stream);
                 peers.synchronize(stream);
                 if (rank.rank() != absent)
-                    algorithm.broadcast(peers, array, 0, stream, "weights");
+                    algorithm.broadcast(peers, broadcast_call(data.data(), 1000, 0, "weights"),
+                                        stream);
                 peers.synchronize(stream);
                 while (rank.rank() == absent) {
                     rank.check();
@@ -361,7 +361,7 @@ TEST_CASE("requests that make no sense") {
             has(refusal([&](Peers& p, Stream& s, int* d) { chain_broadcast(p, d, count, 0, s); }),
                 "the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream& s, int* d) {
-                    chain_broadcast(p, AnyArray::of(d, 10), 0, s, "", 0);
+                    chain_broadcast(p, broadcast_call(d, 10, 0), s, 0);
                 }),
                 "chain broadcast: the data cannot be cut into 0 slices; 1 is the least"));
 }
