@@ -1,6 +1,6 @@
 #pragma once
-// For kernels that talk to kernels of other ranks: how values are passed on, and how to wait:
-// within a limit, giving way to others, and no longer than until the run fails.
+// For kernels that work with kernels of other ranks: passing values on by release and acquire, and
+// waiting. Every wait has a limit, gives way to other threads, and ends when the run fails.
 #include <cstdint>
 #include <cuda/atomic>
 
@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// Values that other ranks and the host see. What was written before a release is seen by whoever
-// acquires the value.
+// Reads or writes a value that other ranks and the host can see. All that a thread has written
+// before a store_release is visible to a thread whose load_acquire returns the value stored.
 template <class T>
 __device__ T load_acquire(T& value) {
     return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_acquire);
@@ -20,8 +20,8 @@ __device__ void store_release(T& value, T to) {
     cuda::atomic_ref<T, cuda::thread_scope_system>(value).store(to, cuda::memory_order_release);
 }
 
-// A record that may be read while it is written: what is then read may be half of one and half of
-// another, which is good enough to tell a person what is going on.
+// Copies a record that may be read while it is written. Such a copy may be half of one record and
+// half of another, which is good enough for a message to the user.
 __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
     auto* target = reinterpret_cast<std::uint64_t*>(&to);
     auto* source = reinterpret_cast<std::uint64_t*>(&from);
@@ -32,6 +32,7 @@ __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
     }
 }
 
+// Whether two texts of a record, which end with 0, are the same.
 __device__ inline bool is_same_text(const char* a, const char* b) {
     while (*a == *b && *a != 0) {
         a++;
@@ -40,8 +41,8 @@ __device__ inline bool is_same_text(const char* a, const char* b) {
     return *a == *b;
 }
 
-// One thread of each block; that of the first one writes down what the rank begins. False if the
-// run has failed: a peer may still be reading what this operation would write.
+// One thread of each block; that of the first one writes down the operation that the rank begins.
+// False if the run has failed: a peer may still be reading data that this operation would write.
 __device__ inline bool begin_operation(const PeersView& view, OperationRecord& record) {
     if (load_acquire(view.own().gave_up) != 0)
         return false;
@@ -51,19 +52,20 @@ __device__ inline bool begin_operation(const PeersView& view, OperationRecord& r
     }
     return true;
 }
-// One thread of the grid.
+// One thread of the grid: writes down that the operation has ended.
 __device__ inline void end_operation(const PeersView& view) {
     if (load_acquire(view.own().gave_up) == 0)
         store_release(view.own().is_over, std::uint64_t{1});
 }
 
+// Returns the progress of the last operation of a rank of this host.
 __device__ inline Progress progress_of(ControlBlock& peer) {
     return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
 }
 
-// Leaves word for the host, which explains it; the first problem of a rank is the one that counts.
-// All kernels of the rank end their waits, but not before the host can see that there is a problem:
-// it may be awaiting one of the others.
+// Reports a problem to the host, which explains it; only the first problem of a rank counts. Then
+// all kernels of the rank end their waits, but not before the host can see that there is a problem:
+// it may be waiting for one of the other kernels.
 __device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
                                       int peer, OperationRecord& theirs, Progress their_progress) {
     DeviceErrorReport& error_report = *view.error_report;
@@ -82,15 +84,16 @@ __device__ inline void report_problem(const PeersView& view, Problem problem, Op
     store_release(error_report.stop, 1u);
 }
 
-// Waits until ready(). False if the wait has ended in vain: the run has failed, or `limit_ns` are
-// over (0: never), of which report() has then told the host.
+// Waits until ready(). False if the wait has ended in vain: the run has failed, or more than
+// `limit_ns` have passed (0: no limit); in the second case report() has reported it to the host.
 template <class Ready, class Report>
 __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
                                Report report) {
-    constexpr unsigned int polls_between_looks = 64;  // at the host's memory, far from a GPU
+    // The host's flag lies in its own memory, which is far from a GPU: read it rarely.
+    constexpr unsigned int polls_between_looks = 64;
     std::uint64_t begin_ns = 0;
     for (unsigned int polls = 1; !ready(); polls++) {
-        if (load_acquire(view.own().gave_up) != 0)  // an earlier kernel has looked
+        if (load_acquire(view.own().gave_up) != 0)  // another kernel has seen it
             return false;
         if (polls % polls_between_looks == 0) {
             if (load_acquire(view.error_report->stop) != 0) {
@@ -109,7 +112,7 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
     return true;
 }
 
-// The same in operation `mine`, where the one to report is rank blame().
+// The same during operation `mine`. A time-out names rank blame() as the one that did not come.
 template <class Ready, class Blame>
 __device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Ready ready,
                               Blame blame) {
@@ -120,14 +123,14 @@ __device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Read
     });
 }
 
-// The same where ready() is up to rank `peer`.
+// The same where rank `peer` must make ready() true.
 template <class Ready>
 __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int peer, Ready ready) {
     return wait_or_blame(view, mine, ready, [peer] { return peer; });
 }
 
-// Sleeps until the device's clock shows `time_ns`, spending no cycles on it. False if the run fails
-// meanwhile.
+// Sleeps until the device's clock shows `time_ns`, so that other ranks can have the core. False if
+// the run fails meanwhile.
 __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {
         if (load_acquire(view.error_report->stop) != 0) {
@@ -140,10 +143,11 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
     return true;
 }
 
-// When `bytes` that rank `from` could send at `ready_ns` arrive at rank `to`, by the simulated
-// link: as soon as the sender's out-port and the receiver's in-port are both free they are occupied
-// for bytes / bandwidth, and the last byte arrives a latency later. Times are virtual: a rank that
-// the operating system wakes too late does not delay those that come after it.
+// Returns the time at which `bytes` arrive at rank `to` over the simulated link, if rank `from`
+// could send them at `ready_ns`. As soon as the sender's out-port and the receiver's in-port are
+// both free they are occupied for bytes / bandwidth, and the last byte arrives a latency later.
+// These times are virtual: a rank that the operating system wakes too late does not delay transfers
+// that come after it.
 __device__ inline std::uint64_t arrival_over_link(const PeersView& view, int from, int to,
                                                   std::size_t bytes, std::uint64_t ready_ns) {
     using Time = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
@@ -155,8 +159,8 @@ __device__ inline std::uint64_t arrival_over_link(const PeersView& view, int fro
         std::uint64_t begin_ns = ready_ns > out_ns ? ready_ns : out_ns;
         begin_ns = begin_ns > in_ns ? begin_ns : in_ns;
         const std::uint64_t end_ns = begin_ns + occupied_ns;
-        // Another transfer may take either port first; then this one stands behind it. (The sender
-        // then waits with us for our port, as a real one would.)
+        // Another transfer may take either port first; then this one queues behind it. (If it takes
+        // the in-port only, the out-port stays occupied meanwhile, as that of a real sender would.)
         if (out_port.compare_exchange_strong(out_ns, end_ns) &&
             in_port.compare_exchange_strong(in_ns, end_ns))
             return end_ns + view.link.latency_ns;

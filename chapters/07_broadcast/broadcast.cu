@@ -1,3 +1,13 @@
+// The four broadcasts are one kernel. Where a rank's data comes from and where it goes is its
+// Topology; how it is cut is the Plan. For rank 0 as root of four:
+//
+//     linear, all at once      tree                 chain
+//     0 ──▶ 1                  0 ──▶ 2 ──▶ 3        0 ──▶ 1 ──▶ 2 ──▶ 3
+//     0 ──▶ 2                  0 ──▶ 1
+//     0 ──▶ 3
+//     1 slice in turn, or many 1 slice in turn      many slices
+//
+// In each step a rank consumes one slice from its parent, and posts it to its children.
 #include "07_broadcast/broadcast.hpp"
 
 #include <algorithm>
@@ -9,32 +19,33 @@
 namespace ddp {
 namespace {
 
-// How the data goes along a route.
+// How the data is cut, and in which order the children are served.
 struct Plan {
-    std::size_t bytes = 0;
     int slices = 1;        // passed on one by one
-    bool in_turn = false;  // a child is served when the one before it has all
+    bool in_turn = false;  // a child is served when the one before it has read all
+    std::size_t bytes = 0;
 };
 
 // ---- On the device
 
-// One thread of a block, which has slice `step`.
+// One thread of a block, which has slice `step`: posts it to the children.
 __device__ bool serve_children(Collective& collective, const Topology& topology, const Plan& plan,
-                               int step, std::uint64_t& now_ns) {
+                               int step) {
     for (int i = 0; i < topology.children; i++) {
-        const int child = topology.child[i];
-        if (!post(collective, child, step, now_ns) ||
-            (plan.in_turn && !wait_until_acknowledged(collective, child, step, now_ns)))
+        Neighbour child{collective, topology.child[i]};
+        if (!child.post(static_cast<std::uint64_t>(step)) ||
+            (plan.in_turn && !child.wait_for_ack(static_cast<std::uint64_t>(step))))
             return false;
     }
     return true;
 }
 
-// One thread of a block. We end when all have taken what they get from us.
+// One thread of a block. Exit barrier: waits until all children have read the last slice.
 __device__ bool wait_for_children(Collective& collective, const Topology& topology,
-                                  const Plan& plan, std::uint64_t& now_ns) {
+                                  const Plan& plan) {
     for (int i = 0; i < topology.children; i++)
-        if (!wait_until_acknowledged(collective, topology.child[i], plan.slices, now_ns))
+        if (!Neighbour{collective, topology.child[i]}.wait_for_ack(
+                static_cast<std::uint64_t>(plan.slices)))
             return false;
     return true;
 }
@@ -42,23 +53,28 @@ __device__ bool wait_for_children(Collective& collective, const Topology& topolo
 __global__ void broadcast_kernel(Collective collective, Topology topology, Plan plan) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
-    std::uint64_t now_ns = link_time(collective);
+    Neighbour parent{collective, topology.parent};
+    const bool has_parent = topology.parent >= 0;
     bool all_came = threadIdx.x != 0 || begin_collective(collective);
     for (int step = 1; step <= plan.slices; step++) {
-        const Slice share = block_share(slice_of(plan.bytes, plan.slices, step - 1));
+        const auto number = static_cast<std::uint64_t>(step);
+        const Slice share = block_share(slice_of(plan.bytes, static_cast<std::size_t>(plan.slices),
+                                                 static_cast<std::size_t>(step - 1)));
         const auto copy = [&](const std::byte* theirs) {
             copy_by_block(data + share.begin, theirs + share.begin, share.bytes);
         };
-        if (topology.parent >= 0 &&
-            !take(collective, topology.parent, step, share.bytes, now_ns, copy))
+        // Consume: copy this block's share of the slice out of the parent's arena.
+        if (has_parent && !parent.consume(number, share.bytes, copy))
             return;
         if (threadIdx.x != 0)
             continue;
-        if (topology.parent >= 0 && step == plan.slices)
-            acknowledge(collective, topology.parent, step, now_ns);
-        all_came = all_came && serve_children(collective, topology, plan, step, now_ns);
+        // Ack: after the last slice the parent may end, or serve the next child.
+        if (has_parent && step == plan.slices)
+            parent.ack(number);
+        // Post: the children can read the slice here.
+        all_came = all_came && serve_children(collective, topology, plan, step);
     }
-    if (threadIdx.x == 0 && all_came && wait_for_children(collective, topology, plan, now_ns))
+    if (threadIdx.x == 0 && all_came && wait_for_children(collective, topology, plan))
         end_block(collective);
 }
 
@@ -66,18 +82,14 @@ __global__ void broadcast_kernel(Collective collective, Topology topology, Plan 
 
 using MakeTopology = Topology (*)(int rank, int ranks, int root);
 
-void broadcast(Peers& peers, const std::string& operation, const AnyArray& array, int root,
-               Stream& stream, const std::string& name, MakeTopology make_topology, Plan plan) {
-    require_reachable(peers, root, operation);
-    CollectiveCall call{operation, array.count, array.type, name};
-    call.input = call.output = array.data;
-    call.input_bytes = call.output_bytes = plan.bytes = array.bytes();
-    call.root = root;
-    const Collective collective = peers.next_collective(call, stream);
+void broadcast(Peers& peers, const std::string& operation, Call call, Stream& stream,
+               MakeTopology make_topology, Plan plan) {
+    call.operation = operation;
+    require_reachable(peers, call);
+    plan.bytes = call.bytes();
     const PeersView& view = peers.view();
-    launch_cooperative(stream, shape_of_transfer(peers, plan.bytes), broadcast_kernel, collective,
-                       make_topology(view.rank, view.world_size, root), plan);
-    peers.enqueued(stream);
+    launch_collective(peers, call, stream, shape_of_transfer(peers, plan.bytes), broadcast_kernel,
+                      make_topology(view.rank, view.world_size, call.peer), plan);
 }
 
 }  // namespace
@@ -87,31 +99,30 @@ int default_slices(std::size_t bytes) {
     return static_cast<int>(std::clamp<std::size_t>((bytes + slice - 1) / slice, 1, most_slices));
 }
 
-void linear_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                      const std::string& name) {
-    broadcast(peers, "linear broadcast", array, root, stream, name, linear_topology,
-              {.in_turn = true});
+void linear_broadcast(Peers& peers, const Call& call, Stream& stream) {
+    broadcast(peers, "linear broadcast", call, stream, linear_topology, {.in_turn = true});
 }
 
-void all_at_once_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                           const std::string& name) {
-    broadcast(peers, "all-at-once broadcast", array, root, stream, name, linear_topology,
-              {.slices = default_slices(array.bytes())});
+void all_at_once_broadcast(Peers& peers, const Call& call, Stream& stream) {
+    broadcast(peers, "all-at-once broadcast", call, stream, linear_topology,
+              {.slices = default_slices(call.bytes())});
 }
 
-void tree_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                    const std::string& name) {
-    broadcast(peers, "tree broadcast", array, root, stream, name, tree_topology, {.in_turn = true});
+void tree_broadcast(Peers& peers, const Call& call, Stream& stream) {
+    broadcast(peers, "tree broadcast", call, stream, tree_topology, {.in_turn = true});
 }
 
-void chain_broadcast(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                     const std::string& name, int slices) {
+void chain_broadcast(Peers& peers, const Call& call, Stream& stream, int slices) {
     if (slices < 1)
         throw std::invalid_argument("chain broadcast: the data cannot be cut into " +
                                     std::to_string(slices) + " slices; 1 is the least");
-    // A rank that cuts it otherwise is found out by its record.
-    broadcast(peers, "chain broadcast (" + std::to_string(slices) + ")", array, root, stream, name,
+    // A rank that cuts the data otherwise is found out by its record.
+    broadcast(peers, "chain broadcast (" + std::to_string(slices) + ")", call, stream,
               chain_topology, {.slices = slices});
+}
+
+void chain_broadcast(Peers& peers, const Call& call, Stream& stream) {
+    chain_broadcast(peers, call, stream, default_slices(call.bytes()));
 }
 
 }  // namespace ddp

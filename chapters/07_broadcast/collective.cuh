@@ -1,152 +1,168 @@
 #pragma once
-// What the kernels of all collectives have in common: telling the others what is begun, checking
-// that they have begun the same, and passing on how far the data has come.
+// What the kernels of all collectives have in common: posting the call to the other ranks, checking
+// that they have begun the same (the handshake), and raising and awaiting flags.
 //
 //     __global__ void some_kernel(Collective collective, ...) {
 //         if (threadIdx.x == 0)
-//             begin_collective(collective);
-//         ... one thread: meet(collective, peer), wait_for_ready(...); all threads: copy or add;
-//         ... one thread: tell_ready(...) or tell_acknowledged(...);
-//         end_collective(collective);   // all threads
+//             begin_collective(collective);    // posts this rank's call to every rank
+//         ... one thread: handshake(collective, peer), wait for its data; all threads: copy or add;
+//         ... one thread: post, acknowledge (transfer.cuh has a Neighbour for this)
+//         end_block(collective);               // one thread of each block
 //     }
 //
-// A rank must not end before all who read or write its data have done so.
+// A rank must not end before all ranks that read or write its data have done so: an exit barrier.
 #include <cuda/atomic>
 
 #include "06_messages/wait.cuh"
+#include "07_broadcast/collective.hpp"
 
 namespace ddp {
 
-// Steps of an operation are counted from 1, and mean nothing to the operations after it.
-__device__ inline std::uint64_t mark_of(const Collective& collective, std::uint64_t step) {
+__device__ inline CollectiveState& state_of(ControlBlock& control) {
+    return *reinterpret_cast<CollectiveState*>(control.room);
+}
+
+__device__ inline bool is_over_link(const Collective& collective) {
+    return collective.view.link.bytes_per_ns > 0;
+}
+
+// Returns the value of a flag in step `step`, from 1. It grows from collective to collective, so
+// flags need not be reset.
+__device__ inline std::uint64_t flag_value(const Collective& collective, std::uint64_t step) {
     constexpr int bits_of_steps = 32;
     return (collective.number << bits_of_steps) + step;
 }
 
-// What rank `r` has begun with the number of this collective.
+// Returns the record of rank `r` in this collective.
 __device__ inline OperationRecord& record_of(const Collective& collective, int r) {
-    return collective.view.control[r]->collective_state.records[collective.number % 2];
+    return state_of(*collective.view.control[r]).records[collective.number % 2];
 }
 
-// What rank `r` has told this one of its operation number `number`.
-__device__ inline PostedCall& begun_of(const Collective& collective, int r, std::uint64_t number) {
-    return collective.view.own().collective_state.posted_calls[r][number % 2];
+// Returns what rank `r` has posted to this one of collective `number`.
+__device__ inline PostedCall& posted_call(const Collective& collective, int r,
+                                          std::uint64_t number) {
+    return state_of(collective.view.own()).posted_calls[r][number % 2];
 }
-// Where rank `r` has the data of this collective, once they have met.
+// Returns the places of rank `r`'s data in this collective, once there was a handshake with it.
 __device__ inline const BufferOffsets& place_of(const Collective& collective, int r) {
-    return begun_of(collective, r, collective.number);
+    return posted_call(collective, r, collective.number);
 }
 
-// One thread. Waits until rank `peer` has begun its operation number `number`, or a later one.
-__device__ inline bool wait_for_begun(Collective& collective, int peer, std::uint64_t number) {
-    std::uint64_t& posted_calls = begun_of(collective, peer, number).number;
+// ---- Beginning, and checking that all ranks have begun the same
+
+// One thread. Waits until rank `peer` has begun collective `number`, or a later one.
+__device__ inline bool wait_for_call(Collective& collective, int peer, std::uint64_t number) {
+    std::uint64_t& posted = posted_call(collective, peer, number).number;
     return wait_until(collective.view, collective.record, peer,
-                      [&] { return load_acquire(posted_calls) >= number; });
+                      [&] { return load_acquire(posted) >= number; });
 }
 
-// One thread of each block. No rank is ahead of another by more than one operation: what it has
-// left behind in the last but one may still be read, and is overwritten now.
-__device__ inline bool wait_for_last_but_one(Collective& collective) {
+// One thread. Waits until every rank of this host has begun the collective before this one. Calls
+// are kept for two collectives: before number n overwrites that of n - 2, every rank must have
+// begun n - 1, and so have stopped reading n - 2.
+__device__ inline bool wait_for_previous(Collective& collective) {
     const PeersView& view = collective.view;
     for (int r = 0; r < view.world_size; r++)
-        if (view.control[r] != nullptr && !wait_for_begun(collective, r, collective.number - 1))
+        if (view.control[r] != nullptr && !wait_for_call(collective, r, collective.number - 1))
             return false;
     return true;
 }
 
-// One thread. Writes down what this rank has begun, in another one's memory or its own.
-__device__ inline void tell_begun(const Collective& collective, CollectiveState& there) {
-    PostedCall& posted_calls = there.posted_calls[collective.view.rank][collective.number % 2];
-    posted_calls.offset = collective.record.offset;
-    posted_calls.result = collective.record.result;
-    posted_calls.call = collective.call;
-    store_release(posted_calls.number, collective.number);
+// One thread. Posts this rank's call to the rank (this one or another) whose state `there` is.
+__device__ inline void post_call(const Collective& collective, CollectiveState& there) {
+    PostedCall& posted = there.posted_calls[collective.view.rank][collective.number % 2];
+    posted.offset = collective.record.offset;
+    posted.result = collective.record.result;
+    posted.fingerprint = collective.fingerprint;
+    store_release(posted.number, collective.number);
 }
 
-// One thread of each block. Tells every rank of this host what this rank has begun. False if the
-// run fails.
+// One thread of each block; that of the first one posts the call to every rank of this host. False
+// if the run fails.
 __device__ inline bool begin_collective(Collective& collective) {
     const PeersView& view = collective.view;
+    if (is_over_link(collective))
+        collective.link_ns = device_clock_ns();
     if (!begin_operation(view, collective.record))
         return false;
     if (blockIdx.x != 0)
         return true;
-    if (!wait_for_last_but_one(collective))
+    if (!wait_for_previous(collective))
         return false;
     copy_record(record_of(collective, view.rank), collective.record);
     for (int r = 0; r < view.world_size; r++)
         if (view.control[r] != nullptr)
-            tell_begun(collective, view.control[r]->collective_state);
+            post_call(collective, state_of(*view.control[r]));
     return true;
 }
 
-// One thread. Waits until ready(), which is up to rank `peer`. If time is up, a rank that has not
-// come at all is more to blame than the peer, which may be waiting for it, too.
-template <class Ready>
-__device__ bool wait_together(Collective& collective, int peer, Ready ready) {
-    const PeersView& view = collective.view;
-    return wait_or_blame(view, collective.record, ready, [&] {
-        for (int r = 0; r < view.world_size; r++)
-            if (view.control[r] != nullptr && r != view.rank &&
-                load_acquire(begun_of(collective, r, collective.number).number) < collective.number)
-                return r;
-        return peer;
-    });
-}
-
-// One thread. Waits until rank `peer` has begun its next operation, and compares: false if it is
-// another one than ours, which is then reported, or if the run fails. The fingerprint has come with
-// the news; the record would have to be fetched from the peer's memory.
+// One thread. Waits until rank `peer` has begun this collective, and compares the calls. False if
+// they differ, which is then reported, or if the run fails. The fingerprint has come with the post;
+// the record would have to be fetched from the peer's memory.
 __device__ inline bool handshake(Collective& collective, int peer) {
-    if (!wait_for_begun(collective, peer, collective.number))
+    if (!wait_for_call(collective, peer, collective.number))
         return false;
-    if (begun_of(collective, peer, collective.number).call == collective.call)
+    if (posted_call(collective, peer, collective.number).fingerprint == collective.fingerprint)
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record, peer,
                    record_of(collective, peer), Progress::under_way);
     return false;
 }
 
-// One thread of a block, which speaks for its block. What the block has written before it tells is
-// seen by whoever has waited for it.
-__device__ inline void tell_ready(const Collective& collective, int peer, std::uint64_t step) {
-    CollectiveState& there = collective.view.control[peer]->collective_state;
-    store_release(there.ready[collective.view.rank][blockIdx.x].value, mark_of(collective, step));
+// ---- Flags. Block b works with block b of the other rank, and raises or awaits its flag.
+
+// One thread. Waits until ready(), which rank `peer` must make true. A time-out names the first
+// rank that has not begun this collective, if there is one: the peer may be waiting for it as well.
+template <class Ready>
+__device__ bool wait_for_peer(Collective& collective, int peer, Ready ready) {
+    const PeersView& view = collective.view;
+    return wait_or_blame(view, collective.record, ready, [&] {
+        for (int r = 0; r < view.world_size; r++)
+            if (view.control[r] != nullptr && r != view.rank &&
+                load_acquire(posted_call(collective, r, collective.number).number) <
+                    collective.number)
+                return r;
+        return peer;
+    });
 }
-__device__ inline void tell_acknowledged(const Collective& collective, int peer,
-                                         std::uint64_t step) {
-    CollectiveState& there = collective.view.control[peer]->collective_state;
+
+// One thread of a block, for its block. All that the block has written before is visible to the
+// thread that waits for the flag.
+__device__ inline void raise_posted(const Collective& collective, int peer, std::uint64_t step) {
+    CollectiveState& there = state_of(*collective.view.control[peer]);
+    store_release(there.posted[collective.view.rank][blockIdx.x].value,
+                  flag_value(collective, step));
+}
+__device__ inline void raise_acknowledged(const Collective& collective, int peer,
+                                          std::uint64_t step) {
+    CollectiveState& there = state_of(*collective.view.control[peer]);
     store_release(there.acknowledged[collective.view.rank][blockIdx.x].value,
-                  mark_of(collective, step));
+                  flag_value(collective, step));
 }
-__device__ inline bool wait_for_ready(Collective& collective, int peer, std::uint64_t step) {
-    std::uint64_t& ready = collective.view.own().collective_state.ready[peer][blockIdx.x].value;
-    return wait_together(collective, peer,
-                         [&] { return load_acquire(ready) >= mark_of(collective, step); });
+__device__ inline bool wait_for_posted(Collective& collective, int peer, std::uint64_t step) {
+    std::uint64_t& posted = state_of(collective.view.own()).posted[peer][blockIdx.x].value;
+    return wait_for_peer(collective, peer,
+                         [&] { return load_acquire(posted) >= flag_value(collective, step); });
 }
 __device__ inline bool wait_for_acknowledged(Collective& collective, int peer, std::uint64_t step) {
     std::uint64_t& acknowledged =
-        collective.view.own().collective_state.acknowledged[peer][blockIdx.x].value;
-    return wait_together(collective, peer,
-                         [&] { return load_acquire(acknowledged) >= mark_of(collective, step); });
+        state_of(collective.view.own()).acknowledged[peer][blockIdx.x].value;
+    return wait_for_peer(collective, peer, [&] {
+        return load_acquire(acknowledged) >= flag_value(collective, step);
+    });
 }
 
-// One thread of each block, when the block has done its work. The last one writes down that the
+// ---- The end
+
+// One thread of each block, when the block has done its work. The last block writes down that the
 // rank has ended.
 __device__ inline void end_block(const Collective& collective) {
-    CollectiveState& own = collective.view.own().collective_state;
+    CollectiveState& own = state_of(collective.view.own());
     cuda::atomic_ref<unsigned int, cuda::thread_scope_system> blocks(own.blocks);
     if (blocks.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {
         own.blocks = 0;
         end_operation(collective.view);
     }
-}
-
-// The same for all threads of the block together.
-__device__ inline void end_collective(const Collective& collective) {
-    __syncthreads();
-    if (threadIdx.x == 0)
-        end_block(collective);
 }
 
 }  // namespace ddp

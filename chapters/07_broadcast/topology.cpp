@@ -1,7 +1,14 @@
+// The binomial tree of eight ranks with root 0, by the step in which a rank receives the data:
+//
+//     step 1   0 ───────────────────────────▶ 4
+//     step 2   0 ────────────▶ 2              4 ────────────▶ 6
+//     step 3   0 ──▶ 1         2 ──▶ 3        4 ──▶ 5         6 ──▶ 7
+//
+// Pairs (0 1), (2 3) ..., groups of four (0 1 2 3), (4 5 6 7), and the group of all eight: in each
+// group the leader of one half serves the leader of the other.
 #include "07_broadcast/topology.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace ddp {
 
@@ -20,10 +27,11 @@ Topology tree_topology(int rank, int ranks, int root) {
         return root / size == group ? root : group * size;
     };
     Topology topology;
+    // From the rank's pair up to the largest group: as long as it leads, it gains a child.
     for (int size = 1; size < ranks; size *= 2) {
         const int other_half = (rank / size) ^ 1;
         if (other_half * size >= ranks)
-            continue;
+            continue;  // there is no such half
         const int other = leader_of(other_half, size);
         if (leader_of(rank / (2 * size), 2 * size) != rank) {
             topology.parent = other;
@@ -31,6 +39,7 @@ Topology tree_topology(int rank, int ranks, int root) {
         }
         topology.add(other);
     }
+    // The largest group first: its other half has the longest way to go.
     std::reverse(topology.child, topology.child + topology.children);
     return topology;
 }
@@ -43,20 +52,6 @@ Topology chain_topology(int rank, int ranks, int root) {
     if (right != root)
         topology.add(right);
     return topology;
-}
-
-void require_reachable(Peers& peers, int root, const std::string& operation) {
-    const PeersView& view = peers.view();
-    if (root < 0 || root >= view.world_size)
-        throw std::invalid_argument(operation + ": there is no rank " + std::to_string(root) +
-                                    "; the root is one of 0 to " +
-                                    std::to_string(view.world_size - 1));
-    for (int r = 0; r < view.world_size; r++)
-        if (view.control[r] == nullptr)
-            throw std::invalid_argument(
-                operation + ": rank " + std::to_string(r) + " is on another host (" +
-                peers.rank().job().members[static_cast<std::size_t>(r)].host +
-                "), where kernels cannot reach");
 }
 
 }  // namespace ddp

@@ -1,35 +1,29 @@
 #pragma once
-// How data gets from one rank to all: everyone has it from one other rank, and passes it on to
-// some.
-#include <string>
-
-#include "06_messages/peers.hpp"
+// The paths by which data gets from one rank to all: every rank receives it from one parent, and
+// passes it on to its children.
+#include "06_messages/control.hpp"
 
 namespace ddp {
 
 // One rank's place among the others.
 struct Topology {
-    int parent = -1;             // whom it has the data from; none at the root
-    int children = 0;            // how many it passes it on to,
-    int child[most_peers] = {};  // in this order
+    int parent = -1;             // the rank that it receives the data from; -1 at the root
+    int children = 0;            // number of ranks that it passes the data on to
+    int child[most_peers] = {};  // these ranks, in the order in which they are served
 
     void add(int rank) { child[children++] = rank; }
 };
 
-// The root gives it to each of the others: root + 1 first, and so on round to root - 1.
+// Returns a star: the root serves each of the others, root + 1 first, and so on to root - 1.
 Topology linear_topology(int rank, int ranks, int root);
 
-// A binomial tree: whoever has the data passes it on, so that in every step twice as many have it.
-// Neighbours 2 i and 2 i + 1 make a pair, neighbouring pairs a group of four, and so on; the root
-// stands for each group that it is in, the first rank for any other one. Who stands for a group
-// gives the data to who stands for the other half, of its largest group first.
+// Returns a binomial tree: every rank that has the data passes it on, so in each step twice as many
+// ranks have it. Neighbours 2 i and 2 i + 1 make a pair, neighbouring pairs a group of four, and so
+// on. The leader of a group is the root if it is in it, and its first rank otherwise. A leader
+// serves the leader of the other half of each group that it leads, of the largest group first.
 Topology tree_topology(int rank, int ranks, int root);
 
-// Each to the next: root, root + 1, and so on round to root - 1.
+// Returns a chain: root, root + 1, and so on to root - 1.
 Topology chain_topology(int rank, int ranks, int root);
-
-// Throws std::invalid_argument, naming `operation`, if there is no rank `root`, or if kernels do
-// not reach all ranks.
-void require_reachable(Peers& peers, int root, const std::string& operation);
 
 }  // namespace ddp

@@ -1,39 +1,47 @@
 #pragma once
-// A transfer between two ranks, as a step of a collective: one offers what it has, the other one
-// takes it from there, straight out of its arena. Block b of one rank works with block b of the
-// other, on the same share of the data.
+// A transfer between two ranks, as one step of a collective. The data stays where it is until the
+// receiver fetches it: it copies, or adds, straight out of the sender's arena.
 //
-// Over the simulated link it takes as long as the link says. Both sides then count the link's time
-// (`now_ns`, of thread 0) and pass it on, so that a rank which the operating system wakes too late
-// does not make the link slower than it is.
+//     sender                              receiver
+//     post(step)     ── data is ready ──▶  consume(step, bytes, work): waits, then calls work
+//     wait_for_ack(step) ◀── was read ───  ack(step)
+//
+// Block b of one rank works with block b of the other, on the same share of the data.
+//
+// Over the simulated link a transfer takes as long as the link says. All of that is behind the
+// Neighbour: it counts the link's time, in collective.link_ns of thread 0, and passes it on with
+// every post and ack. So a rank that the operating system wakes too late does not make the link
+// slower than it is.
 #include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.cuh"
 
 namespace ddp {
 
-// A part of an array, in bytes.
+// ---- Which bytes
+
+// A range of an array, in bytes.
 struct Slice {
     std::size_t begin = 0, bytes = 0;
 };
 
-// Piece `i` of `pieces` that make up `bytes`: of nearly the same size, and cut where no element and
-// no cache line is.
-__device__ inline Slice slice_of(std::size_t bytes, std::size_t pieces, std::size_t i) {
+// Returns slice `i` of `slices` that `bytes` are cut into: all of nearly the same size, cut at
+// multiples of 128 bytes, so between elements and between cache lines.
+__device__ inline Slice slice_of(std::size_t bytes, std::size_t slices, std::size_t i) {
     constexpr std::size_t unit = 128;
     const std::size_t units = (bytes + unit - 1) / unit;
-    const std::size_t begin = units * i / pieces * unit, end = units * (i + 1) / pieces * unit;
+    const std::size_t begin = units * i / slices * unit, end = units * (i + 1) / slices * unit;
     return {begin, (end < bytes ? end : bytes) - begin};
 }
 
-// This block's share of a piece.
-__device__ inline Slice block_share(const Slice& piece) {
-    const Slice share = slice_of(piece.bytes, gridDim.x, blockIdx.x);
-    return {piece.begin + share.begin, share.bytes};
+// Returns this block's share of a slice.
+__device__ inline Slice block_share(const Slice& slice) {
+    const Slice share = slice_of(slice.bytes, gridDim.x, blockIdx.x);
+    return {slice.begin + share.begin, share.bytes};
 }
 
-// The same on every rank, if the devices are of one kind. Over the link one block makes each
-// transfer.
+// Returns the launch shape of a kernel that transfers `bytes` at a time: the same on every rank, if
+// the devices are of one kind. Over the link one block makes each transfer.
 inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
     const PeersView& view = peers.view();
     LaunchShape shape = shape_of_copy(bytes, view.world_size);
@@ -42,83 +50,87 @@ inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
     return shape;
 }
 
-__device__ inline bool is_over_link(const Collective& collective) {
-    return collective.view.link.bytes_per_ns > 0;
-}
+// ---- The other side of a transfer
 
-// When a transfer that begins now can begin.
-__device__ inline std::uint64_t link_time(const Collective& collective) {
-    return is_over_link(collective) ? device_clock_ns() : 0;
-}
+// Another rank, as one block of this rank's kernel works with it. Steps are counted from 1; the
+// first one begins with the handshake, which finds out whether both ranks do the same. Functions
+// that wait return false if the wait was in vain: then the run fails, and the kernel must end.
+struct Neighbour {
+    Collective& collective;
+    int rank;
 
-__device__ inline void pass_on_time(const Collective& collective, int to, std::uint64_t now_ns) {
-    if (is_over_link(collective))
-        store_release(
-            collective.view.control[to]->collective_state.arrival_ns[collective.view.rank], now_ns);
-}
-__device__ inline std::uint64_t later_time(const Collective& collective, int from,
-                                           std::uint64_t now_ns) {
-    if (!is_over_link(collective))
-        return now_ns;
-    const std::uint64_t theirs =
-        load_acquire(collective.view.own().collective_state.arrival_ns[from]);
-    return theirs > now_ns ? theirs : now_ns;
-}
+    // The neighbour's input and output, after the handshake.
+    __device__ std::byte* input() const {
+        return collective.view.data_of(rank, place_of(collective, rank));
+    }
+    __device__ std::byte* output() const {
+        return collective.view.result_of(rank, place_of(collective, rank));
+    }
 
-// One thread. What this block has is ready, up to `step` (from 1), to be taken by rank `to`, once
-// that has come: false if it does not, or comes for something else.
-__device__ inline bool post(Collective& collective, int to, int step, std::uint64_t now_ns) {
-    if (step == 1 && !handshake(collective, to))
-        return false;
-    pass_on_time(collective, to, now_ns);
-    tell_ready(collective, to, step);
-    return true;
-}
+    // One thread. Waits until the neighbour has begun the same collective.
+    __device__ bool handshake() { return ddp::handshake(collective, rank); }
 
-// One thread. Until rank `to` has all up to `step`.
-__device__ inline bool wait_until_acknowledged(Collective& collective, int to, int step,
-                                               std::uint64_t& now_ns) {
-    if (!wait_for_acknowledged(collective, to, step))
-        return false;
-    now_ns = later_time(collective, to, now_ns);
-    return true;
-}
+    // One thread. Posts that the neighbour can read this block's data up to `step`.
+    __device__ bool post(std::uint64_t step) {
+        if (step == 1 && !handshake())
+            return false;
+        pass_on_time();
+        raise_posted(collective, rank, step);
+        return true;
+    }
 
-// One thread. Rank `from` may end, or serve others: we have all up to `step`.
-__device__ inline void acknowledge(const Collective& collective, int from, int step,
-                                   std::uint64_t now_ns) {
-    pass_on_time(collective, from, now_ns);
-    tell_acknowledged(collective, from, step);
-}
+    // All threads of a block. Waits until the neighbour has posted `step`; step 0 is its input,
+    // which is there when it has begun. Then calls work(input()), which reads `bytes` of the
+    // neighbour's data.
+    template <class Work>
+    __device__ bool consume(std::uint64_t step, std::size_t bytes, const Work& work) {
+        __shared__ bool is_posted;
+        if (threadIdx.x == 0)
+            is_posted =
+                (step > 1 || handshake()) && (step == 0 || wait_for_posted(collective, rank, step));
+        __syncthreads();
+        if (!is_posted)
+            return false;
+        work(input());
+        __syncthreads();
+        if (threadIdx.x == 0 && is_over_link(collective))
+            spend_time_on_link(bytes);
+        return true;
+    }
 
-// One thread. The link needs its time for `bytes` from rank `from`.
-__device__ inline void spend_time_on_link(const Collective& collective, int from, std::size_t bytes,
-                                          std::uint64_t& now_ns) {
-    const PeersView& view = collective.view;
-    const std::uint64_t ready_ns = later_time(collective, from, now_ns);
-    now_ns = arrival_over_link(view, from, view.rank, bytes, ready_ns);
-    sleep_until(view, now_ns);  // if the run fails meanwhile, the next wait finds out
-}
+    // One thread. Acknowledges that this block has read all data up to `step`: the neighbour may
+    // end, or send to other ranks.
+    __device__ void ack(std::uint64_t step) {
+        pass_on_time();
+        raise_acknowledged(collective, rank, step);
+    }
 
-// All threads of a block. Waits until rank `from` offers `step`, and calls work(theirs) with the
-// place in that rank's arena which it has named; work reads `bytes` of it. False if the wait has
-// ended in vain.
-template <class Work>
-__device__ bool take(Collective& collective, int from, int step, std::size_t bytes,
-                     std::uint64_t& now_ns, const Work& work) {
-    __shared__ bool is_ready;
-    const PeersView& view = collective.view;
-    if (threadIdx.x == 0)
-        is_ready =
-            (step > 1 || handshake(collective, from)) && wait_for_ready(collective, from, step);
-    __syncthreads();
-    if (!is_ready)
-        return false;
-    work(view.data_of(from, place_of(collective, from)));
-    __syncthreads();
-    if (threadIdx.x == 0 && is_over_link(collective))
-        spend_time_on_link(collective, from, bytes, now_ns);
-    return true;
-}
+    // One thread. Waits until the neighbour has acknowledged all data up to `step`.
+    __device__ bool wait_for_ack(std::uint64_t step) {
+        if (!wait_for_acknowledged(collective, rank, step))
+            return false;
+        if (is_over_link(collective))
+            collective.link_ns = later_time();
+        return true;
+    }
+
+  private:
+    __device__ void pass_on_time() const {
+        if (is_over_link(collective))
+            store_release(state_of(*collective.view.control[rank]).arrival_ns[collective.view.rank],
+                          collective.link_ns);
+    }
+    // Returns the neighbour's time or this block's, whichever is later.
+    __device__ std::uint64_t later_time() const {
+        const std::uint64_t theirs = load_acquire(state_of(collective.view.own()).arrival_ns[rank]);
+        return theirs > collective.link_ns ? theirs : collective.link_ns;
+    }
+    // Waits as long as the link needs for `bytes` from the neighbour.
+    __device__ void spend_time_on_link(std::size_t bytes) {
+        const PeersView& view = collective.view;
+        collective.link_ns = arrival_over_link(view, rank, view.rank, bytes, later_time());
+        sleep_until(view, collective.link_ns);  // if the run fails meanwhile, the next wait ends
+    }
+};
 
 }  // namespace ddp

@@ -1,3 +1,12 @@
+// The tree of a broadcast, the other way round. For five ranks and root 0:
+//
+//     step 1   0 ◀── 1    2 ◀── 3    4      x0 + x1      x2 + x3        x4
+//     step 2   0 ◀────────2          4      (x0 + x1) + (x2 + x3)       x4
+//     step 3   0 ◀───────────────────4      ((x0 + x1) + (x2 + x3)) + x4
+//
+// The lower ranks' sum is always the left operand. The data goes in slices: a rank between the
+// leaves and the root keeps some slices of its sums in its staging area, where its parent reads
+// them while the next ones are added.
 #include "08_reduce/tree_reduce.hpp"
 
 #include <algorithm>
@@ -11,7 +20,7 @@ namespace {
 
 // A rank between the leaves and the root keeps its sums in its staging area, from where the next
 // one takes them: so many slices at a time.
-constexpr std::size_t slots = 4, slot_bytes = Peers::most_staged / slots;
+constexpr std::size_t slots = 4, slot_bytes = Collectives::most_staged / slots;
 
 std::size_t slices_of(std::size_t bytes) {
     return std::max<std::size_t>((bytes + slot_bytes - 1) / slot_bytes, 1);
@@ -54,13 +63,13 @@ __device__ void combine_by_block(ReduceOp op, T* to, const T* a, const T* b, std
     });
 }
 
-// All threads of a block: until the parent has taken what was in the slot of `step` before.
-__device__ bool wait_for_slot(Collective& collective, int parent, int step, std::uint64_t& now_ns) {
+// All threads of a block: waits until the parent has read what was in the slot of `step` before.
+__device__ bool wait_for_slot(Neighbour& parent, int step) {
     __shared__ bool is_free;
+    constexpr int slot_count = static_cast<int>(slots);
     if (threadIdx.x == 0)
-        is_free =
-            step <= static_cast<int>(slots) ||
-            wait_until_acknowledged(collective, parent, step - static_cast<int>(slots), now_ns);
+        is_free = step <= slot_count ||
+                  parent.wait_for_ack(static_cast<std::uint64_t>(step - slot_count));
     __syncthreads();
     return is_free;
 }
@@ -68,30 +77,28 @@ __device__ bool wait_for_slot(Collective& collective, int parent, int step, std:
 // All threads of a block: slice `step` of this rank's own elements and of all below it, at `to`.
 template <class T>
 __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& branch, int step,
-                             const Slice& share, std::size_t skip, T* to, std::uint64_t& now_ns) {
+                             const Slice& share, std::size_t skip, T* to) {
     const PeersView& view = collective.view;
     const auto* mine =
         reinterpret_cast<const T*>(view.data_of(view.rank, collective.record) + share.begin);
     const std::size_t count = share.bytes / sizeof(T);
-    // The route of a broadcast serves the largest group first; here it comes last.
+    // A broadcast serves the largest group first; here it comes last.
     for (int i = branch.topology.children - 1; i >= 0; i--) {
-        const int child = branch.topology.child[i];
+        Neighbour child{collective, branch.topology.child[i]};
         const int ranks = branch.topology.parent < 0 && i == 0 ? view.world_size : 1;
         const auto combine_with = [&](const std::byte* input) {
             const std::byte* place =
-                branch.is_leaf[i]
-                    ? input + share.begin
-                    : slot_of(view.result_of(child, place_of(collective, child)), step, skip);
+                branch.is_leaf[i] ? input + share.begin : slot_of(child.output(), step, skip);
             const auto* theirs = reinterpret_cast<const T*>(place);
-            if (child < view.rank)
+            if (child.rank < view.rank)
                 combine_by_block(op, to, theirs, mine, count, ranks);
             else
                 combine_by_block(op, to, mine, theirs, count, ranks);
         };
-        if (!take(collective, child, step, share.bytes, now_ns, combine_with))
+        if (!child.consume(static_cast<std::uint64_t>(step), share.bytes, combine_with))
             return false;
         if (threadIdx.x == 0)
-            acknowledge(collective, child, step, now_ns);
+            child.ack(static_cast<std::uint64_t>(step));
         mine = to;
     }
     return true;
@@ -100,31 +107,34 @@ __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& 
 template <class T>
 __global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch branch) {
     const PeersView& view = collective.view;
-    const int parent = branch.topology.parent;
+    Neighbour parent{collective, branch.topology.parent};
+    const bool has_parent = branch.topology.parent >= 0;
     std::byte* result = view.result_of(view.rank, collective.record);
-    std::uint64_t now_ns = link_time(collective);
-    bool is_well = threadIdx.x != 0 || begin_collective(collective);
+    bool all_came = threadIdx.x != 0 || begin_collective(collective);
     for (int step = 1; step <= branch.slices; step++) {
         const Slice slice = slice_of(branch.bytes, static_cast<std::size_t>(branch.slices),
                                      static_cast<std::size_t>(step - 1));
         const Slice share = block_share(slice);
         const std::size_t skip = share.begin - slice.begin;
         if (branch.topology.children > 0) {
-            if (parent >= 0 && !wait_for_slot(collective, parent, step, now_ns))
+            // Consume: add the children's slices to this rank's, in a free slot or, at the root, in
+            // the output.
+            if (has_parent && !wait_for_slot(parent, step))
                 return;
-            std::byte* to = parent >= 0 ? slot_of(result, step, skip) : result + share.begin;
-            if (!gather_slice(collective, op, branch, step, share, skip, reinterpret_cast<T*>(to),
-                              now_ns))
+            std::byte* to = has_parent ? slot_of(result, step, skip) : result + share.begin;
+            if (!gather_slice(collective, op, branch, step, share, skip, reinterpret_cast<T*>(to)))
                 return;
-        } else if (parent < 0) {  // the only rank
+        } else if (!has_parent) {  // the only rank
             copy_by_block(result + share.begin,
                           view.data_of(view.rank, collective.record) + share.begin, share.bytes);
         }
-        if (threadIdx.x == 0 && parent >= 0)
-            is_well = is_well && post(collective, parent, step, now_ns);
+        // Post: the parent can read the sum of this rank and all below it.
+        if (threadIdx.x == 0 && has_parent)
+            all_came = all_came && parent.post(static_cast<std::uint64_t>(step));
     }
-    if (threadIdx.x == 0 && is_well &&
-        (parent < 0 || wait_until_acknowledged(collective, parent, branch.slices, now_ns)))
+    // Exit barrier: the parent has read the last slice.
+    if (threadIdx.x == 0 && all_came &&
+        (!has_parent || parent.wait_for_ack(static_cast<std::uint64_t>(branch.slices))))
         end_block(collective);
 }
 
@@ -132,38 +142,26 @@ __global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch br
 
 // ---- On the host
 
-template <class T>
-void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,
-                 Stream& stream, const std::string& name) {
-    const std::string operation = "tree reduce " + name_of(op);
-    require_reachable(peers, root, operation);
+void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
+    Call call = asked;
+    call.operation = "tree reduce";
+    require_reachable(peers, call);
     const int rank = peers.view().rank, ranks = peers.view().world_size;
-    Branch branch{tree_topology(rank, ranks, root)};
+    Branch branch{tree_topology(rank, ranks, call.peer)};
     for (int i = 0; i < branch.topology.children; i++)
-        branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, root).children == 0;
-
-    CollectiveCall call{operation, count, type_name<T>(), name};
-    call.root = root;
-    call.input = input;
-    // More elements than memory has bytes are refused as data that is not in the arena.
-    call.input_bytes = branch.bytes = std::min(count, SIZE_MAX / sizeof(T)) * sizeof(T);
-    call.output = rank == root ? static_cast<void*>(output) : peers.staging();
-    call.output_bytes = rank == root ? branch.bytes : Peers::most_staged;
-    const Collective collective = peers.next_collective(call, stream);
+        branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, call.peer).children == 0;
+    branch.bytes = call.bytes();
     branch.slices = static_cast<int>(slices_of(branch.bytes));
-    launch_cooperative(stream, shape_of_transfer(peers, std::min(branch.bytes, slot_bytes)),
-                       tree_reduce_kernel<T>, collective, op, branch);
-    peers.enqueued(stream);
+    if (rank != call.peer) {  // what others read is the staging area
+        call.output = Collectives::over(peers).staging();
+        call.outputs = 0;
+    }
+    with_type(call.type, [&]<class T>() {
+        launch_collective(peers, call, stream,
+                          shape_of_transfer(peers, std::min(branch.bytes, slot_bytes)),
+                          tree_reduce_kernel<T>, *call.op, branch);
+    });
 }
-
-#define DDP_TREE_REDUCE(T)                                                               \
-    template void tree_reduce(Peers&, const T*, T*, std::size_t, ReduceOp, int, Stream&, \
-                              const std::string&);
-DDP_TREE_REDUCE(float)
-DDP_TREE_REDUCE(double)
-DDP_TREE_REDUCE(int)
-DDP_TREE_REDUCE(__half)
-DDP_TREE_REDUCE(__nv_bfloat16)
 
 std::string tree_order(int ranks) {
     return order_of(0, ranks);

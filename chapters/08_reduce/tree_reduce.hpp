@@ -22,9 +22,23 @@ namespace ddp {
 //
 // One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
 // is not there, data that is not in the arena, or ranks on several hosts.
+void tree_reduce(Peers& peers, const Call& call, Stream& stream);
+
 template <class T>
 void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,
-                 Stream& stream, const std::string& name = "");
+                 Stream& stream, const std::string& name = "") {
+    tree_reduce(peers,
+                Call{.operation = "reduce",
+                     .kind = OperationKind::to_root,
+                     .type = element_type<T>(),
+                     .count = count,
+                     .input = input,
+                     .output = output,
+                     .name = name,
+                     .peer = root,
+                     .op = op},
+                stream);
+}
 
 // Who adds what: "(x0+x1)+x2" for three ranks.
 std::string tree_order(int ranks);

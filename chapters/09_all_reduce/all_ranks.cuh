@@ -1,18 +1,19 @@
 #pragma once
-// What the kernels share that read from all ranks at once.
+// What the kernels have in common that read from all ranks at once (two-shot, one-shot): the
+// handshake and the exit barrier with all ranks, and the sum over them.
 #include "07_broadcast/collective.cuh"
-#include "09_all_reduce/chunk.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/pack.cuh"
 
 namespace ddp {
 
-// The j-th rank after this one; this one itself is the last.
+// Returns the rank that comes j + 1 after this one, round the ring. The last is this one itself.
 __device__ inline int next_rank(const PeersView& view, int j) {
     return (view.rank + 1 + j) % view.world_size;
 }
 
-// One thread of each block: waits until all ranks have come, the next one first. This one is the
-// last: its record, too, is read from memory, where its first block writes it.
+// One thread of each block: the handshake with all ranks, the next one first. This rank itself is
+// the last: its call is also read from memory, where its first block writes it.
 __device__ inline bool handshake_all(Collective& collective) {
     for (int j = 0; j < collective.view.world_size; j++)
         if (!handshake(collective, next_rank(collective.view, j)))
@@ -20,12 +21,12 @@ __device__ inline bool handshake_all(Collective& collective) {
     return true;
 }
 
-// The time of this rank's transfers over the simulated link, one after the other.
+// The time of this rank's transfers over the simulated link, which go one after the other.
 struct LinkTime {
     std::uint64_t free_ns;       // when the last of them has left the port
     std::uint64_t arrival_ns{};  // when all have arrived
 
-    // Until rank `to` could begin its next one. False if the run fails meanwhile.
+    // Waits until the next transfer could begin. False if the run fails meanwhile.
     __device__ bool transfer(const PeersView& view, int from, int to, std::size_t bytes) {
         const std::uint64_t arrival = arrival_over_link(view, from, to, bytes, free_ns);
         free_ns = arrival - view.link.latency_ns;
@@ -34,8 +35,8 @@ struct LinkTime {
     }
 };
 
-// One thread: the data is where it is, so over the simulated link the others' chunks take their
-// time before they are read. An empty one takes none.
+// One thread: waits as long as `bytes` from each other rank need over the simulated link, before
+// they are read where they lie. No bytes take no time.
 __device__ inline bool fetch_over_link(const PeersView& view, std::size_t bytes) {
     if (view.link.bytes_per_ns == 0 || bytes == 0)
         return true;
@@ -46,8 +47,35 @@ __device__ inline bool fetch_over_link(const PeersView& view, std::size_t bytes)
     return sleep_until(view, time.arrival_ns);
 }
 
-// All threads: `count` Elements, which are Packs of T or single ones, `skip` T into everything. How
-// many inputs and outputs there are the compiler knows, or it is 0 and the run knows.
+// One thread of each block: tells every rank that this block has read its data and has written
+// `bytes` to it; then waits until every rank's block has done the same.
+__device__ inline bool exit_barrier(Collective& collective, std::size_t bytes) {
+    const PeersView& view = collective.view;
+    CollectiveState& own = state_of(view.own());
+    const bool has_link = view.link.bytes_per_ns > 0;
+    LinkTime time{device_clock_ns()};
+    for (int j = 0; j < view.world_size - 1; j++) {
+        const int peer = next_rank(view, j);
+        if (has_link && bytes > 0) {
+            time.arrival_ns = 0;
+            if (!time.transfer(view, view.rank, peer, bytes))
+                return false;
+            state_of(*view.control[peer]).arrival_ns[view.rank] = time.arrival_ns;
+        }
+        raise_acknowledged(collective, peer, 1);
+    }
+    for (int j = 0; j < view.world_size - 1; j++) {
+        const int peer = next_rank(view, j);
+        if (!wait_for_acknowledged(collective, peer, 1) ||
+            (has_link && !sleep_until(view, own.arrival_ns[peer])))
+            return false;
+    }
+    return true;
+}
+
+// All threads: reduces `count` Elements, which are Packs of T or single T, from `skip` T on. The
+// numbers of inputs and outputs are known to the compiler, or its value is 0 and only the run
+// knows.
 template <ReduceOp op, int known_inputs, int known_outputs, class Element, class T>
 __device__ void reduce_elements(const T* const* inputs, int input_count, T* const* outputs,
                                 int output_count, std::size_t skip, std::size_t count) {
@@ -65,8 +93,8 @@ __device__ void reduce_elements(const T* const* inputs, int input_count, T* cons
     }
 }
 
-// Packs of `ranks` inputs, to one output or to as many. For the usual numbers of ranks the loops
-// over them are unrolled: all loads of a sum are then under way at once, and the sum stays in
+// Reduces Packs of `ranks` inputs to one output or to as many. For the usual numbers of ranks the
+// loops over them are unrolled: all loads of a sum are then under way at once, and the sum stays in
 // registers, which makes three times the speed on a CPU.
 template <ReduceOp op, class T>
 __device__ void reduce_packs(const T* const* inputs, int ranks, T* const* outputs, int output_count,
@@ -92,8 +120,8 @@ __device__ void reduce_packs(const T* const* inputs, int ranks, T* const* output
     }
 }
 
-// All threads: the sum of inputs[0], inputs[1], ..., in this order, goes to all outputs, one or as
-// many; of the elements of `chunk`. Where not everything is aligned for Packs they go one by one.
+// All threads: writes the sum of inputs[0], inputs[1], ..., in this order, to all outputs, one or
+// as many, for the elements of `chunk`: in Packs if everything is aligned, one by one otherwise.
 template <class T>
 __device__ void reduce_chunk(ReduceOp op, const T* const* inputs, int input_count,
                              T* const* outputs, int output_count, Chunk chunk, bool are_aligned) {

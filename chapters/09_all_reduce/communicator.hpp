@@ -1,45 +1,30 @@
 #pragma once
-// What a program says to all ranks: NCCL's vocabulary, on a stream, whoever carries the data. Three
-// do: this book's own kernels, MPI and NCCL.
+// The communicator: NCCL's operations on a stream, over one of three transports: this book's native
+// kernels, MPI, or NCCL.
 //
 //     std::unique_ptr<Communicator> communicator = make_communicator("native", rank, bytes);
 //     ArenaBuffer<float> gradients = communicator->allocate<float>(n);
 //     communicator->all_reduce(gradients.data(), gradients.data(), n, ReduceOp::average, stream);
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "02_kernels/reduction.hpp"
 #include "05_ranks/rank.hpp"
+#include "06_messages/call.hpp"
 #include "06_messages/shared_arena.hpp"
-#include "09_all_reduce/element_type.hpp"
 
 namespace ddp {
 
-// `count` elements, read at `input` and written at `output`.
-struct Elements {
-    ElementType type;
-    std::size_t count;
-    const void* input;
-    void* output;
-
-    // More elements than memory has bytes are refused as data that is not in the arena, too.
-    std::size_t bytes() const {
-        return std::min(count, SIZE_MAX / bytes_of(type)) * bytes_of(type);
-    }
-};
-
-// Every rank makes the same calls in the same order, or it is told which one differs. All calls are
-// asynchronous to the host: they are enqueued on `stream`, behind what writes their input and
-// before what reads their output. Data lies in memory from allocate(). `name` is for messages.
+// Every rank makes the same calls in the same order; a call that differs is an error that names
+// both. All calls are asynchronous to the host: they are enqueued on `stream`, behind what writes
+// their input and before what reads their output. Data lies in memory from allocate(). `name` is
+// for messages.
 //
-// Calls throw std::invalid_argument for what makes no sense (a rank that is not there, memory of
-// somebody else), and what goes wrong later is thrown by synchronize(), or by the next call of the
-// Rank: then the communicator is of no more use, and the next run makes another.
+// Calls throw std::invalid_argument for a rank that does not exist or memory that is not from
+// allocate(). Errors that happen later are thrown by synchronize(), or by the next call of the
+// Rank: then the communicator cannot be used any more, and the next run makes another.
 class Communicator {
   public:
     virtual ~Communicator() = default;
@@ -56,58 +41,81 @@ class Communicator {
         return ArenaBuffer<T>(arena(), size);
     }
 
-    // The root's data, on every rank.
+    // `data` becomes the root's data on every rank.
     template <class T>
     void broadcast(T* data, std::size_t count, int root, Stream& stream,
                    const std::string& name = "") {
         require_rank(root, "broadcast from");
-        broadcast_elements({element_type<T>(), count, data, data}, root, stream, name);
+        Call call = call_of("broadcast", data, data, count, name);
+        call.kind = OperationKind::from_root;
+        call.peer = root;
+        enqueue_broadcast(call, stream);
     }
-    // The sum (or average, ...) of all ranks' `input`, in the root's `output`; the others' output
-    // is not looked at.
+    // The root's `output` becomes the sum (or average, maximum, minimum) of all ranks' `input`. The
+    // other ranks' output is ignored.
     template <class T>
     void reduce(const T* input, T* output, std::size_t count, ReduceOp op, int root, Stream& stream,
                 const std::string& name = "") {
         require_rank(root, "reduce to");
-        reduce_elements({element_type<T>(), count, input, output}, op, root, stream, name);
+        Call call = call_of("reduce", input, output, count, name);
+        call.kind = OperationKind::to_root;
+        call.outputs = rank_.rank() == root ? 1 : 0;
+        call.peer = root;
+        call.op = op;
+        enqueue_reduce(call, stream);
     }
-    // ... in everyone's. `input` and `output` may be the same.
+    // The same on every rank. `input` and `output` may be the same array.
     template <class T>
     void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                     const std::string& name = "") {
-        all_reduce_elements({element_type<T>(), count, input, output}, op, stream, name);
+        Call call = call_of("all_reduce", input, output, count, name);
+        call.op = op;
+        enqueue_all_reduce(call, stream);
     }
     // `input` has `count` elements for each rank; `output` becomes the sum of those for this one.
-    // It may be where they are in `input`.
+    // It may lie where they are in `input`.
     template <class T>
     void reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                         const std::string& name = "") {
-        reduce_scatter_elements({element_type<T>(), count, input, output}, op, stream, name);
+        Call call = call_of("reduce_scatter", input, output, count, name);
+        call.inputs = static_cast<std::size_t>(world_size());
+        call.op = op;
+        enqueue_reduce_scatter(call, stream);
     }
-    // `output` becomes the `count` elements of every rank, by rank. `input` may be where this
+    // `output` becomes the `count` elements of every rank, by rank. `input` may lie where this
     // rank's go in `output`.
     template <class T>
     void all_gather(const T* input, T* output, std::size_t count, Stream& stream,
                     const std::string& name = "") {
-        all_gather_elements({element_type<T>(), count, input, output}, stream, name);
+        Call call = call_of("all_gather", input, output, count, name);
+        call.outputs = static_cast<std::size_t>(world_size());
+        enqueue_all_gather(call, stream);
     }
-    // The k-th send from a to b meets the k-th receive of b from a. A send is over when the
-    // receiver has the data.
+    // The k-th send from a to b is received by the k-th receive of b from a. A send is over when
+    // the receiver has the data.
     template <class T>
     void send(const T* data, std::size_t count, int to, Stream& stream,
               const std::string& name = "") {
         require_rank(to, "send to");
-        send_elements({element_type<T>(), count, data, nullptr}, to, stream, name);
+        Call call = call_of<T>("send", data, nullptr, count, name);
+        call.kind = OperationKind::send;
+        call.outputs = 0;
+        call.peer = to;
+        enqueue_send(call, stream);
     }
     template <class T>
     void receive(T* data, std::size_t count, int from, Stream& stream,
                  const std::string& name = "") {
         require_rank(from, "receive from");
-        receive_elements({element_type<T>(), count, nullptr, data}, from, stream, name);
+        Call call = call_of<T>("receive", nullptr, data, count, name);
+        call.kind = OperationKind::receive;
+        call.inputs = 0;
+        call.peer = from;
+        enqueue_receive(call, stream);
     }
 
-    // Until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed if the
-    // run has failed elsewhere.
+    // Waits until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed
+    // if the run has failed elsewhere.
     virtual void synchronize(Stream& stream) = 0;
 
   protected:
@@ -115,33 +123,38 @@ class Communicator {
 
   private:
     virtual const std::shared_ptr<SharedArena>& arena() = 0;
-    virtual void broadcast_elements(const Elements& elements, int root, Stream& stream,
-                                    const std::string& name) = 0;
-    virtual void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
-                                 const std::string& name) = 0;
-    virtual void all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                     const std::string& name) = 0;
-    virtual void reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                         const std::string& name) = 0;
-    virtual void all_gather_elements(const Elements& elements, Stream& stream,
-                                     const std::string& name) = 0;
-    virtual void send_elements(const Elements& elements, int to, Stream& stream,
-                               const std::string& name) = 0;
-    virtual void receive_elements(const Elements& elements, int from, Stream& stream,
-                                  const std::string& name) = 0;
+    virtual void enqueue_broadcast(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_reduce(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_all_reduce(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_reduce_scatter(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_all_gather(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_send(const Call& call, Stream& stream) = 0;
+    virtual void enqueue_receive(const Call& call, Stream& stream) = 0;
+
+    template <class T>
+    static Call call_of(const char* operation, const T* input, T* output, std::size_t count,
+                        const std::string& name) {
+        return {.operation = operation,
+                .type = element_type<T>(),
+                .count = count,
+                .input = input,
+                .output = output,
+                .name = name};
+    }
     void require_rank(int rank, const std::string& what) const;
 
     Rank& rank_;
 };
 
-// "native": this book's kernels; "mpi"; "nccl". With `arena_bytes` of device memory for allocate().
-// All ranks call it together. Throws OptionError, in a sentence, where there is no such thing here.
+// Makes a communicator of the kind "native" (this book's kernels), "mpi" or "nccl", with
+// `arena_bytes` of device memory for allocate(). All ranks call it together. Throws OptionError, in
+// a sentence, if that kind is not available here.
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
                                                 std::size_t arena_bytes);
 
-// The makers behind make_communicator, each in a file of its own. `timeout_s` is of every wait of a
-// kernel (0: for ever), the job's unless given; `link`, a simulated link between ranks of one host,
-// is also the job's unless given.
+// The makers behind make_communicator, each in a file of its own. `timeout_s` limits every wait of a
+// kernel (0: no limit) and `link` is a simulated link between the ranks of one host; both are the
+// job's unless given.
 std::unique_ptr<Communicator> make_native_communicator(
     Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
     std::optional<LinkSpeed> link = std::nullopt);

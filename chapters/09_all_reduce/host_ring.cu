@@ -1,14 +1,25 @@
+// The ring, driven by the host: every step is a send, a receive and a kernel that adds. For four
+// ranks, the chunk that each rank receives from its left neighbour in each step of the loop:
+//
+//                      rank 0   rank 1   rank 2   rank 3
+//     step 0   add        2        3        0        1
+//     step 1   add        1        2        3        0
+//     step 2   add        0        1        2        3     rank r has the whole sum of chunk r
+//     step 3   copy       3        0        1        2
+//     step 4   copy       2        3        0        1
+//     step 5   copy       1        2        3        0     every rank has every sum
+//
+// A rank sends in each step what it has received in the step before; at first chunk r - 1.
 #include "09_all_reduce/host_ring.hpp"
 
 #include <stdexcept>
 
-#include "09_all_reduce/launch_collective.cuh"
 #include "09_all_reduce/pack.cuh"
-#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
 
+// to[i] = op(theirs[i], own[i]); the last sum of a chunk is finished for `ranks` ranks.
 template <class T>
 __global__ void add_chunk(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
                           int ranks) {
@@ -25,7 +36,7 @@ HostRing<T>::HostRing(Peers& peers, std::size_t most)
       ranks_(peers.view().world_size),
       received_(peers.allocate<T>(chunk(0, most).size)) {}
 
-// Chunk i, counted round the ring.
+// Returns chunk i, counted round the ring.
 template <class T>
 Chunk HostRing<T>::chunk(int i, std::size_t count) const {
     return chunk_of(count, static_cast<std::size_t>(ranks_),
@@ -39,7 +50,7 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
     if (count > most_)
         throw std::invalid_argument("a HostRing for " + std::to_string(most_) +
                                     " elements cannot reduce " + std::to_string(count));
-    if (ranks_ == 1)  // no neighbour to talk to
+    if (ranks_ == 1)  // there is no neighbour
         return two_shot_all_reduce(peers_, input, output, count, op, stream, name);
     const int left = (rank_ + ranks_ - 1) % ranks_, right = (rank_ + 1) % ranks_;
     const int last_sum = ranks_ - 2, last_step = 2 * ranks_ - 3;
@@ -59,11 +70,15 @@ void HostRing<T>::all_reduce(const T* input, T* output, std::size_t count, Reduc
         }
         after_step();
     }
-    has_sent_.record(sending_);  // until then our data must not be overwritten
+    // The data must not be overwritten before the right neighbour has received the last chunk.
+    has_sent_.record(sending_);
     stream.wait(has_sent_);
 }
 
-#define DDP_HOST_RING(T) template class HostRing<T>;
-DDP_FOR_EACH_ELEMENT(DDP_HOST_RING)
+template class HostRing<float>;
+template class HostRing<double>;
+template class HostRing<int>;
+template class HostRing<__half>;
+template class HostRing<__nv_bfloat16>;
 
 }  // namespace ddp

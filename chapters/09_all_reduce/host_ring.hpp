@@ -8,7 +8,7 @@
 
 #include "02_kernels/reduction.hpp"
 #include "06_messages/peers.hpp"
-#include "09_all_reduce/chunk.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 

@@ -1,22 +1,24 @@
-#include "09_all_reduce/reduce_broadcast.hpp"
-
+// Reduce, then broadcast: the two trees of the chapters before, one after the other on the stream.
 #include "07_broadcast/broadcast.hpp"
 #include "08_reduce/tree_reduce.hpp"
-#include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 
-template <class T>
-void reduce_broadcast_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
-                                 ReduceOp op, Stream& stream, const std::string& name) {
+void reduce_broadcast_all_reduce(Peers& peers, const Call& call, Stream& stream) {
     constexpr int root = 0;
-    tree_reduce(peers, input, output, count, op, root, stream, name);
-    tree_broadcast(peers, output, count, root, stream, name);
+    // Phase 1: rank 0 has the sum in its output.
+    Call reduce = call;
+    reduce.kind = OperationKind::to_root;
+    reduce.peer = root;
+    tree_reduce(peers, reduce, stream);
+    // Phase 2: so has every rank.
+    Call broadcast = call;
+    broadcast.kind = OperationKind::from_root;
+    broadcast.peer = root;
+    broadcast.input = call.output;
+    broadcast.op.reset();
+    tree_broadcast(peers, broadcast, stream);
 }
-
-#define DDP_REDUCE_BROADCAST(T)                                                            \
-    template void reduce_broadcast_all_reduce(Peers&, const T*, T*, std::size_t, ReduceOp, \
-                                              Stream&, const std::string&);
-DDP_FOR_EACH_ELEMENT(DDP_REDUCE_BROADCAST)
 
 }  // namespace ddp

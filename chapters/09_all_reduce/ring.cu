@@ -1,67 +1,34 @@
-#include "09_all_reduce/ring.hpp"
-
+// Ring all-reduce: one kernel on each rank, which stays for all steps. In each step a rank receives
+// one chunk from its left neighbour, by reading the neighbour's arena, and sends it on by posting
+// it to its right neighbour. For four ranks, the chunk that each rank sends (step 0) or receives:
+//
+//                                      rank 0   rank 1   rank 2   rank 3
+//     phase 1   step 0  send              3        0        1        2     its own elements
+//     phase 2   step 1  add, send         2        3        0        1
+//               step 2  add, send         1        2        3        0
+//     phase 3   step 3  add, keep, send   0        1        2        3     rank r completes chunk r
+//     phase 4   step 4  keep, send        3        0        1        2
+//               step 5  keep, send        2        3        0        1
+//     phase 5   step 6  keep              1        2        3        0     every rank has all sums
+//
+// In step s rank r receives chunk r - 1 - s, modulo N. A chunk is cut into slices, each of which is
+// sent on as soon as it is there. The phases are those of NCCL's runRing (src/device/all_reduce.h):
+// send, recvReduceSend, recvReduceCopySend, recvCopySend, recv.
 #include "07_broadcast/transfer.cuh"
-#include "09_all_reduce/chunk.hpp"
-#include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/pack.cuh"
-#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 namespace {
 
-// What is passed on at a time: small enough to be still in the cache of whoever reads it next, and
+// What is sent at a time: small enough to be still in the cache of the rank that reads it next, and
 // large enough for the flags not to matter.
 constexpr std::size_t slice_bytes = kernels_run_on_cpu ? 64 << 10 : 512 << 10;
 
-// A rank's place in the ring, and how the data is cut.
-struct Ring {
-    int rank, left, right, world_size;
-    std::size_t count, element_bytes, slice, slices;  // elements of a slice; slices of a chunk
-
-    __device__ Ring(const PeersView& view, std::size_t count, std::size_t element_bytes)
-        : rank(view.rank),
-          left((view.rank + view.world_size - 1) % view.world_size),
-          right((view.rank + 1) % view.world_size),
-          world_size(view.world_size),
-          count(count),
-          element_bytes(element_bytes),
-          slice(slice_bytes / element_bytes) {
-        // Over the simulated link all ports are busy anyway, and each message has its latency.
-        if (view.link.bytes_per_ns > 0 && slice < chunk(0).size)
-            slice = chunk(0).size;
-        slices = (chunk(0).size + slice - 1) / slice;
-    }
-
-    // The steps: N - 1 that sum, and N - 1 that copy.
-    __device__ int steps() const { return 2 * (world_size - 1); }
-    __device__ bool is_sum(int step) const { return step < world_size - 1; }
-    __device__ bool is_last_sum(int step) const { return step == world_size - 2; }
-
-    __device__ Chunk chunk(int i) const {
-        return chunk_of(count, static_cast<std::size_t>(world_size), static_cast<std::size_t>(i),
-                        element_bytes);
-    }
-    // This block's share of slice `i` of the chunk that this rank receives in step `step`. Chunk c
-    // starts at rank c + 1; in step 0 rank c + 2 receives it, and so on: rank r receives chunk
-    // r - 2 - step. The second time round, rank c has it first.
-    __device__ Chunk received(int step, std::size_t i) const {
-        const Chunk all = chunk((rank - 2 - step + 3 * world_size) % world_size);
-        const std::size_t begin = i * slice < all.size ? i * slice : all.size;
-        const std::size_t size = slice < all.size - begin ? slice : all.size - begin;
-        const Slice share =
-            block_share({(all.begin + begin) * element_bytes, size * element_bytes});
-        return {share.begin / element_bytes, share.bytes / element_bytes};
-    }
-    // How many slices the left neighbour must have done before this one can be read.
-    __device__ std::uint64_t needed(int step, std::size_t i) const {
-        return step == 0 ? 0 : static_cast<std::uint64_t>(step - 1) * slices + i + 1;
-    }
-};
-
 // All threads of a block: to[i] = op(theirs[i], own[i]), or theirs[i] if it is not to be summed.
 template <ReduceOp op, class Element>
-__device__ void take_elements(void* to, const void* theirs, const void* own, std::size_t count,
-                              bool is_sum, int divide_by) {
+__device__ void receive_elements(void* to, const void* theirs, const void* own, std::size_t count,
+                                 bool is_sum, int divide_by) {
     auto* target = static_cast<Element*>(to);
     for (std::size_t i : column_range(count)) {
         Element value = static_cast<const Element*>(theirs)[i];
@@ -75,92 +42,147 @@ __device__ void take_elements(void* to, const void* theirs, const void* own, std
     }
 }
 
+// The same in Packs, and one by one what is left over or where not everything is aligned.
 template <class T>
-__device__ void take_slice(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
-                           bool is_sum, int divide_by) {
+__device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
+                              bool is_sum, int divide_by) {
     const std::size_t packs =
         is_aligned(to) && is_aligned(theirs) && is_aligned(own) ? count / Pack<T>::size : 0;
     const std::size_t done = packs * Pack<T>::size;
     with_op(op, [&]<ReduceOp o>() {
-        take_elements<o, Pack<T>>(to, theirs, own, packs, is_sum, divide_by);
-        take_elements<o, T>(to + done, theirs + done, own + done, count - done, is_sum, divide_by);
+        receive_elements<o, Pack<T>>(to, theirs, own, packs, is_sum, divide_by);
+        receive_elements<o, T>(to + done, theirs + done, own + done, count - done, is_sum,
+                               divide_by);
     });
 }
 
-// One thread: this block's share of slice `i` of step `step` can be read.
-__device__ bool wait_for_slice(Collective& collective, const Ring& ring, int step, std::size_t i) {
-    return step == 0 || wait_for_ready(collective, ring.left, ring.needed(step, i));
-}
+// One block's place in the ring. All threads of the block call its functions together; those return
+// false if the run fails.
+template <class T>
+class Ring {
+  public:
+    __device__ Ring(Collective& collective, ReduceOp op, std::size_t count)
+        : collective_(collective),
+          op_(op),
+          rank_(collective.view.rank),
+          ranks_(collective.view.world_size),
+          count_(count),
+          left_{collective, (rank_ + ranks_ - 1) % ranks_},
+          right_{collective, (rank_ + 1) % ranks_},
+          input_(reinterpret_cast<const T*>(collective.view.data_of(rank_, collective.record))),
+          output_(reinterpret_cast<T*>(collective.view.result_of(rank_, collective.record))),
+          slice_(slice_bytes / sizeof(T)) {
+        // Over the simulated link all ports are busy anyway, and each message has its latency.
+        if (is_over_link(collective) && slice_ < chunk(0).size)
+            slice_ = chunk(0).size;
+        slices_ = (chunk(0).size + slice_ - 1) / slice_;
+    }
+
+    // Sends this rank's own elements of chunk r - 1: the handshake posts where they lie.
+    __device__ bool send() {
+        __shared__ bool has_begun;
+        if (threadIdx.x == 0)
+            has_begun = begin_collective(collective_) && left_.handshake() && right_.handshake();
+        __syncthreads();
+        return has_begun;
+    }
+    // Receives a partial sum, adds this rank's elements and sends the result.
+    __device__ bool receive_reduce_send(int step) { return pass(step, true, 1, true); }
+    // Receives the last partial sum of this rank's chunk, completes it and sends it.
+    __device__ bool receive_reduce_copy_send(int step) { return pass(step, true, ranks_, true); }
+    // Receives a sum, keeps it and sends it.
+    __device__ bool receive_copy_send(int step) { return pass(step, false, 1, true); }
+    // Receives the last sum and keeps it.
+    __device__ bool receive(int step) { return pass(step, false, 1, false); }
+
+    // Exit barrier: this rank's data may be overwritten once the right neighbour has read it.
+    __device__ void end() {
+        if (threadIdx.x != 0)
+            return;
+        raise_acknowledged(collective_, left_.rank, 1);
+        if (wait_for_acknowledged(collective_, right_.rank, 1))
+            end_block(collective_);
+    }
+
+  private:
+    // One step: receives all slices of a chunk from the left neighbour's memory, and posts each to
+    // the right neighbour.
+    __device__ bool pass(int step, bool is_sum, int divide_by, bool sends) {
+        for (std::size_t i = 0; i < slices_; i++) {
+            const Chunk slice = received(step, i);
+            const auto receive = [&](const std::byte* input) {
+                const std::byte* theirs = step == 1 ? input : left_.output();
+                receive_slice(op_, output_ + slice.begin,
+                              reinterpret_cast<const T*>(theirs) + slice.begin,
+                              input_ + slice.begin, slice.size, is_sum, divide_by);
+            };
+            if (!left_.consume(post_number(step - 1, i), slice.size * sizeof(T), receive))
+                return false;
+            if (threadIdx.x == 0 && sends)
+                right_.post(post_number(step, i));
+        }
+        return true;
+    }
+
+    // The number of a post: slices are counted through the steps. 0 is the input itself.
+    __device__ std::uint64_t post_number(int step, std::size_t slice) const {
+        return step == 0 ? 0 : static_cast<std::uint64_t>(step - 1) * slices_ + slice + 1;
+    }
+    __device__ Chunk chunk(int i) const {
+        return chunk_of(count_, static_cast<std::size_t>(ranks_), static_cast<std::size_t>(i),
+                        sizeof(T));
+    }
+    // This block's share of slice `i` of the chunk that this rank receives in a step.
+    __device__ Chunk received(int step, std::size_t i) const {
+        const Chunk all = chunk((rank_ - 1 - step + 2 * ranks_) % ranks_);
+        const std::size_t begin = i * slice_ < all.size ? i * slice_ : all.size;
+        const std::size_t size = slice_ < all.size - begin ? slice_ : all.size - begin;
+        const Slice share = block_share({(all.begin + begin) * sizeof(T), size * sizeof(T)});
+        return {share.begin / sizeof(T), share.bytes / sizeof(T)};
+    }
+
+    Collective& collective_;
+    const ReduceOp op_;
+    const int rank_, ranks_;
+    const std::size_t count_;
+    Neighbour left_, right_;
+    const T* input_;
+    T* output_;
+    std::size_t slice_, slices_;  // elements of a slice; slices of a chunk
+};
 
 template <class T>
 __global__ void ring_kernel(Collective collective, ReduceOp op, std::size_t count) {
-    __shared__ bool may_go_on;
-    const PeersView& view = collective.view;
-    const Ring ring(view, count, sizeof(T));
-    std::uint64_t now_ns = link_time(collective);
-    if (threadIdx.x == 0) {
-        may_go_on = begin_collective(collective) && handshake(collective, ring.left) &&
-                    handshake(collective, ring.right);
-    }
-    __syncthreads();
-    if (!may_go_on)
-        return;
-    const OperationRecord& record = collective.record;
-    const BufferOffsets& theirs = place_of(collective, ring.left);
-    const auto* own_input = reinterpret_cast<const T*>(view.data_of(view.rank, record));
-    auto* output = reinterpret_cast<T*>(view.result_of(view.rank, record));
-    const auto* left_input = reinterpret_cast<const T*>(view.data_of(ring.left, theirs));
-    const auto* left_output = reinterpret_cast<const T*>(view.result_of(ring.left, theirs));
-    for (int step = 0; step < ring.steps(); step++) {
-        const T* left_data = step == 0 ? left_input : left_output;
-        const int divide_by = ring.is_last_sum(step) ? ring.world_size : 1;
-        for (std::size_t i = 0; i < ring.slices; i++) {
-            if (threadIdx.x == 0)
-                may_go_on = wait_for_slice(collective, ring, step, i);
-            __syncthreads();
-            if (!may_go_on)
-                return;
-            const Chunk slice = ring.received(step, i);
-            take_slice<T>(op, output + slice.begin, left_data + slice.begin,
-                          own_input + slice.begin, slice.size, ring.is_sum(step), divide_by);
-            __syncthreads();
-            if (threadIdx.x != 0)
-                continue;
-            if (is_over_link(collective))
-                spend_time_on_link(collective, ring.left, slice.size * sizeof(T), now_ns);
-            pass_on_time(collective, ring.right, now_ns);
-            tell_ready(collective, ring.right,
-                       static_cast<std::uint64_t>(step) * ring.slices + i + 1);
-        }
-    }
-    // Our data may be overwritten once the right neighbour has read the last of it.
-    if (threadIdx.x == 0) {
-        tell_acknowledged(collective, ring.left, 1);
-        if (wait_for_acknowledged(collective, ring.right, 1))
-            end_block(collective);
-    }
+    Ring<T> ring(collective, op, count);
+    const int ranks = collective.view.world_size;
+    // Phase 1: this rank's own elements go to the right neighbour.
+    bool goes_on = ring.send();
+    // Phase 2: partial sums grow from rank to rank.
+    for (int step = 1; step < ranks - 1; step++)
+        goes_on = goes_on && ring.receive_reduce_send(step);
+    // Phase 3: this rank completes its chunk.
+    goes_on = goes_on && ring.receive_reduce_copy_send(ranks - 1);
+    // Phase 4: the complete sums go round.
+    for (int step = ranks; step < 2 * ranks - 2; step++)
+        goes_on = goes_on && ring.receive_copy_send(step);
+    // Phase 5: the last sum arrives.
+    goes_on = goes_on && ring.receive(2 * ranks - 2);
+    if (goes_on)
+        ring.end();
 }
 
 }  // namespace
 
-template <class T>
-void ring_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
-                     Stream& stream, const std::string& name) {
-    CollectiveCall call = call_of<T>("ring all_reduce", op, count, name);
-    call.input = input;
-    call.output = output;
-    call.input_bytes = call.output_bytes = bytes_of_array<T>(count);
-    const int ranks = peers.view().world_size;
-    if (ranks == 1)  // no neighbour to wait for
-        return two_shot_all_reduce(peers, input, output, count, op, stream, name);
-    launch_collective(peers, call, stream,
-                      shape_of_transfer(peers, call.input_bytes / static_cast<std::size_t>(ranks)),
-                      ring_kernel<T>, op, count);
+void ring_all_reduce(Peers& peers, const Call& call, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers.view().world_size);
+    if (ranks == 1)  // there is no neighbour
+        return two_shot_all_reduce(peers, call, stream);
+    Call ring = call;
+    ring.operation = "ring all_reduce";
+    with_type(call.type, [&]<class T>() {
+        launch_collective(peers, ring, stream, shape_of_transfer(peers, call.bytes() / ranks),
+                          ring_kernel<T>, *call.op, call.count);
+    });
 }
-
-#define DDP_RING(T)                                                                     \
-    template void ring_all_reduce(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&, \
-                                  const std::string&);
-DDP_FOR_EACH_ELEMENT(DDP_RING)
 
 }  // namespace ddp

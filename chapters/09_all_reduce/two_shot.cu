@@ -1,39 +1,23 @@
-#include "09_all_reduce/two_shot.hpp"
-
+// Two-shot all-reduce: rank r reads chunk r of all ranks, sums it, and writes the sum to all ranks.
+// For three ranks, what rank 1 does:
+//
+//     inputs                                 outputs
+//     rank 0   │ c0 │ c1 │ c2 │              rank 0   │    │ s1 │    │
+//     rank 1   │ c0 │ c1 │ c2 │   read, sum  rank 1   │    │ s1 │    │   write
+//     rank 2   │ c0 │ c1 │ c2 │   ─────────▶ rank 2   │    │ s1 │    │
+//                      ▲
+//     s1 = (rank 2's c1 + rank 0's c1) + rank 1's c1: the ring's order, in registers
+//
+// reduce_scatter is the first half (the sum goes to this rank's output only), all_gather the second
+// (every rank copies what the others have). (PyTorch's symmetric memory and NCCL's device API have
+// the same pair, one-shot and two-shot.)
 #include "06_messages/support/copy.cuh"
-#include "07_broadcast/collective.cuh"
+#include "07_broadcast/transfer.cuh"
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/chunk.hpp"
-#include "09_all_reduce/launch_collective.cuh"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {
-
-// One thread of each block: we have read what we wanted of the others' data and written what we had
-// for them, `bytes` each; then waits until they have, too.
-__device__ bool exit_barrier(Collective& collective, std::size_t bytes) {
-    const PeersView& view = collective.view;
-    CollectiveState& own = view.own().collective_state;
-    const bool has_link = view.link.bytes_per_ns > 0;
-    LinkTime time{device_clock_ns()};
-    for (int j = 0; j < view.world_size - 1; j++) {
-        const int peer = next_rank(view, j);
-        if (has_link && bytes > 0) {
-            time.arrival_ns = 0;
-            if (!time.transfer(view, view.rank, peer, bytes))
-                return false;
-            view.control[peer]->collective_state.arrival_ns[view.rank] = time.arrival_ns;
-        }
-        tell_acknowledged(collective, peer, 1);
-    }
-    for (int j = 0; j < view.world_size - 1; j++) {
-        const int peer = next_rank(view, j);
-        if (!wait_for_acknowledged(collective, peer, 1) ||
-            (has_link && !sleep_until(view, own.arrival_ns[peer])))
-            return false;
-    }
-    return true;
-}
 
 // Every rank's input and output, in the order of this rank's sum.
 template <class T>
@@ -55,41 +39,45 @@ struct Sides {
     }
 };
 
-// `from` elements into everyone's input begin the `count` that this rank sums; they go to `to`
-// elements into everyone's output, or into this rank's only, which is the last.
+// Sums this rank's chunk: `count` elements, which begin at element `from` of every rank's input.
+// The sum goes to element `to` of this rank's output, which is the last of `sides`; in two-shot
+// (`for_all`) to that of every rank's output.
 template <class T>
-__global__ void direct_reduce(Collective collective, ReduceOp op, std::size_t from, std::size_t to,
-                              std::size_t count, bool for_all) {
+__global__ void reduce_scatter_kernel(Collective collective, ReduceOp op, std::size_t from,
+                                      std::size_t to, std::size_t count, bool for_all) {
     __shared__ Sides<T> sides;
-    __shared__ bool is_met;
+    __shared__ bool have_all_begun;
     const int ranks = collective.view.world_size;
     const std::size_t bytes = count * sizeof(T);
+    // First handshake: where every rank's data lies.
     if (threadIdx.x == 0) {
-        is_met = begin_collective(collective) && handshake_all(collective) &&
-                 fetch_over_link(collective.view, bytes);
-        if (is_met)
+        have_all_begun = begin_collective(collective) && handshake_all(collective) &&
+                         fetch_over_link(collective.view, bytes);
+        if (have_all_begun)
             sides.find(collective, from, to);
     }
     __syncthreads();
-    if (!is_met)
+    if (!have_all_begun)
         return;
+    // Shot one: read all inputs. Shot two: write the sum to all outputs.
     reduce_chunk(op, sides.inputs, ranks, for_all ? sides.outputs : &sides.outputs[ranks - 1],
                  for_all ? ranks : 1, {0, count}, sides.are_aligned);
     __syncthreads();
+    // Second handshake: all ranks have read this input and written this output.
     if (threadIdx.x == 0 && exit_barrier(collective, for_all ? bytes : 0))
         end_block(collective);
 }
 
-// Copies the others' `bytes` to where they go in this rank's output.
-__global__ void direct_gather(Collective collective, std::size_t bytes) {
-    __shared__ bool is_met;
+// Copies every rank's `bytes` to their place in this rank's output.
+__global__ void all_gather_kernel(Collective collective, std::size_t bytes) {
+    __shared__ bool have_all_begun;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {
-        is_met = begin_collective(collective) && handshake_all(collective) &&
-                 fetch_over_link(view, bytes);
+        have_all_begun = begin_collective(collective) && handshake_all(collective) &&
+                         fetch_over_link(view, bytes);
     }
     __syncthreads();
-    if (!is_met)
+    if (!have_all_begun)
         return;
     std::byte* output = view.result_of(view.rank, collective.record);
     for (int j = 0; j < view.world_size; j++) {
@@ -104,54 +92,33 @@ __global__ void direct_gather(Collective collective, std::size_t bytes) {
         end_block(collective);
 }
 
+// Launches the kernel that sums `count` elements from `from` on.
+void launch_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t longest,
+                   std::size_t from, std::size_t to, std::size_t count, bool for_all) {
+    with_type(call.type, [&]<class T>() {
+        launch_collective(peers, call, stream, shape_of_transfer(peers, longest * sizeof(T)),
+                          reduce_scatter_kernel<T>, *call.op, from, to, count, for_all);
+    });
+}
+
 }  // namespace
 
-template <class T>
-void two_shot_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
-                         Stream& stream, const std::string& name) {
-    const PeersView& view = peers.view();
-    const auto ranks = static_cast<std::size_t>(view.world_size);
-    const Chunk chunk = chunk_of(count, ranks, static_cast<std::size_t>(view.rank), sizeof(T));
-    const Chunk longest = chunk_of(count, ranks, 0, sizeof(T));
-    CollectiveCall call = call_of<T>("all_reduce", op, count, name);
-    call.input = input;
-    call.output = output;
-    call.input_bytes = call.output_bytes = bytes_of_array<T>(count);
-    launch_collective(peers, call, stream, shape_of_transfer(peers, longest.size * sizeof(T)),
-                      direct_reduce<T>, op, chunk.begin, chunk.begin, chunk.size, true);
-}
-
-template <class T>
-void reduce_scatter(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
-                    Stream& stream, const std::string& name) {
-    const PeersView& view = peers.view();
-    CollectiveCall call = call_of<T>("reduce_scatter", op, count, name);
-    call.input = input;
-    call.input_bytes = bytes_of_array<T>(count, static_cast<std::size_t>(view.world_size));
-    call.output = output;
-    call.output_bytes = bytes_of_array<T>(count);
-    launch_collective(peers, call, stream, shape_of_transfer(peers, call.output_bytes),
-                      direct_reduce<T>, op, static_cast<std::size_t>(view.rank) * count,
-                      std::size_t{0}, count, false);
-}
-
-void all_gather(Peers& peers, const AnyArray& input, void* output, Stream& stream,
-                const std::string& name) {
+void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream) {
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
-    const std::size_t bytes = input.bytes();
-    CollectiveCall call{"all_gather", input.count, input.type, name};
-    call.input = input.data;
-    call.input_bytes = bytes;
-    call.output = output;
-    call.output_bytes = bytes_of_array<std::byte>(bytes, ranks);
-    launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), direct_gather, bytes);
+    const auto rank = static_cast<std::size_t>(peers.view().rank);
+    const Chunk chunk = chunk_of(call.count, ranks, rank, bytes_of(call.type));
+    const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));
+    launch_reduce(peers, call, stream, longest.size, chunk.begin, chunk.begin, chunk.size, true);
 }
 
-#define DDP_DIRECT(T)                                                                       \
-    template void two_shot_all_reduce(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&, \
-                                      const std::string&);                                  \
-    template void reduce_scatter(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&,      \
-                                 const std::string&);
-DDP_FOR_EACH_ELEMENT(DDP_DIRECT)
+void reduce_scatter(Peers& peers, const Call& call, Stream& stream) {
+    const auto rank = static_cast<std::size_t>(peers.view().rank);
+    launch_reduce(peers, call, stream, call.count, rank * call.count, 0, call.count, false);
+}
+
+void all_gather(Peers& peers, const Call& call, Stream& stream) {
+    launch_collective(peers, call, stream, shape_of_transfer(peers, call.bytes()),
+                      all_gather_kernel, call.bytes());
+}
 
 }  // namespace ddp

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {

@@ -63,7 +63,8 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
 
 int Mailboxes::wait(Stream& stream) {
     OperationRecord record = peers_.next_record(
-        "wait for mail", nullptr, static_cast<std::size_t>(workers_), 1, "mailboxes", "");
+        {.operation = "wait for mail", .count = static_cast<std::size_t>(workers_)});
+    record.set_type("mailboxes");
     launch_cooperative(stream, {1, 1}, find_mail, peers_.view(), record, workers_, next_,
                        found_->data());
     peers_.enqueued(stream);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "09_all_reduce/element_type.hpp"
+#include "06_messages/call.hpp"
 
 namespace ddp {
 

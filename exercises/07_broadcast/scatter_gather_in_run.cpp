@@ -7,10 +7,9 @@ namespace ddp {
 namespace {
 
 // Four bytes are passed as one float, which is only copied.
-void scatter_gather(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                    const std::string&) {
-    scatter_gather_broadcast(peers, static_cast<float*>(array.data), array.bytes() / sizeof(float),
-                             root, stream);
+void scatter_gather(Peers& peers, const Call& call, Stream& stream) {
+    scatter_gather_broadcast(peers, static_cast<float*>(call.output), call.bytes() / sizeof(float),
+                             call.peer, stream);
 }
 
 // Returns the rank that is reached last. (The ring's last step reaches all ranks but the root at

@@ -4,22 +4,21 @@
 
 #include <bit>
 
-#include "09_all_reduce/launch_collective.cuh"
+#include "07_broadcast/transfer.cuh"
 
 namespace ddp {
 namespace {
 
-// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: post(), take(),
-// acknowledge() and wait_until_acknowledged(). ring.cu of chapter 09 shows how a kernel begins
-// and ends.
+// Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: a Neighbour with post(),
+// consume(), ack() and wait_for_ack(). ring.cu of chapter 09 shows how a kernel begins and ends.
 
 }  // namespace
 
 void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, Stream& stream) {
     // Task any_ranks is solved here as well: begin with powers of two.
     //
-    // Fill in a CollectiveCall (operation, count, type, name; where input and output lie) and
-    // call launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
+    // Fill in a Call (operation, type, count; where input and output lie) and call
+    // launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
     // your kernel gets a Collective first, and then what you pass on.
     throw NotImplemented("powers_of_two");
 }

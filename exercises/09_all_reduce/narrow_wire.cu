@@ -1,9 +1,9 @@
 // The exercise narrow_wire: half of the bytes. Read exercises/09_all_reduce/README.md first.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
+#include "07_broadcast/transfer.cuh"
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/launch_collective.cuh"
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {

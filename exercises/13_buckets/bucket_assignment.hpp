@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "09_all_reduce/element_type.hpp"
+#include "06_messages/call.hpp"
 #include "exercises/not_implemented.hpp"
 
 namespace ddp {

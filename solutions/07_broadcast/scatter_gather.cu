@@ -1,7 +1,7 @@
 // The exercise scatter_gather: a broadcast in chunks. Read exercises/07_broadcast/README.md first.
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
-#include "07_broadcast/topology.hpp"
+#include "07_broadcast/broadcast.hpp"
 #include "07_broadcast/transfer.cuh"
 
 namespace ddp {
@@ -9,9 +9,8 @@ namespace {
 
 // stub
 //: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: slice_of() and
-//: block_share() cut the data, post() and take() pass it on, acknowledge() and
-//: wait_until_acknowledged() decide when a rank may end. broadcast.cu shows how a kernel begins and
-//: ends.
+//: block_share() cut the data, a Neighbour passes it on by post() and consume(), and its ack() and
+//: wait_for_ack() decide when a rank may end. broadcast.cu shows how a kernel begins and ends.
 // The steps of a rank: in step 1 it receives its chunk from the root, in step s > 1 the chunk that
 // its left neighbour received in step s - 1.
 constexpr int scatter_step = 1;
@@ -31,39 +30,38 @@ struct Ring {
 };
 
 // All threads of a block. Copies `share` of rank `from`'s data into this rank's.
-__device__ bool take_share(Collective& collective, int from, int step, Slice share,
-                           std::uint64_t& now_ns) {
+__device__ bool take_share(Collective& collective, int from, int step, Slice share) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
-    return take(collective, from, step, share.bytes, now_ns, [&](const std::byte* theirs) {
+    const auto copy = [&](const std::byte* theirs) {
         copy_by_block(data + share.begin, theirs + share.begin, share.bytes);
-    });
+    };
+    return Neighbour{collective, from}.consume(static_cast<std::uint64_t>(step), share.bytes, copy);
 }
 
 // One thread of the root. Sends each rank its chunk, one after the other. A chunk is posted when
 // the one before it has been acknowledged, so that the first does not wait for the last.
-__device__ bool scatter(Collective& collective, const Ring& ring, std::uint64_t& now_ns) {
+__device__ bool scatter(Collective& collective, const Ring& ring) {
     for (int i = 1; i < ring.ranks; i++) {
         const int to = (ring.root + i) % ring.ranks;
-        if (!post(collective, to, scatter_step, now_ns) ||
-            !wait_until_acknowledged(collective, to, scatter_step, now_ns))
+        Neighbour neighbour{collective, to};
+        if (!neighbour.post(scatter_step) || !neighbour.wait_for_ack(scatter_step))
             return false;
     }
     return true;
 }
 
 // All threads of a block. Receives this rank's chunk from the root; the root sends all chunks.
-__device__ bool get_own_chunk(Collective& collective, const Ring& ring, std::uint64_t& now_ns) {
+__device__ bool get_own_chunk(Collective& collective, const Ring& ring) {
     __shared__ bool is_done;
     const bool is_root = ring.rank == ring.root;
-    if (!is_root &&
-        !take_share(collective, ring.root, scatter_step, ring.share_of_chunk(0), now_ns))
+    if (!is_root && !take_share(collective, ring.root, scatter_step, ring.share_of_chunk(0)))
         return false;
     if (threadIdx.x == 0) {
         if (is_root)
-            is_done = scatter(collective, ring, now_ns);
+            is_done = scatter(collective, ring);
         else
-            acknowledge(collective, ring.root, scatter_step, now_ns);
+            Neighbour{collective, ring.root}.ack(scatter_step);
         is_done = (!is_root || is_done) && handshake(collective, ring.left()) &&
                   handshake(collective, ring.right());
     }
@@ -75,28 +73,25 @@ __global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, 
     __shared__ bool has_begun;
     const PeersView& view = collective.view;
     const Ring ring{view.rank, view.world_size, root, bytes};
-    std::uint64_t now_ns = link_time(collective);
     if (threadIdx.x == 0)
         has_begun = begin_collective(collective);
     __syncthreads();
-    if (!has_begun || (ring.ranks > 1 && !get_own_chunk(collective, ring, now_ns)))
+    if (!has_begun || (ring.ranks > 1 && !get_own_chunk(collective, ring)))
         return;
     for (int step = 2; step <= ring.ranks; step++) {
-        if (threadIdx.x == 0) {
-            pass_on_time(collective, ring.right(), now_ns);
-            tell_ready(collective, ring.right(), static_cast<std::uint64_t>(step));
-        }
+        if (threadIdx.x == 0)
+            Neighbour{collective, ring.right()}.post(static_cast<std::uint64_t>(step));
         if (ring.rank != ring.root &&
-            !take_share(collective, ring.left(), step, ring.share_of_chunk(step - 1), now_ns))
+            !take_share(collective, ring.left(), step, ring.share_of_chunk(step - 1)))
             return;
     }
     if (threadIdx.x != 0)
         return;
     // This rank's data may be overwritten once the right neighbour has read the last chunk.
     if (ring.ranks > 1 && ring.rank != ring.root)
-        acknowledge(collective, ring.left(), ring.ranks, now_ns);
+        Neighbour{collective, ring.left()}.ack(static_cast<std::uint64_t>(ring.ranks));
     if (ring.ranks == 1 || ring.right() == ring.root ||
-        wait_until_acknowledged(collective, ring.right(), ring.ranks, now_ns))
+        Neighbour{collective, ring.right()}.wait_for_ack(static_cast<std::uint64_t>(ring.ranks)))
         end_block(collective);
 }
 // end stub
@@ -106,18 +101,13 @@ __global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, 
 void scatter_gather_broadcast(Peers& peers, float* data, std::size_t count, int root,
                               Stream& stream) {
     // stub: root_0
-    //: Task any_root is solved here as well. Fill in a CollectiveCall, get a Collective from
-    //: peers.next_collective(call, stream), launch your kernel with launch_cooperative(stream,
-    //: shape_of_transfer(peers, bytes), kernel, collective, ...), and call peers.enqueued(stream).
-    CollectiveCall call{"scatter-gather broadcast", count, type_name<float>(), ""};
-    call.input = call.output = data;
-    call.input_bytes = call.output_bytes = count * sizeof(float);
-    call.root = root;
-    require_reachable(peers, root, call.operation);
-    const Collective collective = peers.next_collective(call, stream);
-    launch_cooperative(stream, shape_of_transfer(peers, call.input_bytes), scatter_gather_kernel,
-                       collective, call.input_bytes, root);
-    peers.enqueued(stream);
+    //: Task any_root is solved here as well. Describe the broadcast by broadcast_call(), and call
+    //: launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...): your
+    //: kernel gets a Collective first, and then what you pass on.
+    Call call = broadcast_call(data, count, root);
+    call.operation = "scatter-gather broadcast";
+    launch_collective(peers, call, stream, shape_of_transfer(peers, call.bytes()),
+                      scatter_gather_kernel, call.bytes(), root);
     // end stub
 }
 

@@ -4,15 +4,14 @@
 
 #include <bit>
 
-#include "09_all_reduce/launch_collective.cuh"
+#include "07_broadcast/transfer.cuh"
 
 namespace ddp {
 namespace {
 
 // stub
-//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: post(), take(),
-//: acknowledge() and wait_until_acknowledged(). ring.cu of chapter 09 shows how a kernel begins
-//: and ends.
+//: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: a Neighbour with post(),
+//: consume(), ack() and wait_for_ack(). ring.cu of chapter 09 shows how a kernel begins and ends.
 // The two steps of each pair of ranks: one exchange that sums, and one that copies.
 constexpr int to_sum = 1, to_copy = 2;
 
@@ -37,13 +36,12 @@ __device__ ElementRange range_of_block(std::size_t count) {
 struct Work {
     Collective& collective;
     float* data;
-    std::uint64_t now_ns;
 
     // All threads. Lets the partner read this rank's data.
     __device__ bool post_to(int partner, int step) {
         __shared__ bool is_posted;
         if (threadIdx.x == 0)
-            is_posted = post(collective, partner, step, now_ns);
+            is_posted = Neighbour{collective, partner}.post(static_cast<std::uint64_t>(step));
         __syncthreads();
         return is_posted;
     }
@@ -51,13 +49,14 @@ struct Work {
     // `step`.
     __device__ bool take_from(int partner, int step, ElementRange range) {
         const std::size_t size = range.end - range.begin;
-        return take(collective, partner, step, size * sizeof(float), now_ns,
-                    [&](const std::byte* there) {
-                        const float* theirs = reinterpret_cast<const float*>(there) + range.begin;
-                        float* mine = data + range.begin;
-                        for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
-                            mine[i] = step == to_sum ? mine[i] + theirs[i] : theirs[i];
-                    });
+        const auto work = [&](const std::byte* there) {
+            const float* theirs = reinterpret_cast<const float*>(there) + range.begin;
+            float* mine = data + range.begin;
+            for (std::size_t i = threadIdx.x; i < size; i += blockDim.x)
+                mine[i] = step == to_sum ? mine[i] + theirs[i] : theirs[i];
+        };
+        return Neighbour{collective, partner}.consume(static_cast<std::uint64_t>(step),
+                                                      size * sizeof(float), work);
     }
     __device__ bool exchange(int partner, int step, ElementRange range) {
         return post_to(partner, step) && take_from(partner, step, range);
@@ -91,8 +90,9 @@ __device__ bool copy_in_pairs(Work& work, int rank, int pairs, ElementRange all)
 
 // One thread. Waits until the partner has read what it needs of this rank's data in step `step`.
 __device__ bool finish_with(Work& work, int partner, int step) {
-    acknowledge(work.collective, partner, step, work.now_ns);
-    return wait_until_acknowledged(work.collective, partner, step, work.now_ns);
+    Neighbour neighbour{work.collective, partner};
+    neighbour.ack(static_cast<std::uint64_t>(step));
+    return neighbour.wait_for_ack(static_cast<std::uint64_t>(step));
 }
 
 // Ranks from `pairs` on have no partner. Rank r - pairs adds the data of such a rank r to its own
@@ -101,7 +101,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     const PeersView& view = collective.view;
     const int rank = view.rank;
     auto* data = reinterpret_cast<float*>(view.data_of(rank, collective.record));
-    Work work{collective, data, link_time(collective)};
+    Work work{collective, data};
     const ElementRange all = range_of_block(count);
     __shared__ bool has_begun;
     if (threadIdx.x == 0)
@@ -113,7 +113,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
         if (!work.post_to(rank - pairs, to_sum) || !work.take_from(rank - pairs, to_copy, all))
             return;
         if (threadIdx.x == 0) {
-            acknowledge(collective, rank - pairs, to_copy, work.now_ns);
+            Neighbour{collective, rank - pairs}.ack(to_copy);
             end_block(collective);
         }
         return;
@@ -128,7 +128,7 @@ __global__ void halving_doubling_kernel(Collective collective, std::size_t count
     for (int distance = 1; distance < pairs; distance *= 2)
         if (!finish_with(work, rank ^ distance, to_copy))
             return;
-    if (extra < 0 || wait_until_acknowledged(collective, extra, to_copy, work.now_ns))
+    if (extra < 0 || Neighbour{collective, extra}.wait_for_ack(to_copy))
         end_block(collective);
 }
 // end stub
@@ -139,14 +139,16 @@ void halving_doubling_all_reduce(Peers& peers, float* data, std::size_t count, S
     // stub: powers_of_two
     //: Task any_ranks is solved here as well: begin with powers of two.
     //:
-    //: Fill in a CollectiveCall (operation, count, type, name; where input and output lie) and
-    //: call launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
+    //: Fill in a Call (operation, type, count; where input and output lie) and call
+    //: launch_collective(peers, call, stream, shape_of_transfer(peers, bytes), kernel, ...):
     //: your kernel gets a Collective first, and then what you pass on.
-    CollectiveCall call{"halving doubling", count, type_name<float>(), ""};
-    call.input = call.output = data;
-    call.input_bytes = call.output_bytes = count * sizeof(float);
+    const Call call{.operation = "halving doubling",
+                    .type = element_type<float>(),
+                    .count = count,
+                    .input = data,
+                    .output = data};
     const auto ranks = static_cast<unsigned int>(peers.view().world_size);
-    launch_collective(peers, call, stream, shape_of_transfer(peers, call.input_bytes),
+    launch_collective(peers, call, stream, shape_of_transfer(peers, call.bytes()),
                       halving_doubling_kernel, count, static_cast<int>(std::bit_floor(ranks)));
     // end stub
 }

@@ -1,9 +1,9 @@
 // The exercise narrow_wire: half of the bytes. Read exercises/09_all_reduce/README.md first.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
+#include "07_broadcast/transfer.cuh"
 #include "09_all_reduce/all_ranks.cuh"
-#include "09_all_reduce/launch_collective.cuh"
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
 namespace {
@@ -67,13 +67,15 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     const std::size_t chunk = equal_chunk(count, ranks);
     launch(stream, grid_for(ranks * chunk), round_all, data, count, narrow, ranks * chunk);
-    CollectiveCall call{"narrow all_reduce", count, type_name<__nv_bfloat16>(), ""};
-    call.input = call.output = narrow;
-    call.input_bytes = call.output_bytes = ranks * chunk * sizeof(__nv_bfloat16);
+    const Call call{.operation = "narrow all_reduce",
+                    .type = element_type<__nv_bfloat16>(),
+                    .count = ranks * chunk,
+                    .input = narrow,
+                    .output = narrow};
     launch_collective(peers, call, stream, shape_of_transfer(peers, chunk * sizeof(__nv_bfloat16)),
                       sum_own_chunk, chunk);
     __nv_bfloat16* own = narrow + static_cast<std::size_t>(peers.view().rank) * chunk;
-    all_gather(peers, AnyArray::of(own, chunk), narrow, stream);
+    all_gather(peers, own, narrow, chunk, stream);
     launch(stream, grid_for(count), widen_all, narrow, count, data);
     // end stub
 }

@@ -10,7 +10,7 @@
 
 namespace ddp {
 
-// A GPU's thread has several loads under way before it stores the first.
+// Copies the words of one thread. On a GPU several loads are under way before the first store.
 template <class Word>
 __device__ void copy_words(std::byte* to, const std::byte* from, GridRange words) {
     constexpr std::size_t at_a_time = kernels_run_on_cpu ? 1 : 8;
@@ -29,7 +29,8 @@ __device__ void copy_words(std::byte* to, const std::byte* from, GridRange words
         target[i] = source[i];
 }
 
-// What thread `thread` of `threads` does of a copy, in the widest words that both ends allow.
+// Copies the share of thread `thread` of `threads`, in the widest words that the addresses and the
+// size allow.
 __device__ inline void copy_share(std::byte* to, const std::byte* from, std::size_t bytes,
                                   std::size_t thread, std::size_t threads) {
     const auto ends =
@@ -43,19 +44,19 @@ __device__ inline void copy_share(std::byte* to, const std::byte* from, std::siz
         copy_words<std::byte>(to, from, share_of(bytes, thread, threads));
 }
 
-// All threads of the grid copy.
+// Copies `bytes` by all threads of the grid.
 __device__ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
     const auto threads = static_cast<std::size_t>(blockDim.x);
     copy_share(to, from, bytes, blockIdx.x * threads + threadIdx.x, gridDim.x * threads);
 }
 
-// All threads of this block copy.
+// Copies `bytes` by all threads of this block.
 __device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::size_t bytes) {
     copy_share(to, from, bytes, threadIdx.x, blockDim.x);
 }
 
-// Blocks that the current device runs at the same time, whatever a block needs: one on each of its
-// multiprocessors.
+// Returns a number of blocks that the current device can run at the same time, however much a block
+// needs: one on each of its multiprocessors.
 inline unsigned int blocks_at_once() {
     int device = 0, multiprocessors = 0;
     DDP_CHECK(cudaGetDevice(&device));
@@ -63,8 +64,8 @@ inline unsigned int blocks_at_once() {
     return static_cast<unsigned int>(multiprocessors);
 }
 
-// Blocks enough to keep a GPU's memory busy, few enough for the kernels of all ranks to run at the
-// same time, should they share one. One thread on a CPU.
+// Returns the launch shape of a copy: blocks enough to keep a GPU's memory busy, few enough for the
+// kernels of all `ranks` to run at the same time, should they share a GPU. One thread on a CPU.
 inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
     if (kernels_run_on_cpu)
         return {dim3(1), dim3(1)};

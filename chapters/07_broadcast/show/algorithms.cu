@@ -30,10 +30,6 @@ int other_of_first_pair(int root, int ranks) {
     return root == 0 && ranks > 1 ? 1 : 0;
 }
 
-void chain(Peers& peers, const AnyArray& array, int root, Stream& stream, const std::string& name) {
-    chain_broadcast(peers, array, root, stream, name, default_slices(array.bytes()));
-}
-
 // Both cut the data as the broadcasts do.
 double cut_at_once_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     return all_at_once_seconds(message, ranks, bytes, default_slices(bytes));
@@ -51,7 +47,9 @@ class Payload {
         data_.copy_from(peers.rank().rank() == 0 ? expected_ : std::vector<int>(data_.size(), -1));
     }
 
-    AnyArray array() { return AnyArray::of(data_.data(), data_.size()); }
+    Call broadcast_from(int root, const std::string& name) {
+        return broadcast_call(data_.data(), data_.size(), root, name);
+    }
     void require_here(const BroadcastAlgorithm& algorithm) const {
         const std::vector<int> here = data_.to_host();
         const auto wrong = std::ranges::mismatch(here, expected_).in1 - here.begin();
@@ -73,7 +71,7 @@ const std::vector<BroadcastAlgorithm>& broadcast_algorithms() {
             {"linear", "one by one", linear_broadcast, linear_seconds, left_of},
             {"at once", "all at once", all_at_once_broadcast, cut_at_once_seconds, left_of},
             {"tree", "by doubling", tree_broadcast, tree_seconds, other_of_first_pair},
-            {"chain", "slices along a chain", chain, cut_chain_seconds, left_of},
+            {"chain", "slices along a chain", chain_broadcast, cut_chain_seconds, left_of},
         };
         std::ranges::move(further_broadcast_algorithms(), std::back_inserter(all));
         return all;
@@ -91,18 +89,18 @@ LinkRun broadcast_over_link(Peers& peers, const BroadcastAlgorithm& algorithm, s
     rank.barrier();
     const Stopwatch watch;
     launch(stream, {1, 1}, read_link_clock, view, before.data());
-    algorithm.run(peers, payload.array(), 0, stream, algorithm.name);
+    algorithm.run(peers, payload.broadcast_from(0, algorithm.name), stream);
     launch(stream, {1, 1}, read_link_clock, view, after.data());
     peers.synchronize(stream);
     rank.barrier();
     LinkRun run{watch.seconds(), {}};
     payload.require_here(algorithm);
     const LinkClock begin = before.to_host()[0], end = after.to_host()[0];
-    const std::uint64_t start_ns = std::stoull(rank.broadcast(std::to_string(begin.now_ns), 0));
+    const std::uint64_t start_ns = rank.broadcast(begin.now_ns, 0);
     const std::uint64_t arrived_ns =
         rank.rank() == 0 ? start_ns : end.last_byte_ns + view.link.latency_ns;
-    for (const std::string& each : rank.all_gather(std::to_string(arrived_ns)))
-        run.arrived.push_back(static_cast<double>(std::stoull(each) - start_ns) * 1e-9);
+    for (const std::uint64_t each : rank.all_gather(arrived_ns))
+        run.arrived.push_back(static_cast<double>(each - start_ns) * 1e-9);
     return run;
 }
 
@@ -124,7 +122,7 @@ double broadcast_seconds(Peers& peers, const BroadcastAlgorithm& algorithm, std:
     for (Event& mark : marks) {
         mark.record(stream);
         for (int i = 0; i < ranks && &mark != &marks.back(); i++) {
-            algorithm.run(peers, payload.array(), root, stream, algorithm.name);
+            algorithm.run(peers, payload.broadcast_from(root, algorithm.name), stream);
             root = algorithm.last_rank(root, ranks);
         }
     }

@@ -9,8 +9,9 @@
 
 namespace ddp {
 
-// All ranks call it together; `wire` leads to those of other hosts. Throws OptionError for a
-// simulated link. `timeout_s` is of every wait of a kernel, the job's unless given.
+// Makes that communicator; all ranks call it together. `transport` reaches the ranks of other
+// hosts. `timeout_s` limits every wait of a kernel, the job's unless given. Throws OptionError for
+// a simulated link.
 std::unique_ptr<Communicator> make_hosts_communicator(
     Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
     std::optional<double> timeout_s = std::nullopt);

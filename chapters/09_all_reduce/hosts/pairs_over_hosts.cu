@@ -71,38 +71,31 @@ __global__ void receive_over_hosts(Collective call, Fifo* fifo, std::byte* data,
 // ---- On the host
 
 PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
-    constexpr int line_of_pairs = 2;
+    constexpr int channel_of_pairs = 2;
     for (int r = 0; r < peers.view().world_size; r++) {
         if (peers.view().control[r] != nullptr)
             continue;
-        to_[r].fifo = proxy.channel_to(r, line_of_pairs);
-        from_[r].fifo = proxy.channel_from(r, line_of_pairs);
+        to_[r].fifo = proxy.channel_to(r, channel_of_pairs);
+        from_[r].fifo = proxy.channel_from(r, channel_of_pairs);
     }
 }
 
-void PairsOverHosts::launch(TransferKernel kernel, OperationRecord record, int peer,
-                            Algorithm& algorithm, void* data, std::size_t bytes, Stream& stream) {
-    record.peer = peer;
-    stream.wait(algorithm.last);
+void PairsOverHosts::launch(TransferKernel kernel, const Call& call, Direction& direction,
+                            void* data, Stream& stream) {
+    stream.wait(direction.last);
     launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)}, kernel,
-                       Collective{peers_.view(), record}, algorithm.fifo,
-                       static_cast<std::byte*>(data), bytes);
-    algorithm.last.record(stream);
+                       Collective{peers_.view(), peers_.next_record(call)}, direction.fifo,
+                       static_cast<std::byte*>(data), call.bytes());
+    direction.last.record(stream);
     peers_.enqueued(stream);
 }
 
-void PairsOverHosts::send(const AnyArray& array, int peer, Stream& stream,
-                          const std::string& name) {
-    const OperationRecord record =
-        peers_.next_record("send", array.data, array.count, array.element_bytes, array.type, name);
-    launch(send_over_hosts, record, peer, to_.at(peer), array.data, array.bytes(), stream);
+void PairsOverHosts::send(const Call& call, Stream& stream) {
+    launch(send_over_hosts, call, to_.at(call.peer), const_cast<void*>(call.input), stream);
 }
 
-void PairsOverHosts::receive(const AnyArray& array, int peer, Stream& stream,
-                             const std::string& name) {
-    const OperationRecord record =
-        peers_.next_record("receive", nullptr, array.count, array.element_bytes, array.type, name);
-    launch(receive_over_hosts, record, peer, from_.at(peer), array.data, array.bytes(), stream);
+void PairsOverHosts::receive(const Call& call, Stream& stream) {
+    launch(receive_over_hosts, call, from_.at(call.peer), call.output, stream);
 }
 
 }  // namespace ddp

@@ -4,9 +4,9 @@
 
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.cuh"
-#include "09_all_reduce/chunk.hpp"
+#include "07_broadcast/transfer.cuh"
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/hosts/fifo.cuh"
-#include "09_all_reduce/launch_collective.cuh"
 #include "09_all_reduce/pack.cuh"
 
 namespace ddp {
@@ -33,7 +33,7 @@ __device__ Chunk planned_chunk(const RingPlan& plan, int c) {
     return {begin, smaller(plan.chunk, plan.total - begin)};
 }
 
-// One rank's way through the steps of an operation. All threads of its one block take it together;
+// One rank's walk through the steps of an operation. All threads of its one block take it together;
 // thread 0 has the FIFOs.
 template <class T>
 class RingWalk {
@@ -57,18 +57,18 @@ class RingWalk {
     // False if the run fails on the way. The last step of a round and the first of the next one go
     // hand in hand: there is always something to send.
     __device__ bool go() {
-        bool is_well = begin();
+        bool goes_on = begin();
         for (std::size_t i = 0; i < slices_of_round; i++)
-            is_well = is_well && pass(plan_.first, i);
+            goes_on = goes_on && pass(plan_.first, i);
         for (std::size_t round = 0; round < plan_.rounds; round++) {
             const std::size_t begin = round * slices_of_round, end = begin + slices_of_round;
             for (int step = plan_.first + 1; step < plan_.last; step++)
                 for (std::size_t i = begin; i < end; i++)
-                    is_well = is_well && pass(step, i);
+                    goes_on = goes_on && pass(step, i);
             for (std::size_t i = begin; i < end; i++)
-                is_well = is_well && pass(plan_.first, i + slices_of_round) && pass(plan_.last, i);
+                goes_on = goes_on && pass(plan_.first, i + slices_of_round) && pass(plan_.last, i);
         }
-        return is_well;
+        return goes_on;
     }
 
   private:
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(most_threads)
 
 // ---- On the host
 
-constexpr int line_of_ring = 1;
+constexpr int channel_of_ring = 1;
 
 // `sums` and `copies`: whether the data goes round the first time, and the second time.
 RingPlan plan_of(int ranks, bool sums, bool copies, std::size_t chunk, std::size_t total) {
@@ -226,118 +226,80 @@ RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) 
     const int left = (view.rank + view.world_size - 1) % view.world_size;
     const int right = (view.rank + 1) % view.world_size;
     if (view.control[left] == nullptr) {
-        from_left_ = proxy.channel_from(left, line_of_ring);
+        from_left_ = proxy.channel_from(left, channel_of_ring);
     } else {
-        in_pool_ = peers.allocate<Fifo>(1);
-        from_left_ = in_pool_.data();
+        in_arena_ = peers.allocate<Fifo>(1);
+        from_left_ = in_arena_.data();
         const FifoHead fresh;
         DDP_CHECK(cudaMemcpy(static_cast<FifoHead*>(from_left_), &fresh, sizeof fresh,
                              cudaMemcpyHostToDevice));
     }
     Fifo* of_right = find_fifo_of(right);
-    to_right_ = of_right != nullptr ? of_right : proxy.channel_to(right, line_of_ring);
+    to_right_ = of_right != nullptr ? of_right : proxy.channel_to(right, channel_of_ring);
 }
 
-// Null if it is on another host. All ranks call this together.
+// Returns the right neighbour's FIFO in its arena; null if that is on another host. All ranks call
+// this together.
 Fifo* RingOverHosts::find_fifo_of(int right) {
     const PeersView& view = peers_.view();
-    const auto pool_of = [&](int r) { return reinterpret_cast<std::byte*>(view.control[r]); };
-    const auto* own = reinterpret_cast<const std::byte*>(in_pool_.data());
-    const std::ptrdiff_t offset = own == nullptr ? 0 : own - pool_of(view.rank);
-    const std::vector<std::string> offsets = peers_.rank().all_gather(std::to_string(offset));
+    const auto arena_of = [&](int r) { return reinterpret_cast<std::byte*>(view.control[r]); };
+    const auto* own = reinterpret_cast<const std::byte*>(in_arena_.data());
+    const std::ptrdiff_t offset = own == nullptr ? 0 : own - arena_of(view.rank);
+    const std::vector<std::ptrdiff_t> offsets = peers_.rank().all_gather(offset);
     if (view.control[right] == nullptr)
         return nullptr;
-    return reinterpret_cast<Fifo*>(pool_of(right) +
-                                   std::stoull(offsets[static_cast<std::size_t>(right)]));
+    return reinterpret_cast<Fifo*>(arena_of(right) + offsets[static_cast<std::size_t>(right)]);
 }
 
 template <class T>
-void RingOverHosts::launch(const CollectiveCall& call, RingPlan plan, ReduceOp op, Stream& stream) {
+void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
     cut_into_slices(plan, sizeof(T));
-    const Collective collective = peers_.next_collective(call, stream);
+    const Collective collective = Collectives::over(peers_).next(call, stream);
     launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : most_threads)},
-                       ring_over_hosts<T>, collective, plan, op, from_left_, to_right_);
+                       ring_over_hosts<T>, collective, plan, call.op.value_or(ReduceOp::sum),
+                       from_left_, to_right_);
     peers_.enqueued(stream);
 }
 
-template <class T>
-void RingOverHosts::all_reduce(const T* input, T* output, std::size_t count, ReduceOp op,
-                               Stream& stream, const std::string& name) {
+void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& stream) {
+    with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
+}
+
+void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
     const int ranks = peers_.view().world_size;
-    CollectiveCall call = call_of<T>("all_reduce", op, count, name);
-    call.input = input;
-    call.output = output;
-    call.input_bytes = call.output_bytes = bytes_of_array<T>(count);
-    const Chunk longest = chunk_of(count, static_cast<std::size_t>(ranks), 0, sizeof(T));
-    RingPlan plan = plan_of(ranks, true, true, longest.size, count);
+    const Chunk longest =
+        chunk_of(call.count, static_cast<std::size_t>(ranks), 0, bytes_of(call.type));
+    RingPlan plan = plan_of(ranks, true, true, longest.size, call.count);
     plan.input_is_whole = plan.output_is_whole = true;
-    launch<T>(call, plan, op, stream);
+    launch_sum(call, plan, stream);
 }
 
-template <class T>
-void RingOverHosts::reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op,
-                                   Stream& stream, const std::string& name) {
+void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
     const int ranks = peers_.view().world_size;
-    CollectiveCall call = call_of<T>("reduce_scatter", op, count, name);
-    call.input = input;
-    call.input_bytes = bytes_of_array<T>(count, static_cast<std::size_t>(ranks));
-    call.output = output;
-    call.output_bytes = bytes_of_array<T>(count);
-    RingPlan plan = plan_of(ranks, true, false, count, static_cast<std::size_t>(ranks) * count);
-    plan.input_is_whole = true;
-    launch<T>(call, plan, op, stream);
-}
-
-template <class T>
-void RingOverHosts::reduce(const T* input, T* output, std::size_t count, ReduceOp op, int root,
-                           Stream& stream, const std::string& name) {
-    const PeersView& view = peers_.view();
-    CollectiveCall call = call_of<T>("reduce", op, count, name);
-    call.root = root;
-    call.input = input;
-    call.input_bytes = bytes_of_array<T>(count);
-    if (view.rank == root) {
-        call.output = output;
-        call.output_bytes = call.input_bytes;
-    }
-    RingPlan plan = plan_of(view.world_size, true, false, count, count);
-    plan.root = root;
-    launch<T>(call, plan, op, stream);
-}
-
-void RingOverHosts::all_gather(const AnyArray& input, void* output, Stream& stream,
-                               const std::string& name) {
-    const auto ranks = static_cast<std::size_t>(peers_.view().world_size);
-    const std::size_t bytes = input.bytes();
-    CollectiveCall call{"all_gather", input.count, input.type, name};
-    call.input = input.data;
-    call.input_bytes = bytes;
-    call.output = output;
-    call.output_bytes = std::min(bytes, SIZE_MAX / ranks) * ranks;
-    RingPlan plan = plan_of(peers_.view().world_size, false, true, bytes, ranks * bytes);
-    plan.output_is_whole = true;
-    launch<unsigned char>(call, plan, ReduceOp::sum, stream);
-}
-
-void RingOverHosts::broadcast(const AnyArray& array, int root, Stream& stream,
-                              const std::string& name) {
-    CollectiveCall call{"broadcast", array.count, array.type, name};
-    call.root = root;
-    call.input = call.output = array.data;
-    call.input_bytes = call.output_bytes = array.bytes();
     RingPlan plan =
-        plan_of(peers_.view().world_size, false, true, call.input_bytes, call.input_bytes);
-    plan.root = root;
-    launch<unsigned char>(call, plan, ReduceOp::sum, stream);
+        plan_of(ranks, true, false, call.count, static_cast<std::size_t>(ranks) * call.count);
+    plan.input_is_whole = true;
+    launch_sum(call, plan, stream);
 }
 
-#define DDP_RING_OVER_HOSTS(T)                                                                \
-    template void RingOverHosts::all_reduce(const T*, T*, std::size_t, ReduceOp, Stream&,     \
-                                            const std::string&);                              \
-    template void RingOverHosts::reduce_scatter(const T*, T*, std::size_t, ReduceOp, Stream&, \
-                                                const std::string&);                          \
-    template void RingOverHosts::reduce(const T*, T*, std::size_t, ReduceOp, int, Stream&,    \
-                                        const std::string&);
-DDP_FOR_EACH_ELEMENT(DDP_RING_OVER_HOSTS)
+void RingOverHosts::reduce(const Call& call, Stream& stream) {
+    RingPlan plan = plan_of(peers_.view().world_size, true, false, call.count, call.count);
+    plan.root = call.peer;
+    launch_sum(call, plan, stream);
+}
+
+void RingOverHosts::all_gather(const Call& call, Stream& stream) {
+    const int ranks = peers_.view().world_size;
+    const std::size_t bytes = call.bytes();
+    RingPlan plan = plan_of(ranks, false, true, bytes, static_cast<std::size_t>(ranks) * bytes);
+    plan.output_is_whole = true;
+    launch<unsigned char>(call, plan, stream);
+}
+
+void RingOverHosts::broadcast(const Call& call, Stream& stream) {
+    RingPlan plan = plan_of(peers_.view().world_size, false, true, call.bytes(), call.bytes());
+    plan.root = call.peer;
+    launch<unsigned char>(call, plan, stream);
+}
 
 }  // namespace ddp

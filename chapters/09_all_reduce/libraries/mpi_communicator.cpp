@@ -14,9 +14,7 @@
 #include <utility>
 
 #include "09_all_reduce/libraries/check_mpi.hpp"
-#include "09_all_reduce/libraries/in_arena.hpp"
 #include "09_all_reduce/libraries/proxy.hpp"
-#include "09_all_reduce/with_type.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 #endif
@@ -97,28 +95,20 @@ MPI_Datatype mpi_type_of(ElementType type) {
     }
 }
 
-// ---- What ranks tell each other before data moves
+// ---- What ranks send each other before data moves
 
-struct Record {
+struct Announcement {
     char call[160] = "";  // in words, for messages
-    char what[112] = "";  // must be the same on all ranks that have to do with it
+    char what[112] = "";  // must be the same on all ranks that take part
 };
 
-struct Call {
-    Record record;
-    std::vector<int> peers;  // the other ranks that have to do with it
+// One operation, as the proxy's thread carries it out.
+struct MpiOperation {
+    Announcement announcement;
+    std::vector<int> peers;  // the other ranks that take part
 
-    std::string text() const { return record.call; }
+    std::string text() const { return announcement.call; }
 };
-
-// "all_reduce sum of 1000 float32 ("weights")".
-std::string text_of(const std::string& operation, const Elements& elements,
-                    const std::string& place, const std::string& name) {
-    constexpr std::size_t longest_name = 31;
-    const std::string quoted = name.empty() ? "" : " (\"" + name.substr(0, longest_name) + "\")";
-    return operation + " of " + std::to_string(elements.count) + " " + name_of(elements.type) +
-           place + quoted;
-}
 
 // Longer texts are cut.
 template <std::size_t size>
@@ -126,15 +116,15 @@ void set_text(char (&field)[size], const std::string& text) {
     std::memcpy(field, text.data(), std::min(text.size(), size - 1));
 }
 
-// Records on their way to and from the peers of a call.
+// The exchange of announcements with the peers of an operation.
 class Exchange {
   public:
-    // `records[r]` is rank r's, ours is there already. What is not over at the end of this object
-    // is given up: nothing will be written to `records` any more.
+    // `records[r]` is rank r's; this rank's is there already. What is not over at the end of this
+    // object is given up: nothing will be written to `records` any more.
     Exchange(MPI_Comm communicator, const std::vector<int>& peers, int rank,
-             std::vector<Record>& records)
+             std::vector<Announcement>& records)
         : peers_(peers), requests_(2 * peers.size()) {
-        constexpr int bytes = sizeof(Record), tag = 0;
+        constexpr int bytes = sizeof(Announcement), tag = 0;
         for (std::size_t i = 0; i < peers.size(); i++) {
             const int peer = peers[i];
             MPI_Irecv(&records[static_cast<std::size_t>(peer)], bytes, MPI_BYTE, peer, tag,
@@ -174,7 +164,7 @@ class Exchange {
         return false;
     }
 
-    // Those whose records have not come.
+    // Returns the ranks whose announcements have not come.
     std::vector<int> missing() const {
         std::vector<int> ranks;
         for (std::size_t i = 0; i < peers_.size(); i++)
@@ -207,38 +197,28 @@ class MpiCommunicator final : public Communicator {
     };
 
     const std::shared_ptr<SharedArena>& arena() override { return arena_; }
-    void broadcast_elements(const Elements& elements, int root, Stream& stream,
-                            const std::string& name) override;
-    void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
-                         const std::string& name) override;
-    void all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                             const std::string& name) override;
-    void reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                 const std::string& name) override;
-    void all_gather_elements(const Elements& elements, Stream& stream,
-                             const std::string& name) override;
-    void send_elements(const Elements& elements, int to, Stream& stream,
-                       const std::string& name) override;
-    void receive_elements(const Elements& elements, int from, Stream& stream,
-                          const std::string& name) override;
+    void enqueue_broadcast(const Call& call, Stream& stream) override;
+    void enqueue_reduce(const Call& call, Stream& stream) override;
+    void enqueue_all_reduce(const Call& call, Stream& stream) override;
+    void enqueue_reduce_scatter(const Call& call, Stream& stream) override;
+    void enqueue_all_gather(const Call& call, Stream& stream) override;
+    void enqueue_send(const Call& call, Stream& stream) override;
+    void enqueue_receive(const Call& call, Stream& stream) override;
 
-    Call collective(const std::string& operation, const Elements& elements,
-                    const std::string& place, const std::string& name);
-    Call message(const std::string& operation, const Elements& elements, int from, int to,
-                 const std::string& name);
-    void enqueue(const Call& call, const Elements& elements, std::size_t input_parts,
-                 std::size_t output_parts, Stream& stream, const Start& start,
-                 const Finish& finish = {});
+    MpiOperation collective(const Call& call);
+    MpiOperation message(const Call& call);
+    void enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
+                 const Start& start, const Finish& finish = {});
     Reducer reducer_of(ElementType type, ReduceOp op) const;
 
     // The proxy's thread:
-    void handshake(const Call& call);
-    void see(const Call& call, int peer);
-    void end(MPI_Request& request, const Call& call);
+    void handshake(const MpiOperation& operation);
+    void see(const MpiOperation& operation, int peer);
+    void end(MPI_Request& request, const MpiOperation& operation);
 
     const std::shared_ptr<SharedArena> arena_;
-    MPI_Comm communicator_ = MPI_COMM_NULL;               // MPI never mixes it up with another one
-    const std::shared_ptr<std::vector<Record>> records_;  // by rank; our own at our place
+    MPI_Comm communicator_ = MPI_COMM_NULL;  // MPI never mixes it up with another one
+    const std::shared_ptr<std::vector<Announcement>> records_;  // by rank; our own at our place
     std::uint64_t operations_ = 0;
     std::optional<Proxy> proxy_;
 };
@@ -246,7 +226,8 @@ class MpiCommunicator final : public Communicator {
 MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes)
     : Communicator(rank),
       arena_(std::make_shared<SharedArena>(arena_bytes)),
-      records_(std::make_shared<std::vector<Record>>(static_cast<std::size_t>(rank.world_size()))) {
+      records_(std::make_shared<std::vector<Announcement>>(
+          static_cast<std::size_t>(rank.world_size()))) {
     rank.keep_until_run_ends(
         arena_);  // to free it may be to wait for kernels, which may wait for another rank
     rank.keep_until_run_ends(records_);
@@ -263,55 +244,53 @@ MpiCommunicator::~MpiCommunicator() {
 
 // ---- The calls
 
-// Of all ranks. `place` is " to rank 0" or the like, where there is one.
-Call MpiCommunicator::collective(const std::string& operation, const Elements& elements,
-                                 const std::string& place, const std::string& name) {
-    const std::string text = text_of(operation, elements, place, name);
-    Call call;
-    set_text(call.record.call, "operation " + std::to_string(++operations_) + ", " + text);
-    set_text(call.record.what, text);
+// An operation of all ranks, which agree on all of its words.
+MpiOperation MpiCommunicator::collective(const Call& call) {
+    MpiOperation operation;
+    const std::string text = text_of(call);
+    set_text(operation.announcement.call,
+             "operation " + std::to_string(++operations_) + ", " + text);
+    set_text(operation.announcement.what, text);
     for (int r = 0; r < world_size(); r++)
         if (r != rank().rank())
-            call.peers.push_back(r);
-    return call;
+            operation.peers.push_back(r);
+    return operation;
 }
 
-// Of two ranks, which agree on both ends, count and type.
-Call MpiCommunicator::message(const std::string& operation, const Elements& elements, int from,
-                              int to, const std::string& name) {
-    const bool is_send = rank().rank() == from;
-    const int peer = is_send ? to : from;
-    if (peer == rank().rank())
-        throw std::invalid_argument(operation + ": rank " + std::to_string(peer) +
+// An operation of two ranks, which agree on both ends, count and type.
+MpiOperation MpiCommunicator::message(const Call& call) {
+    const int self = rank().rank();
+    if (call.peer == self)
+        throw std::invalid_argument(call.operation + ": rank " + std::to_string(call.peer) +
                                     " is this rank itself");
-    const std::string place = (is_send ? " to rank " : " from rank ") + std::to_string(peer);
-    Call call;
-    set_text(call.record.call, "operation " + std::to_string(++operations_) + ", " +
-                                   text_of(operation, elements, place, name));
-    set_text(call.record.what, std::to_string(from) + " to " + std::to_string(to) + ": " +
-                                   std::to_string(elements.count) + " " + name_of(elements.type));
-    call.peers = {peer};
-    return call;
+    const bool is_send = call.kind == OperationKind::send;
+    MpiOperation operation;
+    set_text(operation.announcement.call,
+             "operation " + std::to_string(++operations_) + ", " + text_of(call));
+    set_text(operation.announcement.what, std::to_string(is_send ? self : call.peer) + " to " +
+                                              std::to_string(is_send ? call.peer : self) + ": " +
+                                              std::to_string(call.count) + " " +
+                                              name_of(call.type));
+    operation.peers = {call.peer};
+    return operation;
 }
 
-void MpiCommunicator::enqueue(const Call& call, const Elements& elements, std::size_t input_parts,
-                              std::size_t output_parts, Stream& stream, const Start& start,
-                              const Finish& finish) {
-    require_in_arena(*arena_, elements.input, elements.bytes(), call.text(), input_parts);
-    require_in_arena(*arena_, elements.output, elements.bytes(), call.text(), output_parts);
-    const std::size_t element_bytes = bytes_of(elements.type);
-    const auto work = [=, this](const StagedPiece& piece) {
+void MpiCommunicator::enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
+                              const Start& start, const Finish& finish) {
+    offset_in(*arena_, call.input, call.bytes(), call.inputs, operation.text());
+    offset_in(*arena_, call.output, call.bytes(), call.outputs, operation.text());
+    const auto work = [=, this, element_bytes = bytes_of(call.type),
+                       has_output = call.outputs > 0](const StagedPiece& piece) {
         const int count = static_cast<int>(piece.bytes / element_bytes);
-        handshake(call);
+        handshake(operation);
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(start(piece, count, &request), call.text());
-        end(request, call);
-        if (finish && output_parts > 0)
+        check_mpi(start(piece, count, &request), operation.text());
+        end(request, operation);
+        if (finish && has_output)
             finish(piece, count);
     };
-    proxy_->enqueue(
-        {elements.input, input_parts, elements.output, output_parts, elements.bytes(), work},
-        stream);
+    proxy_->enqueue({call.input, call.inputs, call.output, call.outputs, call.bytes(), work},
+                    stream);
 }
 
 MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp op) const {
@@ -322,121 +301,116 @@ MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp 
             }};
 }
 
-void MpiCommunicator::broadcast_elements(const Elements& elements, int root, Stream& stream,
-                                         const std::string& name) {
-    const bool is_root = rank().rank() == root;
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
+void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
+    // The root has an input only, the other ranks an output only.
+    Call half = call;
+    const bool is_root = rank().rank() == call.peer;
+    half.inputs = is_root ? 1 : 0;
+    half.outputs = is_root ? 0 : 1;
+    const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
+                           const StagedPiece& piece, int count, MPI_Request* request) {
         auto* data = is_root ? const_cast<std::byte*>(piece.input) : piece.output;
-        return MPI_Ibcast(data, count, mpi_type_of(elements.type), root, communicator_, request);
+        return MPI_Ibcast(data, count, type, root, communicator_, request);
     };
-    enqueue(collective("broadcast", elements, " from rank " + std::to_string(root), name), elements,
-            is_root ? 1 : 0, is_root ? 0 : 1, stream, start);
+    enqueue(collective(call), half, stream, start);
 }
 
-void MpiCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int root,
-                                      Stream& stream, const std::string& name) {
-    const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Ireduce(piece.input, piece.output, count, mpi_type_of(elements.type),
-                           *reducer.op, root, communicator_, request);
+void MpiCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
+    const Reducer reducer = reducer_of(call.type, *call.op);
+    const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
+                           const StagedPiece& piece, int count, MPI_Request* request) {
+        return MPI_Ireduce(piece.input, piece.output, count, type, *reducer.op, root, communicator_,
+                           request);
     };
-    enqueue(collective("reduce " + name_of(op), elements, " to rank " + std::to_string(root), name),
-            elements, 1, rank().rank() == root ? 1 : 0, stream, start, reducer.finish);
+    enqueue(collective(call), call, stream, start, reducer.finish);
 }
 
-void MpiCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                          const std::string& name) {
-    const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Iallreduce(piece.input, piece.output, count, mpi_type_of(elements.type),
-                              *reducer.op, communicator_, request);
+void MpiCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
+    const Reducer reducer = reducer_of(call.type, *call.op);
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+                                                                MPI_Request* request) {
+        return MPI_Iallreduce(piece.input, piece.output, count, type, *reducer.op, communicator_,
+                              request);
     };
-    enqueue(collective("all_reduce " + name_of(op), elements, "", name), elements, 1, 1, stream,
-            start, reducer.finish);
+    enqueue(collective(call), call, stream, start, reducer.finish);
 }
 
-void MpiCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                              const std::string& name) {
-    const Reducer reducer = reducer_of(elements.type, op);
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Ireduce_scatter_block(piece.input, piece.output, count,
-                                         mpi_type_of(elements.type), *reducer.op, communicator_,
-                                         request);
+void MpiCommunicator::enqueue_reduce_scatter(const Call& call, Stream& stream) {
+    const Reducer reducer = reducer_of(call.type, *call.op);
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+                                                                MPI_Request* request) {
+        return MPI_Ireduce_scatter_block(piece.input, piece.output, count, type, *reducer.op,
+                                         communicator_, request);
     };
-    enqueue(collective("reduce_scatter " + name_of(op), elements, "", name), elements,
-            static_cast<std::size_t>(world_size()), 1, stream, start, reducer.finish);
+    enqueue(collective(call), call, stream, start, reducer.finish);
 }
 
-void MpiCommunicator::all_gather_elements(const Elements& elements, Stream& stream,
-                                          const std::string& name) {
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        const MPI_Datatype type = mpi_type_of(elements.type);
+void MpiCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+                                                                MPI_Request* request) {
         return MPI_Iallgather(piece.input, count, type, piece.output, count, type, communicator_,
                               request);
     };
-    enqueue(collective("all_gather", elements, "", name), elements, 1,
-            static_cast<std::size_t>(world_size()), stream, start);
+    enqueue(collective(call), call, stream, start);
 }
 
 constexpr int tag_of_data = 1;
 
-void MpiCommunicator::send_elements(const Elements& elements, int to, Stream& stream,
-                                    const std::string& name) {
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Issend(piece.input, count, mpi_type_of(elements.type), to, tag_of_data,
-                          communicator_, request);
+void MpiCommunicator::enqueue_send(const Call& call, Stream& stream) {
+    const auto start = [=, this, to = call.peer, type = mpi_type_of(call.type)](
+                           const StagedPiece& piece, int count, MPI_Request* request) {
+        return MPI_Issend(piece.input, count, type, to, tag_of_data, communicator_, request);
     };
-    enqueue(message("send", elements, rank().rank(), to, name), elements, 1, 0, stream, start);
+    enqueue(message(call), call, stream, start);
 }
 
-void MpiCommunicator::receive_elements(const Elements& elements, int from, Stream& stream,
-                                       const std::string& name) {
-    const auto start = [=, this](const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Irecv(piece.output, count, mpi_type_of(elements.type), from, tag_of_data,
-                         communicator_, request);
+void MpiCommunicator::enqueue_receive(const Call& call, Stream& stream) {
+    const auto start = [=, this, from = call.peer, type = mpi_type_of(call.type)](
+                           const StagedPiece& piece, int count, MPI_Request* request) {
+        return MPI_Irecv(piece.output, count, type, from, tag_of_data, communicator_, request);
     };
-    enqueue(message("receive", elements, from, rank().rank(), name), elements, 0, 1, stream, start);
+    enqueue(message(call), call, stream, start);
 }
 
 // ---- The thread that calls MPI
 
-// Until all peers have come to the same call.
-void MpiCommunicator::handshake(const Call& call) {
-    (*records_)[static_cast<std::size_t>(rank().rank())] = call.record;
-    Exchange exchange(communicator_, call.peers, rank().rank(), *records_);
-    const auto is_over = [&] { return exchange.is_over([&](int peer) { see(call, peer); }); };
+// Waits until all peers have come to the same call.
+void MpiCommunicator::handshake(const MpiOperation& operation) {
+    (*records_)[static_cast<std::size_t>(rank().rank())] = operation.announcement;
+    Exchange exchange(communicator_, operation.peers, rank().rank(), *records_);
+    const auto is_over = [&] { return exchange.is_over([&](int peer) { see(operation, peer); }); };
     const double limit_s = rank().job().timeout_s;
     if (proxy_->wait_until(is_over, limit_s))
         return;
-    std::string text = "waited " + format_fixed(limit_s, 1) + " s in " + call.text();
+    std::string text = "waited " + format_fixed(limit_s, 1) + " s in " + operation.text();
     for (std::string word = " for "; int peer : exchange.missing())
         text += std::exchange(word, " and ") + rank().job().name(peer);
     throw std::runtime_error(text + ", which did not come");
 }
 
-void MpiCommunicator::see(const Call& call, int peer) {
-    const Record& theirs = (*records_)[static_cast<std::size_t>(peer)];
-    if (std::strcmp(theirs.what, call.record.what) != 0)
-        throw std::runtime_error("in " + call.text() + ", but " + rank().job().name(peer) +
+void MpiCommunicator::see(const MpiOperation& operation, int peer) {
+    const Announcement& theirs = (*records_)[static_cast<std::size_t>(peer)];
+    if (std::strcmp(theirs.what, operation.announcement.what) != 0)
+        throw std::runtime_error("in " + operation.text() + ", but " + rank().job().name(peer) +
                                  " is in " + theirs.call +
                                  ": all ranks must do the same, in the same order");
 }
 
-// Until MPI has done what all have begun. That is waited for even if the run has failed meanwhile,
-// for none but a rank that is gone leaves it unfinished, and MPI may write to our memory until
-// then.
-void MpiCommunicator::end(MPI_Request& request, const Call& call) {
+// Waits until MPI has done what all ranks have begun, even if the run has failed meanwhile: only a
+// rank that is gone leaves it unfinished, and MPI may write to this rank's memory until then.
+void MpiCommunicator::end(MPI_Request& request, const MpiOperation& operation) {
     constexpr double last_wait_s = 1;
     const auto is_done = [&] {
         int flag = 0;
-        check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), call.text());
+        check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), operation.text());
         return flag != 0;
     };
     const double limit_s = rank().job().timeout_s;
     try {
         if (!proxy_->wait_until(is_done, limit_s))
             throw std::runtime_error("waited " + format_fixed(limit_s, 1) + " s for MPI in " +
-                                     call.text() + ", to which all have come: is a rank stopped?");
+                                     operation.text() +
+                                     ", to which all have come: is a rank stopped?");
     } catch (...) {
         for (const Stopwatch waited; waited.seconds() < last_wait_s && !is_done();)
             sched_yield();
@@ -454,7 +428,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t aren
         throw OptionError("The communicator mpi takes ranks that mpirun or srun has started, not " +
                           (job.has_processes ? "processes started by " : std::string()) +
                           job.started_by +
-                          ": start the program by mpirun -n 4, or use the communicator own.");
+                          ": start the program by mpirun -n 4, or use the communicator native.");
     return std::make_unique<MpiCommunicator>(rank, arena_bytes);
 }
 
@@ -463,7 +437,7 @@ std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t aren
 std::unique_ptr<Communicator> make_mpi_communicator(Rank&, std::size_t) {
     throw OptionError(
         "The communicator mpi is not in this program, which was built without MPI: install Open "
-        "MPI and build again, or use the communicator own.");
+        "MPI and build again, or use the communicator native.");
 }
 
 #endif

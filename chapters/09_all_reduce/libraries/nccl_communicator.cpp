@@ -14,7 +14,6 @@
 #include <mutex>
 #include <optional>
 
-#include "09_all_reduce/libraries/in_arena.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 #endif
@@ -42,10 +41,10 @@ ncclDataType_t nccl_type_of(ElementType type) {
     }
 }
 
-ncclRedOp_t nccl_op_of(const Elements& elements, ReduceOp op) {
-    if (elements.type == ElementType::uint8)
+ncclRedOp_t nccl_op_of(const Call& call) {
+    if (call.type == ElementType::uint8)
         throw std::invalid_argument("bytes can be sent and gathered, but not summed");
-    switch (op) {
+    switch (*call.op) {
         case ReduceOp::average:
             return ncclAvg;
         case ReduceOp::maximum:
@@ -76,7 +75,7 @@ void require_a_gpu_each(Rank& rank) {
                               std::to_string(other->second) + " and " + std::to_string(r) +
                               " share " + devices[r] +
                               ": start as many ranks as there are GPUs, or use the communicator "
-                              "own.");
+                              "native.");
 }
 
 // "Not ready" is no error, but stays behind as the thread's last one, which a launch would report.
@@ -108,27 +107,18 @@ class NcclCommunicator final : public Communicator, private Abortable {
     void synchronize(Stream& stream) override;
 
   private:
-    using Call = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
+    using NcclCall = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
 
     const std::shared_ptr<SharedArena>& arena() override { return arena_; }
-    void broadcast_elements(const Elements& elements, int root, Stream& stream,
-                            const std::string& name) override;
-    void reduce_elements(const Elements& elements, ReduceOp op, int root, Stream& stream,
-                         const std::string& name) override;
-    void all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                             const std::string& name) override;
-    void reduce_scatter_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                 const std::string& name) override;
-    void all_gather_elements(const Elements& elements, Stream& stream,
-                             const std::string& name) override;
-    void send_elements(const Elements& elements, int to, Stream& stream,
-                       const std::string& name) override;
-    void receive_elements(const Elements& elements, int from, Stream& stream,
-                          const std::string& name) override;
+    void enqueue_broadcast(const Call& call, Stream& stream) override;
+    void enqueue_reduce(const Call& call, Stream& stream) override;
+    void enqueue_all_reduce(const Call& call, Stream& stream) override;
+    void enqueue_reduce_scatter(const Call& call, Stream& stream) override;
+    void enqueue_all_gather(const Call& call, Stream& stream) override;
+    void enqueue_send(const Call& call, Stream& stream) override;
+    void enqueue_receive(const Call& call, Stream& stream) override;
 
-    void enqueue(const std::string& operation, const Elements& elements, std::size_t input_parts,
-                 std::size_t output_parts, Stream& stream, const std::string& name,
-                 const Call& call);
+    void enqueue(const Call& call, Stream& stream, const NcclCall& nccl_call);
     void wait_for_nccl(ncclResult_t result, const std::string& what);
     ncclResult_t state();
     bool has_pending();
@@ -211,14 +201,10 @@ void NcclCommunicator::close() noexcept try {
 
 // ---- The calls
 
-void NcclCommunicator::enqueue(const std::string& operation, const Elements& elements,
-                               std::size_t input_parts, std::size_t output_parts, Stream& stream,
-                               const std::string& name, const Call& call) {
-    const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + operation +
-                             " of " + std::to_string(elements.count) + " " +
-                             name_of(elements.type) + (name.empty() ? "" : " (\"" + name + "\")");
-    require_in_arena(*arena_, elements.input, elements.bytes(), text, input_parts);
-    require_in_arena(*arena_, elements.output, elements.bytes(), text, output_parts);
+void NcclCommunicator::enqueue(const Call& call, Stream& stream, const NcclCall& nccl_call) {
+    const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + text_of(call);
+    offset_in(*arena_, call.input, call.bytes(), call.inputs, text);
+    offset_in(*arena_, call.output, call.bytes(), call.outputs, text);
     operations_++;
     Operation pending{text, {}, {}, {}};
     pending.begin.record(stream);
@@ -226,7 +212,7 @@ void NcclCommunicator::enqueue(const std::string& operation, const Elements& ele
     {
         std::lock_guard lock(mutex_);
         if (!is_over_)
-            result = call(communicator_, stream);
+            result = nccl_call(communicator_, stream);
     }
     wait_for_nccl(result, text);
     pending.end.record(stream);
@@ -234,71 +220,56 @@ void NcclCommunicator::enqueue(const std::string& operation, const Elements& ele
     pending_.push_back(std::move(pending));
 }
 
-void NcclCommunicator::broadcast_elements(const Elements& elements, int root, Stream& stream,
-                                          const std::string& name) {
-    enqueue("broadcast from rank " + std::to_string(root), elements, 1, 1, stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclBroadcast(elements.input, elements.output, elements.count,
-                                     nccl_type_of(elements.type), root, communicator, on);
-            });
+void NcclCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclBroadcast(call.input, call.output, call.count, nccl_type_of(call.type),
+                             call.peer, communicator, on);
+    });
 }
 
-void NcclCommunicator::reduce_elements(const Elements& elements, ReduceOp op, int root,
-                                       Stream& stream, const std::string& name) {
-    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
-    enqueue("reduce " + name_of(op) + " to rank " + std::to_string(root), elements, 1,
-            rank().rank() == root ? 1 : 0, stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclReduce(elements.input, elements.output, elements.count,
-                                  nccl_type_of(elements.type), nccl_op, root, communicator, on);
-            });
+void NcclCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
+    const ncclRedOp_t op = nccl_op_of(call);
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclReduce(call.input, call.output, call.count, nccl_type_of(call.type), op,
+                          call.peer, communicator, on);
+    });
 }
 
-void NcclCommunicator::all_reduce_elements(const Elements& elements, ReduceOp op, Stream& stream,
-                                           const std::string& name) {
-    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
-    enqueue("all_reduce " + name_of(op), elements, 1, 1, stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclAllReduce(elements.input, elements.output, elements.count,
-                                     nccl_type_of(elements.type), nccl_op, communicator, on);
-            });
+void NcclCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
+    const ncclRedOp_t op = nccl_op_of(call);
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclAllReduce(call.input, call.output, call.count, nccl_type_of(call.type), op,
+                             communicator, on);
+    });
 }
 
-void NcclCommunicator::reduce_scatter_elements(const Elements& elements, ReduceOp op,
-                                               Stream& stream, const std::string& name) {
-    const ncclRedOp_t nccl_op = nccl_op_of(elements, op);
-    enqueue("reduce_scatter " + name_of(op), elements, static_cast<std::size_t>(world_size()), 1,
-            stream, name, [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclReduceScatter(elements.input, elements.output, elements.count,
-                                         nccl_type_of(elements.type), nccl_op, communicator, on);
-            });
+void NcclCommunicator::enqueue_reduce_scatter(const Call& call, Stream& stream) {
+    const ncclRedOp_t op = nccl_op_of(call);
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclReduceScatter(call.input, call.output, call.count, nccl_type_of(call.type), op,
+                                 communicator, on);
+    });
 }
 
-void NcclCommunicator::all_gather_elements(const Elements& elements, Stream& stream,
-                                           const std::string& name) {
-    enqueue("all_gather", elements, 1, static_cast<std::size_t>(world_size()), stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclAllGather(elements.input, elements.output, elements.count,
-                                     nccl_type_of(elements.type), communicator, on);
-            });
+void NcclCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclAllGather(call.input, call.output, call.count, nccl_type_of(call.type),
+                             communicator, on);
+    });
 }
 
-void NcclCommunicator::send_elements(const Elements& elements, int to, Stream& stream,
-                                     const std::string& name) {
-    enqueue("send to rank " + std::to_string(to), elements, 1, 0, stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclSend(elements.input, elements.count, nccl_type_of(elements.type), to,
-                                communicator, on);
-            });
+void NcclCommunicator::enqueue_send(const Call& call, Stream& stream) {
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclSend(call.input, call.count, nccl_type_of(call.type), call.peer, communicator,
+                        on);
+    });
 }
 
-void NcclCommunicator::receive_elements(const Elements& elements, int from, Stream& stream,
-                                        const std::string& name) {
-    enqueue("receive from rank " + std::to_string(from), elements, 0, 1, stream, name,
-            [&](ncclComm_t communicator, cudaStream_t on) {
-                return ncclRecv(elements.output, elements.count, nccl_type_of(elements.type), from,
-                                communicator, on);
-            });
+void NcclCommunicator::enqueue_receive(const Call& call, Stream& stream) {
+    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
+        return ncclRecv(call.output, call.count, nccl_type_of(call.type), call.peer, communicator,
+                        on);
+    });
 }
 
 // ---- Waiting
@@ -380,10 +351,10 @@ std::unique_ptr<Communicator> make_nccl_communicator(Rank&, std::size_t) {
     if (kernels_run_on_cpu)
         throw OptionError(
             "The communicator nccl needs GPUs, and this program was built for a CPU: use the "
-            "communicator own or mpi.");
+            "communicator native or mpi.");
     throw OptionError(
         "The communicator nccl is not in this program, which was built without NCCL: install it "
-        "(Debian: libnccl-dev) and build again, or use the communicator own.");
+        "(Debian: libnccl-dev) and build again, or use the communicator native.");
 }
 
 #endif

@@ -5,13 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "07_broadcast/collective.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/cost.hpp"
 #include "09_all_reduce/host_ring.hpp"
-#include "09_all_reduce/one_shot.hpp"
-#include "09_all_reduce/parameter_server.hpp"
-#include "09_all_reduce/reduce_broadcast.hpp"
-#include "09_all_reduce/ring.hpp"
-#include "09_all_reduce/two_shot.hpp"
 
 namespace ddp {
 
@@ -49,7 +46,7 @@ std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size
         {"ring", over_peers(ring_all_reduce<T>), ring_seconds, most},
         {"two-shot", over_peers(two_shot_all_reduce<T>), two_shot_seconds, most},
         {"one-shot", over_peers(one_shot_all_reduce<T>), one_shot_seconds,
-         std::min(most, Peers::most_staged / sizeof(T))},
+         std::min(most, Collectives::most_staged / sizeof(T))},
     };
 }
 

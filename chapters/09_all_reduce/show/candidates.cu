@@ -1,7 +1,6 @@
 #include "09_all_reduce/show/candidates.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "09_all_reduce/communicator.hpp"
 #include "09_all_reduce/show/algorithms.hpp"
@@ -163,7 +162,7 @@ class Comparison {
         candidate.run(count_, trial);
         const double fitting = most_seconds / (watch.seconds() / trial);
         const auto times = static_cast<int>(std::clamp(fitting, 2.0, static_cast<double>(most)));
-        return std::stoi(rank_.broadcast(std::to_string(times), 0));
+        return rank_.broadcast(times, 0);
     }
 
     // The first sum, which is not timed, is where the ranks meet.
@@ -189,21 +188,15 @@ class Comparison {
         for (std::size_t i = 0; i < count_; i++)
             wrong += result[i] != sums_[i];
         std::size_t all = 0;
-        for (const std::string& each : rank_.all_gather(std::to_string(wrong)))
-            all += std::stoull(each);
+        for (const std::size_t each : rank_.all_gather(wrong))
+            all += each;
         return all;
     }
 
     std::vector<double> mean_of_ranks(const std::vector<double>& seconds) {
-        const std::string bytes(reinterpret_cast<const char*>(seconds.data()),
-                                seconds.size() * sizeof(double));
-        std::vector<double> mean(seconds.size());
-        for (const std::string& each : rank_.all_gather(bytes)) {
-            std::vector<double> theirs(seconds.size());
-            std::memcpy(theirs.data(), each.data(), each.size());
-            for (std::size_t i = 0; i < mean.size(); i++)
-                mean[i] += theirs[i] / rank_.world_size();
-        }
+        std::vector<double> mean;
+        for (const double each : seconds)
+            mean.push_back(rank_.mean_over_ranks(each));
         return mean;
     }
 

@@ -1,6 +1,5 @@
 #include "09_all_reduce/show/times.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -39,10 +38,7 @@ double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, 
     algorithm.run(data.input.data(), data.output.data(), count, ReduceOp::sum, stream,
                   algorithm.name);
     peers.synchronize(stream);
-    double slowest = 0;
-    for (const std::string& each : peers.rank().all_gather(std::to_string(watch.seconds())))
-        slowest = std::max(slowest, std::stod(each));
-    return slowest;
+    return peers.rank().max_over_ranks(watch.seconds());
 }
 
 std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,

@@ -5,7 +5,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 #include "10_data_parallel/training_result.hpp"
 #include "common/report/bench.hpp"
 

@@ -11,9 +11,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/one_shot.hpp"
-#include "09_all_reduce/two_shot.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -21,8 +20,6 @@
 
 namespace ddp {
 namespace {
-
-constexpr std::size_t one_shot_bytes = 2 << 10;
 
 std::size_t bytes_sent(const BucketPlan::Bucket& bucket) {
     return bucket.size * bytes_of(bucket.type);

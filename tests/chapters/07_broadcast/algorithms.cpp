@@ -7,9 +7,8 @@ const std::vector<Algorithm>& all_algorithms() {
         {"linear broadcast", linear_broadcast},
         {"all-at-once broadcast", all_at_once_broadcast},
         {"tree broadcast", tree_broadcast},
-        {"chain broadcast (3)",
-         [](Peers& peers, const AnyArray& array, int root, Stream& stream,
-            const std::string& name) { chain_broadcast(peers, array, root, stream, name, 3); }},
+        {"chain broadcast (3)", [](Peers& peers, const Call& call,
+                                   Stream& stream) { chain_broadcast(peers, call, stream, 3); }},
     };
     return algorithms;
 }

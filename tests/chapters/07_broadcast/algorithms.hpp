@@ -9,8 +9,7 @@ namespace ddp::test {
 
 struct Algorithm {
     std::string operation;  // its name in records and messages
-    void (*broadcast)(Peers& peers, const AnyArray& array, int root, Stream& stream,
-                      const std::string& name);
+    void (*broadcast)(Peers& peers, const Call& call, Stream& stream);
 };
 
 // Returns linear, all at once, tree, and chain with three slices.

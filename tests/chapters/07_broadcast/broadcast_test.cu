@@ -19,7 +19,7 @@ template <class T>
 void broadcast(CollectiveCheck<T>& check, Peers& peers, const Algorithm& algorithm,
                std::size_t shift, std::size_t count, int root, Stream& stream) {
     const auto call = [&](T* data) {
-        algorithm.broadcast(peers, AnyArray::of(data, count), root, stream, "data");
+        algorithm.broadcast(peers, broadcast_call(data, count, root, "data"), stream);
     };
     check.broadcast(call, {.count = count, .input_shift = shift}, root, stream);
 }
@@ -105,7 +105,7 @@ TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of
             else if (algorithm == 3)
                 chain_broadcast(peers, data.data(), 3, 1, stream);
             else
-                chain_broadcast(peers, AnyArray::of(data.data(), 3), 1, stream, "", 100);
+                chain_broadcast(peers, broadcast_call(data.data(), 3, 1), stream, 100);
             peers.synchronize(stream);
             wrong += data.to_host() != std::vector<double>{1, 1, 1, mine};
         }
@@ -230,8 +230,8 @@ TEST_CASE("a different count, root, type, name or algorithm is diagnosed at once
         {[](Peers& p, int* d, Stream& s) { tree_broadcast(p, d, 100, 0, s); },
          [](Peers& p, int* d, Stream& s) { linear_broadcast(p, d, 100, 0, s); },
          "tree broadcast of 100 int from rank 0", "linear broadcast of 100 int from rank 0"},
-        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 3); },
-         [](Peers& p, int* d, Stream& s) { chain_broadcast(p, AnyArray::of(d, 100), 0, s, "", 4); },
+        {[](Peers& p, int* d, Stream& s) { chain_broadcast(p, broadcast_call(d, 100, 0), s, 3); },
+         [](Peers& p, int* d, Stream& s) { chain_broadcast(p, broadcast_call(d, 100, 0), s, 4); },
          "chain broadcast (3) of 100 int from rank 0",
          "chain broadcast (4) of 100 int from rank 0"},
     };
@@ -268,12 +268,12 @@ TEST_CASE("an absent rank is named, whichever rank waits for it and in every alg
                 Peers peers(rank, 1 << 16, 0.8);  // for kernels only, whose messages name the rank
                 Stream stream;
                 ArenaBuffer<float> data = peers.allocate<float>(1000);
-                const AnyArray array = AnyArray::of(data.data(), 1000);
                 if (absent % 2 == 1)
-                    algorithm.broadcast(peers, array, 0, stream, "");
+                    algorithm.broadcast(peers, broadcast_call(data.data(), 1000, 0), stream);
                 peers.synchronize(stream);
                 if (rank.rank() != absent)
-                    algorithm.broadcast(peers, array, 0, stream, "weights");
+                    algorithm.broadcast(peers, broadcast_call(data.data(), 1000, 0, "weights"),
+                                        stream);
                 peers.synchronize(stream);
                 while (rank.rank() == absent) {
                     rank.check();
@@ -324,7 +324,7 @@ TEST_CASE("calls that make no sense are refused") {
             has(refusal([&](Peers& p, Stream& s, int* d) { chain_broadcast(p, d, count, 0, s); }),
                 "the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream& s, int* d) {
-                    chain_broadcast(p, AnyArray::of(d, 10), 0, s, "", 0);
+                    chain_broadcast(p, broadcast_call(d, 10, 0), s, 0);
                 }),
                 "chain broadcast: the data cannot be cut into 0 slices; 1 is the least"));
 }

@@ -32,9 +32,8 @@ const std::vector<Predicted>& predictions() {
          [](const CostModel& link, int ranks) { return tree_seconds(link, ranks, bytes_sent); }},
         {all_algorithms()[3], [](const CostModel& link,
                                  int ranks) { return chain_seconds(link, ranks, bytes_sent, 3); }},
-        {{"chain broadcast (20)",
-          [](Peers& peers, const AnyArray& array, int root, Stream& stream,
-             const std::string& name) { chain_broadcast(peers, array, root, stream, name, 20); }},
+        {{"chain broadcast (20)", [](Peers& peers, const Call& call,
+                                     Stream& stream) { chain_broadcast(peers, call, stream, 20); }},
          [](const CostModel& link, int ranks) {
              return chain_seconds(link, ranks, bytes_sent, 20);
          }},
@@ -57,7 +56,7 @@ double seconds_of(Rank& rank, Peers& peers, const Algorithm& algorithm, ArenaBuf
     Stream stream;
     rank.barrier();
     const Stopwatch watch;
-    algorithm.broadcast(peers, AnyArray::of(data.data(), data.size()), 1, stream, "");
+    algorithm.broadcast(peers, broadcast_call(data.data(), data.size(), 1), stream);
     peers.synchronize(stream);
     rank.barrier();
     return watch.seconds();

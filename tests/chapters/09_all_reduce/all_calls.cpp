@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "09_all_reduce/chunk.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp::test {
 namespace {

@@ -111,7 +111,7 @@ void require_bits(int ranks, std::size_t count) {
     for (int r = 0; r < ranks; r++)
         inputs.push_back(rounding_values<T>(r, count));
     const std::map<std::string, Results<T>> all = results<T>(ranks, count);
-    CAPTURE(ranks, count, type_name<T>());
+    CAPTURE(ranks, count, ddp::name_of(element_type<T>()));
     REQUIRE(all.size() >= 6);
     for (const auto& [name, of_ranks] : all) {
         CAPTURE(name);

@@ -212,8 +212,8 @@ TEST_CASE("two roots are diagnosed, although no data would go between them") {
             communicator.broadcast(data.data(), 10, communicator.rank().rank(), stream);
         });
     CAPTURE(text);
-    REQUIRE(has(text, "broadcast of 10 float32 from rank 0"));
-    REQUIRE(has(text, "broadcast of 10 float32 from rank 1"));
+    REQUIRE(has(text, "broadcast of 10 float from rank 0"));
+    REQUIRE(has(text, "broadcast of 10 float from rank 1"));
     REQUIRE(has(text, "all ranks must do the same"));
 }
 
@@ -253,11 +253,11 @@ TEST_CASE("sends and receives that do not match, or are missing") {
     };
     REQUIRE(failure(10, 10, 30) == "");
     REQUIRE(failure(10, 11, 30) ==
-            "rank 1: in operation 1, receive of 11 float32 from rank 0 (\"it\"), but rank 0 is in "
-            "operation 1, send of 10 float32 to rank 1 (\"it\"): both must say the same count and "
+            "rank 1: in operation 1, receive of 11 float from rank 0 (\"it\"), but rank 0 is in "
+            "operation 1, send of 10 float to rank 1 (\"it\"): both must say the same count and "
             "type");
     REQUIRE(failure(10, 0, 1) ==
-            "rank 0: waited 1.0 s in operation 1, send of 10 float32 to rank 1 (\"it\"); rank 1 "
+            "rank 0: waited 1.0 s in operation 1, send of 10 float to rank 1 (\"it\"); rank 1 "
             "does not answer");
 }
 

@@ -74,13 +74,13 @@ TEST_CASE("in the order of streams, and two communicators at once, over MPI") {
 TEST_CASE("a rank that does something else over MPI is named, and the next run works") {
     if (is_missing())
         return;
-    const std::string sum = "operation 2, all_reduce sum of 3000000 float32 (\"weights\")";
+    const std::string sum = "operation 2, all_reduce sum of 3000000 float (\"weights\")";
     const std::string end = ": all ranks must do the same, in the same order";
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"count", "operation 2, all_reduce sum of 2999999 float32 (\"weights\")"},
-        {"op", "operation 2, all_reduce average of 3000000 float32 (\"weights\")"},
-        {"name", "operation 2, all_reduce sum of 3000000 float32 (\"biases\")"},
-        {"message", "operation 2, send of 5 float32 to rank 0 (\"mine\")"}};
+        {"count", "operation 2, all_reduce sum of 2999999 float (\"weights\")"},
+        {"op", "operation 2, all_reduce average of 3000000 float (\"weights\")"},
+        {"name", "operation 2, all_reduce sum of 3000000 float (\"biases\")"},
+        {"message", "operation 2, send of 5 float to rank 0 (\"mine\")"}};
     for (const auto& [what, theirs] : cases) {
         const std::string failure = failure_of(what, "1");
         CAPTURE(what, failure);
@@ -93,8 +93,8 @@ TEST_CASE("a rank that does something else over MPI is named, and the next run w
     }
     const std::string sends = failure_of("sends", "0");
     CAPTURE(sends);
-    REQUIRE(count(sends, "operation 1, send of 100 float32 to rank 0 (\"mine\")") == 1);
-    REQUIRE(count(sends, "operation 1, send of 100 float32 to rank 1 (\"mine\")") == 1);
+    REQUIRE(count(sends, "operation 1, send of 100 float to rank 0 (\"mine\")") == 1);
+    REQUIRE(count(sends, "operation 1, send of 100 float to rank 1 (\"mine\")") == 1);
 }
 
 TEST_CASE("a rank that throws or is absent over MPI is named, and the next run works") {
@@ -105,7 +105,7 @@ TEST_CASE("a rank that throws or is absent over MPI is named, and the next run w
     const std::string late = failure_of("absent", "1", "2");
     CAPTURE(late);
     REQUIRE(late.ends_with(
-        ": waited 2.0 s in operation 2, all_reduce sum of 3000000 float32 (\"weights\") for rank "
+        ": waited 2.0 s in operation 2, all_reduce sum of 3000000 float (\"weights\") for rank "
         "1, which did not come"));
 }
 
@@ -146,11 +146,11 @@ TEST_CASE("calls over MPI that make no sense are refused") {
         return;
     const ChildResult job = start(by_mpirun(2), {"--what", "refusals"}, 120, strict);
     const std::string elsewhere =
-        ": the data does not lie in this communicator's memory; allocate it by "
-        "Communicator::allocate\n";
+        ": the data does not lie in this rank's arena; allocate it by allocate() of the same "
+        "Peers or Communicator\n";
     REQUIRE(job.output ==
             "refused: bytes can be sent and gathered, but not summed\n"
-            "refused: operation 1, all_reduce sum of 10 float32 (\"mine\")" +
+            "refused: operation 1, all_reduce sum of 10 float (\"mine\")" +
                 elsewhere + "refused: operation 2, all_gather of 100000 uint8" + elsewhere +
                 "refused: send: rank 0 is this rank itself\n"
                 "refused: broadcast from rank 2: the ranks are 0 to 1\n");

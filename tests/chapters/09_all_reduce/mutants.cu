@@ -3,8 +3,7 @@
 #include <array>
 #include <memory>
 
-#include "09_all_reduce/chunk.hpp"
-#include "09_all_reduce/two_shot.hpp"
+#include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp::test {
 
@@ -61,8 +60,7 @@ using Bench = std::shared_ptr<Workbench>;
 // Gathers all arrays and reduces `used` of them, from that of rank `first` on.
 void gather_and_add(Workbench& bench, const float* input, float* output, std::size_t count,
                     ReduceOp op, Stream& stream, int first, int used, int divide_by) {
-    all_gather(bench.peers, AnyArray::of(const_cast<float*>(input), count), bench.everything.data(),
-               stream, "");
+    all_gather(bench.peers, input, bench.everything.data(), count, stream);
     launch(stream, grid_for(count), add_arrays, op, bench.everything.data(), output, count,
            bench.ranks, first, used, divide_by);
 }

@@ -296,7 +296,7 @@ TEST_CASE("bucket plan: rank 0's plan arrives as it was, and holds where a rank 
     const BucketPlan of_rank_0 = rebuilt_plan(three_gradients, 8, {1, 2, 0});
     REQUIRE(buckets_of(of_rank_0) == BucketAssignment{{1}, {2}, {0}});
     REQUIRE(encode_plan(of_rank_0) ==
-            "bucket_plan 3\nfloat32 1  1 3\nfloat64 1  2 20\nfloat32 1  0 7\n");
+            "bucket_plan 3\nfloat 1  1 3\ndouble 1  2 20\nfloat 1  0 7\n");
     const BucketPlan here = decode_plan(encode_plan(of_rank_0), three_gradients);
     REQUIRE(here == of_rank_0);
     REQUIRE(here != rebuilt_plan(three_gradients, 8, {0, 1, 2}));
@@ -309,13 +309,13 @@ TEST_CASE("bucket plan: a plan for other gradients is refused, and says which") 
     GradientSizes other = three_gradients;
     other[1].elements = 4;
     REQUIRE(refusal(plan(other)) ==
-            refused_as_other_network("has 4 elements of float32 for 'bias', which has 3 elements "
-                                     "of float32 here"));
+            refused_as_other_network("has 4 elements of float for 'bias', which has 3 elements "
+                                     "of float here"));
     other = three_gradients;
     other[0].type = ElementType::float64;
     REQUIRE(refusal(plan(other)) ==
-            refused_as_other_network("has 7 elements of float64 for 'weight', which has 7 elements "
-                                     "of float32 here"));
+            refused_as_other_network("has 7 elements of double for 'weight', which has 7 elements "
+                                     "of float here"));
     other = three_gradients;
     other.push_back({"more", 1});
     REQUIRE(refusal(plan(other)) ==
@@ -333,9 +333,9 @@ TEST_CASE("bucket plan: a damaged plan is refused") {
     const std::string good = encode_plan(rebuilt_plan(three_gradients, 8, {1, 2, 0}));
     REQUIRE(refusal(good) == "(nothing)");
     for (const char* text :
-         {"", "hello", "bucket_plan", "bucket_plan x", "bucket_plan -1", "bucket_plan 1 float32",
-          "bucket_plan 1 float128 1 0 7", "bucket_plan 1 float32 0", "bucket_plan 1 float32 1 0 7x",
-          "bucket_plan 1 float32 1 0 99999999999999999999", "bucket_plan 18446744073709551615"})
+         {"", "hello", "bucket_plan", "bucket_plan x", "bucket_plan -1", "bucket_plan 1 float",
+          "bucket_plan 1 float128 1 0 7", "bucket_plan 1 float 0", "bucket_plan 1 float 1 0 7x",
+          "bucket_plan 1 float 1 0 99999999999999999999", "bucket_plan 18446744073709551615"})
         REQUIRE(refusal(text) == damaged_text);
     REQUIRE(refusal(good + "1") == damaged_text);
 }

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/cost.hpp"
-#include "09_all_reduce/two_shot.hpp"
 #include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"

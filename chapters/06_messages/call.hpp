@@ -1,0 +1,116 @@
+#pragma once
+// A call of a communication operation: what the program asks for. The typed functions (Peers::send,
+// ring_all_reduce, Communicator::all_reduce) describe a call once, as a Call. It goes unchanged to
+// the function that launches the kernel. What other ranks must know of it is written down for them
+// as an OperationRecord (control.hpp).
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "02_kernels/reduction.hpp"
+#include "06_messages/shared_arena.hpp"
+
+namespace ddp {
+
+// The types of the elements that ranks exchange. uint8 stands for bytes of any meaning.
+enum class ElementType { float32, float64, float16, bfloat16, int32, uint8 };
+
+// Returns the ElementType of T, a type that the compiler knows.
+template <class T>
+constexpr ElementType element_type() {
+    if constexpr (std::is_same_v<T, float>) {
+        return ElementType::float32;
+    } else if constexpr (std::is_same_v<T, double>) {
+        return ElementType::float64;
+    } else if constexpr (std::is_same_v<T, __half>) {
+        return ElementType::float16;
+    } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        return ElementType::bfloat16;
+    } else if constexpr (std::is_same_v<T, int>) {
+        return ElementType::int32;
+    } else {
+        static_assert(sizeof(T) == 1, "ranks exchange float, double, half, bfloat16, int or bytes");
+        return ElementType::uint8;
+    }
+}
+
+std::size_t bytes_of(ElementType type);
+// Returns the name that records and messages give a type: "float", "double", "half", "bfloat16",
+// "int" or "byte".
+std::string name_of(ElementType type);
+// Returns the type of that name; nothing if there is none.
+std::optional<ElementType> element_type_named(const std::string& name);
+
+// Calls work.template operator()<T>() with the T of `type`. Throws std::invalid_argument for bytes,
+// which cannot be summed.
+template <class Work>
+void with_type(ElementType type, const Work& work) {
+    switch (type) {
+        case ElementType::float32:
+            return work.template operator()<float>();
+        case ElementType::float64:
+            return work.template operator()<double>();
+        case ElementType::float16:
+            return work.template operator()<__half>();
+        case ElementType::bfloat16:
+            return work.template operator()<__nv_bfloat16>();
+        case ElementType::int32:
+            return work.template operator()<int>();
+        case ElementType::uint8:
+            throw std::invalid_argument("bytes can be sent and gathered, but not summed");
+    }
+}
+
+// Which ranks take part in an operation, and in which direction the data moves.
+enum class OperationKind : std::uint64_t {
+    send,       // to rank `peer`
+    receive,    // from rank `peer`
+    to_root,    // from all ranks to rank `peer`
+    from_root,  // from rank `peer` to all ranks
+    all_ranks   // from all ranks to all ranks, or within one rank
+};
+
+struct Call {
+    std::string operation;  // "send", "all_reduce": the name that messages give it
+    OperationKind kind = OperationKind::all_ranks;
+    ElementType type = ElementType::float32;
+    std::size_t count = 0;  // elements of an array
+    // The arrays that lie at `input` and at `output`, one after the other: none, one, or one for
+    // each rank.
+    const void* input = nullptr;
+    std::size_t inputs = 1;
+    void* output = nullptr;
+    std::size_t outputs = 1;
+    std::string name = "";                      // that the program has given to the data
+    int peer = -1;                              // the other rank of a message, or the root
+    std::optional<ReduceOp> op = std::nullopt;  // of an operation that sums
+
+    // Returns the size of one array. More elements than memory has bytes become as many as it has:
+    // then the data does not lie in the arena.
+    std::size_t bytes() const {
+        return std::min(count, SIZE_MAX / bytes_of(type)) * bytes_of(type);
+    }
+    // Returns the operation and what it computes: "all_reduce sum".
+    std::string title() const { return op ? operation + " " + name_of(*op) : operation; }
+};
+
+// Returns the words of messages for a call: "all_reduce sum of 1000 float ("weights")", "send of 3
+// int to rank 1".
+std::string text_of(const Call& call);
+std::string text_of(OperationKind kind, const std::string& title, std::size_t count,
+                    const std::string& type, int peer, const std::string& name);
+
+// Returns where `arrays` arrays of `bytes` each, one after the other, begin in `arena`: bytes from
+// its beginning. Throws std::invalid_argument, which names the operation `title`, if they do not
+// lie in it; no data may be anywhere.
+std::size_t offset_in(SharedArena& arena, const void* data, std::size_t bytes, std::size_t arrays,
+                      const std::string& title);
+
+}  // namespace ddp

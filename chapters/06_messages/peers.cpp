@@ -1,0 +1,253 @@
+#include "06_messages/peers.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+#include "common/gpu/clock.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+// ---- Messages
+
+// Returns "operation 3, send of 1000 float to rank 1 ("weights")".
+std::string text_of(const OperationRecord& record) {
+    return "operation " + std::to_string(record.sequence) + ", " +
+           text_of(record.kind, record.operation, record.count, record.type,
+                   static_cast<int>(record.peer), record.name);
+}
+
+bool is_send(const OperationRecord& record) {
+    return record.kind == OperationKind::send;
+}
+
+bool is_message(const OperationRecord& record) {
+    return is_send(record) || record.kind == OperationKind::receive;
+}
+
+// Whether rank `peer` is on the host of rank `rank`: only then can its record be read.
+bool is_near(const Job& job, int rank, int peer) {
+    const auto& members = job.members;
+    return members[static_cast<std::size_t>(rank)].host ==
+           members[static_cast<std::size_t>(peer)].host;
+}
+
+std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has_link,
+                            const DeviceErrorReport& error_report) {
+    const OperationRecord& theirs = error_report.theirs;
+    std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " +
+                       text_of(error_report.mine) + "; " + job.name(error_report.peer);
+    if (theirs.sequence == 0)
+        return text + (is_near(job, rank, error_report.peer) ? " has begun no operation"
+                                                             : " does not answer");
+    const bool is_under_way = error_report.their_progress == Progress::under_way;
+    text += is_under_way                                    ? " is in "
+            : error_report.their_progress == Progress::over ? " has ended "
+                                                            : " was last heard of in ";
+    text += text_of(theirs);
+    if (is_send(error_report.mine) && is_send(theirs) && theirs.peer == rank && is_under_way)
+        text += ": both send, and neither receives; one of them must receive first";
+    const bool are_both_ends = is_message(error_report.mine) && is_message(theirs) &&
+                               is_send(error_report.mine) != is_send(theirs) && theirs.peer == rank;
+    if (has_link && is_under_way &&
+        (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
+        text += ": if the simulated link is so slow, give a longer --timeout";
+    return text;
+}
+
+std::string explain_mismatch(const Job& job, const DeviceErrorReport& error_report) {
+    return "in " + text_of(error_report.mine) + ", but " + job.name(error_report.peer) + " is in " +
+           text_of(error_report.theirs) + ": " +
+           (is_message(error_report.mine) ? "both must say the same count and type"
+                                          : "all ranks must do the same, in the same order");
+}
+
+// ---- The ranks' devices and arenas
+
+// Throws OptionError if several processes would share a GPU without NVIDIA's Multi-Process Service:
+// they would take turns there, and a kernel that waits does not end its turn.
+void require_kernels_at_the_same_time(const Rank& rank) {
+    int devices = 0;
+    DDP_CHECK(cudaGetDeviceCount(&devices));
+    const bool has_mps = std::getenv("CUDA_MPS_PIPE_DIRECTORY") != nullptr ||
+                         std::filesystem::exists("/tmp/nvidia-mps");
+    if (!kernels_run_on_cpu && rank.job().has_processes && !has_mps &&
+        rank.local_world_size() > devices)
+        throw OptionError(std::to_string(rank.local_world_size()) + " processes cannot share " +
+                          std::to_string(devices) + " GPU" + (devices == 1 ? "" : "s") +
+                          ", because a kernel that waits would never let the other run: use "
+                          "--ranks, which makes threads, or start NVIDIA's MPS.");
+}
+
+// How other ranks find an arena: by its IPC handle, or within the same process by its address.
+struct ArenaAddress {
+    cudaIpcMemHandle_t handle;
+    std::byte* data;
+    int device;
+};
+
+// Lets kernels of the current device use the memory of `device`.
+void allow_access_to(int device) {
+    int own = 0, possible = 0;
+    DDP_CHECK(cudaGetDevice(&own));
+    if (own == device)
+        return;
+    DDP_CHECK(cudaDeviceCanAccessPeer(&possible, own, device));
+    if (possible == 0)
+        throw std::runtime_error("device " + std::to_string(own) +
+                                 " cannot reach the memory of device " + std::to_string(device));
+    const cudaError_t error = cudaDeviceEnablePeerAccess(device, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();  // another rank of this process was first
+    else
+        check(error, "cudaDeviceEnablePeerAccess");
+}
+
+}  // namespace
+
+Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
+             std::optional<LinkSpeed> link)
+    : rank_(rank), timeout_s_(timeout_s.value_or(rank.job().timeout_s)) {
+    require_kernels_at_the_same_time(rank);
+    if (rank.world_size() > most_peers)
+        throw OptionError(std::to_string(rank.world_size()) + " ranks are more than the " +
+                          std::to_string(most_peers) + " that can share memory.");
+    const Job& job = rank.job();
+    let_kernels_run(10 * timeout_s_);
+    arena_ = std::make_shared<SharedArena>(sizeof(ControlBlock) + extension_bytes +
+                                           2 * SharedArena::unit + arena_bytes);
+    error_report_ = std::make_shared<PinnedBuffer<DeviceErrorReport>>(1);
+    (*error_report_)[0] = DeviceErrorReport{};
+    const ControlBlock fresh;
+    arena_->take(sizeof fresh);  // the very beginning
+    DDP_CHECK(cudaMemcpy(arena_->data(), &fresh, sizeof fresh, cudaMemcpyHostToDevice));
+    extension_memory_ = allocate<std::byte>(extension_bytes);
+    view_.rank = rank.rank();
+    view_.world_size = rank.world_size();
+    view_.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
+    view_.error_report = error_report_->data();
+    if (const std::optional<LinkSpeed>& speed = link ? link : job.link)
+        view_.link = {speed->bytes_per_second * 1e-9,
+                      static_cast<std::uint64_t>(speed->latency_s * 1e9)};
+    // Peers read the arena until they have ended the run, and the watchdog may read the report.
+    rank.keep_until_run_ends(arena_);
+    rank.keep_until_run_ends(error_report_);
+    exchange_arenas();
+    rank.add(*this);
+}
+
+void Peers::exchange_arenas() {
+    ArenaAddress own{};
+    own.data = arena_->data();
+    DDP_CHECK(cudaGetDevice(&own.device));
+    if (rank_.job().has_processes)
+        DDP_CHECK(cudaIpcGetMemHandle(&own.handle, own.data));
+    const std::vector<ArenaAddress> all = rank_.all_gather(own);
+    for (int r = 0; r < rank_.world_size(); r++) {
+        const Member& member = rank_.job().members[static_cast<std::size_t>(r)];
+        ArenaAddress address = all[static_cast<std::size_t>(r)];
+        if (member.host != rank_.host())
+            continue;
+        if (member.process == getpid()) {
+            allow_access_to(address.device);
+        } else {
+            void* opened = nullptr;
+            DDP_CHECK(
+                cudaIpcOpenMemHandle(&opened, address.handle, cudaIpcMemLazyEnablePeerAccess));
+            opened_.push_back(opened);
+            address.data = static_cast<std::byte*>(opened);
+        }
+        view_.control[r] = reinterpret_cast<ControlBlock*>(address.data);
+    }
+    // No kernel may wait for a rank that still asks the device for memory.
+    rank_.barrier();
+}
+
+Peers::~Peers() {
+    if (std::uncaught_exceptions() > exceptions_)
+        stop();
+    // This rank's kernels only: those of others may wait for something that this rank does next.
+    // An error was either reported already, or the next call finds it.
+    for (auto& [stream, event] : last_)
+        cudaEventSynchronize(event);
+    rank_.remove(*this);
+    for (void* opened : opened_)
+        cudaIpcCloseMemHandle(opened);
+}
+
+void Peers::stop() noexcept {
+    std::atomic_ref<unsigned int>((*error_report_)[0].stop).store(1, std::memory_order_release);
+}
+
+std::string Peers::error() {
+    DeviceErrorReport& error_report = (*error_report_)[0];
+    switch (std::atomic_ref<Problem>(error_report.problem).load(std::memory_order_acquire)) {
+        case Problem::timeout:
+            return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
+                                   view_.link.bytes_per_ns > 0, error_report);
+        case Problem::mismatch:
+            return explain_mismatch(rank_.job(), error_report);
+        default:
+            return "";
+    }
+}
+
+void Peers::synchronize(Stream& stream) {
+    stream.synchronize();
+    wait_for_problem();
+    rank_.check();
+    if (const std::string text = error(); !text.empty())
+        throw std::runtime_error(text);
+}
+
+// A kernel on another stream may still be writing the report of the problem that has ended this
+// one's. That takes a moment, unless the kernel was cut off.
+void Peers::wait_for_problem() {
+    const std::atomic_ref<Problem> problem((*error_report_)[0].problem);
+    const Stopwatch watch;
+    while (problem.load(std::memory_order_acquire) == Problem::being_written) {
+        if (watch.seconds() > 10)
+            throw std::runtime_error("a kernel was cut off while it wrote down what had failed");
+        std::this_thread::yield();
+    }
+}
+
+OperationRecord Peers::next_record(const Call& call) {
+    OperationRecord record;
+    const std::string title = call.title();
+    record.offset = offset_in(*arena_, call.input, call.bytes(), call.inputs, title);
+    record.sequence = ++operations_;
+    record.count = call.count;
+    record.peer = call.peer;
+    record.kind = call.kind;
+    record.set_operation(title);
+    record.set_type(name_of(call.type));
+    record.set_name(call.name);
+    return record;
+}
+
+void Peers::enqueued(Stream& stream) {
+    last_[stream].record(stream);
+}
+
+void Peers::require_peer(int peer, const std::string& operation) const {
+    const std::string place = operation + " rank " + std::to_string(peer) + ": ";
+    if (peer < 0 || peer >= rank_.world_size() || peer == rank_.rank())
+        throw std::invalid_argument(place + "the other ranks of rank " +
+                                    std::to_string(rank_.rank()) + " are those of 0 to " +
+                                    std::to_string(rank_.world_size() - 1));
+    if (view_.control[peer] == nullptr)
+        throw std::invalid_argument(place + "it is on another host (" +
+                                    rank_.job().members[static_cast<std::size_t>(peer)].host +
+                                    "), where kernels cannot reach");
+}
+
+}  // namespace ddp

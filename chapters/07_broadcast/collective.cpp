@@ -1,0 +1,58 @@
+#include "07_broadcast/collective.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace ddp {
+namespace {
+
+// Returns a number for all that ranks must call alike. (FNV-1a, by words of 64 bits: two different
+// calls will not have the same number by chance.)
+std::uint64_t fingerprint_of(const OperationRecord& record) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](const auto& field) {
+        std::uint64_t words[sizeof field / sizeof(std::uint64_t)];
+        static_assert(sizeof words == sizeof field);
+        std::memcpy(words, &field, sizeof field);
+        for (const std::uint64_t word : words)
+            hash = (hash ^ word) * 0x100000001b3;
+    };
+    add(record.count);
+    add(record.peer);
+    add(record.operation);
+    add(record.type);
+    add(record.name);
+    return hash;
+}
+
+}  // namespace
+
+Collective Collectives::next(const Call& call, Stream& stream) {
+    Collective collective{peers_.view(), peers_.next_record(call), ++collectives_};
+    collective.record.result =
+        offset_in(*peers_.arena(), call.output, call.bytes(), call.outputs, call.title());
+    collective.fingerprint = fingerprint_of(collective.record);
+    // They use the same flags: one after the other, on whatever streams.
+    if (stream_ != nullptr && stream_ != stream)
+        peers_.wait_for_last_on(stream_, stream);
+    stream_ = stream;
+    return collective;
+}
+
+void require_reachable(Peers& peers, const Call& call) {
+    const PeersView& view = peers.view();
+    const bool has_root =
+        call.kind == OperationKind::to_root || call.kind == OperationKind::from_root;
+    if (has_root && (call.peer < 0 || call.peer >= view.world_size))
+        throw std::invalid_argument(call.title() + ": there is no rank " +
+                                    std::to_string(call.peer) + "; the root is one of 0 to " +
+                                    std::to_string(view.world_size - 1));
+    for (int r = 0; r < view.world_size; r++)
+        if (view.control[r] == nullptr)
+            throw std::invalid_argument(
+                call.title() + ": rank " + std::to_string(r) + " is on another host (" +
+                peers.rank().job().members[static_cast<std::size_t>(r)].host +
+                "), where kernels cannot reach");
+}
+
+}  // namespace ddp

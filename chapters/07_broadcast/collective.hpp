@@ -1,0 +1,86 @@
+#pragma once
+// Operations of all ranks (collectives): what ranks write down for each other beside the records of
+// 06_messages, and the host's side of a call. (collective.cuh has what kernels do with it.)
+//
+//     Call ──▶ launch_collective ──▶ OperationRecord ──▶ kernel ──▶ PostedCall in every rank's
+//     block the program's call             sequence number,              number, fingerprint and
+//     places:
+//                                    places in the arena           one cache line
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "06_messages/peers.hpp"
+
+namespace ddp {
+
+// What a rank posts to each rank of its host when it begins a collective: all that a peer needs, in
+// one cache line. The rest is in the rank's record, and is read if the calls differ.
+struct alignas(64) PostedCall : BufferOffsets {
+    std::uint64_t number = 0;  // of the collective, from 1; written last
+    std::uint64_t fingerprint = 0;
+};
+
+// A rank's flags for collectives, in the room of its control block. [r] is written by rank r.
+// Collectives n and n + 1 may be under way at the same time, so calls are kept for two of them:
+// that of number n is in [n % 2].
+struct CollectiveState {
+    OperationRecord records[2];  // by this rank
+    PostedCall posted_calls[most_peers][2];
+    Flag posted[most_peers][most_blocks];        // steps whose data block b of rank r has posted
+    Flag acknowledged[most_peers][most_blocks];  // steps whose data it has read from this rank
+    std::uint64_t arrival_ns[most_peers];        // --link: when that data has arrived
+    unsigned int blocks;                         // blocks of this rank's kernel that have ended
+};
+static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
+
+// One collective, as its kernels get it; passed by value.
+struct Collective {
+    PeersView view;
+    OperationRecord record;         // this rank's
+    std::uint64_t number = 0;       // among the collectives, from 1: the same on every rank
+    std::uint64_t fingerprint = 0;  // of all that must be the same on every rank
+    std::uint64_t link_ns = 0;      // --link: when this block's last transfer has arrived
+};
+
+// The host's state of the collectives over one Peers.
+class Collectives final : public Peers::Extension {
+  public:
+    static Collectives& over(Peers& peers) { return peers.extension<Collectives>(); }
+
+    explicit Collectives(Peers& peers) : peers_(peers) {}
+
+    // Returns the argument for the kernel of this rank's next collective. All ranks begin the same
+    // collectives in the same order. What is enqueued on `stream` from now on waits for the one
+    // before. Throws std::invalid_argument if input or output do not lie in the arena.
+    Collective next(const Call& call, Stream& stream);
+
+    // Returns memory of the arena for the next collective, of most_staged bytes. The next but one
+    // gets the same.
+    std::byte* staging() {
+        return peers_.extension_memory() + (collectives_ + 1) % 2 * most_staged;
+    }
+    static constexpr std::size_t most_staged = Peers::extension_bytes / 2;
+
+  private:
+    Peers& peers_;
+    std::uint64_t collectives_ = 0;
+    cudaStream_t stream_ = nullptr;  // of the last of them
+};
+
+// Throws std::invalid_argument if the root of `call` does not exist, or if kernels do not reach all
+// ranks.
+void require_reachable(Peers& peers, const Call& call);
+
+// Launches a collective's kernel on `stream`, with a Collective as its first argument. Throws as
+// require_reachable and Collectives::next do.
+template <class... Parameters, class... Arguments>
+void launch_collective(Peers& peers, const Call& call, Stream& stream, const LaunchShape& shape,
+                       void (*kernel)(Collective, Parameters...), Arguments&&... arguments) {
+    require_reachable(peers, call);
+    launch_cooperative(stream, shape, kernel, Collectives::over(peers).next(call, stream),
+                       std::forward<Arguments>(arguments)...);
+    peers.enqueued(stream);
+}
+
+}  // namespace ddp

@@ -1,0 +1,135 @@
+#pragma once
+// All-reduce: the sum over all ranks, on every rank. Six algorithms with one contract (the sixth,
+// HostRing, keeps memory between its calls: host_ring.hpp):
+//
+// `output` on every rank becomes the sum (or average, maximum, minimum) of all ranks' `input`, of
+// `count` elements each. Both lie in the ranks' arenas; they may be the same array, and must not
+// overlap otherwise. T is float, double, int, __half or __nv_bfloat16. Every partial sum is a T; an
+// average divides the whole sum. All ranks have the same bits afterwards. Enqueued on `stream`; the
+// host goes on. `name` is for messages. Throws std::invalid_argument for data that does not lie in
+// the arena, or ranks on several hosts.
+//
+// The data is cut into one chunk for each rank. The sum of chunk c has the order of the ring: the
+// elements of rank c + 1 first, then those of c + 2, and so on round to c. Ring, two-shot, one-shot
+// and host ring keep to this order, so they give the same bits. The sums of the parameter server go
+// by rank, those of reduce + broadcast by the tree.
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "06_messages/peers.hpp"
+
+namespace ddp {
+
+// A range of elements.
+struct Chunk {
+    std::size_t begin = 0, size = 0;
+};
+
+// Returns chunk `i` of `chunks` that `count` elements are cut into. All are of one size, a multiple
+// of 128 bytes, but the last ones, which may be shorter or empty.
+__host__ __device__ inline Chunk chunk_of(std::size_t count, std::size_t chunks, std::size_t i,
+                                          std::size_t element_bytes) {
+    const std::size_t unit = 128 / element_bytes;
+    const std::size_t size = ((count + chunks - 1) / chunks + unit - 1) / unit * unit;
+    const std::size_t begin = i * size < count ? i * size : count;
+    return {begin, begin + size < count ? size : count - begin};
+}
+
+// Describes an operation of all ranks that sums.
+template <class T>
+Call reduction_call(const std::string& operation, const T* input, T* output, std::size_t count,
+                    ReduceOp op, const std::string& name) {
+    return {.operation = operation,
+            .type = element_type<T>(),
+            .count = count,
+            .input = input,
+            .output = output,
+            .name = name,
+            .op = op};
+}
+
+// A parameter server: rank 0 receives all arrays, sums them and sends the sum to every rank. Every
+// byte goes through one rank's port: 2 (N - 1) times the data.
+void parameter_server_all_reduce(Peers& peers, const Call& call, Stream& stream);
+// A reduce to rank 0 and a broadcast from there, up a tree and down a tree: 2 log2(N) steps, each
+// with all of the data.
+void reduce_broadcast_all_reduce(Peers& peers, const Call& call, Stream& stream);
+// The ring: each rank reads from its left neighbour only, in 2 (N - 1) steps with one chunk each. A
+// rank receives 2 (N - 1) / N of the data, however many ranks there are. (Patarasuk and Yuan,
+// "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.)
+void ring_all_reduce(Peers& peers, const Call& call, Stream& stream);
+// Two-shot: every rank reads one chunk from all ranks, sums it, and writes the sum to all ranks. As
+// many bytes as the ring, but only two handshakes.
+void two_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
+// One-shot, for short messages: every rank reads all data of all ranks, and sums all of it. N - 1
+// times the data, but only one handshake. `input` and `output` may be any device memory. Throws
+// std::invalid_argument for more than Collectives::most_staged bytes.
+void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream);
+
+// The largest size at which the Communicator prefers one-shot to two-shot.
+inline constexpr std::size_t one_shot_bytes = 2 << 10;
+
+// The two halves of two-shot, as operations of their own.
+//
+// `input` has `count` elements for each rank, by rank; `output` becomes the sum of those for this
+// rank, in the order of the ring. `output` may lie where this rank's elements are in `input`.
+void reduce_scatter(Peers& peers, const Call& call, Stream& stream);
+// `output` becomes every rank's `input`, of `count` elements, by rank. `input` may lie where this
+// rank's elements go in `output`.
+void all_gather(Peers& peers, const Call& call, Stream& stream);
+
+// ---- The same with typed arguments
+
+template <class T>
+void parameter_server_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
+                                 ReduceOp op, Stream& stream, const std::string& name = "") {
+    const Call call = reduction_call("all_reduce", input, output, count, op, name);
+    parameter_server_all_reduce(peers, call, stream);
+}
+template <class T>
+void reduce_broadcast_all_reduce(Peers& peers, const T* input, T* output, std::size_t count,
+                                 ReduceOp op, Stream& stream, const std::string& name = "") {
+    const Call call = reduction_call("all_reduce", input, output, count, op, name);
+    reduce_broadcast_all_reduce(peers, call, stream);
+}
+template <class T>
+void ring_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
+                     Stream& stream, const std::string& name = "") {
+    ring_all_reduce(peers, reduction_call("all_reduce", input, output, count, op, name), stream);
+}
+template <class T>
+void two_shot_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
+                         Stream& stream, const std::string& name = "") {
+    two_shot_all_reduce(peers, reduction_call("all_reduce", input, output, count, op, name),
+                        stream);
+}
+template <class T>
+void one_shot_all_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
+                         Stream& stream, const std::string& name = "") {
+    one_shot_all_reduce(peers, reduction_call("all_reduce", input, output, count, op, name),
+                        stream);
+}
+template <class T>
+void reduce_scatter(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op,
+                    Stream& stream, const std::string& name = "") {
+    Call call = reduction_call("reduce_scatter", input, output, count, op, name);
+    call.inputs = static_cast<std::size_t>(peers.view().world_size);
+    reduce_scatter(peers, call, stream);
+}
+template <class T>
+void all_gather(Peers& peers, const T* input, T* output, std::size_t count, Stream& stream,
+                const std::string& name = "") {
+    all_gather(peers,
+               Call{.operation = "all_gather",
+                    .type = element_type<T>(),
+                    .count = count,
+                    .input = input,
+                    .output = output,
+                    .outputs = static_cast<std::size_t>(peers.view().world_size),
+                    .name = name},
+               stream);
+}
+
+}  // namespace ddp
