@@ -74,7 +74,7 @@ void check_one_block() {
 void check_many_blocks() {
     check_starts(
         256, 4, 64,
-        "Each block takes a piece, and before the piece of block 1 stands all that block 0 "
+        "Each block scans a chunk, and the sum before the chunk of block 1 is all that block 0 "
         "has.");
     check_starts(5'003, 7, 96, "No number divides another one here.");
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
