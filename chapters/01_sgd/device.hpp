@@ -1,5 +1,5 @@
 #pragma once
-// What one rank needs of a GPU: a stream, a cuBLAS handle, and memory that every step reuses.
+// A rank's access to its GPU: a stream, a cuBLAS handle, and memory that every step reuses.
 //
 // A training step allocates and frees the same tensors every time. Device keeps freed blocks and
 // reuses them, so that nothing is allocated after the first step. This matters because cudaMalloc

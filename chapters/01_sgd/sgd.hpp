@@ -11,7 +11,7 @@ namespace ddp {
 
 using Parameters = std::vector<std::shared_ptr<Parameter>>;
 
-// What an optimizer remembers from one step to the next. Each name begins with the parameter's. The
+// The memory of an optimizer from one step to the next. Each name begins with the parameter's. The
 // tensors and numbers are the optimizer's own, not copies: a write changes its state.
 struct OptimizerState {
     std::vector<std::pair<std::string, Tensor>> tensors;

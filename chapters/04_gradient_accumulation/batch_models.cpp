@@ -1,4 +1,4 @@
-// What a micro-batch of n pictures leaves on the tape of the PictureModel, in floats:
+// The memory of a micro-batch of n pictures on the tape of the PictureModel, in floats:
 //
 //                                                  forward keeps     gradients in backward
 //     pictures    constant          [n, 784]       784 n

@@ -155,9 +155,8 @@ void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
                                      format_power(from_first.largest) +
                                      " of the largest element: more than roundings explain");
     }
-    table.note(
-        "Gradients: those of the first step, compared with the first line's; differences "
-        "are relative to the largest.");
+    table.note("Gradients: those of the first step, compared with the first line's.");
+    table.note("By at most: the largest difference, relative to the largest gradient.");
     std::cout << table;
 }
 
