@@ -8,39 +8,41 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t unit = 512;  // blocks are multiples of this, so that near sizes share a block
+constexpr std::size_t unit = 512;  // bytes; sizes are rounded up to it, so that near ones are equal
 
 }  // namespace
 
+// Device memory in segments (one cudaMalloc each), handed out as blocks.
 struct Device::CachingAllocator {
-    std::vector<Buffer<std::byte>> pieces;  // of the GPU's memory; the first is reserved
-    std::byte* unused = nullptr;            // of what is reserved
+    std::vector<Buffer<std::byte>> segments;  // the first is the reserved one, if any
+    std::byte* unused = nullptr;              // the rest of the reserved segment
     std::size_t unused_bytes = 0;
-    std::multimap<std::size_t, std::byte*> free;  // dropped blocks, by size
+    std::multimap<std::size_t, std::byte*> free;  // blocks without an owner, by size
     Memory memory;
 
-    std::byte* add_piece(std::size_t bytes, Where where) {
-        pieces.emplace_back(bytes, where);
+    // Allocates a segment and returns its beginning.
+    std::byte* add_segment(std::size_t bytes, Where where) {
+        segments.emplace_back(bytes, where);
         memory.allocations++;
         memory.reserved_bytes += bytes;
-        return pieces.back().data();
+        return segments.back().data();
     }
     void reserve(std::size_t bytes) {
-        unused = add_piece(bytes, Where::current());
+        unused = add_segment(bytes, Where::current());
         unused_bytes = bytes;
     }
 
-    // A dropped block of this very size; else a new one. A larger one would do, but the step that
-    // takes it may miss it later: only like for like promises that a step like the one before finds
-    // all it needs.
-    std::byte* take(std::size_t bytes, Where where) {
+    // Returns a free block of exactly this size, or else a new one. A larger free block would also
+    // do, but the same step may need that one later. Exact sizes guarantee that a step which
+    // repeats the one before finds all of its blocks.
+    std::byte* allocate_block(std::size_t bytes, Where where) {
         if (const auto fit = free.find(bytes); fit != free.end()) {
             std::byte* block = fit->second;
             free.erase(fit);
             return block;
         }
         if (bytes > unused_bytes)
-            return add_piece(bytes, where);
+            return add_segment(bytes, where);
         unused_bytes -= bytes;
         return std::exchange(unused, unused + bytes);
     }
@@ -59,10 +61,11 @@ Device::~Device() {
 
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
-    std::byte* block = allocator_->take(size, where);
+    std::byte* block = allocator_->allocate_block(size, where);
     Memory& memory = allocator_->memory;
     memory.live_bytes += size;
     memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
+    // The owner's deleter returns the block to the free ones. It keeps the allocator alive.
     return {block, [allocator = allocator_, size](std::byte* dropped) {
                 allocator->memory.live_bytes -= size;
                 allocator->free.emplace(size, dropped);

@@ -1,10 +1,11 @@
 #pragma once
-// The equipment of one rank: a stream, a cuBLAS handle, and memory that it uses again and again.
+// A rank's access to its GPU: a stream, a cuBLAS handle, and memory that every step reuses.
 //
-// A training step makes and drops the same tensors every time. Device keeps what is dropped and
-// hands it out again, so that after the first step nothing is allocated: cudaMalloc and cudaFree
-// may wait for the whole GPU, and with it for other ranks. Ranks that wait for each other must not
-// do so at all, not even in their first step: they reserve their memory before they begin.
+// A training step allocates and frees the same tensors every time. Device keeps freed blocks and
+// reuses them, so that nothing is allocated after the first step. This matters because cudaMalloc
+// and cudaFree may wait for the whole GPU, including the kernels of other ranks. Ranks that wait
+// for each other must not allocate at all, not even in their first step: they reserve their memory
+// before they begin.
 #include <cublas_v2.h>
 
 #include <cstddef>
@@ -14,10 +15,10 @@
 
 namespace ddp {
 
+// A stream with its memory. It is used by one host thread.
 class Device {
   public:
-    // With `reserved_bytes` of device memory to begin with; what is needed beyond is added as it is
-    // asked for.
+    // Reserves `reserved_bytes` of device memory. Blocks that do not fit are allocated on demand.
     explicit Device(std::size_t reserved_bytes = 0);
     ~Device();
     Device(const Device&) = delete;
@@ -26,17 +27,19 @@ class Device {
     Stream& stream() { return stream_; }
     cublasHandle_t blas() { return blas_; }
 
-    // At least `bytes` of device memory, not initialised, handed back when the last owner drops it.
-    // What was enqueued on stream() before then may still use it: the next owner's work stands
-    // behind in the same stream. Called, as the dropping, by the rank's own thread only.
+    // Returns at least `bytes` of device memory, not initialised. The block becomes free when its
+    // last owner is destroyed. Work that is on stream() by then may still use the block, because
+    // the next owner's work is enqueued behind it on the same stream. Only the rank's own thread
+    // may call this and destroy owners. `where` is the caller's place, for error messages.
     std::shared_ptr<std::byte> allocate(std::size_t bytes, Where where);
 
     struct Memory {
         std::size_t live_bytes = 0;      // in use by tensors now
-        std::size_t peak_bytes = 0;      // the most that was ever in use
-        std::size_t reserved_bytes = 0;  // taken from the GPU, in use or kept for use
+        std::size_t peak_bytes = 0;      // the largest live_bytes so far
+        std::size_t reserved_bytes = 0;  // allocated on the GPU, whether in use or free
         std::size_t allocations = 0;     // calls of cudaMalloc so far
     };
+    // Returns the current numbers. Block sizes are rounded up to a multiple of 512 bytes.
     const Memory& memory() const;
 
   private:

@@ -1,3 +1,11 @@
+// The model as operations on a tape. The same formula stands in by_hand.cu with its derivatives;
+// here backward finds them:
+//
+//     x1 w1 --+
+//             +-- add --+
+//     x2 w2 --+         +-- add: the prediction --+
+//                  b ---+                         +-- subtract -- square: the loss
+//                                            y ---+
 #include "01_sgd/house_model.hpp"
 
 #include "01_sgd/operations.hpp"
@@ -5,7 +13,7 @@
 namespace ddp {
 namespace {
 
-// Copies one number of every house to the device: a column of the table, [count].
+// Copies one field of every house to the device: a column of the table, [count].
 Tensor column(Device& device, const std::vector<House>& houses, float House::*field) {
     std::vector<float> values;
     for (const House& house : houses)
@@ -13,6 +21,7 @@ Tensor column(Device& device, const std::vector<House>& houses, float House::*fi
     return Tensor(device, {static_cast<int>(values.size())}, values);
 }
 
+// Returns a parameter [1] with the value 0.
 std::shared_ptr<Parameter> zero(Device& device, const std::string& name) {
     return std::make_shared<Parameter>(name, Tensor(device, {1}, std::vector<float>{0.0f}));
 }

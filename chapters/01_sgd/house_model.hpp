@@ -6,7 +6,7 @@
 
 namespace ddp {
 
-// Houses in device memory, copied there once, as three columns.
+// The houses in device memory, copied there once: three columns with one value per house.
 struct HouseData {
     HouseData(Device& device, const std::vector<House>& houses);
 
@@ -14,12 +14,13 @@ struct HouseData {
     Tensor bedrooms, bathrooms, price;  // [count] each
 };
 
+// The model's three parameters, [1] each, and its loss.
 class HouseModel {
   public:
-    // All three parameters start at 0.
+    // Sets all three parameters to 0. `device` must outlive the model.
     explicit HouseModel(Device& device);
 
-    // Returns the squared error of the predicted price of house `i`, recorded on `tape`.
+    // Records the squared error of the predicted price of house `i` on `tape`; returns it, [1].
     Variable loss(Tape& tape, const HouseData& houses, int i) const;
 
     Parameters parameters() const { return {w1, w2, b}; }

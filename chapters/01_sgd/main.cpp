@@ -23,7 +23,7 @@ struct SgdOptions {
     double learning_rate = 1e-3;
 };
 
-// A row of a table: its name, then the three parameters.
+// Returns a row of a table: its name, then the three parameters.
 std::vector<std::string> row_of(const std::string& name, const HouseModel& model) {
     std::vector<std::string> cells{name};
     for (const auto& parameter : model.parameters())
@@ -31,7 +31,7 @@ std::vector<std::string> row_of(const std::string& name, const HouseModel& model
     return cells;
 }
 
-// One step in its four parts: forward, backward, step, zero. The graph is drawn between them.
+// Takes one step and prints it: the graph after backward, and the parameters before and after.
 void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, int i) {
     Table table("parameters", {"", "w1", "w2", "b"});
     table.row(row_of("before", model));
@@ -49,7 +49,7 @@ void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
     std::cout << table << "\n";
 }
 
-// All houses, one a step, again and again; returns the mean squared error of the last epoch.
+// Takes `epochs` times one step for every house; returns the mean squared error of the last epoch.
 double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, int epochs,
                CsvWriter& path) {
     Progress progress("descending", epochs);
@@ -82,7 +82,7 @@ int run(int argc, char** argv) {
     Options options("sgd",
                     "How does one device learn? House prices by stochastic gradient descent.");
     options.add_int("--houses", mine.houses, {2, 100'000}, "how many houses to learn from");
-    options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "how often to see each of them");
+    options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "passes through all houses");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
                    "this chapter computes on one device; ranks begin in chapter 05");

@@ -7,8 +7,8 @@
 //     c = a - b     a: g        b: -g       the same, with sign -1 for b
 //
 // All follow one pattern: launch forward, then record the result together with a function that
-// launches backward. That function runs later, so it copies the values that it needs. (A copied
-// Tensor is a handle: the memory is shared.)
+// launches backward. That function runs later, so it keeps copies of the values that it needs. (A
+// copied Tensor is a handle and shares the memory.)
 #include <stdexcept>
 
 #include "01_sgd/operations.hpp"
@@ -22,8 +22,8 @@ __global__ void multiply_forward(std::size_t n, const float* a, const float* b, 
         product[i] = a[i] * b[i];
 }
 
-// gradient (+)= factor * upstream * other: the derivative of a product with respect to one factor
-// is the other one. (+)= adds if `accumulate` is true, and overwrites otherwise.
+// gradient (+)= factor * upstream * other, because the derivative of a product with respect to one
+// factor is the other factor. (+)= adds if `accumulate` is true and overwrites otherwise.
 __global__ void multiply_backward(std::size_t n, float factor, const float* upstream,
                                   const float* other, float* gradient, bool accumulate) {
     for (std::size_t i : grid_range(n)) {
@@ -45,6 +45,7 @@ __global__ void add_backward(std::size_t n, float sign, const float* upstream, f
         gradient[i] = accumulate ? gradient[i] + sign * upstream[i] : sign * upstream[i];
 }
 
+// Throws std::invalid_argument if the shapes differ. `operation` is the name in the message.
 void require_same_shape(const char* operation, const Variable& a, const Variable& b) {
     if (a.value().shape() != b.value().shape())
         throw std::invalid_argument(

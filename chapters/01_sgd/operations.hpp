@@ -5,8 +5,8 @@
 
 namespace ddp {
 
-// Each returns a variable of its inputs' shape, on the tape of `a`. With two inputs they throw
-// std::invalid_argument if the shapes differ.
+// Each records its result on the tape of `a` and returns it, in the shape of its inputs. Those with
+// two inputs throw std::invalid_argument if the shapes differ.
 Variable multiply(Variable a, Variable b);
 Variable add(Variable a, Variable b);
 Variable subtract(Variable a, Variable b);

@@ -1,4 +1,4 @@
-// The step, the last but one of a training step's four parts:
+// The last two of a training step's four phases:
 //
 //     forward     values, left to right         the tape records
 //     backward    gradients, right to left      tape.backward(loss)
@@ -14,8 +14,8 @@
 namespace ddp {
 namespace {
 
-// Moves every element against its gradient. All elements are independent, so one thread does not
-// wait for another.
+// Moves every element against its gradient. The elements are independent, so no thread waits for
+// another.
 __global__ void descend(std::size_t n, float learning_rate, const float* gradient, float* value) {
     for (std::size_t i : grid_range(n))
         value[i] -= learning_rate * gradient[i];
@@ -26,8 +26,8 @@ __global__ void descend(std::size_t n, float learning_rate, const float* gradien
 Optimizer::Optimizer(Parameters parameters, double learning_rate)
     : parameters_(std::move(parameters)) {
     set_learning_rate(learning_rate);
-    // Allocates the gradients now. Backward would otherwise take their memory from blocks that a
-    // step uses again and again, and the next step would have to allocate.
+    // Allocate the gradients now. Backward would otherwise take their memory from the blocks that
+    // every step reuses, and the next step would have to allocate others.
     for (const auto& parameter : parameters_)
         if (!parameter->is_frozen && !parameter->has_gradient()) {
             parameter->gradient_for_writing();

@@ -11,15 +11,15 @@ namespace ddp {
 
 using Parameters = std::vector<std::shared_ptr<Parameter>>;
 
-// The memory of an optimizer from one step to the next, by names that begin with the parameter's.
-// These are the optimizer's own tensors and numbers, not copies: a write changes its state.
+// The memory of an optimizer from one step to the next. Each name begins with the parameter's. The
+// tensors and numbers are the optimizer's own, not copies: a write changes its state.
 struct OptimizerState {
     std::vector<std::pair<std::string, Tensor>> tensors;
     std::vector<std::pair<std::string, int*>> numbers;
 };
 
 // The interface of all optimizers: step() changes the parameters by their gradients,
-// zero_gradients() makes the gradients absent. A parameter without a gradient is left alone.
+// zero_gradients() makes the gradients absent. A parameter without a gradient does not change.
 class Optimizer {
   public:
     // Throws std::invalid_argument if the learning rate is not a positive, finite number.
@@ -30,10 +30,12 @@ class Optimizer {
 
     // Enqueues the change of every parameter that has a gradient. Gradients stay as they are.
     virtual void step() = 0;
+    // Makes every gradient absent.
     void zero_gradients();
-    // Returns the same names in the same order each time. The optimizer must outlive the result.
+    // Returns the state, with the same names in the same order each time. The optimizer must
+    // outlive the result.
     virtual OptimizerState state() { return {}; }
-    // Takes effect from the next step on. Throws as the constructor does.
+    // Sets the learning rate for the steps from now on. Throws as the constructor does.
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }

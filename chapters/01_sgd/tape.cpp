@@ -11,8 +11,8 @@
 //     +----+----+----+------+-----+-----+-----+-----+-----+-----+----------+--------+
 //     <------------- backward visits them from right to left, and fills in the gradients ---------
 //
-// A box's inputs are always to its left. So when backward comes to a box, all boxes that use it
-// have been visited, and its gradient is complete.
+// A box's inputs are always to its left. So when backward reaches a box, it has visited all boxes
+// that use it, and the box's gradient is complete.
 #include "01_sgd/tape.hpp"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
     node.operation = std::move(operation);
     node.value = std::move(value);
     node.backward = std::move(backward);
-    // A result needs a gradient if one of its inputs does: that is how backward finds parameters.
+    // A result needs a gradient if one of its inputs does. So backward finds the parameters.
     for (const Variable& input : inputs) {
         node.inputs.push_back(input.node);
         node.needs_gradient |= nodes_[static_cast<std::size_t>(input.node)].needs_gradient;
@@ -142,10 +142,10 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
                                     text_of(last.value.shape()));
-    // Which boxes take part, and how many contributions does each of them wait for?
+    // Find the boxes that the loss depends on, and count the contributions that each will get.
     const std::vector<bool> reached = reached_from({loss});
     std::vector<int> uses_left = count_uses(reached);
-    // It begins with d loss / d loss = 1, times `scale`.
+    // Begin with d loss / d loss = 1, times `scale`.
     last.gradient = Tensor(device_, last.value.shape());
     fill(last.gradient, scale);
     for (std::size_t i = static_cast<std::size_t>(loss.node) + 1; i-- > 0;) {
@@ -156,7 +156,7 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
         nodes_[i].backward(nodes_[i].gradient, inputs);
         if (!retain_gradients_)
             nodes_[i].gradient = Tensor();
-        // An input whose last user this was has its final gradient.
+        // The gradient of an input is final if this was its last user.
         for (int input : nodes_[i].inputs) {
             const Node& node = nodes_[static_cast<std::size_t>(input)];
             if (--uses_left[static_cast<std::size_t>(input)] == 0 && node.parameter &&

@@ -14,8 +14,8 @@
 
 namespace ddp {
 
-// A tensor that is learned. Its gradient is the sum over all backward passes since it was cleared.
-// Before the first of them it is absent, which is not the same as zero.
+// A tensor that is learned. Its gradient is the sum over all backward passes since it was last
+// cleared. It is absent before the first of these passes, which is not the same as zero.
 class Parameter {
   public:
     Parameter(std::string name, Tensor value) : name(std::move(name)), value(std::move(value)) {}
@@ -25,10 +25,10 @@ class Parameter {
     bool has_gradient() const { return has_gradient_; }
     // Returns the gradient, in the shape of the value. Throws std::logic_error if it is absent.
     const Tensor& gradient() const;
-    // Makes the gradient absent again ("zero_grad"). Its memory stays for the next one.
+    // Makes the gradient absent again ("zero_grad"). Keeps its memory for the next gradient.
     void clear_gradient() { has_gradient_ = false; }
-    // Makes the gradient present, and returns it: its memory is allocated at first use. The values
-    // of a gradient that was absent are undefined, and to be overwritten.
+    // Makes the gradient present and returns it, in the shape of the value. Allocates its memory at
+    // first use. If the gradient was absent, its values are undefined: overwrite them.
     Tensor& gradient_for_writing();
     // Moves the gradient's memory to `place`, a tensor of the value's size, and makes the gradient
     // absent. Values are not copied. Throws std::invalid_argument for another size.
@@ -50,6 +50,7 @@ struct Variable {
     Tape* tape = nullptr;
     int node = -1;
 
+    // Returns the value from forward.
     const Tensor& value() const;
 };
 
@@ -61,6 +62,7 @@ struct GradientTarget {
     bool accumulate;
 };
 
+// The record of one forward pass, for one backward pass or several.
 class Tape {
   public:
     // The gradients of an operation's inputs, requested one by one.
@@ -77,8 +79,8 @@ class Tape {
         Tape& tape_;
         int node_;
     };
-    // Given the gradient of its output, an operation enqueues the computation of those of its
-    // inputs, on the device's stream.
+    // The derivative of an operation. Given the gradient of the output, it enqueues the computation
+    // of the inputs' gradients on the device's stream.
     using Backward = std::function<void(const Tensor& output_gradient, InputGradients& inputs)>;
 
     // One box of the strip.
@@ -98,30 +100,31 @@ class Tape {
     Tape& operator=(const Tape&) = delete;
 
     Device& device() { return device_; }
-    // Appends a value that is given, not learned.
+    // Appends a value that is given and not learned.
     Variable constant(Tensor value, std::string label = "constant");
-    // Appends a parameter. Used twice, it is one leaf all the same: its gradient is final when both
-    // uses have contributed.
+    // Appends a parameter, or returns its leaf if it is on the tape already. The gradient of a
+    // parameter that is used twice is final when both uses have contributed.
     Variable parameter(const std::shared_ptr<Parameter>& parameter);
-    // Appends the result of an operation, which calls this at the end of its forward.
+    // Appends the result of an operation. The operation calls this at the end of its forward.
     Variable record(std::string operation, Tensor value, const std::vector<Variable>& inputs,
                     Backward backward);
 
     // Adds scale * d loss / d parameter to the gradient of every parameter that `loss` depends on.
-    // Calls `is_final` once for each of them, as soon as no further contribution can come, in the
-    // order in which backward reaches them: the gradient's last kernel has then been enqueued.
+    // Calls `is_final` once for each of these parameters, when the last kernel that contributes to
+    // its gradient has been enqueued. The order is that in which backward completes them.
     // Throws std::invalid_argument unless `loss` is one number.
     using Visitor = std::function<void(Parameter& parameter)>;
     void backward(Variable loss, const Visitor& is_final = {}, float scale = 1.0f);
 
-    // Returns the parameters, without the frozen ones, that these results depend on: those that
-    // backward would visit.
+    // Returns the parameters that these results depend on, without the frozen ones. These are the
+    // parameters that backward would visit.
     std::vector<std::shared_ptr<Parameter>> parameters_behind(
         const std::vector<Variable>& results) const;
 
-    // Keeps every node's gradient after backward, to look at; otherwise each is dropped when it has
-    // been used.
+    // Keeps every node's gradient after backward, for inspection. Otherwise each gradient is
+    // dropped as soon as it has been used.
     void retain_gradients() { retain_gradients_ = true; }
+    // Returns the boxes, in the order of forward.
     const std::vector<Node>& nodes() const { return nodes_; }
     // Removes all nodes: the next step begins.
     void clear() { nodes_.clear(); }

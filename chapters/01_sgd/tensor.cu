@@ -5,7 +5,7 @@
 namespace ddp {
 namespace {
 
-// Sets every element; grid_range gives each thread its own.
+// Sets every element. grid_range gives each thread elements that no other thread has.
 __global__ void fill_kernel(std::size_t n, float value, float* data) {
     for (std::size_t i : grid_range(n))
         data[i] = value;

@@ -1,8 +1,8 @@
 #pragma once
 // A tensor: an array in device memory with a shape. The last dimension is contiguous (row-major).
 //
-// A tensor is a handle, as in PyTorch: copies share the memory, and the last one gives it back to
-// its Device (or to another owner). All arithmetic is done by kernels, which get data() and size().
+// A tensor is a handle, as in PyTorch: copies share the memory, and the last copy returns it to its
+// Device (or to another owner). All arithmetic is done by kernels, which receive data() and size().
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -18,20 +18,21 @@ using Shape = std::vector<int>;
 
 // Returns the product of all dimensions; 1 for the empty shape.
 std::size_t element_count(const Shape& shape);
-std::string text_of(const Shape& shape);  // "[64, 784]"
+// Returns the shape as text, such as "[64, 784]".
+std::string text_of(const Shape& shape);
 
 template <class T>
 class BasicTensor {
   public:
     BasicTensor() = default;  // empty: no memory, no device
-    // Allocates memory of the device, which must outlive the tensor. It is not initialised.
+    // Allocates device memory, which is not initialised. `device` must outlive the tensor.
     BasicTensor(Device& device, Shape shape, Where where = Where::current())
         : device_(&device),
           shape_(std::move(shape)),
           size_(element_count(shape_)),
           memory_(device.allocate(size_ * sizeof(T), where)),
           data_(reinterpret_cast<T*>(memory_.get())) {}
-    // Allocates and copies `values` (a span, a vector, ...; one for each element).
+    // Allocates device memory and copies `values` into it, one per element; waits for the copy.
     BasicTensor(Device& device, Shape shape, std::span<const T> values,
                 Where where = Where::current())
         : BasicTensor(device, std::move(shape), where) {
@@ -46,14 +47,15 @@ class BasicTensor {
     std::size_t bytes() const { return size_ * sizeof(T); }
     T* data() const { return data_; }  // device memory
 
-    // Copy between host memory and this tensor, after all work that is in the stream by now. They
-    // wait until the copy is complete. Throw std::invalid_argument for another number of values.
+    // Copies `values` into this tensor, after all work that is in the stream by now, and waits
+    // until the copy is complete. Throws std::invalid_argument unless there is one per element.
     void copy_from(std::span<const T> values, Where where = Where::current()) {
         if (values.size() != size_)
             throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
                                         std::to_string(values.size()) + " values");
         copy(data_, values.data(), cudaMemcpyHostToDevice, where);
     }
+    // Returns the elements as they are after all work that is in the stream by now, and waits.
     std::vector<T> to_host(Where where = Where::current()) const {
         std::vector<T> values(size_);
         copy(values.data(), data_, cudaMemcpyDeviceToHost, where);
@@ -75,9 +77,10 @@ class BasicTensor {
                                     text_of(shape_));
         return result;
     }
+    // Returns the same elements, seen as `shape`. Throws std::out_of_range if `shape` has more.
     BasicTensor reshaped(Shape shape) const { return view(0, std::move(shape)); }
 
-    // Uses the memory of another owner, from its beginning on, and shares the ownership.
+    // Makes a tensor of another owner's memory, from its beginning on, and shares the ownership.
     BasicTensor(Device& device, Shape shape, const std::shared_ptr<T>& memory)
         : device_(&device),
           shape_(std::move(shape)),
@@ -86,6 +89,7 @@ class BasicTensor {
           data_(memory.get()) {}
 
   private:
+    // Enqueues the copy behind the stream's work, and waits for it.
     void copy(void* to, const void* from, cudaMemcpyKind kind, Where where) const {
         if (size_ == 0)
             return;
@@ -102,9 +106,9 @@ class BasicTensor {
 };
 
 using Tensor = BasicTensor<float>;
-using Labels = BasicTensor<int>;  // class numbers, one a sample
+using Labels = BasicTensor<int>;  // class numbers, one per sample
 
-// Sets every element, in the order of the device's stream.
+// Enqueues setting every element to `value` on the device's stream.
 void fill(Tensor& tensor, float value);
 
 }  // namespace ddp

@@ -1,3 +1,19 @@
+// Passes: a kernel turns n elements into one value per block, and the values are reduced by the
+// same kernel again until one is left. A million elements, `sequential`, blocks of 256 threads
+// (2048 elements each):
+//
+//     values     1,000,000 elements    ...........................................
+//                                      \____/\____/\____/      \____/      pass 1: 489 blocks
+//     scratch    489 elements             .     .     .    ...    .
+//                                         \_______________________/        pass 2: 1 block
+//     result     1 element                            .
+//
+//     version        elements per block       passes for a million elements, B = 256
+//     atomics        all blocks share n       1 (all threads add to the one result)
+//     interleaved    B                        3
+//     sequential     8 B                      2
+//     warps          8 B                      2
+//     lanes          n / blocks               2 on a GPU; 1 on a CPU, which uses a single block
 #include "02_kernels/block_reduce.hpp"
 
 #include <algorithm>
@@ -10,21 +26,24 @@ namespace ddp {
 namespace {
 
 constexpr unsigned int least_block = 32, most_block = 1024;
-// The most blocks of a grid whose threads take shares: enough to keep a GPU busy. On a CPU blocks
-// run one after the other.
+// The largest grid of `atomics` and `lanes`, whose threads take shares of any size: enough blocks
+// to keep a GPU busy. On a CPU blocks run one after the other, so one is enough.
 constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
 
+// Returns a / b, rounded up.
 std::size_t divided_up(std::size_t a, std::size_t b) {
     return (a + b - 1) / b;
 }
 
-// A pass makes an array of n elements to one of this many.
+// Returns the number of blocks of a pass over n elements, which is the number of values that it
+// leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
 std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
     if (!std::has_single_bit(how.block) || how.block < least_block || how.block > most_block)
         throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
                                     std::to_string(least_block) + " to " +
                                     std::to_string(most_block) + ", not " +
                                     std::to_string(how.block) + ".");
+    // At least one block, even for n = 0: it writes the neutral element.
     const std::size_t block = how.block;
     switch (how.version) {
         case ReduceVersion::atomics:
@@ -39,11 +58,12 @@ std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
     }
 }
 
+// Returns the steps of a tree over so many values.
 std::size_t log2_of(unsigned int power_of_two) {
     return static_cast<std::size_t>(std::countr_zero(power_of_two));
 }
 
-// The longest chain of additions within a pass.
+// Returns the longest chain of additions within a pass: those of a thread, then those of the tree.
 std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
     const std::size_t steps_by_warps = 2 * log2_of(32);  // within each, then over all of them
     switch (how.version) {
@@ -53,13 +73,14 @@ std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
             return elements_per_thread + log2_of(how.block);
         case ReduceVersion::warps:
             return elements_per_thread + steps_by_warps;
-        default: {
+        default: {  // lanes: one addition per 32 elements of a thread's share, then the trees
             const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
             return divided_up(share, sums_per_thread) + log2_of(sums_per_thread) + steps_by_warps;
         }
     }
 }
 
+// Enqueues both kernels of `atomics`: the first writes the neutral element, the second adds to it.
 template <ReduceOp op, class T>
 void enqueue_atomics(const LaunchShape& shape, std::size_t n, const T* values, T* result,
                      Stream& stream) {
@@ -73,10 +94,12 @@ void enqueue_atomics(const LaunchShape& shape, std::size_t n, const T* values, T
     }
 }
 
+// Enqueues one pass: n `values` become blocks_of(how, n) `results`.
 template <ReduceOp op, class T>
 void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* results,
                   Stream& stream) {
     const LaunchShape shape(dim3(static_cast<unsigned int>(blocks_of(how, n))), dim3(how.block));
+    // The trees in shared memory have a place there for every thread.
     LaunchShape tree = shape;
     tree.shared_bytes = how.block * sizeof(T);
     switch (how.version) {
@@ -89,6 +112,7 @@ void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* res
         case ReduceVersion::warps:
             return launch(stream, shape, reduce_by_warps<op, T>, n, values, results);
         case ReduceVersion::lanes:
+            // Two kernels: a block of more than 512 threads must do with fewer registers a thread.
             if (how.block > 512)
                 return launch(stream, shape, reduce_by_lanes<op, T, 1024>, n, values, results);
             return launch(stream, shape, reduce_by_lanes<op, T, 512>, n, values, results);
@@ -116,6 +140,7 @@ std::size_t scratch_elements(const BlockReduce& how, std::size_t n) {
     std::size_t elements = 0;
     if (how.version == ReduceVersion::atomics)
         return elements;
+    // The values of every pass but the last, one pass behind the other.
     for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, left))
         elements += left;
     return elements;
@@ -135,15 +160,18 @@ void block_reduce(const BlockReduce& how, std::size_t n, const T* values, T* res
                   Stream& stream) {
     if (how.version == ReduceVersion::atomics)
         return enqueue_pass<op>(how, n, values, result, stream);
+    // Passes into scratch, each of which reads what the one before it wrote there ...
     for (std::size_t left = blocks_of(how, n); left > 1; left = blocks_of(how, n)) {
         enqueue_pass<op>(how, n, values, scratch, stream);
         values = scratch;
         scratch += left;
         n = left;
     }
+    // ... until one block is enough: its value is the result.
     enqueue_pass<op>(how, n, values, result, stream);
 }
 
+// The kernels are compiled here, for these operations and types.
 #define DDP_REDUCES(op, T) \
     template void block_reduce<op, T>(const BlockReduce&, std::size_t, const T*, T*, T*, Stream&);
 DDP_REDUCES(ReduceOp::sum, float)

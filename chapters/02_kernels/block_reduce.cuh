@@ -18,8 +18,8 @@
 
 namespace ddp {
 
-inline constexpr unsigned int elements_per_thread = 8;  // of `sequential` and `warps`
-inline constexpr unsigned int sums_per_thread = 32;     // of `lanes`
+inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `warps`
+inline constexpr unsigned int sums_per_thread = 32;     // in `lanes`
 
 // Returns the element that changes nothing: x op neutral() is x.
 template <ReduceOp op, class T>
@@ -33,11 +33,13 @@ __device__ constexpr T neutral() {
         return Limits::has_infinity ? Limits::infinity() : Limits::max();
 }
 
-// ---- 1. Every thread adds to one place. Only one at a time can.
+// ---- 1. Every thread adds to one place, and only one thread at a time can
 
+// True for the operations and types that CUDA has an atomic for.
 template <ReduceOp op, class T>
 inline constexpr bool has_atomic = op == ReduceOp::sum || std::is_same_v<T, int>;
 
+// Replaces *result by *result op value, in one step that no other thread can interrupt.
 template <ReduceOp op, class T>
 __device__ void combine_atomically(T* result, T value) {
     if constexpr (op == ReduceOp::sum)
@@ -48,28 +50,32 @@ __device__ void combine_atomically(T* result, T value) {
         atomicMin(result, value);
 }
 
+// Writes the value that reduce_by_atomics begins with. Runs in a single thread.
 template <ReduceOp op, class T>
 __global__ void begin_atomics(T* result) {
     *result = neutral<op, T>();
 }
 
+// Adds every element to *result, which begin_atomics has written.
 template <ReduceOp op, class T>
 __global__ void reduce_by_atomics(std::size_t n, const T* values, T* result) {
     for (std::size_t i : grid_range(n))
         combine_atomically<op>(result, values[i]);
 }
 
-// ---- 2. A tree in shared memory: log2(B) steps for the B elements of a block.
+// ---- 2. A tree in shared memory: log2(B) steps for the B elements of a block
 
-// In every step half of the threads that still work fall idle, and those that work stand further
-// and further apart: every warp keeps going for a few of its lanes.
+// Reduces B elements to results[blockIdx.x]. In every step half of the busy threads become idle,
+// and the others are farther apart: every warp keeps running for a few of its lanes.
 template <ReduceOp op, class T>
 __global__ void reduce_interleaved(std::size_t n, const T* values, T* results) {
     T* partial = dynamic_shared<T>();
     const unsigned int thread = threadIdx.x;
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + thread;
+    // Read: one element per thread.
     partial[thread] = i < n ? values[i] : neutral<op, T>();
     __syncthreads();
+    // The tree: partial[0] holds the block's value after log2(B) steps.
     for (unsigned int distance = 1; distance < blockDim.x; distance *= 2) {
         if (thread % (2 * distance) == 0)
             partial[thread] = combine<op>(partial[thread], partial[thread + distance]);
@@ -79,12 +85,12 @@ __global__ void reduce_interleaved(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = partial[0];
 }
 
-// ---- 3. The threads that work stand together
+// ---- 3. The busy threads are next to each other, so that whole warps finish early
 
-// Whole warps are done early, and each thread brings more than one element to the tree.
-
+// Returns the value of this thread's 8 elements: every B-th one of the block's 8 B, so that in each
+// read the threads of a warp have neighbouring addresses.
 template <ReduceOp op, class T>
-__device__ T take_elements(std::size_t n, const T* values) {
+__device__ T combine_elements(std::size_t n, const T* values) {
     const std::size_t block = blockDim.x;
     const std::size_t first = blockIdx.x * block * elements_per_thread + threadIdx.x;
     T mine = neutral<op, T>();
@@ -94,12 +100,15 @@ __device__ T take_elements(std::size_t n, const T* values) {
     return mine;
 }
 
+// Reduces 8 B elements to results[blockIdx.x].
 template <ReduceOp op, class T>
 __global__ void reduce_sequential(std::size_t n, const T* values, T* results) {
     T* partial = dynamic_shared<T>();
     const unsigned int thread = threadIdx.x;
-    partial[thread] = take_elements<op>(n, values);
+    // Read: each thread brings the value of eight elements.
+    partial[thread] = combine_elements<op>(n, values);
     __syncthreads();
+    // The tree: the first half of the threads adds the values of the second half.
     for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
         if (thread < half)
             partial[thread] = combine<op>(partial[thread], partial[thread + half]);
@@ -109,9 +118,9 @@ __global__ void reduce_sequential(std::size_t n, const T* values, T* results) {
         results[blockIdx.x] = partial[0];
 }
 
-// ---- 4. The lanes of a warp read each other's registers, and need neither memory nor barrier.
+// ---- 4. The lanes of a warp read each other's registers, without shared memory or barrier
 
-// Lane 0 gets the warp's value.
+// Returns the warp's value in lane 0; the other lanes get something undefined. All 32 lanes call.
 template <ReduceOp op, class T>
 __device__ T combine_warp(T value) {
     for (unsigned int half = 16; half > 0; half /= 2)
@@ -119,60 +128,66 @@ __device__ T combine_warp(T value) {
     return value;
 }
 
-// Thread 0 gets the block's value. For blocks of whole warps, up to 32 of them; a second call in
-// the same kernel needs a barrier before it.
+// Returns the block's value in thread 0. The block consists of whole warps, at most 32 of them. A
+// second call in the same kernel needs a barrier before it.
 template <ReduceOp op, class T>
 __device__ T combine_block(T value) {
     __shared__ T of_warp[32];
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    // First within each warp ...
     value = combine_warp<op>(value);
     if (lane == 0)
         of_warp[warp] = value;
     __syncthreads();
+    // ... then the first warp over the values of all warps.
     if (warp == 0)
         value = combine_warp<op>(lane < blockDim.x / 32 ? of_warp[lane] : neutral<op, T>());
     return value;
 }
 
+// Reduces 8 B elements to results[blockIdx.x].
 template <ReduceOp op, class T>
 __global__ void reduce_by_warps(std::size_t n, const T* values, T* results) {
-    const T value = combine_block<op>(take_elements<op>(n, values));
+    const T value = combine_block<op>(combine_elements<op>(n, values));
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;
 }
 
-// ---- 5. Each thread reads as much as it can
+// ---- 5. Each thread reads 32 elements at a time
 
-// By now the time goes into reading. So each thread reads 32 elements at a time, for 32 sums, none
-// of which waits for another. On a GPU that many are on their way at once; on a CPU they fill the
-// lanes of its vector units.
-
+// Returns the value of this thread's share of the array. Most of the time now goes into reading, so
+// each thread reads 32 elements at a time for 32 sums that do not wait for one another. On a GPU 32
+// reads are in flight at once; on a CPU the sums fill the lanes of the vector units.
 template <ReduceOp op, class T>
-__device__ T take_share(std::size_t n, const T* __restrict__ values) {
+__device__ T combine_share(std::size_t n, const T* __restrict__ values) {
     const GridRange share = grid_range(n);
     const std::size_t step = share.step;
     T sums[sums_per_thread];
     for (T& sum : sums)
         sum = neutral<op, T>();
     std::size_t i = share.first;
+    // Whole groups of 32 elements, one for each sum.
     for (; i + (sums_per_thread - 1) * step < share.last; i += sums_per_thread * step)
         for (std::size_t k = 0; k < sums_per_thread; k++)
             sums[k] = combine<op>(sums[k], values[i + k * step]);
+    // The incomplete last group.
     for (std::size_t k = 0; k < sums_per_thread; k++)
         if (i + k * step < share.last)
             sums[k] = combine<op>(sums[k], values[i + k * step]);
+    // The 32 sums become one, by the tree of `sequential`.
     for (std::size_t half = sums_per_thread / 2; half > 0; half /= 2)
         for (std::size_t k = 0; k < half; k++)
             sums[k] = combine<op>(sums[k], sums[k + half]);
     return sums[0];
 }
 
-// 32 sums take many registers, and in a block of 1024 threads each has 64 only: too few for sums of
-// type double, which are then slower. Smaller blocks are compiled for themselves.
+// Reduces the shares of a block's threads to results[blockIdx.x]. The 32 sums take many registers,
+// and in a block of 1024 threads each thread has only 64. That is too few for sums of type double,
+// which are then slower. So there is a separate kernel for blocks of at most 512 threads.
 template <ReduceOp op, class T, unsigned int most_threads>
 __global__ void __launch_bounds__(most_threads)
     reduce_by_lanes(std::size_t n, const T* values, T* results) {
-    const T value = combine_block<op>(take_share<op>(n, values));
+    const T value = combine_block<op>(combine_share<op>(n, values));
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;
 }

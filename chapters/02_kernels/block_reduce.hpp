@@ -1,9 +1,9 @@
 #pragma once
-// An array becomes one value: its sum, its largest or its smallest element. Five versions, each of
-// which mends what is slow in the one before it.
+// An array becomes one value: its sum, its largest or its smallest element. There are five
+// versions, and each removes what is slow in the one before it.
 //
-// A float sum depends on the order of its additions, so each version says what its order is. All
-// but the first are deterministic: the same array gives the same bits, run after run.
+// A float sum depends on the order of its additions, so each version documents its order. All but
+// the first are deterministic: the same array gives the same bits in every run.
 #include <cstddef>
 #include <string>
 
@@ -12,49 +12,53 @@
 
 namespace ddp {
 
+// The five kernels of block_reduce.cuh, with the order of their additions.
 enum class ReduceVersion {
-    // All threads add to the one result by atomics, one element after the other. The order is that
-    // in which they come: not deterministic. Only what CUDA has atomics for: see has_atomic.
+    // All threads add to the one result by atomics. The order of the additions differs from run to
+    // run: not deterministic. Exists for the operations and types that has_atomic is true for.
     atomics,
-    // A block of B threads takes B elements, and adds neighbours to neighbours in shared memory:
-    // ((x0 + x1) + (x2 + x3)) + ... The blocks' sums, in order, are an array that is reduced by the
-    // same kernel again, until one is left: all in all the tree over pairs of neighbours.
+    // A block of B threads reads B elements and adds neighbours to neighbours in shared memory:
+    // ((x0 + x1) + (x2 + x3)) + ... The blocks' sums, in order, are an array that the same kernel
+    // reduces again until one sum is left. Together this is the tree over pairs of neighbours.
     interleaved,
-    // A block takes 8 B elements: each thread adds up every B-th of them, then the first half of
-    // the threads adds the second half's sums to its own, and so on. Passes as above.
+    // A block reads 8 B elements. Each thread adds up every B-th of them; then the first half of
+    // the threads adds the sums of the second half to its own, and so on. Passes as above.
     sequential,
-    // Like `sequential`, but within a warp of 32 threads sums go from register to register, and one
-    // barrier is enough.
+    // Like `sequential`, but within a warp of 32 threads the sums pass from register to register,
+    // and one barrier is enough.
     warps,
-    // A fixed number of blocks at most, so that two passes do (on a CPU one). A thread takes its
-    // share by grid_range, which differs between a CPU and a GPU: element k of it goes into sum
-    // k % 32, then the second half of the 32 sums into the first, and so on; then as `warps`.
+    // A limited number of blocks, so that two passes are enough (one on a CPU). A thread's share
+    // comes from grid_range, which differs between a CPU and a GPU. Element k of the share goes
+    // into sum k % 32; then the second half of the 32 sums is added to the first, and so on; then
+    // as `warps`.
     lanes,
 };
 inline constexpr ReduceVersion reduce_versions[] = {
     ReduceVersion::atomics, ReduceVersion::interleaved, ReduceVersion::sequential,
     ReduceVersion::warps, ReduceVersion::lanes};
 
+// Returns the name that tables and messages use.
 std::string name_of(ReduceVersion version);
 
-// Which version, in blocks of how many threads: a power of two from 32 to 1024.
+// The version and the size of its blocks.
 struct BlockReduce {
     ReduceVersion version = ReduceVersion::lanes;
-    unsigned int block = 256;
+    unsigned int block = 256;  // threads: a power of two from 32 to 1024
 };
 
-// How many elements of T block_reduce() needs to keep the results of blocks in.
+// Returns the number of elements of T that block_reduce() needs for the values of its blocks.
 std::size_t scratch_elements(const BlockReduce& how, std::size_t n);
 
-// The longest chain of additions that wait for each other, those of nothing included where a block
-// is not full.
+// Returns the length of the longest chain of additions that wait for each other. Counts additions
+// of the neutral element as well, where a block is not full.
 std::size_t steps_of(const BlockReduce& how, std::size_t n);
 
 // Enqueues *result = values[0] op values[1] op ... op values[n - 1], for op sum, maximum or minimum
-// and T float, double or int. All pointers are device memory; `result` is one element, and
-// `scratch` holds scratch_elements(how, n), for this call alone until it is done. n may be 0: the
-// result is then 0, or that which is smaller (larger) than all others. Throws std::invalid_argument
-// for another number of threads, and for atomics that CUDA has not.
+// and T float, double or int. All pointers are device memory; `result` is one element. `scratch`
+// holds scratch_elements(how, n) elements, which nothing else may use until the stream has done
+// this call. n may be 0: the result is then 0 for a sum, and the neutral element for a maximum
+// (minimum), which is not larger (smaller) than any other. Throws std::invalid_argument for
+// another number of threads, and for an atomic that CUDA does not have.
 template <ReduceOp op, class T>
 void block_reduce(const BlockReduce& how, std::size_t n, const T* values, T* result, T* scratch,
                   Stream& stream);

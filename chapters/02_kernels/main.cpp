@@ -1,4 +1,4 @@
-// Chapter 02: what is a kernel? (The text of this chapter is still to be written.) Many threads
+// Chapter 02: what is a kernel? (The chapter's first part is still to be written.) Many threads
 // turn one array into one number, in five versions, each faster than the one before it.
 #include <iostream>
 
@@ -17,7 +17,7 @@ struct KernelsOptions {
 
 constexpr unsigned int block_threads = 256;
 
-// Who adds what in each step, for `count` elements, a power of two.
+// Prints the additions of each step, for `count` elements, a power of two.
 void show_tree(int count) {
     Table table(
         std::to_string(count) + " elements become one in log2(" + std::to_string(count) + ") steps",
@@ -37,12 +37,13 @@ void show_tree(int count) {
     std::cout << table << "\n";
 }
 
+// Times all versions beside the limit, and prints the table.
 void show_times(const KernelsOptions& mine, const CommonOptions& common) {
     std::vector<BlockReduce> versions;
     for (const ReduceVersion version : reduce_versions)
         versions.push_back({version, block_threads});
     const auto elements = static_cast<std::size_t>(mine.elements);
-    report("Five ways to one sum, and the memory's limit",
+    report("Five versions of a sum, and the memory's limit",
            time_reductions(versions, elements, common.quick ? 3 : 9), common.csv);
     std::cout << "\n";
 }

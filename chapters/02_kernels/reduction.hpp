@@ -1,6 +1,6 @@
 #pragma once
-// The value of two elements when they are reduced to one, for every type that the book reduces:
-// float, double, int, __half and __nv_bfloat16.
+// The value that two elements are reduced to, for every type that the book reduces: float, double,
+// int, __half and __nv_bfloat16.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -10,7 +10,7 @@
 
 namespace ddp {
 
-// Average is the sum, divided by the number of ranks once at the end.
+// The operations. An average is the sum, divided by the number of ranks once at the end.
 enum class ReduceOp { sum, average, maximum, minimum };
 
 // Returns the name that records and messages use.
@@ -27,7 +27,8 @@ inline std::string name_of(ReduceOp op) {
     }
 }
 
-// The type in which T is computed. The short types are rounded back after every step, as NCCL does.
+// The type in which T is computed. The short types are computed as float and rounded back after
+// every step, as in NCCL.
 template <class T>
 struct ArithmeticOf {
     using type = T;
@@ -41,8 +42,8 @@ struct ArithmeticOf<__nv_bfloat16> {
     using type = float;
 };
 
-// One step. The maximum or minimum of anything and NaN is NaN, whichever comes first: a gradient
-// that has gone wrong on one rank must not look right on all.
+// Returns a op b: one step of a reduction. The maximum or minimum of NaN and anything else is NaN,
+// in either order, so that a NaN in one rank's gradient reaches all ranks instead of vanishing.
 template <ReduceOp op, class T>
 __device__ T combine(T a, T b) {
     using Arithmetic = typename ArithmeticOf<T>::type;
@@ -55,7 +56,8 @@ __device__ T combine(T a, T b) {
         return static_cast<T>(x + y);
 }
 
-// After the last step, where `ranks` elements have become one. Integers lose their fraction.
+// Returns the result of reducing `ranks` elements, given the value after the last step: divides an
+// average, and leaves the others as they are. Averages of integers lose their fraction.
 template <ReduceOp op, class T>
 __device__ T finish(T reduced, int ranks) {
     using Arithmetic = typename ArithmeticOf<T>::type;
@@ -65,8 +67,8 @@ __device__ T finish(T reduced, int ranks) {
         return reduced;
 }
 
-// Calls work.template operator()<op>() for an `op` that is known when the kernel runs: one kernel
-// for all of them, with a loop for each.
+// Calls work.template operator()<op>() for an `op` that is known only when the kernel runs. So one
+// kernel serves all operations, with a loop for each.
 template <class Work>
 __device__ void with_op(ReduceOp op, const Work& work) {
     switch (op) {

@@ -12,10 +12,11 @@ namespace ddp {
 // [n, 3] times [3, 1], where a house is (bedrooms, bathrooms, 1).
 class HouseBatchModel {
   public:
-    // w1, w2 and b start at 0. The houses are copied to the device.
+    // Sets w1, w2 and b to 0, and copies the houses to the device, which must outlive this object.
     HouseBatchModel(Device& device, const std::vector<House>& houses);
 
-    Variable loss(Tape& tape, Samples samples) const;  // mean squared error
+    // Records the mean squared error of these houses and returns it, [1].
+    Variable loss(Tape& tape, Samples samples) const;
 
     const std::shared_ptr<Parameter> weights;  // [3, 1]: w1, w2, b
 
@@ -24,20 +25,22 @@ class HouseBatchModel {
     Tensor prices_;  // [houses, 1]
 };
 
-// A network of one hidden layer, made of what the tape has so far: products of matrices, and
-// squares between them. Its ten outputs are to be 1 for the right class and 0 for the others.
+// A network with one hidden layer, made of the operations that the tape has so far: matrix products
+// with a square between them. It learns outputs [n, 10] that are 1 for the right class and 0 for
+// the others.
 class PictureModel {
   public:
-    // Weights begin within +-1 / sqrt(inputs). `images` must outlive this object.
+    // Draws the weights uniformly from +-1 / sqrt(inputs). `device` and `images` must outlive this
+    // object.
     PictureModel(Device& device, const LabelledImages& images, int hidden, Random& random);
 
-    // The mean squared error of these pictures, which are copied to the device for it.
+    // Copies these pictures to the device; records their mean squared error and returns it, [1].
     Variable loss(Tape& tape, Samples samples) const;
 
     Parameters parameters() const { return {first, second}; }
 
-    // Predicts the most bytes that a forward and a backward pass over so many pictures hold at the
-    // same time, without the parameters and their gradients.
+    // Predicts the largest number of bytes that a forward and a backward pass over so many pictures
+    // hold at the same time, without the parameters and their gradients.
     std::size_t activation_bytes(int pictures) const;
 
     const std::shared_ptr<Parameter> first, second;  // [pixels, hidden], [hidden, 10]

@@ -1,3 +1,17 @@
+// Each operation, and what its backward adds to the gradients of its inputs (dy is the gradient of
+// the output):
+//
+//     y = x w       x [n, inputs], w [inputs, outputs], y [n, outputs]
+//                   dx [n, inputs]       = dy wᵀ     a sum over the outputs
+//                   dw [inputs, outputs] = xᵀ dy     a sum over the samples
+//     m = mean(x)   dx = dm / n for each of the n elements
+//
+// The sum over the samples is the one that micro-batches divide:
+//
+//     one batch               dw  = ((t1 + t2) + t3) + t4
+//     two micro-batches       dw  = t1 + t2,   then   dw += t3 + t4
+//
+// So the last bits of dw may differ between the two, and are equal with one sample at a time.
 #include "04_gradient_accumulation/batch_operations.hpp"
 
 #include <algorithm>
@@ -11,7 +25,8 @@ namespace {
 constexpr std::size_t strip_width = 32;  // elements of a row that a thread computes at a time
 
 // product [rows, columns] (+)= a b, where a(row, k) is a[row * row_step + k * k_step] and b is
-// [depth, columns]. The sum over k is complete before it is added to what was there.
+// [depth, columns]. With the two steps exchanged it multiplies by the transposed matrix. (+)= adds
+// if `accumulate` is true and overwrites otherwise.
 __global__ void product_kernel(std::size_t rows, std::size_t depth, std::size_t columns,
                                const float* a, std::size_t row_step, std::size_t k_step,
                                const float* b, float* product, bool accumulate) {
@@ -20,6 +35,7 @@ __global__ void product_kernel(std::size_t rows, std::size_t depth, std::size_t 
         const std::size_t row = strip / strips;
         const std::size_t first = strip % strips * strip_width;
         const std::size_t width = std::min(std::size_t{strip_width}, columns - first);
+        // A strip of the row at a time: its sums stay in registers, each in the order of k.
         float sum[strip_width] = {};
         for (std::size_t k = 0; k < depth; k++) {
             const float factor = a[row * row_step + k * k_step];
@@ -27,6 +43,7 @@ __global__ void product_kernel(std::size_t rows, std::size_t depth, std::size_t 
             for (std::size_t i = 0; i < width; i++)
                 sum[i] += factor * terms[i];
         }
+        // The sums are complete before they are added to the earlier micro-batches' gradient.
         float* result = product + row * columns + first;
         for (std::size_t i = 0; i < width; i++)
             result[i] = accumulate ? result[i] + sum[i] : sum[i];
@@ -46,7 +63,8 @@ __global__ void input_gradient(std::size_t n, std::size_t inputs, std::size_t ou
     }
 }
 
-// For one thread.
+// *result = the mean of n elements. Runs in a single thread. (On a CPU the compiler may add several
+// terms at a time, in an order that depends on n alone.)
 __global__ void mean_forward(std::size_t n, const float* x, float* result) {
     float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
@@ -55,6 +73,7 @@ __global__ void mean_forward(std::size_t n, const float* x, float* result) {
     *result = sum / n;
 }
 
+// gradient (+)= upstream / n for each of the n elements; `upstream` is one number.
 __global__ void mean_backward(std::size_t n, const float* upstream, float* gradient,
                               bool accumulate) {
     for (std::size_t i : grid_range(n))
@@ -74,6 +93,7 @@ Variable matrix_product(Variable x, Variable weights) {
     const auto n = static_cast<std::size_t>(a.dim(0));
     const auto inputs = static_cast<std::size_t>(a.dim(1));
     const auto outputs = static_cast<std::size_t>(w.dim(1));
+    // A thread computes a strip of a row.
     const auto shape_for = [](std::size_t rows, std::size_t columns) {
         return grid_for(rows * ((columns + strip_width - 1) / strip_width));
     };
@@ -89,7 +109,8 @@ Variable matrix_product(Variable x, Variable weights) {
                 launch(stream, grid_for(n * inputs), input_gradient, n, inputs, outputs, dy.data(),
                        w.data(), dx.tensor.data(), dx.accumulate);
             }
-            if (gradients.is_wanted(1)) {  // x transposed, times dy: a sum over the samples
+            if (gradients.is_wanted(1)) {
+                // x transposed, times dy: the steps of `a` are exchanged.
                 const GradientTarget dw = gradients.target(1);
                 launch(stream, shape_for(inputs, outputs), product_kernel, inputs, n, outputs,
                        a.data(), std::size_t{1}, inputs, dy.data(), dw.tensor.data(),

@@ -1,20 +1,21 @@
 #pragma once
-// Two more operations for the tape, which computes batches with them: many samples at a time.
-// They are plugged in from here: the tape of chapter 01 does not know them.
+// Two more operations for the tape, for batches: many samples at a time. They use the tape's
+// record(), and the tape of chapter 01 need not know them.
 #include "01_sgd/tape.hpp"
 
 namespace ddp {
 
-// The product of two matrices, [n, inputs] by [inputs, outputs]: each output is a weighted sum of
-// its sample's inputs. Throws std::invalid_argument if the shapes do not go together.
+// Records the product of two matrices, [n, inputs] times [inputs, outputs], and returns it,
+// [n, outputs]: each output is a weighted sum of its sample's inputs. Throws std::invalid_argument
+// if the shapes do not match.
 //
-// Every sum is made in order, from the first term to the last. In the gradient of the weights that
-// is a sum over the samples: it is made for these n samples first, and then added to what earlier
-// micro-batches have left. (Chapter 03 leaves products to a library, which is faster and chooses an
-// order of its own.)
+// Every sum is computed in order, from the first term to the last. The gradient of the weights is
+// a sum over the samples: it is computed for these n samples first, and then added to the gradient
+// of the earlier micro-batches. (Chapter 03 leaves products to a library, which is faster and
+// chooses its own order.)
 Variable matrix_product(Variable x, Variable weights);
 
-// The mean of all elements; one element.
+// Records the mean of all elements and returns it, [1].
 Variable mean(Variable x);
 
 }  // namespace ddp

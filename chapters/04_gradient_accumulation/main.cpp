@@ -1,5 +1,5 @@
 // Chapter 04: a batch larger than memory? Two houses with and without accumulation, state by state,
-// then a network that learns from pictures in parts.
+// then a network that learns from pictures in micro-batches.
 #include <algorithm>
 #include <iostream>
 
@@ -23,9 +23,9 @@ struct AccumulationOptions {
     PictureOptions pictures;
 };
 
-// Once over both houses for each pass, with a step for every `batch`; returns a row of the table.
+// Goes over both houses in each pass, with a step for every batch; returns a row of the table.
 std::vector<std::string> descend(Device& device, const std::vector<House>& two,
-                                 const std::string& way,
+                                 const std::string& method,
                                  const std::vector<std::vector<MicroBatch>>& batches,
                                  const AccumulationOptions& mine, CsvWriter& path) {
     const HouseBatchModel model(device, two);
@@ -36,13 +36,13 @@ std::vector<std::string> descend(Device& device, const std::vector<House>& two,
     for (int pass = 0, step = 0, houses = 0; pass <= mine.passes; pass++)
         for (const std::vector<MicroBatch>& batch : batches) {
             const std::vector<float> at = model.weights->value.to_host();
-            const double loss = model.loss(tape, {0, 2}).value().to_host()[0];  // of both, to look
+            const double loss = model.loss(tape, {0, 2}).value().to_host()[0];  // only to show it
             if (!(loss < 1e9))
-                throw std::runtime_error("the loss of '" + way + "' diverged at step " +
+                throw std::runtime_error("the loss of '" + method + "' diverged at step " +
                                          std::to_string(step) +
                                          ": the steps are too long; try a smaller --learning-rate");
-            std::vector<CsvCell> cells{way, houses, step};
-            row = {way, format_count(step)};
+            std::vector<CsvCell> cells{method, houses, step};
+            row = {method, format_count(step)};
             for (const double number : {double{at[0]}, double{at[1]}, double{at[2]}, loss}) {
                 cells.emplace_back(format_fixed(number, 6));
                 row.push_back(format_fixed(number, 4));
@@ -79,14 +79,14 @@ int run(int argc, char** argv) {
                     "A batch larger than memory? Houses and pictures in micro-batches.");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1},
                        "length of a step with the houses");
-    options.add_int("--passes", mine.passes, {1, 100'000}, "how often to see the two houses");
+    options.add_int("--passes", mine.passes, {1, 100'000}, "passes over the two houses");
     options.add_int("--batch", pictures.batch, {1, 60'000}, "pictures for one step");
     options.add_ints("--micro-batch", pictures.micro_batch, {1, 60'000},
-                     "pictures at a time; one or several sizes, to compare");
-    options.add_int("--steps", pictures.steps, {1, 10'000}, "with the pictures");
+                     "pictures at a time; several sizes are compared");
+    options.add_int("--steps", pictures.steps, {1, 10'000}, "steps with the pictures");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
                    "this chapter computes on one device; ranks begin in chapter 05");
-    options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, and small parts of it");
+    options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, whole and divided");
     options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
     options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");
     const CommonOptions common = options.parse(argc, argv);

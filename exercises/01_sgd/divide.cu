@@ -14,14 +14,15 @@ namespace {
 }  // namespace
 
 Variable divide(Variable a, Variable b) {
-    // Task backward is solved here, too: it is the function that tape->record() takes last. Until
-    // then that function may be empty: [](const Tensor&, Tape::InputGradients&) {}
+    // Task backward is solved here as well, in the function that tape->record() takes as its last
+    // argument. Until then that function may be empty:
+    // [](const Tensor&, Tape::InputGradients&) {}
     throw NotImplemented("forward");
 }
 
 std::vector<std::string> final_order(const Tape& tape, Variable loss) {
-    // tape.nodes() is the record, in the order of forward. Of these nodes only those count on
-    // which the loss depends.
+    // tape.nodes() is the record, in the order of forward. Only the nodes that the loss depends
+    // on count.
     throw NotImplemented("final_order");
 }
 

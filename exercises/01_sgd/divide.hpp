@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise divide: one more operation for the tape, and the moment at which the
-// tape knows that a gradient is final.
+// The contract of the exercise divide: one more operation for the tape, and the order in which the
+// tape reports gradients as final.
 #include <string>
 #include <vector>
 
@@ -9,15 +9,16 @@
 
 namespace ddp {
 
-// Task forward. Records "divide" on the tape of a, and returns a / b, element by element. Throws
-// std::invalid_argument if a and b differ in shape.
+// Task forward. Records "divide" on the tape of a, and returns a / b, element by element, in the
+// shape of a. Throws std::invalid_argument if a and b differ in shape.
 //
-// Task backward. The gradients of a and of b, by the rules of the tape: an input whose gradient is
-// not wanted is not asked for its target, and where something is already, it is added to.
+// Task backward. Computes the gradients of a and of b by the rules of the tape: it requests no
+// target for an input whose gradient is not wanted, and adds to a target that holds something
+// already (GradientTarget::accumulate).
 Variable divide(Variable a, Variable b);
 
-// Task final_order. The names of the parameters for which tape.backward(loss, is_final) will call
-// is_final, in the order of these calls. It is a prediction: backward is not called.
+// Task final_order. Returns the names of the parameters for which tape.backward(loss, is_final)
+// will call is_final, in the order of these calls. This is a prediction: it does not call backward.
 std::vector<std::string> final_order(const Tape& tape, Variable loss);
 
 }  // namespace ddp

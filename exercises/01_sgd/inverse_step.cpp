@@ -5,7 +5,7 @@ namespace ddp {
 
 House house_behind_step(const HouseParameters& before, const HouseParameters& after,
                         double learning_rate) {
-    // Three numbers have changed, and three are wanted: bedrooms, bathrooms, price.
+    // You know how three numbers changed, and look for three: bedrooms, bathrooms, price.
     throw NotImplemented("house_behind_step");
 }
 

@@ -6,20 +6,20 @@
 namespace ddp {
 namespace {
 
-// Your kernels go here. Inside of them everything of chapter 02 is at hand: __shared__ arrays,
+// Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
 // dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
 
 }  // namespace
 
 void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream) {
-    // Launch one block of `block` threads, as the chapter does it:
+    // Launch one block of `block` threads, as the chapter does:
     // launch(stream, {grid, block, bytes of dynamic shared memory}, kernel, arguments...);
     throw NotImplemented("one_block");
 }
 
 void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
                            Largest* result, Stream& stream) {
-    // Every block leaves its largest in `scratch`; a second launch makes them one.
+    // Every block writes its largest element to `scratch`. A second launch reduces these to one.
     throw NotImplemented("many_blocks");
 }
 

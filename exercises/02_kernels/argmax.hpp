@@ -1,11 +1,11 @@
 #pragma once
-// The contract of the exercise argmax: not the largest value alone, but also where it stands.
+// The contract of the exercise argmax: find the largest value and where it is.
 //
-// Which of two is the larger one, for all functions here:
+// For all functions here, the larger of two elements is
 // - the one with the larger value;
-// - of two equal values, the one with the lower index;
-// - NaN is larger than every number: what has gone wrong must not be overlooked. Of two NaN, again
-//   the one with the lower index.
+// - the one with the lower index, if the values are equal;
+// - NaN, if the other is a number, so that an invalid value is not overlooked; of two NaN, the one
+//   with the lower index.
 #include <cstddef>
 
 #include "common/gpu/gpu.hpp"
@@ -13,6 +13,7 @@
 
 namespace ddp {
 
+// A value, and its index in the array.
 struct Largest {
     float value;
     int index;
@@ -23,8 +24,8 @@ struct Largest {
 // be a power of two, and either may be the larger one. Both pointers are device memory.
 void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream);
 
-// Task many_blocks. The same by `blocks` blocks of `block` threads, where `blocks` is 1 or more.
-// `scratch` is device memory for `blocks` elements, of this call alone until it is done.
+// Task many_blocks. Does the same by `blocks` blocks of `block` threads, where `blocks` is 1 or
+// more. `scratch` is device memory for `blocks` elements, used by this call alone until it is done.
 void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
                            Largest* result, Stream& stream);
 

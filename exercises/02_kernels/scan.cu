@@ -4,7 +4,7 @@
 namespace ddp {
 namespace {
 
-// Your kernels go here. Inside of them everything of chapter 02 is at hand: __shared__ arrays,
+// Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
 // dynamic_shared<T>(), __syncthreads(), __shfl_up_sync().
 
 }  // namespace
@@ -16,13 +16,13 @@ void starts_by_one_block(const int* counts, int n, int block, int* starts, Strea
 
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream) {
-    // A block cannot know the sum before its piece until the earlier pieces have been added up.
+    // A block cannot know the sum before its chunk until the earlier chunks have been added up.
     throw NotImplemented("over_blocks");
 }
 
 void compact(const float* values, int n, float threshold, int blocks, int block, int* scratch,
              Compact result, Stream& stream) {
-    // Count 1 for each value that stays and 0 for each that goes: what do their starts say?
+    // Count 1 for each value that is kept and 0 for the others: what do their starts tell you?
     throw NotImplemented("compact");
 }
 

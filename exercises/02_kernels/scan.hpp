@@ -1,6 +1,5 @@
 #pragma once
-// The contract of the exercise scan: not one sum, but the sum before every element; and what that
-// is good for.
+// The contract of the exercise scan: the sum before every element, and a use of it.
 #include "common/gpu/gpu.hpp"
 #include "exercises/not_implemented.hpp"
 
@@ -14,23 +13,23 @@ namespace ddp {
 // or larger than `block`.
 void starts_by_one_block(const int* counts, int n, int block, int* starts, Stream& stream);
 
-// Task over_blocks. The same by `blocks` blocks, 1 or more. `scratch` is device memory for `blocks`
-// elements, of this call alone until it is done.
+// Task over_blocks. Does the same by `blocks` blocks, 1 or more, of `block` threads. `scratch` is
+// device memory for `blocks` elements, used by this call alone until it is done.
 void starts_by_many_blocks(const int* counts, int n, int blocks, int block, int* scratch,
                            int* starts, Stream& stream);
 
-// The output of compact(): the values that it keeps, their places in the array, and how many they
-// are. `values` and `places` hold n elements, `count` holds one.
+// The output of compact(): the values that it keeps, their places in the array, and their number.
+// `values` and `places` have room for n elements, `count` for one.
 struct Compact {
     float* values;
     int* places;
     int* count;
 };
 
-// Task compact. Keeps those of the n values (1 or more) that are not smaller than `threshold` in
-// size, and leaves out the others: values[i] goes if |values[i]| < threshold. NaN stays, since what
-// has gone wrong must not be overlooked. In the order of their places. By `blocks` blocks of
-// `block` threads; `scratch` holds 2 n + blocks elements, of this call alone until it is done.
+// Task compact. Keeps the values whose size is not smaller than `threshold`, in the order of their
+// places, and drops values[i] if |values[i]| < threshold. Keeps NaN, so that an invalid value is
+// not overlooked. n is 1 or more. Uses `blocks` blocks of `block` threads. `scratch` holds
+// 2 n + blocks elements, used by this call alone until it is done.
 void compact(const float* values, int n, float threshold, int blocks, int block, int* scratch,
              Compact result, Stream& stream);
 

@@ -8,7 +8,7 @@
 namespace ddp {
 namespace {
 
-// Your kernels go here. grid_range(n) deals the elements out to the threads;
+// Your kernels go here. grid_range(n) distributes the elements over the threads;
 // __bfloat162float(x) and __float2bfloat16(x) convert.
 
 }  // namespace
@@ -20,14 +20,14 @@ void accumulate_in_float(std::size_t n, const __nv_bfloat16* gradients, float sc
 }
 
 double share_that_arrives(int fraction_bits, std::size_t micro_batches) {
-    // From which sum on does adding 1 no longer change anything?
+    // At which sum does adding 1 no longer change anything?
     throw NotImplemented("standstill");
 }
 
 void accumulate_in_two_parts(std::size_t n, const __nv_bfloat16* gradients, float scale,
                              bool accumulate, __nv_bfloat16* sums, __nv_bfloat16* lost,
                              Stream& stream) {
-    // Within the kernel a float may be used, between two calls none is left.
+    // The kernel may use floats, but none remains in memory between two calls.
     throw NotImplemented("two_parts");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise bfloat16_gradients: micro-batches whose gradients come in bfloat16,
-// which has 8 bits where a float has 24, and the sums that are made of them.
+// The contract of the exercise bfloat16_gradients: sums of gradients in bfloat16, which has 8
+// significant bits where a float has 24.
 #include <cuda_bf16.h>
 
 #include <cstddef>
@@ -12,20 +12,20 @@ namespace ddp {
 
 // All arrays have n elements, n may be 0, and lie in device memory.
 
-// Task into_float. Enqueues sums[i] += scale * gradients[i]. Where `accumulate` is false, `sums`
-// holds nothing yet: it is overwritten.
+// Task into_float. Enqueues sums[i] += scale * gradients[i]. If `accumulate` is false, `sums` is
+// not initialised yet, and is overwritten.
 void accumulate_in_float(std::size_t n, const __nv_bfloat16* gradients, float scale,
                          bool accumulate, float* sums, Stream& stream);
 
-// Task standstill. The gradients of `micro_batches` micro-batches are all 1. They are added one
-// after the other, beginning at 0, by numbers whose fraction has `fraction_bits` bits, and every
-// addition rounds to the nearest of these numbers (bfloat16: 7; half: 10; float: 23). Which share
-// of the right sum comes out? 1 is all of it.
+// Task standstill. Returns the computed sum divided by the right sum, when the gradients of
+// `micro_batches` micro-batches are all 1 and are added one after the other, beginning at 0. The
+// type's fraction has `fraction_bits` bits (bfloat16: 7; half: 10; float: 23), and every addition
+// rounds to the nearest number of the type.
 double share_that_arrives(int fraction_bits, std::size_t micro_batches);
 
-// Task two_parts. The same as into_float, but nothing is a float in memory: the sum is
-// sums[i] + lost[i], where sums[i] is the bfloat16 nearest to it, and lost[i] is what was lost by
-// that rounding, as a bfloat16, too. Where `accumulate` is false, both hold nothing yet.
+// Task two_parts. Does the same as into_float without floats in memory. The sum is
+// sums[i] + lost[i]: sums[i] is the bfloat16 nearest to it, and lost[i] is what that rounding lost,
+// also as a bfloat16. If `accumulate` is false, neither is initialised yet.
 void accumulate_in_two_parts(std::size_t n, const __nv_bfloat16* gradients, float scale,
                              bool accumulate, __nv_bfloat16* sums, __nv_bfloat16* lost,
                              Stream& stream);

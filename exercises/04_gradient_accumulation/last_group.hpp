@@ -1,6 +1,6 @@
 #pragma once
-// The contract of the exercise last_group: how large a micro-batch may be, and an epoch of which
-// nobody knows beforehand where it ends.
+// The contract of the exercise last_group: how large a micro-batch may be, and an epoch whose end
+// is not known in advance.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace ddp {
 
-// A network that is made as the chapter's PictureModel, with one hidden layer more; no biases:
+// The layers of a network like the chapter's PictureModel, with one more hidden layer and no
+// biases:
 //
 //     x [n, inputs]  product  square  product  square  product  subtract y  square  mean
 //                    hidden1          hidden2          outputs
@@ -21,18 +22,19 @@ struct NetworkSizes {
     int inputs = 0, hidden1 = 0, hidden2 = 0, outputs = 0;
 };
 
-// Task largest. With how many samples at a time does a step fit into `budget` bytes of device
-// memory, at most? 0 if with none. Memory is given out in blocks of 512 bytes: do not count that.
+// Task largest. Returns the largest number of samples at a time with which a step fits into
+// `budget` bytes of device memory; 0 if not even one sample fits. Ignores that memory is allocated
+// in blocks of 512 bytes.
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget);
 
-// Task unknown_end. One epoch of training. `next` gives the micro-batches one after the other, and
-// std::nullopt when there are no more; it cannot say beforehand how many there will be, or how many
-// samples each has. After every `group` micro-batches there is a step, and one for what is left in
-// the end. Returns how many steps there were.
+// Task unknown_end. Trains for one epoch and returns the number of steps. `next` returns the
+// micro-batches one after the other, and std::nullopt when there are no more. Neither their number
+// nor their sizes are known in advance. There is a step after every `group` micro-batches, and one
+// for the rest at the end.
 //
 // When optimizer.step() is called, the gradients are those of the mean loss over all samples since
-// the step before, of which each counts as much as any other. In the end they are absent. Only one
-// micro-batch is on the tape at a time: accumulate() sees to that.
+// the previous step, each with the same weight. At the end they are absent. Only one micro-batch is
+// on the tape at a time, as accumulate() ensures.
 int train_epoch(Device& device, Optimizer& optimizer, const MeanLoss& loss_of,
                 const std::function<std::optional<Samples>()>& next, int group);
 

@@ -25,7 +25,7 @@ __global__ void numerator_backward(std::size_t n, const float* upstream, const f
     }
 }
 
-// db (+)= - upstream a / b^2, of which a / b is known from forward.
+// db (+)= - upstream a / b^2. The factor a / b is the quotient from forward.
 __global__ void denominator_backward(std::size_t n, const float* upstream, const float* quotient,
                                      const float* b, float* db, bool accumulate) {
     for (std::size_t i : grid_range(n)) {
@@ -39,8 +39,9 @@ __global__ void denominator_backward(std::size_t n, const float* upstream, const
 
 Variable divide(Variable a, Variable b) {
     // stub: forward
-    //: Task backward is solved here, too: it is the function that tape->record() takes last. Until
-    //: then that function may be empty: [](const Tensor&, Tape::InputGradients&) {}
+    //: Task backward is solved here as well, in the function that tape->record() takes as its last
+    //: argument. Until then that function may be empty:
+    //: [](const Tensor&, Tape::InputGradients&) {}
     if (a.value().shape() != b.value().shape())
         throw std::invalid_argument("divide needs two tensors of one shape, not " +
                                     text_of(a.value().shape()) + " and " +
@@ -70,8 +71,8 @@ Variable divide(Variable a, Variable b) {
 
 std::vector<std::string> final_order(const Tape& tape, Variable loss) {
     // stub: final_order
-    //: tape.nodes() is the record, in the order of forward. Of these nodes only those count on
-    //: which the loss depends.
+    //: tape.nodes() is the record, in the order of forward. Only the nodes that the loss depends
+    //: on count.
     const std::vector<Tape::Node>& nodes = tape.nodes();
     std::vector<bool> counts(nodes.size(), false);
     counts.at(static_cast<std::size_t>(loss.node)) = true;
@@ -80,7 +81,7 @@ std::vector<std::string> final_order(const Tape& tape, Variable loss) {
             for (const int input : nodes[i].inputs)
                 counts[static_cast<std::size_t>(input)] = true;
 
-    // Backward comes last to the node that forward came to first.
+    // Backward visits last the node that forward recorded first.
     std::vector<std::string> names;
     for (std::size_t i = 0; i < nodes.size(); i++) {
         if (!counts[i])

@@ -6,7 +6,7 @@ namespace ddp {
 House house_behind_step(const HouseParameters& before, const HouseParameters& after,
                         double learning_rate) {
     // stub: house_behind_step
-    //: Three numbers have changed, and three are wanted: bedrooms, bathrooms, price.
+    //: You know how three numbers changed, and look for three: bedrooms, bathrooms, price.
     const double gradient_of_b = (before.b - after.b) / learning_rate;
     const double bedrooms = (before.w1 - after.w1) / (before.b - after.b);
     const double bathrooms = (before.w2 - after.w2) / (before.b - after.b);

@@ -7,13 +7,14 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. Inside of them everything of chapter 02 is at hand: __shared__ arrays,
+//: Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
 //: dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
-// Smaller than every element, whatever its value: there is no higher index.
+// Returns an element that is smaller than every other, because there is no higher index.
 __device__ constexpr Largest nothing() {
     return {-std::numeric_limits<float>::infinity(), std::numeric_limits<int>::max()};
 }
 
+// Returns the larger of two elements, as the contract defines it.
 __device__ Largest larger(Largest a, Largest b) {
     const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;
     if (a_is_nan != b_is_nan)
@@ -23,8 +24,8 @@ __device__ Largest larger(Largest a, Largest b) {
     return a.value > b.value ? a : b;
 }
 
-// All threads of a block: thread 0 gets the largest of what they bring. Of an odd number of live
-// threads the middle one has no partner, and stays as it is.
+// Returns the largest of the elements that a block's threads pass. All threads of the block call
+// it. With an odd number of live threads the middle one has no partner and keeps its element.
 __device__ Largest largest_of_block(Largest mine) {
     auto* shared = dynamic_shared<Largest>();
     const unsigned int thread = threadIdx.x;
@@ -49,7 +50,7 @@ __global__ void largest_of_values(const float* values, int n, Largest* results) 
         results[blockIdx.x] = mine;
 }
 
-// The second pass: candidates bring their index with them.
+// Reduces the candidates of the first pass, which contain their index. Runs in one block.
 __global__ void largest_of_candidates(const Largest* candidates, int n, Largest* result) {
     Largest mine = nothing();
     for (std::size_t i : grid_range(static_cast<std::size_t>(n)))
@@ -69,7 +70,7 @@ LaunchShape shape_of(int blocks, int block) {
 
 void argmax_by_one_block(const float* values, int n, int block, Largest* result, Stream& stream) {
     // stub: one_block
-    //: Launch one block of `block` threads, as the chapter does it:
+    //: Launch one block of `block` threads, as the chapter does:
     //: launch(stream, {grid, block, bytes of dynamic shared memory}, kernel, arguments...);
     launch(stream, shape_of(1, block), largest_of_values, values, n, result);
     // end stub
@@ -78,7 +79,7 @@ void argmax_by_one_block(const float* values, int n, int block, Largest* result,
 void argmax_by_many_blocks(const float* values, int n, int blocks, int block, Largest* scratch,
                            Largest* result, Stream& stream) {
     // stub: many_blocks
-    //: Every block leaves its largest in `scratch`; a second launch makes them one.
+    //: Every block writes its largest element to `scratch`. A second launch reduces these to one.
     launch(stream, shape_of(blocks, block), largest_of_values, values, n, scratch);
     launch(stream, shape_of(1, block), largest_of_candidates, scratch, blocks, result);
     // end stub

@@ -9,7 +9,7 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. grid_range(n) deals the elements out to the threads;
+//: Your kernels go here. grid_range(n) distributes the elements over the threads;
 //: __bfloat162float(x) and __float2bfloat16(x) convert.
 __global__ void add_to_floats(std::size_t n, const __nv_bfloat16* gradients, float scale,
                               bool accumulate, float* sums) {
@@ -43,7 +43,7 @@ void accumulate_in_float(std::size_t n, const __nv_bfloat16* gradients, float sc
 
 double share_that_arrives(int fraction_bits, std::size_t micro_batches) {
     // stub: standstill
-    //: From which sum on does adding 1 no longer change anything?
+    //: At which sum does adding 1 no longer change anything?
     const double standstill = std::ldexp(1.0, fraction_bits + 1);
     return std::min(1.0, standstill / static_cast<double>(micro_batches));
     // end stub
@@ -53,7 +53,7 @@ void accumulate_in_two_parts(std::size_t n, const __nv_bfloat16* gradients, floa
                              bool accumulate, __nv_bfloat16* sums, __nv_bfloat16* lost,
                              Stream& stream) {
     // stub: two_parts
-    //: Within the kernel a float may be used, between two calls none is left.
+    //: The kernel may use floats, but none remains in memory between two calls.
     launch(stream, grid_for(n), add_to_parts, n, gradients, scale, accumulate, sums, lost);
     // end stub
 }

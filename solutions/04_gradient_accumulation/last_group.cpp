@@ -1,5 +1,5 @@
-// The exercise last_group: what does not divide. Read exercises/04_gradient_accumulation/README.md
-// first.
+// The exercise last_group: groups that are not complete. Read
+// exercises/04_gradient_accumulation/README.md first.
 #include "exercises/04_gradient_accumulation/last_group.hpp"
 
 #include <algorithm>
@@ -10,14 +10,14 @@ namespace ddp {
 
 int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget) {
     // stub: largest
-    //: Which memory of a step does not grow with the micro-batch? How much does each sample add?
+    //: Which memory of a step does not grow with the micro-batch? How much does a sample add?
     const std::size_t inputs = static_cast<std::size_t>(sizes.inputs),
                       hidden1 = static_cast<std::size_t>(sizes.hidden1),
                       hidden2 = static_cast<std::size_t>(sizes.hidden2),
                       outputs = static_cast<std::size_t>(sizes.outputs);
     const std::size_t parameters = inputs * hidden1 + hidden1 * hidden2 + hidden2 * outputs;
     const std::size_t fixed = 2 * parameters * sizeof(float);  // with their gradients
-    // Forward keeps x; both hidden layers and their squares; outputs, y, difference and its square.
+    // Forward keeps x; both hidden layers and their squares; outputs, y, difference, its square.
     const std::size_t kept = inputs + 2 * hidden1 + 2 * hidden2 + 4 * outputs;
     // Backward holds the gradients of an operation's output and of its input. A square has both of
     // the same width.
@@ -31,17 +31,17 @@ int largest_micro_batch(const NetworkSizes& sizes, std::size_t budget) {
 int train_epoch(Device& device, Optimizer& optimizer, const MeanLoss& loss_of,
                 const std::function<std::optional<Samples>()>& next, int group) {
     // stub: unknown_end
-    //: Samples are two numbers: to have several of them at hand takes no memory.
+    //: Samples are two numbers, so keeping several of them takes hardly any memory.
     Tape tape(device);
     for (int steps = 0;; steps++) {
         std::vector<MicroBatch> batch;
         int samples = 0;
         while (std::ssize(batch) < group) {
-            const std::optional<Samples> piece = next();
-            if (!piece)
+            const std::optional<Samples> received = next();
+            if (!received)
                 break;
-            batch.push_back({*piece, 0});
-            samples += piece->count;
+            batch.push_back({*received, 0});
+            samples += received->count;
         }
         if (batch.empty())
             return steps;

@@ -14,12 +14,12 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
     const auto rate = static_cast<float>(learning_rate);
     const auto steps = static_cast<std::int64_t>(epochs) * data.count;
     Table table(format_count(steps) + " steps by hand", {"", "w1", "w2", "b", "time"});
-    const auto row = [&](const std::string& way, auto descend) {
+    const auto row = [&](const std::string& version, auto descend) {
         const Stopwatch watch;
         const Law law = descend();
         const double seconds = watch.seconds();
-        table.row({way, format_fixed(law.w1, 4), format_fixed(law.w2, 4), format_fixed(law.b, 4),
-                   format_seconds(seconds)});
+        table.row({version, format_fixed(law.w1, 4), format_fixed(law.w2, 4),
+                   format_fixed(law.b, 4), format_seconds(seconds)});
     };
     row("a loop on the host", [&] { return descend_on_host(houses, epochs, rate); });
     row("a launch for each step", [&] { return descend_by_launches(device, data, epochs, rate); });
@@ -30,7 +30,7 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
     early.row({"read at once", format_seconds(read.enqueued_s), format_fixed(read.too_early, 4)});
     early.row({"read when the stream is done", format_seconds(read.done_s),
                format_fixed(read.after_waiting, 4)});
-    early.note("A launch says what is to be done. It does not wait until it is.");
+    early.note("A launch puts work into the stream. It does not wait until the work is done.");
     std::cout << early << "\n";
 }
 

@@ -6,11 +6,13 @@
 
 namespace ddp {
 
+// Runs the descents of by_hand.hpp and prints their results and times, then what read_too_early
+// saw.
 void show_by_hand(Device& device, const std::vector<House>& houses, const HouseData& data,
                   int epochs, double learning_rate);
 
-// The houses, for the picture: as a CSV file beside `csv`, with the ending _houses. With an empty
-// path none.
+// Writes the houses for the picture: a CSV file beside `csv`, its name ending in _houses. An empty
+// path writes none.
 void write_houses(const std::filesystem::path& csv, const std::vector<House>& houses);
 
 }  // namespace ddp

@@ -6,10 +6,13 @@
 namespace ddp {
 namespace {
 
+// Returns the tensor's only number as text.
 std::string number(const Tensor& tensor) {
     return format_fixed(tensor.to_host().at(0), 4);
 }
 
+// Adds the row of node `index` to `table`, then those of its inputs, indented below it.
+// `line_start` is the tree's drawing before the node's name, `below_start` before its inputs'.
 void draw_node(const Tape& tape, int index, const std::string& line_start,
                const std::string& below_start, Table& table) {
     const Tape::Node& node = tape.nodes()[static_cast<std::size_t>(index)];

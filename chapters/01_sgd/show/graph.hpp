@@ -6,8 +6,9 @@
 
 namespace ddp {
 
-// One line a node: the tree, then the value from forward and, where backward has left one, the
-// gradient (Tape::retain_gradients). For graphs of single numbers. Waits for the device.
+// Returns a table with one line per node: the tree, the value from forward, and the gradient if
+// backward has kept it (Tape::retain_gradients). The values must be single numbers. Waits for the
+// device.
 std::string draw_graph(const Tape& tape, Variable root);
 
 }  // namespace ddp

@@ -1,4 +1,5 @@
-// How fast each version of the block reduction reads, at every size of a block, against the memory.
+// Measures how fast each version of the block reduction reads, with blocks of every size, beside
+// the memory's limit.
 #include "02_kernels/show/reduce_times.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t distance_of_ones = 64;
 
-// Every 64th element is 1, all others are 0: their sum is exact in whatever order it is taken.
+// Writes 1 to every 64th element and 0 to all others, so that the sum is exact in any order.
 __global__ void fill_with_ones(std::size_t n, float* values) {
     for (std::size_t i : grid_range(n))
         values[i] = i % distance_of_ones == 0 ? 1.0f : 0.0f;
@@ -23,7 +23,7 @@ __global__ void fill_with_ones(std::size_t n, float* values) {
 
 constexpr std::size_t sums_of_reader = 64;
 
-// For one thread.
+// Reads all elements into 64 sums. Runs in a single thread.
 __global__ void read_all(std::size_t n, const float* __restrict__ values, float* sums) {
     float sum[sums_of_reader] = {};
     for (std::size_t i = 0; i + sums_of_reader <= n; i += sums_of_reader)
@@ -33,12 +33,14 @@ __global__ void read_all(std::size_t n, const float* __restrict__ values, float*
         sums[k] = sum[k];
 }
 
+// Returns how many of the elements this version gets: fewer if it would take very long.
 std::size_t elements_for(ReduceVersion version, std::size_t elements) {
     const bool is_slow = version == ReduceVersion::atomics ||
                          (kernels_run_on_cpu && version != ReduceVersion::lanes);
     return is_slow ? std::max<std::size_t>(elements / 64, 1) : elements;
 }
 
+// The array, the memory that the versions need, and the measurements as functions to be timed.
 class ReduceBench {
   public:
     ReduceBench(const std::vector<BlockReduce>& versions, std::size_t elements)
@@ -73,6 +75,7 @@ class ReduceBench {
         });
     }
 
+    // Throws std::runtime_error if the version's sum is wrong.
     void check(const BlockReduce& how) {
         version(how)();
         const std::size_t n = elements_for(how.version, values_.size());

@@ -1,5 +1,5 @@
 #pragma once
-// How long the versions take, beside what the memory allows.
+// The times of the versions, beside what the memory allows.
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -9,29 +9,31 @@
 
 namespace ddp {
 
+// The measured time of one version with one block size. The limit is a version without additions.
 struct ReduceTime {
     std::string version;
     unsigned int block;    // threads
     std::size_t elements;  // floats
-    std::size_t steps;     // the longest chain of additions
-    double seconds;        // the median
-    double spread;
-    double share;  // of the limit's bandwidth, the median of all rounds'
+    std::size_t steps;     // the longest chain of additions; 0 for the limit
+    double seconds;        // the median of all rounds
+    double spread;         // interquartile range of the rounds' times, relative to the median
+    double share;          // bandwidth as a fraction of the limit's, the median of all rounds
 
+    // Returns the array's size divided by the time.
     double bytes_per_second() const {
         return static_cast<double>(elements * sizeof(float)) / seconds;
     }
 };
 
-// Measures sums of up to `elements` floats, all versions and the limit in turn, `rounds` times. The
-// limit is the last of the result: on a CPU one thread that reads all elements with 64 sums at a
-// time, and does nothing else; on a GPU a copy within the device that moves as many bytes. Versions
-// that would take very long get a 64th of the elements, and are compared by bandwidth. Throws
-// std::runtime_error if one of them does not give the right sum.
+// Measures sums of up to `elements` floats: all versions and the limit in turn, `rounds` times.
+// Returns a time for each version and, at the end, the limit's. On a CPU the limit is one thread
+// that reads all elements with 64 sums at a time and does nothing else; on a GPU it is a copy
+// within the device that moves as many bytes. Versions that would take very long get a 64th of the
+// elements and are compared by bandwidth. Throws std::runtime_error if a version's sum is wrong.
 std::vector<ReduceTime> time_reductions(const std::vector<BlockReduce>& versions,
                                         std::size_t elements, int rounds);
 
-// Prints a table on stdout, and writes the file `csv` unless that is empty.
+// Prints a table on stdout, and writes the file `csv` unless the path is empty.
 void report(const std::string& title, const std::vector<ReduceTime>& times,
             const std::filesystem::path& csv);
 

@@ -11,9 +11,9 @@
 namespace ddp {
 namespace {
 
-using Three = std::vector<float>;  // of w1, w2 and b
+using Three = std::vector<float>;  // numbers for w1, w2 and b
 
-// A model at its beginning, all zero, with what trains it.
+// A model whose parameters begin at zero, with its tape and its optimizer.
 struct Worker {
     Worker(Device& device, const std::vector<House>& houses, double learning_rate)
         : model(device, houses), tape(device), optimizer({model.weights}, learning_rate) {}
@@ -29,6 +29,7 @@ struct Worker {
     PlainSgd optimizer;
 };
 
+// Returns a table's row: the name, then the numbers.
 std::vector<std::string> cells(std::string name, const Three& numbers) {
     std::vector<std::string> result{std::move(name)};
     for (const float number : numbers)
@@ -36,30 +37,31 @@ std::vector<std::string> cells(std::string name, const Three& numbers) {
     return result;
 }
 
-// The parameters and their gradients, a line for each moment.
+// A table of the parameters and their gradients, with a line for each operation.
 class States {
   public:
-    States(const std::string& title, const Worker& learner)
-        : learner_(learner), table_(title, {"", "w1", "w2", "b", "gradient of w1", "w2", "b"}) {}
+    States(const std::string& title, const Worker& worker)
+        : worker_(worker), table_(title, {"", "w1", "w2", "b", "gradient of w1", "w2", "b"}) {}
 
     void after(const std::string& moment) {
-        std::vector<std::string> row = cells(moment, learner_.values());
-        if (learner_.model.weights->has_gradient())
-            for (const std::string& cell : cells("", learner_.gradient()))
+        std::vector<std::string> row = cells(moment, worker_.values());
+        if (worker_.model.weights->has_gradient())
+            for (const std::string& cell : cells("", worker_.gradient()))
                 row.push_back(cell);
         else
             row.insert(row.end(), {"", "", "", ""});
-        row.erase(row.begin() + 4);  // the gradient's own name
+        row.erase(row.begin() + 4);  // the empty name before the gradient's numbers
         table_.row(row);
     }
     Table& table() { return table_; }
 
   private:
-    const Worker& learner_;
+    const Worker& worker_;
     Table table_;
 };
 
-// Relative to the largest of them: each is a sum of few numbers, and rounded at every addition.
+// Throws std::runtime_error if a number differs by more than `tolerance`, relative to the largest:
+// each is a sum of few numbers, rounded at every addition.
 void require_equal(const std::string& what, const Three& a, const Three& b, double tolerance) {
     double largest = 0, difference = 0;
     for (std::size_t i = 0; i < a.size(); i++) {
@@ -71,12 +73,13 @@ void require_equal(const std::string& what, const Three& a, const Three& b, doub
                                  std::to_string(difference));
 }
 
-// The gradient at zero of these houses' mean loss, each micro-batch scaled as it says.
+// Returns the gradient of the batch's loss at w1 = w2 = b = 0. Each micro-batch counts by its
+// scale.
 Three gradient_of(Device& device, const std::vector<House>& houses,
                   const std::vector<MicroBatch>& batch) {
-    Worker learner(device, houses, 1);
-    learner.backward(batch);
-    return learner.gradient();
+    Worker worker(device, houses, 1);
+    worker.backward(batch);
+    return worker.gradient();
 }
 
 constexpr double allowed_roundings = 1e-6;  // about ten roundings of a float
@@ -115,7 +118,7 @@ void show_states(Device& device, const std::vector<House>& two, double learning_
             }
         }
         if (!zeroes)
-            states.table().note("The first step's gradient is still there, and is used again.");
+            states.table().note("The first step's gradient is still there and is used again.");
         std::cout << states.table() << "\n";
     };
     two_steps("The same houses accumulated: one step for both, taken twice", true);
@@ -130,24 +133,24 @@ void show_sum_and_mean(Device& device, const std::vector<House>& two, double lea
     };
     const auto show = [&](const std::string& name, const std::vector<MicroBatch>& batch,
                           double rate) {
-        Worker learner(device, two, rate);
-        learner.backward(batch);
-        const Three gradient = learner.gradient();
-        learner.optimizer.step();
+        Worker worker(device, two, rate);
+        worker.backward(batch);
+        const Three gradient = worker.gradient();
+        worker.optimizer.step();
         std::vector<std::string> row = cells(name, gradient);
-        for (const float value : learner.values())
+        for (const float value : worker.values())
             row.push_back(format_fixed(value, 4));
         table.row(row);
-        return Result{gradient, learner.values()};
+        return Result{gradient, worker.values()};
     };
     const std::vector<MicroBatch> sum{{{0, 1}, 1.0f}, {{1, 1}, 1.0f}};
     const Result whole = show("a batch of two", micro_batches({0, 2}, 2), learning_rate);
     const Result mean = show("two of one, loss / 2", micro_batches({0, 2}, 1), learning_rate);
     const Result added = show("two of one, the sum", sum, learning_rate);
     const Result slower = show("the sum, half the rate", sum, learning_rate / 2);
-    table.note("The sum is twice the mean: as if the learning rate were twice as large.");
+    table.note("The sum is twice the mean. The step is that of twice the learning rate.");
     std::cout << table << "\n";
-    // The book's two houses: whole numbers, whose sums a float holds exactly.
+    // The book's two houses consist of whole numbers, whose sums are exact in a float.
     require_equal("the gradients of a batch and of its halves", whole.gradient, mean.gradient, 0);
     require_equal("the steps of a batch and of its halves", whole.values, mean.values, 0);
     require_equal("the steps of a mean and of a sum at half the rate", mean.values, slower.values,
@@ -178,18 +181,18 @@ void show_incomplete(Device& device, const std::vector<House>& seven) {
     require_equal("the gradient of house 7, accumulated and in a batch,", right,
                   gradient_of(device, seven, {{last, 1.0f}}), 0);
 
-    Table pieces("A batch of seven houses in micro-batches of 3, 3 and 1",
-                 {"", "gradient of w1", "w2", "b"});
+    Table weights("A batch of seven houses in micro-batches of 3, 3 and 1",
+                  {"", "gradient of w1", "w2", "b"});
     std::vector<MicroBatch> batch = micro_batches({0, 7}, 3);
     const Three whole = gradient_of(device, seven, micro_batches({0, 7}, 7));
     const Three weighted = gradient_of(device, seven, batch);
     for (MicroBatch& micro : batch)
         micro.scale = 1.0f / 3;
-    pieces.row(cells("one batch of seven", whole));
-    pieces.row(cells("means times 3/7, 3/7, 1/7", weighted));
-    pieces.row(cells("means times 1/3 each: wrong", gradient_of(device, seven, batch)));
-    pieces.note("A third for each mean: house 7 then counts as much as three others together.");
-    std::cout << pieces << "\n";
+    weights.row(cells("one batch of seven", whole));
+    weights.row(cells("means times 3/7, 3/7, 1/7", weighted));
+    weights.row(cells("means times 1/3 each: wrong", gradient_of(device, seven, batch)));
+    weights.note("With a third for each mean, house 7 counts as much as three other houses.");
+    std::cout << weights << "\n";
     require_equal("the gradients of seven houses and of their micro-batches", whole, weighted,
                   allowed_roundings);
 }

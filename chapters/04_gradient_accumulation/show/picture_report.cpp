@@ -22,7 +22,8 @@ namespace {
 constexpr int hidden = 128;
 constexpr double fixed_learning_rate = 0.05;
 
-// The training in micro-batches of one size, on a device of its own: nobody else's memory counts.
+// The training in micro-batches of one size. It has its own device, so that only its own memory is
+// measured.
 class Training {
   public:
     Training(const LabelledImages& images, int size, Random random)
@@ -51,6 +52,7 @@ class Training {
     std::size_t measured_bytes() const { return device_.memory().peak_bytes; }
 
   private:
+    // Copies the gradients of all parameters to the host, one behind the other.
     void keep_gradient() {
         for (const auto& parameter : model_.parameters()) {
             const std::vector<float> values = parameter->gradient().to_host();
@@ -68,12 +70,13 @@ class Training {
     std::vector<float> first_gradient_;
 };
 
-// The device memory that a training takes, in bytes, by its use.
+// The device memory of a training step in bytes, by use.
 struct MemoryPlan {
     std::size_t parameters, gradients, optimizer, activations;
     std::size_t total() const { return parameters + gradients + optimizer + activations; }
 };
 
+// Predicts the memory of a step with so many pictures at a time.
 MemoryPlan plan_memory(const PictureModel& model, int pictures) {
     std::size_t parameters = 0;
     for (const auto& parameter : model.parameters())
@@ -83,7 +86,7 @@ MemoryPlan plan_memory(const PictureModel& model, int pictures) {
 }
 
 void show_memory(const std::vector<std::unique_ptr<Training>>& trainings) {
-    // Device gives memory in blocks of 512 bytes, and a step has at most so many tensors at a time.
+    // Device allocates blocks of 512 bytes, and a step has at most 24 tensors at a time.
     constexpr std::size_t rounding = 512 * 24;
     Table table("Memory of a step", {"pictures at a time", "parameters", "gradients", "optimizer",
                                      "activations", "predicted", "measured"});
@@ -100,17 +103,18 @@ void show_memory(const std::vector<std::unique_ptr<Training>>& trainings) {
                                      std::to_string(plan.total()) + " bytes, and takes " +
                                      std::to_string(measured));
     }
-    table.note("Measured: the most that tensors have taken at the same time, in blocks of 512 B.");
+    table.note("Measured: the most memory that tensors used at any moment, in blocks of 512 B.");
     table.note(
-        "Plain SGD keeps nothing; momentum would be as large as the parameters, Adam twice.");
+        "Plain SGD keeps nothing. Momentum would be as large as the parameters, Adam twice.");
     std::cout << table << "\n";
 }
 
 struct Difference {
-    double share = 0;    // of the elements
-    double largest = 0;  // of the largest element
+    double fraction = 0;  // of the elements that differ
+    double largest = 0;   // difference, relative to the largest element
 };
 
+// Compares two gradients of the same size.
 Difference difference(const std::vector<float>& a, const std::vector<float>& b) {
     double largest = 0, distance = 0, differing = 0;
     for (std::size_t i = 0; i < a.size(); i++) {
@@ -121,6 +125,7 @@ Difference difference(const std::vector<float>& a, const std::vector<float>& b) 
     return {differing / static_cast<double>(a.size()), distance / largest};
 }
 
+// Returns the number with one digit after the point and a power of ten: "4.8e-07".
 std::string format_power(double value) {
     std::ostringstream text;
     text.precision(1);
@@ -130,18 +135,19 @@ std::string format_power(double value) {
 
 void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
                   const PictureOptions& options) {
-    // A sum of n floats is off by n / 2^24 of its terms' sizes at the very most, and terms of both
-    // signs may cancel; the mistakes of this chapter are off by a tenth or more.
+    // The error of a sum of n floats is at most n / 2^24 of its terms' sizes, and more of the sum
+    // if terms of both signs cancel. The mistakes of this chapter cause errors of a tenth or more.
     constexpr double most = 1e-4;
-    Table table("One batch of " + std::to_string(options.batch) + " pictures, or the same in parts",
-                {"micro-batches", "pictures each", "gradients that differ", "by at most",
-                 "loss, step " + std::to_string(options.steps), "a step takes"});
+    Table table(
+        "One batch of " + std::to_string(options.batch) + " pictures, whole and in micro-batches",
+        {"micro-batches", "pictures each", "gradients that differ", "by at most",
+         "loss, step " + std::to_string(options.steps), "a step takes"});
     for (const auto& training : trainings) {
         const Difference from_first =
             difference(trainings[0]->first_gradient(), training->first_gradient());
-        const auto parts = split({0, options.batch}, training->size()).size();
-        table.row({std::to_string(parts), std::to_string(training->size()),
-                   format_percent(from_first.share), format_power(from_first.largest),
+        const auto count = split({0, options.batch}, training->size()).size();
+        table.row({std::to_string(count), std::to_string(training->size()),
+                   format_percent(from_first.fraction), format_power(from_first.largest),
                    format_fixed(training->loss(), 7), format_seconds(training->step_s())});
         if (!(from_first.largest <= most))
             throw std::runtime_error("the gradient in micro-batches of " +
@@ -149,7 +155,8 @@ void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
                                      format_power(from_first.largest) +
                                      " of the largest element: more than roundings explain");
     }
-    table.note("Gradients: of the first step, against the first line; as a share of the largest.");
+    table.note("Gradients: those of the first step, compared with the first line's.");
+    table.note("By at most: the largest difference, relative to the largest gradient.");
     std::cout << table;
 }
 
@@ -158,10 +165,11 @@ void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
 PictureOptions checked(PictureOptions options, const LabelledImages& images) {
     if (std::cmp_greater(options.batch, images.count()))
         throw OptionError("--batch " + std::to_string(options.batch) + " is more than the " +
-                          std::to_string(images.count()) + " pictures that there are: take fewer.");
+                          std::to_string(images.count()) +
+                          " pictures in the data set: take fewer.");
     if (options.micro_batch.empty()) {
-        for (const int parts : {1, 2, 4, 8, options.batch})
-            options.micro_batch.push_back((options.batch + parts - 1) / parts);
+        for (const int count : {1, 2, 4, 8, options.batch})
+            options.micro_batch.push_back((options.batch + count - 1) / count);
         const auto rest = std::unique(options.micro_batch.begin(), options.micro_batch.end());
         options.micro_batch.erase(rest, options.micro_batch.end());
     }
@@ -182,7 +190,7 @@ void show_pictures(const LabelledImages& images, const PictureOptions& options,
     {
         Progress progress("pictures", options.steps);
         for (int step = 0; step < options.steps; step++, progress.advance())
-            for (const auto& training : trainings)  // in turns: what slows one slows all
+            for (const auto& training : trainings)  // in turns, so that a slow moment affects all
                 training->step({step % batches * options.batch, options.batch});
     }
     show_memory(trainings);

@@ -13,15 +13,15 @@ struct PictureOptions {
     int steps = 20;
 };
 
-// Returns the options as the user gave them; where no size was given, the batch, a half of it, a
-// quarter, an eighth, and one picture at a time. Throws OptionError where there are not enough
-// pictures for a batch, or for a micro-batch.
+// Returns the options with the sizes filled in if the user gave none: the batch, a half of it, a
+// quarter, an eighth, and one picture at a time. Throws OptionError if the data set has fewer
+// pictures than a batch, or a batch has fewer than a micro-batch.
 PictureOptions checked(PictureOptions options, const LabelledImages& images);
 
-// Trains the same network from the same beginning with each size in turn, step by step, and prints
-// what memory each takes, as predicted and as measured, how long, and how far the first gradient is
-// from that of the first size. Throws std::runtime_error if it is farther than roundings explain,
-// or if memory is not what was predicted. `options` are checked.
+// Trains the same network from the same initial weights with each size in turn, step by step.
+// Prints the memory of each, as predicted and as measured, its time, and the difference between its
+// first gradient and that of the first size. Throws std::runtime_error if roundings cannot explain
+// the difference, or if the memory is not as predicted. `options` must come from checked().
 void show_pictures(const LabelledImages& images, const PictureOptions& options, std::uint64_t seed);
 
 }  // namespace ddp

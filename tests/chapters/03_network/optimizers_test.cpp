@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "01_sgd/operations.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/layers/mean_squared_error.hpp"
@@ -115,6 +116,50 @@ TEST_CASE("optimizers: step and zero in one pass are the same bits as one after 
         [](Parameters all, const Golden&) { return std::make_unique<Sgd>(all, 0.01, 0.9, 0.1); }));
     REQUIRE(
         are_same([](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.01); }));
+}
+
+// A parameter w [1] for losses 3 w, whose gradient is 3.
+std::shared_ptr<Parameter> make_single(Device& device, const std::string& name) {
+    return std::make_shared<Parameter>(name, Tensor(device, {1}, std::vector<float>{1}));
+}
+
+// Runs forward and backward of the sum of 3 w over these parameters, with the zeros of `gradients`.
+void backward_of_triples(Device& device, ZeroedGradients& gradients, const Parameters& parameters) {
+    Tape tape(device);
+    const Variable three = tape.constant(Tensor(device, {1}, std::vector<float>{3}));
+    Variable loss = multiply(three, tape.parameter(parameters[0]));
+    for (std::size_t i = 1; i < parameters.size(); i++)
+        loss = add(loss, multiply(three, tape.parameter(parameters[i])));
+    gradients.begin_backward(loss);
+    tape.backward(loss);
+}
+
+TEST_CASE("optimizers: a gradient that has moved since its zeros is overwritten") {
+    Device device;
+    const auto w = make_single(device, "w");
+    Sgd optimizer({w}, 0.1);
+    ZeroedGradients gradients(optimizer);
+    backward_of_triples(device, gradients, {w});
+    gradients.step_and_zero();
+    w->place_gradient(Tensor(device, {1}, std::vector<float>{100}));  // no zeros are there
+    backward_of_triples(device, gradients, {w});
+    REQUIRE(w->gradient().to_host() == std::vector<float>{3});
+}
+
+TEST_CASE("optimizers: a backward pass that does not reach a parameter forgets its zeros") {
+    Device device;
+    const auto always = make_single(device, "always"), sometimes = make_single(device, "sometimes");
+    Sgd optimizer({always, sometimes}, 0.1);
+    ZeroedGradients gradients(optimizer);
+    backward_of_triples(device, gradients, {always, sometimes});
+    Tensor memory = sometimes->gradient();
+    gradients.step_and_zero();
+    REQUIRE(memory.to_host() == std::vector<float>{0});
+    backward_of_triples(device, gradients, {always});
+    memory.copy_from(std::vector<float>{100});  // as a user of the same flat buffer might
+    backward_of_triples(device, gradients, {sometimes});
+    REQUIRE(sometimes->gradient().to_host() == std::vector<float>{3});
+    REQUIRE(always->gradient().to_host() == std::vector<float>{3});
 }
 
 TEST_CASE("optimizers: settings that make no sense are refused") {

@@ -225,7 +225,7 @@ TEST_CASE("accumulation: a step without zero goes too far from the second step o
     Worker right(houses), wrong(houses);
     right.step(micro_batches({0, 4}, 1));
     wrong.step(micro_batches({0, 4}, 1), false);
-    REQUIRE(right.values() == wrong.values());  // nobody sees it in the first
+    REQUIRE(right.values() == wrong.values());  // the first step does not show it
     right.step(micro_batches({0, 4}, 1));
     wrong.step(micro_batches({0, 4}, 1), false);
     REQUIRE(relative_difference(right.values(), wrong.values()) > 0.2);

@@ -175,7 +175,7 @@ TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence
             "in chapter 05.\n");
     REQUIRE(program.refusal({"--data", "/nonexistent"}).find("was not found") != std::string::npos);
     REQUIRE(program.refusal({"--batch", "201"}) ==
-            "error: --batch 201 is more than the 200 pictures that there are: take fewer.\n");
+            "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");
 }
 
 TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {

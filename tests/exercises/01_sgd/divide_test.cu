@@ -128,7 +128,7 @@ void check_wanted() {
     Tape tape(device);
     const Shared a = parameter(device, "a", {6}), frozen = parameter(device, "frozen", {2});
     frozen->is_frozen = true;
-    const std::string hint = ", and nobody wants its gradient: ask is_wanted before target.";
+    const std::string hint = ", and its gradient is not wanted: call is_wanted before target.";
     tape.backward(divide(tape.parameter(a), tape.parameter(frozen)));
     compare_gradient(a, {0.5}, "b is frozen here, and a is not.");
     if (frozen->has_gradient())

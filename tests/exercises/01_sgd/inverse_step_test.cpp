@@ -79,7 +79,7 @@ void check_house(const House& house, const HouseParameters& before, double learn
 void check_house_behind_step() {
     check_house({6, 2, 15}, {}, 0.125, "All parameters were 0 before the step.");
     check_house({5, 2, 12}, {}, 0.001,
-                "The learning rate is another one here: a step is learning rate times gradient.");
+                "The learning rate is different here: a step is learning rate times gradient.");
     check_house({3, 1, 5}, {0.5, 0.25, -1}, 0.01,
                 "The parameters were not 0 before the step: what did the model predict?");
     check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The model had predicted too much here.");
@@ -120,7 +120,7 @@ void check_largest_rate() {
                "error, and when is that factor below -1?");
     check_rate({6, 2, 15}, "All three parameters move the prediction: each by its own input.");
     check_rate({2, 3, 4}, "All three parameters move the prediction: each by its own input.");
-    check_rate({2, 3, 40}, "The price is another one, and nothing else: does it matter?");
+    check_rate({2, 3, 40}, "Only the price is different here: does it matter?");
 }
 
 }  // namespace

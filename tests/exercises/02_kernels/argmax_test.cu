@@ -111,7 +111,7 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
 
 void check_one_block() {
     const std::string fewer = " There are fewer values than threads.";
-    const std::string more = " There are more values than threads: each thread takes several.";
+    const std::string more = " There are more values than threads: each thread reads several.";
     const std::string odd =
         " The number of threads is not a power of two: does your tree lose the middle one when it "
         "halves an odd number?";
@@ -120,7 +120,7 @@ void check_one_block() {
     ask(1, 0, 32, fewer);
     ask(1000, 0, 64, more);
     ask(777, 0, 1024, fewer);
-    ask(2021, 0, 1, " There is one thread only, which takes all.");
+    ask(2021, 0, 1, " There is only one thread, which reads all values.");
     for (const int block : {2, 3, 48, 96, 100, 1000})
         ask(1009, 0, block, odd);
 }
@@ -130,7 +130,7 @@ void check_many_blocks() {
     ask(20'011, 7, 96, " No number divides another one here.");
     ask(40, 16, 32, " Most blocks have no value at all.");
     ask(50'000, 130, 64, " There are more blocks than threads in a block.");
-    ask(5'003, 1, 100, " There is one block only.");
+    ask(5'003, 1, 100, " There is only one block.");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The exercise scan: whole numbers, whose sums are exact, so the first wrong one tells.
+// The exercise scan: whole numbers, whose sums are exact, so the first wrong one shows the mistake.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -55,7 +55,8 @@ void check_starts(int n, int blocks, int block, const std::string& hint) {
     compare_starts(std::to_string(n) + " counts, " + shape(blocks, block), counts, starts.to_host(),
                    hint);
     if (input.to_host() != counts)
-        throw Wrong(std::to_string(n) + " counts: they have been changed, and others need them.");
+        throw Wrong(std::to_string(n) +
+                    " counts: they were changed, but other kernels still need them.");
 }
 
 void check_one_block() {
@@ -74,12 +75,12 @@ void check_one_block() {
 void check_many_blocks() {
     check_starts(
         256, 4, 64,
-        "Each block takes a piece, and before the piece of block 1 stands all that block 0 "
+        "Each block scans a chunk, and the sum before the chunk of block 1 is all that block 0 "
         "has.");
     check_starts(5'003, 7, 96, "No number divides another one here.");
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
     check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
-    check_starts(777, 1, 100, "There is one block only.");
+    check_starts(777, 1, 100, "There is only one block.");
 }
 
 // ---- Task compact
@@ -124,7 +125,7 @@ void check_compact_task() {
     for (int i = 0; i < 2'021; i++)
         values.push_back(static_cast<float>(i * 37 % 101 - 50) / 8);
     const std::vector<float> few(values.begin(), values.begin() + 64);
-    check_compact({0.5f, 2}, 1, 1, 32, "The last value counts, too.");
+    check_compact({0.5f, 2}, 1, 1, 32, "The last value counts as well.");
     check_compact({1, -1, 2, 0.5f}, 1, 1, 32,
                   "The threshold is 1. It is a question of size: -1 stays, and what is as large as "
                   "the threshold, too.");

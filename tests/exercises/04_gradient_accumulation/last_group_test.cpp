@@ -66,14 +66,14 @@ void check_budget(const NetworkSizes& sizes, std::size_t budget, const std::stri
     const std::size_t with_more = measured_bytes(sizes, more);
     if (with_more <= budget)
         throw Wrong(network + ", but with " + std::to_string(more) + " a step has taken " +
-                    format_bytes(with_more) + " only: they fit, too.\n" + hint);
+                    format_bytes(with_more) + ", so these also fit.\n" + hint);
 }
 
 void check_largest() {
     check_budget({100, 100, 20, 10}, 1'000'000,
                  "Look at backward, too: where on its way are the most gradients alive?");
     check_budget({100, 20, 200, 10}, 1'000'000,
-                 "The second hidden layer is the wider one here: the worst moment is elsewhere.");
+                 "The second hidden layer is wider here: the worst moment is elsewhere.");
     check_budget({900, 100, 20, 10}, 1'500'000,
                  "Most of the budget is taken by what does not grow with the micro-batch: "
                  "parameters, and what else is as large?");
@@ -191,7 +191,7 @@ void check_epoch(const std::vector<int>& sizes, int group, const std::string& hi
         throw Wrong(epoch + "you have taken " + std::to_string(seen) + " steps, and return " +
                     std::to_string(said) + ".");
     if (model.weights->has_gradient())
-        throw Wrong(epoch + "a gradient is left in the end. The next epoch would begin with it.");
+        throw Wrong(epoch + "a gradient is left at the end. The next epoch would begin with it.");
 }
 
 void check_unknown_end() {
