@@ -47,8 +47,8 @@ TEST_CASE("bench all_reduce measures every way beside MPI and the limit") {
     REQUIRE(run.exit_code == 0);
     REQUIRE(count(run.output, "All-reduce on 1 rank: bus bandwidth, GB/s\n") == 1);
     REQUIRE(count(run.output, "All-reduce on 3 ranks: bus bandwidth, GB/s\n") == 1);
-    REQUIRE(count(run.output, "own on 3 ranks, in place\n") == 1);
-    REQUIRE(count(run.output, "own / limit") == 1);  // one rank has nothing to compare
+    REQUIRE(count(run.output, "native on 3 ranks, in place\n") == 1);
+    REQUIRE(count(run.output, "native / limit") == 1);  // one rank has nothing to compare
     const Csv file = read_csv(csv_path());
     std::filesystem::remove(csv_path());
     REQUIRE(file.header == Words{"algorithm", "ranks", "bytes", "median_us", "p99_us", "algbw_gbs",
@@ -59,7 +59,7 @@ TEST_CASE("bench all_reduce measures every way beside MPI and the limit") {
 #if !defined(DDP_CUDA)
     if (has_mpirun())
         expected["mpi"] = expected["mpi_tuned"] = 2;
-    REQUIRE(count(run.output, "own / MPI: how many times as fast") == (has_mpirun() ? 1 : 0));
+    REQUIRE(count(run.output, "native / MPI: how many times as fast") == (has_mpirun() ? 1 : 0));
 #endif
     REQUIRE(rows_of(file, 3) == expected);
     REQUIRE(rows_of(file, 1) == expected);
@@ -98,7 +98,7 @@ TEST_CASE("bench all_reduce refuses what makes no sense") {
             "error: --ranks needs a whole number from 1 to 64, not '65'.\n");
     REQUIRE(said({"--sizes", "4,x"}).starts_with("error: --sizes needs a whole number from 1 to"));
     REQUIRE(said({"--algorithm", "rings"})
-                .starts_with("error: --algorithm needs one of all, own, server"));
+                .starts_with("error: --algorithm needs one of all, native, server"));
     REQUIRE(said({"--processes", "2"})
                 .starts_with("error: --processes makes no sense here: this "
                              "bench starts its processes itself"));

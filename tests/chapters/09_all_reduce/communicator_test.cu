@@ -277,7 +277,7 @@ TEST_CASE("requests to the Communicator that make no sense") {
     requires_text(refusal_of([](Communicator& c, float*, Stream&) {
                       make_communicator("gloo", c.rank(), 100);
                   }),
-                  "There is no communicator 'gloo'; there are own, mpi and nccl.");
+                  "There is no communicator 'gloo'; there are native, mpi and nccl.");
 }
 
 }  // namespace ddp::test
