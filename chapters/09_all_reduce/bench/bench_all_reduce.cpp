@@ -120,7 +120,7 @@ int run(int argc, char** argv) {
     for (const FurtherAllReduce& further : further_all_reduces())
         algorithms.push_back(further.name);
     options.add_choice("--algorithm", mine.algorithm, algorithms,
-                       "what to compare with MPI; own is the Communicator's choice");
+                       "what to compare with MPI; native is the Communicator's choice");
     options.add_text("--measurements", mine.measurements,
                      "as one of a job: write all measurements to this file");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},

@@ -158,7 +158,7 @@ TEST_CASE("calls of the Communicator that make no sense are refused") {
     requires_text(refusal_of([](Communicator& c, float*, Stream&) {
                       make_communicator("gloo", c.rank(), 100);
                   }),
-                  "There is no communicator 'gloo'; there are own, mpi and nccl.");
+                  "There is no communicator 'gloo'; there are native, mpi and nccl.");
 }
 
 }  // namespace ddp::test

@@ -165,7 +165,7 @@ TEST_CASE("communicators that are not available are refused in one sentence") {
         return plain(result.output);
     };
 #if defined(DDP_MPI)
-    const std::string end = ": start the program by mpirun -n 4, or use the communicator own.\n";
+    const std::string end = ": start the program by mpirun -n 4, or use the communicator native.\n";
     REQUIRE(error_of({"--ranks", "1"}) ==
             "error: rank 0: The communicator mpi takes ranks that mpirun or srun has started, not "
             "threads of one process" +
@@ -177,20 +177,20 @@ TEST_CASE("communicators that are not available are refused in one sentence") {
 #else
     REQUIRE(error_of({"--ranks", "1"}) ==
             "error: rank 0: The communicator mpi is not in this program, which was built without "
-            "MPI: install Open MPI and build again, or use the communicator own.\n");
+            "MPI: install Open MPI and build again, or use the communicator native.\n");
 #endif
 #if !defined(DDP_CUDA)
     REQUIRE(error_of({"--ranks", "1", "--kind", "nccl"}) ==
             "error: rank 0: The communicator nccl needs GPUs, and this program was built for a "
-            "CPU: use the communicator own or mpi.\n");
+            "CPU: use the communicator native or mpi.\n");
 #elif !defined(DDP_NCCL)
     REQUIRE(error_of({"--ranks", "1", "--kind", "nccl"}) ==
             "error: rank 0: The communicator nccl is not in this program, which was built without "
             "NCCL: install it (Debian: libnccl-dev) and build again, or use the communicator "
-            "own.\n");
+            "native.\n");
 #endif
     REQUIRE(error_of({"--ranks", "1", "--kind", "wire"}) ==
-            "error: rank 0: There is no communicator 'wire'; there are own, mpi and nccl.\n");
+            "error: rank 0: There is no communicator 'wire'; there are native, mpi and nccl.\n");
 }
 
 }  // namespace ddp::test
