@@ -1,5 +1,5 @@
 #pragma once
-// What a task says that nobody has begun.
+// The error of a task that has not been begun.
 #include <stdexcept>
 #include <string>
 

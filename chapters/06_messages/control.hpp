@@ -50,8 +50,8 @@ struct OperationRecord : BufferOffsets {
 };
 static_assert(sizeof(OperationRecord) % sizeof(std::uint64_t) == 0);
 
-// What one rank sends to another one. It lies in the receiver's control block, and the sender
-// writes it.
+// The post from one rank to another. It lies in the receiver's control block, and the sender writes
+// it.
 struct Channel {
     std::uint64_t posted = 0;     // number of sends posted so far; written last
     std::uint64_t posted_ns = 0;  // time of the last of them, by the device's clock
@@ -104,7 +104,7 @@ struct DeviceLink {
     std::uint64_t latency_ns = 0;
 };
 
-// What a kernel needs to know of the ranks; passed by value.
+// All that a kernel needs to know of the ranks; passed by value.
 struct PeersView {
     int rank = 0;
     int world_size = 1;

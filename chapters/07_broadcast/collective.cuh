@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of all collectives have in common: posting the call to the other ranks, checking
-// that they have begun the same (the handshake), and raising and awaiting flags.
+// The parts that the kernels of all collectives have in common: posting the call to the other
+// ranks, checking that they have begun the same (the handshake), and raising and awaiting flags.
 //
 //     __global__ void some_kernel(Collective collective, ...) {
 //         if (threadIdx.x == 0)

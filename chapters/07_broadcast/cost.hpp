@@ -1,5 +1,5 @@
 #pragma once
-// What a broadcast should take, by what a message takes: seconds until the last of `ranks` ranks
+// Predictions for broadcasts, from the cost of a message: seconds until the last of `ranks` ranks
 // has all `bytes`, where a rank sends to one other at a time and receives from one.
 #include <cstddef>
 

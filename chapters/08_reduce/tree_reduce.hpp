@@ -43,8 +43,8 @@ void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, Red
 // Who adds what: "(x0+x1)+x2" for three ranks.
 std::string tree_order(int ranks);
 
-// What it should take: the root gets log2(N), rounded up, times all bytes, each time in slices,
-// which are the messages.
+// Returns the predicted seconds: the root gets log2(N), rounded up, times all bytes, each time in
+// slices, which are the messages.
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

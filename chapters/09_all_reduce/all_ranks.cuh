@@ -1,5 +1,5 @@
 #pragma once
-// What the kernels have in common that read from all ranks at once (two-shot, one-shot): the
+// The common parts of the kernels that read from all ranks at once (two-shot, one-shot): the
 // handshake and the exit barrier with all ranks, and the sum over them.
 #include "07_broadcast/collective.cuh"
 #include "09_all_reduce/all_reduce.hpp"

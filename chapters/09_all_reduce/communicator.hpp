@@ -152,8 +152,8 @@ class Communicator {
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
                                                 std::size_t arena_bytes);
 
-// The makers behind make_communicator, each in a file of its own. `timeout_s` limits every wait of a
-// kernel (0: no limit) and `link` is a simulated link between the ranks of one host; both are the
+// The makers behind make_communicator, each in a file of its own. `timeout_s` limits every wait of
+// a kernel (0: no limit) and `link` is a simulated link between the ranks of one host; both are the
 // job's unless given.
 std::unique_ptr<Communicator> make_native_communicator(
     Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,

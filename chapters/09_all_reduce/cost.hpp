@@ -1,5 +1,5 @@
 #pragma once
-// What an all-reduce of `bytes` on each of `ranks` ranks should take, by what a message takes,
+// Predictions for an all-reduce of `bytes` on each of `ranks` ranks, from the cost of a message,
 // where a rank sends to one other at a time and receives from one. With a message {0, 1} the same
 // tells how many bytes go one after the other.
 #include <cstddef>
@@ -19,10 +19,11 @@ double reduce_broadcast_seconds(const CostModel& message, int ranks, std::size_t
 // 2 (N - 1) steps in which every rank receives one chunk: 2 (N - 1) (alpha + bytes / N beta).
 double ring_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
-// As many chunks through every port, but only two meetings: 2 alpha + 2 (N - 1) / N bytes beta.
+// Predicts two-shot: the same chunks pass every port, with only two handshakes: 2 alpha + 2 (N - 1)
+// / N bytes beta.
 double two_shot_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
-// One meeting, and everything from everyone: alpha + (N - 1) bytes beta.
+// Predicts one-shot: one handshake, and all data from all ranks: alpha + (N - 1) bytes beta.
 double one_shot_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 }  // namespace ddp

@@ -19,10 +19,10 @@ class HostRing {
     // outlive it. All ranks make theirs before one of them begins.
     HostRing(Peers& peers, std::size_t most);
 
-    // As two_shot_all_reduce, with the same bits. What it enqueues, on `stream` and on a stream of
-    // its own, takes its turn on the device; the host goes on. Throws std::invalid_argument for
-    // more than `most` elements, too. `after_step` is called when a step is enqueued, for those who
-    // want to see it.
+    // Does the same as two_shot_all_reduce, with the same bits. It enqueues its steps on `stream`
+    // and on a stream of its own, and the host goes on. Also throws std::invalid_argument for more
+    // than `most` elements. `after_step` is called when a step is enqueued, so that it can be
+    // shown.
     void all_reduce(
         const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
         const std::string& name = "", const std::function<void()>& after_step = [] {});

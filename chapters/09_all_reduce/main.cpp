@@ -19,7 +19,7 @@ namespace {
 
 using namespace ddp;
 
-// What the ways take on this machine, beside what its memory allows.
+// Measures all algorithms on this machine, beside the limit of its memory.
 std::vector<AllReduceMeasurement> show_machine(Rank& rank, const CommonOptions& common,
                                                CsvWriter& file) {
     std::vector<std::size_t> sizes;

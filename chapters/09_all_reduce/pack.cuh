@@ -1,6 +1,6 @@
 #pragma once
-// As many neighbouring elements as one thread should load at once: 16 bytes on a GPU, a cache line
-// on a CPU. With 128 bytes the compiler keeps sums on the stack rather than in registers.
+// A pack is the neighbouring elements that one thread loads at once: 16 bytes on a GPU, a cache
+// line on a CPU. With 128 bytes the compiler keeps sums on the stack rather than in registers.
 #include <cstddef>
 #include <cstdint>
 

@@ -21,7 +21,7 @@
 namespace ddp {
 namespace {
 
-// What is sent at a time: small enough to be still in the cache of the rank that reads it next, and
+// The size of a slice: small enough to be still in the cache of the rank that reads it next, and
 // large enough for the flags not to matter.
 constexpr std::size_t slice_bytes = kernels_run_on_cpu ? 64 << 10 : 512 << 10;
 

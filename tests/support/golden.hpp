@@ -48,7 +48,8 @@ std::vector<std::string> golden_files(const std::string& prefix);
 std::string worst_difference(std::span<const float> actual, const GoldenTensor& expected,
                              double relative, double absolute);
 
-// ---- The formula -----------------------------------------------------------------------------
+// ---- The formula
+
 // The same bits as make_golden.py's, where it is written down.
 
 // In [0, 1), a multiple of 2^-24.

@@ -20,7 +20,7 @@ __global__ void read_link_clock(PeersView view, LinkClock* clock) {
     *clock = {device_clock_ns(), view.own().in_port_ns};
 }
 
-// Those who serve or pass on round to the left neighbour of the root.
+// Returns the rank that has the data last in the algorithms that go round the ranks.
 int left_of(int root, int ranks) {
     return (root + ranks - 1) % ranks;
 }
@@ -38,7 +38,7 @@ double cut_chain_seconds(const CostModel& message, int ranks, std::size_t bytes)
     return chain_seconds(message, ranks, bytes, default_slices(bytes));
 }
 
-// What rank 0 has, and all must have afterwards.
+// The data that rank 0 sends, and that all ranks must have afterwards.
 class Payload {
   public:
     Payload(Peers& peers, std::size_t bytes)

@@ -33,14 +33,14 @@ struct LinkRun {
 // ranks call it together and get the same. Throws std::runtime_error if what arrives is wrong.
 LinkRun broadcast_over_link(Peers& peers, const BroadcastAlgorithm& algorithm, std::size_t bytes);
 
-// What a message costs between these peers, by ping-pong of 4 to `largest` bytes (256 or more).
-// Rank 0 learns it.
+// Measures the cost of a message between these peers, by ping-pong of 4 to `largest` bytes (256 or
+// more). Rank 0 gets the result.
 CostModel measure_messages(Peers& peers, std::size_t largest, int rounds);
 
-// What one broadcast takes until the last rank has the data: the median of `rounds`, each of as
-// many broadcasts as there are ranks. Each begins at the rank that the one before it has reached
-// last, so that they cannot overlap. All is enqueued at once, and timed by this rank's stream.
-// SharedArena, ranks and errors as above.
+// Returns the seconds of one broadcast until the last rank has the data: the median of `rounds`,
+// each of as many broadcasts as there are ranks. Each begins at the rank that the one before it has
+// reached last, so that they cannot overlap. All is enqueued at once, and timed by this rank's
+// stream. SharedArena, ranks and errors as above.
 double broadcast_seconds(Peers& peers, const BroadcastAlgorithm& algorithm, std::size_t bytes,
                          int rounds);
 

@@ -12,7 +12,7 @@
 namespace ddp {
 namespace {
 
-// Until rank 0 has the sum of `bytes` of floats from every rank.
+// Returns the seconds until rank 0 has the sum of `bytes` of floats from every rank.
 double measure_tree_reduce(Rank& rank, const LinkSpeed& link, std::size_t bytes) {
     rank.select_device();
     Peers peers(rank, 2 * bytes, {}, link);

@@ -1,5 +1,5 @@
 #pragma once
-// What a sum across ranks takes, predicted and measured, over a simulated link.
+// The time of a sum across ranks, predicted and measured, over a simulated link.
 #include <optional>
 
 #include "common/report/options.hpp"

@@ -9,8 +9,8 @@
 
 namespace ddp {
 
-// What the jobs of one kind have measured. MPI needs other settings of mpirun to be fast than those
-// it has as shipped: two kinds of jobs, in each of which all others take part, too.
+// The measurements of jobs with the same settings of mpirun. MPI is fast with other settings than
+// the shipped ones, so there are two kinds of jobs. All other candidates take part in both.
 struct MpiVariant {
     std::string mpi_name;              // what MPI is called there, "mpi" or "mpi_tuned"
     std::vector<std::string> command;  // before the program: mpirun and its options

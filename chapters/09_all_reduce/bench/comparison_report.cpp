@@ -33,7 +33,8 @@ class AllMeasurements {
     const std::vector<std::string>& algorithms() const { return algorithms_; }
     const std::vector<std::size_t>& sizes() const { return sizes_; }
 
-    // Of all jobs together; without batches where it was not measured.
+    // Returns all measurements of this algorithm and size, merged over the jobs. `batches` is empty
+    // if there are none.
     AllReduceMeasurement measurement(const std::string& algorithm, std::size_t bytes) const {
         AllReduceMeasurement all{algorithm, bytes, {}, {}, 0};
         for (const MpiVariant& kind : kinds_)
@@ -59,7 +60,7 @@ class AllMeasurements {
         return least_ratio(algorithm, bytes,
                            [](const std::string& name) { return name.starts_with("mpi"); });
     }
-    // As a share of the limit, in the same way.
+    // Returns the share of the limit, by the same rule.
     double of_limit(const std::string& algorithm, std::size_t bytes) const {
         return least_ratio(algorithm, bytes,
                            [](const std::string& name) { return name == limit_name; });
@@ -155,7 +156,7 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& algorithm) 
     return table;
 }
 
-// As nccl-tests prints it.
+// Makes the table in the form of nccl-tests.
 Table detail_table(const AllMeasurements& all, const std::string& algorithm) {
     Table table(algorithm + " on " + all.ranks_text() + ", in place",
                 {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)", "algbw (GB/s)",

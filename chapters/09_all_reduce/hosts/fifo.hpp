@@ -12,7 +12,7 @@
 
 namespace ddp {
 
-// What travels at a time. MPI sends at once, and without asking, what is shorter than 64 KiB.
+// The size of a slot. MPI sends messages below 64 KiB at once, without asking the receiver first.
 inline constexpr std::size_t slot_bytes = 63 << 10;
 
 // While some are on their way, others are filled and emptied.

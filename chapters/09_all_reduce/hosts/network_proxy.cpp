@@ -136,7 +136,7 @@ void ProxyChannels::begin_transfer(ProxyChannel& line) {
     line.started++;
 }
 
-// Of those that are done.
+// Ends the transfers that are done.
 void ProxyChannels::end_transfers(ProxyChannel& line) {
     Fifo& fifo = line.fifo[0];
     while (!line.under_way.empty() && line.under_way.front()->is_done()) {
@@ -155,9 +155,11 @@ bool ProxyChannels::is_quiet() {
     });
 }
 
-// ---- The end. A run that has failed leaves slices on their way that nobody waits for. So the last
-// word along each line is an empty one, and everything before it is read, and forgotten.
+// ---- The end
 
+// Empties all channels. A run that has failed leaves slices in flight that no rank waits for. So
+// the last transfer along each channel is an empty one, and everything before it is read and
+// dropped.
 bool ProxyChannels::exit_barrier(const Rank& rank) try {
     const Stopwatch waited;
     for (ProxyChannel& line : channels_)

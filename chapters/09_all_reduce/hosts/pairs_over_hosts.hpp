@@ -14,8 +14,8 @@ class PairsOverHosts {
     // All ranks make theirs together. Adds channels to `proxy`, which starts when all are there.
     PairsOverHosts(Peers& peers, NetworkProxy& proxy);
 
-    // As Peers::send and receive, with a rank of another host: a send is over when the receiver's
-    // kernel has asked for the data and all of it is on that side.
+    // Do the same as Peers::send and receive, with a rank of another host. A send is over when the
+    // receiver's kernel has asked for the data and all of it is on that side.
     void send(const Call& call, Stream& stream);
     void receive(const Call& call, Stream& stream);
 

@@ -28,7 +28,7 @@
 
 namespace ddp {
 
-// What a rank does in an operation, by steps, of which an all-reduce has 2 N - 1. In step s rank r
+// The steps of a rank in an operation. An all-reduce has 2 N - 1 of them. In step s rank r
 // is busy with chunk r - 1 - s: in step 0 it sends it on; up to step N - 1, in which it is its own
 // and becomes complete, it receives it, adds and sends; from then on it receives and sends. In its
 // first step an operation receives nothing, in its last it sends nothing.

@@ -1,5 +1,5 @@
 #pragma once
-// What carries bytes from host to host.
+// A transport carries bytes from host to host.
 #include <cstddef>
 #include <memory>
 

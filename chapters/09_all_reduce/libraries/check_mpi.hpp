@@ -1,5 +1,5 @@
 #pragma once
-// What MPI's functions return, checked.
+// Checks of what MPI's functions return.
 #include <mpi.h>
 
 #include <stdexcept>

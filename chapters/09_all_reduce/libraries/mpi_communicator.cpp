@@ -189,7 +189,7 @@ class MpiCommunicator final : public Communicator {
   private:
     // Begins MPI's part of a piece of `count` elements, without waiting.
     using Start = std::function<int(const StagedPiece& piece, int count, MPI_Request* request)>;
-    // What is left to be done when MPI has ended it.
+    // The rest of the work once MPI has ended the operation.
     using Finish = std::function<void(const StagedPiece& piece, int count)>;
     struct Reducer {
         std::shared_ptr<MpiOp> op;

@@ -89,7 +89,7 @@ bool is_past(const Event& event) {
     return forget_not_ready(cudaEventQuery(event)) == cudaSuccess;
 }
 
-// What was enqueued and may not be done yet, as messages name it.
+// An operation that was enqueued and may not be done yet, with its name for messages.
 struct Operation {
     std::string text;
     Event begin, end;
@@ -282,7 +282,7 @@ ncclResult_t NcclCommunicator::state() {
     return result;
 }
 
-// Until the call that has returned `result` is over.
+// Waits until the call that has returned `result` is over.
 void NcclCommunicator::wait_for_nccl(ncclResult_t result, const std::string& what) {
     const double limit_s = rank().job().timeout_s;
     for (const Stopwatch waited; result == ncclInProgress; result = state()) {
@@ -318,8 +318,8 @@ void NcclCommunicator::stop() noexcept {
     is_over_ = true;
 }
 
-// What NCCL says of itself, or that an operation takes too long. Its kernels' time is counted, not
-// that of whatever stands before them on the stream.
+// Returns NCCL's own error, or that an operation takes too long. Only the time of its kernels
+// counts, and not the time of what is before them on the stream.
 std::string NcclCommunicator::error() {
     if (const ncclResult_t result = state(); result != ncclSuccess && result != ncclInProgress)
         return std::string("NCCL failed: ") + ncclGetErrorString(result);

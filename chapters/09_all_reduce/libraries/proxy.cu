@@ -91,7 +91,8 @@ __global__ void relay_kernel(Relay relay) {
     }
 }
 
-// As many bytes of every part as fit into a slot; a multiple of 128, so that elements stay whole.
+// Cuts a job into pieces that fit into a slot. Sizes are multiples of 128 bytes, so that elements
+// stay whole.
 Pieces cut(const ProxyJob& job) {
     const std::size_t parts = std::max<std::size_t>({job.input_parts, job.output_parts, 1});
     constexpr std::size_t unit = 128;

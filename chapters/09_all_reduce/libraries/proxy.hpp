@@ -45,7 +45,7 @@ struct Pieces {
     }
 };
 
-// What the thread works on: pinned memory that has this piece of each part, one part after the
+// The data that the thread works on: pinned memory with this piece of each part, one part after the
 // other.
 struct StagedPiece {
     const std::byte* input;
@@ -79,8 +79,8 @@ class Proxy final : private Abortable {
     // Jobs are done one after the other, in the order of the calls, on whatever streams.
     void enqueue(ProxyJob job, Stream& stream);
 
-    // Until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed if the
-    // run has failed elsewhere.
+    // Waits until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed
+    // if the run has failed elsewhere.
     void synchronize(Stream& stream);
 
     // Awaits what was enqueued, or cuts it short where an exception is under way. Returns whether
@@ -92,7 +92,7 @@ class Proxy final : private Abortable {
     bool wait_until(const std::function<bool()>& ready, double limit_s) const;
 
   private:
-    // What the thread knows of a job, whose first piece is number `first_piece` of all.
+    // A job as the thread sees it. Its first piece is number `first_piece` of all.
     struct Task {
         Pieces pieces;
         std::uint64_t first_piece;

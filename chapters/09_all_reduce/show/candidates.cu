@@ -149,9 +149,9 @@ class Comparison {
     }
 
   private:
-    // As many sums at once as take a few milliseconds or more, but no more than a batch has time
-    // for: where many ranks share few cores, one sum may take that long. Rank 0's clock is
-    // everyone's.
+    // Returns how many sums a batch has: enough for a few milliseconds, and no more than a batch
+    // has time for. (Where many ranks share few cores, one sum may take that long.) Rank 0's clock
+    // decides for all ranks.
     int sums_of_batch(Candidate& candidate) {
         constexpr int trial = 4;
         constexpr double most_seconds = 0.05;

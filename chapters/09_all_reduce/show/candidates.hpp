@@ -1,5 +1,5 @@
 #pragma once
-// Those who take part in the comparison of all-reduces: the ways of this chapter, the
+// The candidates in the comparison of all-reduces: the algorithms of this chapter, the
 // Communicator's choice of them, MPI, NCCL, and a loop that only does the work that the ring cannot
 // avoid.
 #include <cstddef>
@@ -27,13 +27,13 @@ class Candidate {
     // False for one that only takes the time that a sum would.
     virtual bool gives_sums() const { return true; }
 
-    // What it sums next.
+    // Sets the numbers that it sums next.
     virtual void load(const std::vector<float>& values) = 0;
-    // The beginning of its array.
+    // Returns the beginning of its array.
     virtual std::vector<float> result(std::size_t count) = 0;
     // So many sums of `count` elements, begun at once, until the last of them is done.
     virtual void run(std::size_t count, int times) = 0;
-    // What each of them has taken.
+    // Returns the seconds of each of them.
     virtual std::vector<double> seconds_of_each() = 0;
 
   private:
@@ -65,7 +65,7 @@ std::shared_ptr<Candidate> make_mpi_candidate(Rank& rank, std::size_t most);
 // Whether this program could be started by mpirun, and would know it.
 bool is_built_with_mpi();
 
-// What was measured of one candidate at one size.
+// The measurements of one candidate at one size.
 struct AllReduceMeasurement {
     std::string algorithm;
     std::size_t bytes = 0;

@@ -23,7 +23,7 @@ std::string digits_of(const std::vector<int>& output) {
     return digits;
 }
 
-// What all ranks have after each step, the beginning first.
+// Returns the chunks of all ranks after each step, the beginning first.
 std::vector<std::vector<std::string>> watch_ring(Rank& rank) {
     const std::size_t count = chunk_elements * static_cast<std::size_t>(rank.world_size());
     Peers peers(rank, 1 << 20);

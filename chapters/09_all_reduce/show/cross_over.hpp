@@ -8,7 +8,7 @@
 
 namespace ddp {
 
-// As in cost.hpp.
+// A prediction of cost.hpp.
 using PredictedSeconds = double (*)(const CostModel& message, int ranks, std::size_t bytes);
 
 // The fewest bytes for which `large` takes no longer than `small`, whose lead only shrinks with the
@@ -16,7 +16,7 @@ using PredictedSeconds = double (*)(const CostModel& message, int ranks, std::si
 double predicted_cross_over(PredictedSeconds small, PredictedSeconds large,
                             const CostModel& message, int ranks);
 
-// What two ways have taken for so many bytes.
+// The seconds of two algorithms for so many bytes.
 struct CrossOverPair {
     std::size_t bytes = 0;
     double small_s = 0, large_s = 0;

@@ -35,7 +35,8 @@ std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
     return sizes;
 }
 
-// What else the machine does can only add to what the link takes: the least of three.
+// Returns the least of three measurements: other work on the machine can only add to the link's
+// time.
 double least_of_runs(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
                      std::size_t bytes) {
     double least = INFINITY;

@@ -1,5 +1,5 @@
 #pragma once
-// What goes through the ports: predicted, and measured over a simulated link.
+// The bytes that pass the ports: predicted, and measured over a simulated link.
 #include "05_ranks/rank.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// What the all-reduces have taken on this machine, as tables: a row for each way, a column for each
-// size.
+// The times of the all-reduces on this machine, as tables: a row for each algorithm, a column for
+// each size.
 #include <vector>
 
 #include "09_all_reduce/show/candidates.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What one all-reduce takes, and which bits it gives. All ranks call these together.
+// The time of one all-reduce, and the bits that it gives. All ranks call these together.
 #include "09_all_reduce/communicator.hpp"
 #include "09_all_reduce/show/algorithms.hpp"
 
@@ -17,15 +17,15 @@ struct AllReduceData {
 double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
                       std::size_t count);
 
-// What every rank has as the sum of numbers that have to be rounded: a hash of its bits, by rank.
+// Returns a hash of the bits of every rank's sum, by rank. The numbers have to be rounded.
 std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
                                        AllReduceData& data, std::size_t count);
 
 // The same of the same numbers, summed by a communicator, on one host or on several.
 std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count);
 
-// What nccl-tests calls the bus bandwidth: bytes per second through each rank's port, if it gets
-// 2 (N - 1) / N of the data. NaN for one rank.
+// Returns the bus bandwidth, as nccl-tests defines it: bytes per second through each rank's port,
+// if it gets 2 (N - 1) / N of the data. NaN for one rank.
 double bus_bandwidth(int ranks, std::size_t bytes, double seconds);
 
 }  // namespace ddp

@@ -1,7 +1,7 @@
 #pragma once
-// The names that a kernel uses: coordinates, barriers, warps, atomics. One CUDA thread is one fiber (or a
-// plain call, where a block has one thread); all threads of a block share one OS thread, so that
-// shared memory is simply memory of that OS thread.
+// The names that a kernel uses: coordinates, barriers, warps, atomics. One CUDA thread is one fiber
+// (or a plain call, where a block has one thread); all threads of a block share one OS thread, so
+// that shared memory is simply memory of that OS thread.
 #include <math.h>
 
 #include <atomic>

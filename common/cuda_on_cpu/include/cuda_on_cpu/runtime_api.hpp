@@ -10,7 +10,9 @@
 #include "cuda_on_cpu/types.hpp"
 
 // ---- Errors
-// cudaGetErrorString adds what exactly went wrong, if this thread's last error was that.
+
+// Return the error in words. cudaGetErrorString adds what exactly went wrong, if this thread's last
+// error was that.
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
