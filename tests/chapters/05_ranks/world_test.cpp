@@ -18,28 +18,11 @@
 #include "05_ranks/coordinator/watchdog.hpp"
 #include "05_ranks/cores.hpp"
 #include "common/gpu/gpu.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
-
-CommonOptions threads(int ranks, double timeout_s = 30) {
-    CommonOptions options;
-    options.ranks = ranks;
-    options.timeout_s = timeout_s;
-    return options;
-}
-
-// The cause of the run's failure, or "".
-std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
-    try {
-        world.run(work);
-        return "";
-    } catch (const RunFailed& failure) {
-        REQUIRE(failure.is_to_be_told_here());
-        return failure.what();
-    }
-}
 
 // Exchanges whose values encode rank and round; returns how many were wrong.
 int count_wrong_exchanges(World& world, int rounds) {
@@ -62,7 +45,7 @@ int count_wrong_exchanges(World& world, int rounds) {
 
 TEST_CASE("each rank knows who it is") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(threads(ranks));
+        World world(thread_options(ranks));
         REQUIRE(world.world_size() == ranks);
         REQUIRE(world.has_rank_0());
         std::vector<int> seen(static_cast<std::size_t>(ranks), 0);
@@ -94,7 +77,7 @@ std::vector<int> cores_of_this_thread() {
 // Of each rank, and of a thread that it starts.
 std::vector<std::array<std::vector<int>, 2>> cores_of_ranks(int ranks) {
     std::vector<std::array<std::vector<int>, 2>> cores(static_cast<std::size_t>(ranks));
-    World world(threads(ranks));
+    World world(thread_options(ranks));
     world.run([&](Rank& rank) {
         auto& mine = cores[static_cast<std::size_t>(rank.rank())];
         mine[0] = cores_of_this_thread();
@@ -122,7 +105,7 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
         for (const auto& of_rank : cores_of_ranks(ranks))
             CHECK(of_rank[0] == all);
     CHECK(cores_of_this_thread() == all);  // rank 0 was this thread
-    World world(threads(cores));
+    World world(thread_options(cores));
     CHECK(failure_of(world, [](Rank& rank) {
               if (rank.rank() == 0)
                   throw std::runtime_error("on purpose");
@@ -132,13 +115,13 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
 
 TEST_CASE("exchanges at world sizes 1 to 9") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(threads(ranks));
+        World world(thread_options(ranks));
         REQUIRE(count_wrong_exchanges(world, 20) == 0);
     }
 }
 
 TEST_CASE("a barrier is passed by nobody before all have come") {
-    World world(threads(5));
+    World world(thread_options(5));
     std::atomic<int> come = 0, early = 0;
     world.run([&](Rank& rank) {
         for (int round = 1; round <= 50; round++) {
@@ -153,7 +136,7 @@ TEST_CASE("a barrier is passed by nobody before all have come") {
 
 TEST_CASE("a rank that throws releases the others, and the next run is clean") {
     for (int thrower : {0, 1, 3}) {
-        World world(threads(4));
+        World world(thread_options(4));
         std::atomic<int> released = 0;
         for (int again = 0; again < 3; again++) {
             const std::string cause = failure_of(world, [&](Rank& rank) {
@@ -175,7 +158,7 @@ TEST_CASE("a rank that throws releases the others, and the next run is clean") {
 }
 
 TEST_CASE("the first cause by time is the one that is told") {
-    World world(threads(3));
+    World world(thread_options(3));
     std::atomic<bool> first_has_thrown = false;
     const std::string cause = failure_of(world, [&](Rank& rank) {
         if (rank.rank() == 2) {
@@ -193,7 +176,7 @@ TEST_CASE("the first cause by time is the one that is told") {
 }
 
 TEST_CASE("what is thrown need not be an exception") {
-    World world(threads(2));
+    World world(thread_options(2));
     REQUIRE(failure_of(world, [](Rank& rank) {
                 if (rank.rank() == 1)
                     throw 7;
@@ -202,7 +185,7 @@ TEST_CASE("what is thrown need not be an exception") {
 }
 
 TEST_CASE("a rank that comes too late is named") {
-    World world(threads(3, 2));
+    World world(thread_options(3, 2));
     const std::string cause = failure_of(world, [](Rank& rank) {
         rank.barrier();
         while (rank.rank() == 1) {  // until the others have given it up
@@ -222,7 +205,7 @@ TEST_CASE("a rank that comes too late is named") {
 }
 
 TEST_CASE("a rank that does not take part is named at once") {
-    World world(threads(3));
+    World world(thread_options(3));
     const auto start = std::chrono::steady_clock::now();
     const std::string cause = failure_of(world, [](Rank& rank) {
         if (rank.rank() != 0)
@@ -234,7 +217,7 @@ TEST_CASE("a rank that does not take part is named at once") {
 }
 
 TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
-    World world(threads(3));
+    World world(thread_options(3));
     REQUIRE(failure_of(world, [](Rank& rank) {
                 rank.broadcast("", rank.rank() == 1 ? 1 : 0);
             }).find("broadcast from rank 1 (call 1)") != std::string::npos);
@@ -253,7 +236,7 @@ struct Worker : Abortable {
 };
 
 TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
-    World world(threads(3));
+    World world(thread_options(3));
     std::vector<Worker> workers(3);
     const std::string cause = failure_of(world, [&](Rank& rank) {
         Worker& worker = workers[static_cast<std::size_t>(rank.rank())];
@@ -275,7 +258,7 @@ TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
 }
 
 TEST_CASE("what is kept lives until every rank has ended the run") {
-    World world(threads(4));
+    World world(thread_options(4));
     std::atomic<int> alive = 0, least = 4;
     struct Thing {
         std::atomic<int>& alive;
@@ -335,7 +318,7 @@ TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
 
 TEST_CASE("requests that make no sense") {
     for (int ranks : {0, -3, 65, 9999})
-        REQUIRE_THROWS_WITH(World(threads(ranks)),
+        REQUIRE_THROWS_WITH(World(thread_options(ranks)),
                             "--ranks " + std::to_string(ranks) +
                                 " is out of range: one machine takes 1 to 64 ranks.");
 }

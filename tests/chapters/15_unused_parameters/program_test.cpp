@@ -5,15 +5,14 @@
 #include <regex>
 
 #include "common/report/bench.hpp"
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
-#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-const std::string program = UNUSED_PARAMETERS_PROGRAM;
+const std::string path = UNUSED_PARAMETERS_PROGRAM;
+const Program program(path);
 
 // Either of two ranks may find out first; the other is the last one.
 std::string differs(const std::string& alls, const std::string& others, const std::string& last) {
@@ -61,9 +60,7 @@ std::string expected_of(int ranks) {
            "\n  Cured by the same cap on all ranks" + cured;
 }
 
-void require_all_said(const ChildResult& run, int ranks) {
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
+void require_all_said(const ProgramRun& run, int ranks) {
     const std::string said = plain(run.output);
     const std::size_t end = said.find("\nWhat the cures cost");
     REQUIRE(end != std::string::npos);
@@ -83,26 +80,22 @@ TEST_CASE("unused_parameters: each failure_case is told and cured, by threads an
     const auto require_run = [](int ranks, const Launch& launch) {
         CAPTURE(launch.name, ranks);
         const Stopwatch watch;
-        require_all_said(start(launch, {"--quick"}), ranks);
+        require_all_said(run_job(launch, {"--quick"}), ranks);
         REQUIRE(watch.seconds() < 30);
     };
-    require_run(4, {"threads", {program, "--ranks", "4"}, {}});
-    require_run(2, launches(program, 2)[0]);
+    require_run(4, {"threads", {path, "--ranks", "4"}, {}});
+    require_run(2, launches(path, 2)[0]);
     if (has_mpirun())
-        require_run(3, launches(program, 3)[1]);
-    REQUIRE(nothing_is_left(program));
+        require_run(3, launches(path, 3)[1]);
+    REQUIRE(nothing_is_left(path));
 }
 
 TEST_CASE("unused_parameters: the step that hangs is written down, and the cured one") {
-    const TemporaryFolder folder;
-    const std::string csv = (folder / "run.csv").string();
-    const ChildResult run = run_command({program, "--quick", "--ranks", "3", "--csv", csv});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    const Csv costs = read_csv(csv);
+    const ProgramRun run = program.run({"--quick", "--ranks", "3"});
+    const Csv& costs = run.csv;
     REQUIRE(costs.rows.size() == 5);
     REQUIRE(costs.number(0, "ratio") == 1);
-    const Csv timeline = read_csv(folder / "run_timeline.csv");
+    const Csv timeline = run.beside("timeline");
     std::map<std::string, double> longest;  // by part, rank and what begins so
     for (std::size_t i = 0; i < timeline.rows.size(); i++) {
         const std::string name = timeline.text(i, "name");
@@ -122,16 +115,11 @@ TEST_CASE("unused_parameters: the step that hangs is written down, and the cured
 }
 
 TEST_CASE("unused_parameters: one rank has the cures alone; bad input in one sentence") {
-    const ChildResult run = run_command({program, "--quick", "--ranks", "1"});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "One rank waits for nobody") == 1);
-    REQUIRE(count(run.output, "  Cured by ") == 5);
-    REQUIRE(count(run.output, "0.00 millionths") == 5);
-    const ChildResult wrong = run_command({program, "--data", "x"});
-    REQUIRE(wrong.exit_code == 2);
-    REQUIRE(count(wrong.output, "\n") == 1);
-    REQUIRE(count(wrong.output, "the pictures are drawn") == 1);
+    const ProgramRun run = program.run({"--quick", "--ranks", "1"});
+    REQUIRE(run.count("One rank waits for nobody") == 1);
+    REQUIRE(run.count("  Cured by ") == 5);
+    REQUIRE(run.count("0.00 millionths") == 5);
+    REQUIRE(count(program.refusal({"--data", "x"}), "the pictures are drawn") == 1);
 }
 
 }  // namespace ddp::test

@@ -4,13 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/child.hpp"
+#include "tests/support/program.hpp"
 
 namespace ddp::test {
-
-using Words = std::vector<std::string>;
-
-Words operator+(Words a, const Words& b);
 
 bool has_mpirun();
 
@@ -26,8 +22,8 @@ std::vector<Launch> launches(const std::string& program, int ranks);
 ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60,
                   const Words& environment = {});
 
-// How often `part` is in `text`.
-int count(const std::string& text, const std::string& part);
+// Starts a job that must end with status 0.
+ProgramRun run_job(const Launch& launch, const Words& words);
 
 // Without what differs from run to run: numbers of processes, and the host's name.
 std::string plain(const std::string& text);
