@@ -1,4 +1,4 @@
-// The chapter's program: its table and its sentences are read back.
+// The chapter's program: its table and its messages are read back.
 #include "tests/support/program.hpp"
 #include "tests/support/catch.hpp"
 
@@ -9,7 +9,7 @@ const Program program(RANKS_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("ranks: who is who, a rank that throws, and a new run") {
+TEST_CASE("ranks: a table of all ranks, a rank that throws, and a new run") {
     for (const char* how : {"--ranks", "--processes"})
         for (const int ranks : {1, 2, 3}) {
             CAPTURE(how, ranks);

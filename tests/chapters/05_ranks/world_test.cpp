@@ -43,7 +43,7 @@ int count_wrong_exchanges(World& world, int rounds) {
     return wrong;
 }
 
-TEST_CASE("each rank knows who it is") {
+TEST_CASE("each rank knows its number") {
     for (int ranks = 1; ranks <= 9; ranks++) {
         World world(thread_options(ranks));
         REQUIRE(world.world_size() == ranks);
@@ -62,7 +62,7 @@ TEST_CASE("each rank knows who it is") {
     }
 }
 
-// The cores on which the calling thread may run; none if they cannot be told.
+// Returns the cores on which the calling thread may run; none if the system does not know them.
 std::vector<int> cores_of_this_thread() {
     cpu_set_t mask;
     std::vector<int> cores;
@@ -74,7 +74,7 @@ std::vector<int> cores_of_this_thread() {
     return cores;
 }
 
-// Of each rank, and of a thread that it starts.
+// The cores of each rank, and of a thread that it starts.
 std::vector<std::array<std::vector<int>, 2>> cores_of_ranks(int ranks) {
     std::vector<std::array<std::vector<int>, 2>> cores(static_cast<std::size_t>(ranks));
     World world(thread_options(ranks));
@@ -120,7 +120,7 @@ TEST_CASE("exchanges at world sizes 1 to 9") {
     }
 }
 
-TEST_CASE("a barrier is passed by nobody before all have come") {
+TEST_CASE("no rank passes a barrier before all have come") {
     World world(thread_options(5));
     std::atomic<int> come = 0, early = 0;
     world.run([&](Rank& rank) {
@@ -157,7 +157,7 @@ TEST_CASE("a rank that throws releases the others, and the next run is clean") {
     }
 }
 
-TEST_CASE("the first cause by time is the one that is told") {
+TEST_CASE("the first cause by time is the one that is reported") {
     World world(thread_options(3));
     std::atomic<bool> first_has_thrown = false;
     const std::string cause = failure_of(world, [&](Rank& rank) {
@@ -227,7 +227,7 @@ TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
                           ": the ranks are 0 to 2") != std::string::npos);
 }
 
-// Counts how often it is stopped, and complains once it is told to.
+// Counts how often it is stopped, and fails as soon as it is asked to.
 struct Worker : Abortable {
     std::atomic<int> stops = 0;
     std::atomic<bool> complains = false;
@@ -257,7 +257,7 @@ TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
         REQUIRE(worker.stops >= 1);
 }
 
-TEST_CASE("what is kept lives until every rank has ended the run") {
+TEST_CASE("what is kept until the run ends is there until every rank has ended it") {
     World world(thread_options(4));
     std::atomic<int> alive = 0, least = 4;
     struct Thing {
@@ -276,7 +276,7 @@ TEST_CASE("what is kept lives until every rank has ended the run") {
     REQUIRE(alive == 0);
 }
 
-TEST_CASE("a process that does not tell of the failure waits for the one that does") {
+TEST_CASE("a process that does not report the failure waits for the one that does") {
     const pid_t teller = fork();
     if (teller == 0) {
         usleep(200'000);
@@ -289,7 +289,8 @@ TEST_CASE("a process that does not tell of the failure waits for the one that do
     REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900));
 }
 
-// How a process ends that is told to end right after its Sigterm went, normally or by an exception.
+// How a process ends that gets SIGTERM right after its Sigterm was destroyed, normally or by an
+// exception.
 int status_after_sigterm(bool throws) {
     const pid_t child = fork();
     if (child == 0) {
@@ -307,7 +308,7 @@ int status_after_sigterm(bool throws) {
     return status;
 }
 
-TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
+TEST_CASE("SIGTERM does not end a process that has a failure to report") {
     const int failing = status_after_sigterm(true);
     REQUIRE(WIFEXITED(failing));
     REQUIRE(WEXITSTATUS(failing) == 7);

@@ -123,7 +123,7 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
             "rank 2 has begun no operation");
 }
 
-TEST_CASE("a time-out that only a slow link is to blame for says so") {
+TEST_CASE("a time-out that only a slow link causes names the link") {
     World world(thread_options(2));
     const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0, LinkSpeed{250, 0});  // 16 s for what follows

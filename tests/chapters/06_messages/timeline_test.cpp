@@ -37,7 +37,7 @@ TEST_CASE("timeline: intervals of a lane follow each other, as long as the work 
     track.mark("twenty");
     sleep_on(stream, fifty);
     track.mark("fifty, and a name with spaces");
-    sleep_on(stream, ten);  // nobody's
+    sleep_on(stream, ten);  // in no span
     track.begin();
     sleep_on(stream, thirty);
     track.mark("thirty");
@@ -61,7 +61,7 @@ TEST_CASE("timeline: intervals of a lane follow each other, as long as the work 
     REQUIRE(track.read(3).empty());
 }
 
-TEST_CASE("timeline: everyone's intervals come to every rank, in the ranks' order") {
+TEST_CASE("timeline: every rank gets the spans of all, in the order of the ranks") {
     World world(thread_options(3));
     std::vector<std::vector<StreamSpan>> all(3);
     world.run([&](Rank& rank) {

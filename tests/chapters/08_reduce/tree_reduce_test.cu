@@ -1,5 +1,5 @@
-// Reduce across ranks that are threads: sums that say who is missing, bits that depend on nothing
-// but the number of ranks, and what is said when something is wrong.
+// Reduce across ranks that are threads: sums that show which rank is missing, bits that depend on
+// nothing but the number of ranks, and what is said when something is wrong.
 #include "08_reduce/tree_reduce.hpp"
 
 #include <array>

@@ -17,7 +17,7 @@ using namespace ddp;
 
 struct Fault {
     std::string what;
-    int who;
+    int victim;
     int elements;
 };
 
@@ -31,8 +31,8 @@ void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& str
     usleep(5000);
 }
 
-// Before its second call rank fault.who does what it should not. Its calls are the others' unless
-// it returns false.
+// Before its second call rank fault.victim does what it should not. Its calls are the others'
+// unless it returns false.
 bool do_wrong(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
               Stream& stream) {
     if (fault.what == "kill ahead" || fault.what == "stop ahead") {
@@ -53,13 +53,13 @@ void act(Rank& rank, const Fault& fault) {
     rank.barrier();
     own->all_reduce(other.data(), other.data(), 10, ReduceOp::average, stream, "first");
     own->synchronize(stream);
-    const bool is_who = rank.rank() == fault.who;
-    if (is_who && !do_wrong(fault, *own, data, stream))
+    const bool is_victim = rank.rank() == fault.victim;
+    if (is_victim && !do_wrong(fault, *own, data, stream))
         return;
-    const std::string what = is_who ? fault.what : "";
-    if (!is_who && fault.what.ends_with("ahead"))
+    const std::string what = is_victim ? fault.what : "";
+    if (!is_victim && fault.what.ends_with("ahead"))
         run_ahead(*own, data, stream);
-    if (!is_who && fault.what == "stop")
+    if (!is_victim && fault.what == "stop")
         usleep(300'000);  // it must have been silent for as long as we shall have waited
     if (what == "order")
         own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
     Options options("fault_scenario", "What the tests of faults ask for.");
     asked.add_to(options);
     options.add_int("--elements", elements, {1, 100'000}, "of the call that it spoils");
-    const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.who, elements}); };
+    const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.victim, elements}); };
     return ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show_bits};
     });

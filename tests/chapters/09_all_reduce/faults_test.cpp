@@ -95,16 +95,16 @@ std::vector<Launch> all_launches(int ranks) {
     return all;
 }
 
-// Without the remark of our launcher, who tells by which signal a rank was ended.
+// Removes the note of our launcher about the signal that ended a rank.
 std::string without_launcher(const std::string& output) {
     return std::regex_replace(output, std::regex("launcher: [^\n]*\n"), "");
 }
 
-void require_end(const Launch& launch, const Expected& expected, int who, int elements) {
+void require_end(const Launch& launch, const Expected& expected, int victim, int elements) {
     const OwnFolder folder;
     const std::set<std::string> before = shared_memory();
     Words words{"--what",     expected.what,
-                "--who",      std::to_string(who),
+                "--victim",   std::to_string(victim),
                 "--elements", std::to_string(elements),
                 "--timeout",  timeout};
     if (!expected.loses_rank)
@@ -114,9 +114,9 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
         start(launch, words, 60,
               {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
     const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
-    CAPTURE(launch.name, expected.what, who, elements, job.output, acknowledged.count());
+    CAPTURE(launch.name, expected.what, victim, elements, job.output, acknowledged.count());
     const std::string says =
-        std::regex_replace(expected.says, std::regex("WHO"), std::to_string(who));
+        std::regex_replace(expected.says, std::regex("WHO"), std::to_string(victim));
     const std::string output = without_launcher(plain(job.output));
     const std::string whole = expected.loses_rank
                                   ? "error: " + says + "\n"
@@ -129,11 +129,11 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
     REQUIRE(folder.is_empty());
 }
 
-void require_all_ends(int who, int elements) {
+void require_all_ends(int victim, int elements) {
     for (const Launch& launch : all_launches(3))
         for (const Expected& expected : all_expected(elements))
-            if (launch.name != "threads" || !expected.loses_rank)  // who would be left?
-                require_end(launch, expected, who, elements);
+            if (launch.name != "threads" || !expected.loses_rank)  // no rank would be left
+                require_end(launch, expected, victim, elements);
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ std::string nothing_wrong(int ranks) {
 }
 
 // The failure of the first run is caught; all calls of the next one are right.
-std::string failure_of(const std::string& what, const std::string& who,
+std::string failure_of(const std::string& what, const std::string& victim,
                        const std::string& timeout_s = "30") {
     const ChildResult job =
-        start(by_mpirun(3), {"--what", what, "--who", who, "--catch", "--timeout", timeout_s}, 120,
-              strict);
-    CAPTURE(what, who, job.output);
+        start(by_mpirun(3), {"--what", what, "--victim", victim, "--catch", "--timeout", timeout_s},
+              120, strict);
+    CAPTURE(what, victim, job.output);
     REQUIRE(job.exit_code == 0);
     REQUIRE(count(job.output, nothing_wrong(3)) == 1);
     const std::string text = plain(job.output);
@@ -99,8 +99,9 @@ TEST_CASE("a rank that does something else over MPI is named, and the next run w
 TEST_CASE("a rank that throws or does not come over MPI is named, and the next run works") {
     if (is_missing())
         return;
-    for (const char* who : {"0", "1", "2"})
-        REQUIRE(failure_of("throw", who) == "rank " + std::string(who) + ": broken on purpose");
+    for (const char* victim : {"0", "1", "2"})
+        REQUIRE(failure_of("throw", victim) ==
+                "rank " + std::string(victim) + ": broken on purpose");
     const std::string late = failure_of("absent", "1", "2");
     CAPTURE(late);
     REQUIRE(late.ends_with(
@@ -112,14 +113,14 @@ TEST_CASE("a rank that is killed leaves nobody in MPI") {
     if (is_missing())
         return;
     for (const char* what : {"kill", "kill inside"})
-        for (const char* who : {"0", "1"}) {
+        for (const char* victim : {"0", "1"}) {
             const ChildResult job =
-                start(by_mpirun(3), {"--what", what, "--who", who, "--timeout", "5"});
-            CAPTURE(what, who, job.output);
+                start(by_mpirun(3), {"--what", what, "--victim", victim, "--timeout", "5"});
+            CAPTURE(what, victim, job.output);
             // Open MPI may remark that it could not read the memory of a process that is gone.
             const std::string said = std::regex_replace(
                 plain(job.output), std::regex("\\[[^\n]*\\] Read -1[^\n]*\n"), "");
-            REQUIRE(said == "error: rank " + std::string(who) +
+            REQUIRE(said == "error: rank " + std::string(victim) +
                                 " ended without saying why: was it killed?\n");
             REQUIRE(job.exit_code != 0);
         }
@@ -130,7 +131,8 @@ TEST_CASE("a rank that is stopped leaves nobody in MPI") {
     if (is_missing())
         return;
     const auto begin = std::chrono::steady_clock::now();
-    const ChildResult job = start(by_mpirun(3), {"--what", "stop", "--who", "1", "--timeout", "2"});
+    const ChildResult job =
+        start(by_mpirun(3), {"--what", "stop", "--victim", "1", "--timeout", "2"});
     const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
     CAPTURE(job.output, acknowledged.count());
     REQUIRE(count(job.output, "error:") == 1);

@@ -22,7 +22,7 @@ Words hashes(const std::string& output, int column) {
 }  // namespace
 
 TEST_CASE(
-    "data_parallel: alone replicas drift, together they stay the same and learn as one rank") {
+    "data_parallel: replicas drift without averaging; with it they stay equal and learn as one") {
     const Pictures data(600, 20);
     const ProgramRun run =
         program.run({"--data", data.folder(), "--ranks", "3", "--steps", "12", "--batch", "16"});
@@ -63,7 +63,7 @@ TEST_CASE("data_parallel: one rank, and every launcher, give the same bits") {
     REQUIRE(nothing_is_left(path));
 }
 
-TEST_CASE("data_parallel: MPI carries the gradients where there is one") {
+TEST_CASE("data_parallel: gradients are averaged by MPI where it is installed") {
     if (!has_mpirun()) {
         std::cout << "SKIPPED: gradients carried by MPI (no mpirun, or built without MPI)\n";
         return;
@@ -89,7 +89,8 @@ TEST_CASE("data_parallel: what makes no sense is refused in one sentence") {
     REQUIRE(count(program.refusal({"--trace", "t.json"}),
                   "the timeline of a step comes in chapter 14") == 1);
     REQUIRE(count(program.refusal({"--data", data.folder(), "--ranks", "2", "--communicator",
-                                   "nccl", "--steps", "1", "--batch", "1"}),
+                                   "nccl", "--steps", "1", "--batch", "1"},
+                                  1),
                   "ommunicator nccl") == 1);
 }
 

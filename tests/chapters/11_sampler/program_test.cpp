@@ -1,4 +1,4 @@
-// The chapter's program: what it says, for threads and for processes.
+// The chapter's program: what it prints and writes, for threads and for processes.
 #include <regex>
 
 #include "tests/chapters/support/pictures.hpp"
@@ -12,7 +12,7 @@ const Program sampler(SAMPLER_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("sampler: what is seen, what is counted, and the hang that is explained") {
+TEST_CASE("sampler: samples seen, samples counted, and a hang that is explained") {
     const Pictures data(96, 100);
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 1}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 3}};

@@ -1,5 +1,5 @@
-// The chapter's program: what it says, for threads and for processes; and jobs of which a worker is
-// lost.
+// The chapter's program: what it prints and writes, for threads and for processes, and jobs that
+// lose a worker.
 #include <regex>
 
 #include "tests/chapters/support/jobs.hpp"
@@ -13,7 +13,7 @@ const Program async(ASYNC_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("async: four algorithms with and without a slow worker, and what is proved on the way") {
+TEST_CASE("async: four algorithms with and without a slow worker, and what the run proves") {
     const Pictures data(96, 40);
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 2}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 4}};
@@ -47,7 +47,7 @@ TEST_CASE("async: four algorithms with and without a slow worker, and what is pr
     }
 }
 
-TEST_CASE("async: one rank is told that it needs another") {
+TEST_CASE("async: with one rank the program asks for another") {
     const ProgramRun run = async.run({"--quick", "--ranks", "1"});
     REQUIRE(run.count("One rank has no other rank to wait for: try --ranks 2") == 1);
     // The worked example's numbers.
@@ -66,7 +66,7 @@ TEST_CASE("async: bad input in one sentence") {
                   "neither simulates a link nor draws a timeline") == 1);
 }
 
-TEST_CASE("async: a worker that is lost ends the job, and its name is told") {
+TEST_CASE("async: a worker that is lost ends the job and is named") {
     const auto job = [](const std::string& how, const Words& words) {
         return run_command(Words{ASYNC_SCENARIO, how, "4", "--timeout", "2"} + words, {}, 20);
     };
@@ -74,14 +74,14 @@ TEST_CASE("async: a worker that is lost ends the job, and its name is told") {
         const ChildResult well = job(how, {});
         CAPTURE(how, well.output);
         REQUIRE(well.exit_code == 0);
-        REQUIRE(well.output == "w = -29\n");  // 60 gradients of a half, each once
+        REQUIRE(well.output == "w = -29\n");  // 60 gradients of one half, each applied once
         for (const Words& bound : {Words{}, Words{"--bound", "0"}}) {
-            const ChildResult broken = job(how, Words{"--what", "throw", "--who", "2"} + bound);
+            const ChildResult broken = job(how, Words{"--what", "throw", "--victim", "2"} + bound);
             REQUIRE(plain(broken.output) == "error: rank 2: broken on purpose\n");
             REQUIRE(broken.exit_code == 1);
         }
     }
-    const ChildResult killed = job("--processes", {"--what", "kill", "--who", "3"});
+    const ChildResult killed = job("--processes", {"--what", "kill", "--victim", "3"});
     CAPTURE(killed.output);
     REQUIRE(killed.exit_code != 0);
     REQUIRE(count(plain(killed.output), "rank 3") >= 1);

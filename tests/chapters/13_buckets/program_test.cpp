@@ -35,7 +35,7 @@ TEST_CASE("buckets program: one bucket at first, then by the cap") {
 }
 
 TEST_CASE("buckets program: the sweep is written, and bits differ by bucket from three ranks on") {
-    const int ranks = 3;  // of two, sweep_test says what bits they give
+    const int ranks = 3;  // sweep_test checks the bits of two
     const Words words{"--quick", "--link", "1GB/s,200us"};
     const ProgramRun threads = program.run(Words{"--ranks", std::to_string(ranks)} + words);
     const Words bits = hashes(threads.output);
@@ -48,7 +48,7 @@ TEST_CASE("buckets program: the sweep is written, and bits differ by bucket from
     REQUIRE(sweep.number(3, "buckets") == 128);
     for (std::size_t row = 0; row < sweep.rows.size(); row++) {
         REQUIRE(sweep.number(row, "ranks") == ranks);
-        // Never faster than the link, whatever else the machine does.
+        // The program is never faster than the link.
         REQUIRE(sweep.number(row, "seconds") > 0.9 * sweep.number(row, "predicted_seconds"));
     }
     for (const Launch& launch : launches(path, ranks)) {

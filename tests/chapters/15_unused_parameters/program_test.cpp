@@ -1,5 +1,5 @@
-// The chapter's program: every failure_case is diagnosed in time, and cured in the same run,
-// whoever starts the ranks; and the step that hangs is written down.
+// The chapter's program: every failure is diagnosed in time and cured in the same run, under every
+// launcher, and the step that hangs is written to a file.
 #include <iostream>
 #include <map>
 #include <regex>
@@ -14,7 +14,8 @@ namespace {
 const std::string path = UNUSED_PARAMETERS_PROGRAM;
 const Program program(path);
 
-// Either of two ranks may find out first; the other is the last one.
+// Returns the expression for a difference between two ranks. One of them is the last rank; either
+// may notice it first.
 std::string differs(const std::string& alls, const std::string& others, const std::string& last) {
     const std::string one = "rank [0-9]: in operation [0-9]+, all_reduce average of ";
     const std::string but = ", but rank [0-9] is in operation [0-9]+, all_reduce average of ";
@@ -24,7 +25,7 @@ std::string differs(const std::string& alls, const std::string& others, const st
            "): all ranks must do the same, in the same order";
 }
 
-// What is said of all five with `ranks` ranks; every line, as a regular expression.
+// Returns a regular expression for every line about the five failures with `ranks` ranks.
 std::string expected_of(int ranks) {
     const std::string last = std::to_string(ranks - 1);
     const std::string cured =
@@ -65,17 +66,17 @@ void require_all_said(const ProgramRun& run, int ranks) {
     const std::size_t end = said.find("\nWhat the cures cost");
     REQUIRE(end != std::string::npos);
     REQUIRE(std::regex_match(said.substr(0, end), std::regex(expected_of(ranks))));
-    for (const char* way :
+    for (const char* algorithm :
          {"\nplain DDP ", "\nfind_unused_parameters ", "\nstatic_graph ", "\njoin "})
-        REQUIRE(count(said, way) == 1);
+        REQUIRE(count(said, algorithm) == 1);
 }
 
 }  // namespace
 
-TEST_CASE("unused_parameters: each failure_case is told and cured, by threads and by processes") {
+TEST_CASE("unused_parameters: each failure is reported and cured, by threads and by processes") {
     if (!has_mpirun())
         std::cout
-            << "SKIPPED: failure_cases of ranks started by mpirun (no mpirun, or built without MPI)"
+            << "SKIPPED: failures of ranks started by mpirun (no mpirun, or built without MPI)"
             << std::endl;
     const auto require_run = [](int ranks, const Launch& launch) {
         CAPTURE(launch.name, ranks);
@@ -90,7 +91,7 @@ TEST_CASE("unused_parameters: each failure_case is told and cured, by threads an
     REQUIRE(nothing_is_left(path));
 }
 
-TEST_CASE("unused_parameters: the step that hangs is written down, and the cured one") {
+TEST_CASE("unused_parameters: the step that hangs and the cured one are written to a file") {
     const ProgramRun run = program.run({"--quick", "--ranks", "3"});
     const Csv& costs = run.csv;
     REQUIRE(costs.rows.size() == 5);
@@ -114,7 +115,8 @@ TEST_CASE("unused_parameters: the step that hangs is written down, and the cured
     REQUIRE(longest.contains("cured2bucket 1"));
 }
 
-TEST_CASE("unused_parameters: one rank has the cures alone; bad input in one sentence") {
+TEST_CASE(
+    "unused_parameters: one rank shows only the cures; bad input is refused in one sentence") {
     const ProgramRun run = program.run({"--quick", "--ranks", "1"});
     REQUIRE(run.count("One rank waits for nobody") == 1);
     REQUIRE(run.count("  Cured by ") == 5);

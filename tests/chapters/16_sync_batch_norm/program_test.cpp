@@ -1,4 +1,4 @@
-// The chapter's program: what it says, for threads and for processes.
+// The chapter's program: what it prints and writes, for threads and for processes.
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -9,7 +9,7 @@ const Program program(SYNC_BATCH_NORM_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("sync_batch_norm: who sees what, the equality, both trainings, and the cost") {
+TEST_CASE("sync_batch_norm: the classes of each rank, the equality, both training runs, the cost") {
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 1}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 3}};
     std::string curve_of_threads;
@@ -42,7 +42,7 @@ TEST_CASE("sync_batch_norm: who sees what, the equality, both trainings, and the
     REQUIRE(nothing_is_left(SYNC_BATCH_NORM_PROGRAM));
 }
 
-TEST_CASE("sync_batch_norm: with a class on each rank, only SyncBatchNorm holds in the test") {
+TEST_CASE("sync_batch_norm: with one class per rank, only SyncBatchNorm passes the test") {
     const ProgramRun run = program.run({"--ranks", "3", "--epochs", "4"});
     const Csv& curve = run.csv;
     REQUIRE(curve.number(3, "batch_norm_train") > 0.9);

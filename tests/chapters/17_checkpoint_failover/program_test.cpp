@@ -1,4 +1,4 @@
-// The chapter's program: what it says, however its ranks are started.
+// The chapter's program: what it prints and writes, under every launcher.
 #include "17_checkpoint_failover/state/checkpoints.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
@@ -38,7 +38,7 @@ TEST_CASE("checkpoint_failover: killed, and the same to the bit, for threads and
     REQUIRE(nothing_is_left(path));
 }
 
-TEST_CASE("checkpoint_failover: one training, one to eight ranks, and on from the end") {
+TEST_CASE("checkpoint_failover: one training run, one to eight ranks, and a call after its end") {
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
     const Words train{"--train", "--data", pictures.folder()};
@@ -55,7 +55,7 @@ TEST_CASE("checkpoint_failover: one training, one to eight ranks, and on from th
     }
     for (const Launch& launch : launches(path, 3)) {
         REQUIRE(run(launch, {"--folder", name + launch.name}) == threads);
-        // All is done: another call finds that, with another number of ranks, too.
+        // Another call, with another number of ranks, finds that all is done.
         REQUIRE(run({"threads", {path, "--ranks", "2"}, {}}, {"--folder", name + launch.name}) ==
                 threads);
     }
@@ -119,7 +119,7 @@ TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one befor
                                      "one before it is used.") == 1);
     REQUIRE(count(second.output, "goes on behind step " + std::to_string(steps.at(1))) == 1);
     REQUIRE(last_hash(second.output) == last_hash(first.output));
-    // If all are damaged, nobody begins anew in silence.
+    // If all are damaged, the program does not begin anew silently.
     for (const int step : Checkpoints(disk, 9).steps())
         disk.write(Checkpoints::file_name(step), {bytes});
     const ChildResult third = program.call(train);

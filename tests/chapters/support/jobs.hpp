@@ -10,7 +10,8 @@ namespace ddp::test {
 
 bool has_mpirun();
 
-// One way to start a program with ranks: its words, and those that follow it.
+// A command that starts a program with ranks: the words up to the program, and those that follow
+// it.
 struct Launch {
     std::string name;
     Words before, after;

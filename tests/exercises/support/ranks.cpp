@@ -17,8 +17,8 @@ namespace {
 // A wait of a kernel or a rank: one that has lasted so long is one that never ends.
 constexpr double timeout_s = 4;
 
-// Who is in a sum, and how often, by its digits to the base of 8.
-std::string who_is_in(double sum, int ranks) {
+// Returns which ranks are in a sum, and how often, by its digits to the base of 8.
+std::string ranks_in(double sum, int ranks) {
     std::string text;
     auto rest = static_cast<long long>(sum);
     if (static_cast<double>(rest) != sum || rest < 0 || rest >> (3 * ranks) != 0)
@@ -102,7 +102,7 @@ std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank) {
     std::size_t first = 0;
     const std::string wrong =
         wrong_elements(sums.size(), rank, first, [&](std::size_t i) { return sums[i] == right; });
-    return wrong.empty() ? "" : wrong + who_is_in(static_cast<double>(sums[first]), ranks);
+    return wrong.empty() ? "" : wrong + ranks_in(static_cast<double>(sums[first]), ranks);
 }
 
 float share_of_place(int rank, std::size_t i) {
@@ -122,7 +122,7 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
                                "array: where does each part begin and end?";
 }
 
-// ---- Who may leave when
+// ---- When a rank may leave
 
 namespace {
 // What is wrong with what this rank had before it overwrote its array.
@@ -168,8 +168,8 @@ void check_overwriting(int ranks, const OnFloats& collective,
         };
         on_ranks(ranks, work, link);
     };
-    check(1000, 1, LinkSpeed{1e9, 20e-3});  // who waits for the link reads late
-    check(100'000, 20, std::nullopt);       // and so does who waits for a core
+    check(1000, 1, LinkSpeed{1e9, 20e-3});  // a rank that waits for the link reads late
+    check(100'000, 20, std::nullopt);       // and so does a rank that waits for a core
 }
 
 // ---- Predicted beside measured

@@ -32,23 +32,23 @@ std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
 // At most so many ranks can be told apart in a sum.
 inline constexpr int most_told_apart = 8;
 
-// What rank r brings to a sum that shall tell who is in it: 8^r, exactly.
+// Returns what rank r adds to a sum that shows which ranks are in it: 8^r, exactly.
 float share_that_tells(int rank);
 // "" if `sums` are sums of all ranks' shares that tell, or what is wrong with the first one that is
 // not.
 std::string wrong_shares(const std::vector<float>& sums, int ranks, int rank);
 
-// What rank r brings to element i of a sum that shall tell whether places are mixed up.
+// Returns what rank r adds to element i of a sum that shows whether places are mixed up.
 float share_of_place(int rank, std::size_t i);
 std::string wrong_places(const std::vector<float>& sums, int ranks, int rank);
 
-// ---- Who may leave when
+// ---- When a rank may leave
 
 // A collective that an exercise is about, on an array of floats in the arena.
 using OnFloats = std::function<void(Peers&, float* data, std::size_t count, Stream&)>;
 
 // Calls `collective` on an array of brings(rank, i), and overwrites the array right behind it, as
-// whoever reuses its memory does: once over a link whose messages come late, and often in memory.
+// code that reuses its memory does: once over a link whose messages come late, and often in memory.
 // Throws Wrong unless every rank had right(i) before that: a rank that does not wait until its data
 // was read spoils others'.
 void check_overwriting(int ranks, const OnFloats& collective,
