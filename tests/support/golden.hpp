@@ -48,8 +48,7 @@ std::vector<std::string> golden_files(const std::string& prefix);
 std::string worst_difference(std::span<const float> actual, const GoldenTensor& expected,
                              double relative, double absolute);
 
-// ---- The formula -----------------------------------------------------------------------------
-// The same bits as make_golden.py's, where it is written down.
+// ---- The formula, with the same bits as that of make_golden.py, which documents it
 
 // In [0, 1), a multiple of 2^-24.
 float golden_unit(std::uint32_t stream, std::uint32_t index);
