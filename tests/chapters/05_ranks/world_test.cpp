@@ -199,8 +199,9 @@ TEST_CASE("a rank that comes too late is named") {
         rank.all_gather("");
     });
     CAPTURE(cause);
-    REQUIRE(cause.find("in all_gather (call 2) for rank 1, which did not come (its last call was "
-                       "barrier (call 1))") != std::string::npos);
+    REQUIRE(has(cause,
+                "in all_gather (call 2) for rank 1, which did not come (its last call was "
+                "barrier (call 1))"));
     REQUIRE(count_wrong_exchanges(world, 3) == 0);
 }
 
@@ -212,8 +213,7 @@ TEST_CASE("a rank that does not take part is named at once") {
             rank.barrier();
     });
     REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
-    REQUIRE(cause.find("in barrier (call 1) for rank 0, which has ended its part of the run") !=
-            std::string::npos);
+    REQUIRE(has(cause, "in barrier (call 1) for rank 0, which has ended its part of the run"));
 }
 
 TEST_CASE("other roots are other calls, and there is no rank beyond the last") {

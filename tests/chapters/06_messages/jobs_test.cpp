@@ -1,14 +1,11 @@
 // Jobs of processes, by our launcher, by variables and by mpirun: what they print, how they end,
 // and that they leave nothing behind.
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <future>
 #include <iostream>
 
 #include "05_ranks/rendezvous.hpp"
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -252,28 +249,22 @@ TEST_CASE("processes that are started by hand, with torchrun's variables") {
 }
 
 TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
-    const std::string csv =
-        std::filesystem::temp_directory_path() / ("messages" + std::to_string(getpid()) + ".csv");
+    const Program messages(DDP_MESSAGES);
     for (const char* how : {"--ranks", "--processes"})
         for (int ranks : {2, 3}) {
             CAPTURE(how, ranks);
-            const ChildResult run =
-                run_command({DDP_MESSAGES, "--quick", how, std::to_string(ranks), "--link",
-                             "1GB/s,100us", "--csv", csv});
-            CAPTURE(run.output);
-            REQUIRE(run.exit_code == 0);
-            REQUIRE(count(run.output, "The link is simulated: 1.00 GB/s") == 1);
-            REQUIRE(count(run.output, "both send, and neither receives") == 1);
-            const Csv file = read_csv(csv);
+            const ProgramRun run =
+                messages.run({"--quick", how, std::to_string(ranks), "--link", "1GB/s,100us"});
+            REQUIRE(run.count("The link is simulated: 1.00 GB/s") == 1);
+            REQUIRE(run.count("both send, and neither receives") == 1);
+            const Csv& file = run.csv;
             REQUIRE(file.header == Words{"bytes", "seconds", "model_seconds", "bytes_per_second"});
             REQUIRE(file.rows.size() == 10);
             for (std::size_t row = 0; row < file.rows.size(); row++)
                 REQUIRE(file.number(row, "seconds") >= 1e-4 + file.number(row, "bytes") * 1e-9);
         }
-    std::filesystem::remove(csv);
-    const ChildResult alone = run_command({DDP_MESSAGES, "--ranks", "1"});
-    REQUIRE(count(alone.output, "One rank has nobody to talk to: try --ranks 2.\n") == 1);
-    REQUIRE(alone.exit_code == 0);
+    const ProgramRun alone = messages.run({"--ranks", "1"});
+    REQUIRE(alone.count("One rank has nobody to talk to: try --ranks 2.\n") == 1);
 }
 
 TEST_CASE("impossible requests get one sentence") {

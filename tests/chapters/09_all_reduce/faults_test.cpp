@@ -1,8 +1,5 @@
-// What becomes of a job if one of its ranks fails in the midst of collectives: it ends in time,
-// says in one line what happened to whom, and leaves nothing behind; and within one program the
-// next run works.
-#include <unistd.h>
-
+// A job in which one rank fails in the middle of collectives: it ends in time, reports in one line
+// what happened to which rank, and leaves nothing behind. Within one program the next run works.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -19,24 +16,6 @@ namespace {
 
 constexpr const char* timeout = "2";  // seconds, of every wait
 constexpr double most_seconds = 15;   // that a job may take, on a machine with much else to do
-
-// A folder for temporary files which nobody else uses.
-class OwnFolder {
-  public:
-    OwnFolder()
-        : path_(std::filesystem::temp_directory_path() / ("faults" + std::to_string(getpid()))) {
-        std::filesystem::create_directory(path_);
-    }
-    ~OwnFolder() { std::filesystem::remove_all(path_); }
-    OwnFolder(const OwnFolder&) = delete;
-    OwnFolder& operator=(const OwnFolder&) = delete;
-
-    std::string path() const { return path_; }
-    bool is_empty() const { return std::filesystem::is_empty(path_); }
-
-  private:
-    std::filesystem::path path_;
-};
 
 // A fault, and what is said of it: a regular expression, in which WHO is the rank that is to blame.
 struct Expected {
@@ -101,7 +80,8 @@ std::string without_launcher(const std::string& output) {
 }
 
 void require_end(const Launch& launch, const Expected& expected, int victim, int elements) {
-    const OwnFolder folder;
+    const TemporaryFolder folder;  // no other program uses it
+    const std::string path = (folder / "").parent_path().string();
     const std::set<std::string> before = shared_memory();
     Words words{"--what",     expected.what,
                 "--victim",   std::to_string(victim),
@@ -110,9 +90,8 @@ void require_end(const Launch& launch, const Expected& expected, int victim, int
     if (!expected.loses_rank)
         words.push_back("--catch");
     const auto begin = std::chrono::steady_clock::now();
-    const ChildResult job =
-        start(launch, words, 60,
-              {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
+    const ChildResult job = start(
+        launch, words, 60, {"TMPDIR=" + path, "OMPI_MCA_btl_vader_backing_directory=" + path});
     const std::chrono::duration<double> acknowledged = std::chrono::steady_clock::now() - begin;
     CAPTURE(launch.name, expected.what, victim, elements, job.output, acknowledged.count());
     const std::string says =
@@ -126,7 +105,7 @@ void require_end(const Launch& launch, const Expected& expected, int victim, int
     REQUIRE(acknowledged.count() < most_seconds);
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
     REQUIRE(shared_memory() == before);
-    REQUIRE(folder.is_empty());
+    REQUIRE(std::filesystem::is_empty(path));
 }
 
 void require_all_ends(int victim, int elements) {

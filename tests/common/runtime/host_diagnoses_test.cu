@@ -73,7 +73,7 @@ TEST_CASE("the host touches device memory") {
     require_parts(function.output, {"host code read byte 0 of the 12 bytes", only});
     REQUIRE(function.signal == SIGSEGV);
     const ChildResult wild = run_child("child wild pointer of the host");  // none of ours
-    REQUIRE(wild.output.find("cuda_on_cpu") == std::string::npos);
+    REQUIRE(!has(wild.output, "cuda_on_cpu"));
     REQUIRE(wild.exit_code != 0);
 }
 

@@ -20,6 +20,7 @@
 #include "tests/common/runtime/ipc_memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/text.hpp"
 
 namespace ddp::test {
 namespace {
@@ -31,10 +32,6 @@ std::string refusal_of(const std::string& handle) {
         return error.what();
     }
     return "(opened)";
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 // A process that owns memory, prints its name, and waits to be killed.
