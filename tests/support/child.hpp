@@ -19,7 +19,7 @@ struct ChildResult {
 ChildResult run_child(const std::string& name, const std::vector<std::string>& environment = {},
                       int timeout_s = 60);
 
-// Runs any command the same way. command[0] is looked up on PATH.
+// Runs any command like run_child. command[0] is looked up on PATH.
 ChildResult run_command(const std::vector<std::string>& command,
                         const std::vector<std::string>& environment = {}, int timeout_s = 60);
 

@@ -23,7 +23,7 @@ class Golden {
     // A hyperparameter or a loss: a line `name = value`.
     double number(const std::string& name) const;
 
-    // Who made the file: "PyTorch 1.13.0", say.
+    // The program that made the file: "PyTorch 1.13.0", say.
     const std::string& made_by() const { return made_by_; }
 
   private:
@@ -48,9 +48,7 @@ std::vector<std::string> golden_files(const std::string& prefix);
 std::string worst_difference(std::span<const float> actual, const GoldenTensor& expected,
                              double relative, double absolute);
 
-// ---- The formula
-
-// The same bits as make_golden.py's, where it is written down.
+// ---- The formula, with the same bits as that of make_golden.py, which documents it
 
 // In [0, 1), a multiple of 2^-24.
 float golden_unit(std::uint32_t stream, std::uint32_t index);

@@ -1,4 +1,4 @@
-// The tape: derivatives, which node is visited when, and gradients that add up or are absent.
+// The tape: derivatives, the order of visits, and gradients that add up or are absent.
 #include <algorithm>
 
 #include "01_sgd/operations.hpp"

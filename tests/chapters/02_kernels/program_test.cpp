@@ -1,28 +1,19 @@
 // The chapter's program: its tables are read back.
-#include "common/report/csv.hpp"
-#include "tests/common/report/temporary_folder.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+const Program kernels(KERNELS_PROGRAM);
 
 }  // namespace
 
 TEST_CASE("kernels: the tree, and five versions beside the limit") {
-    const TemporaryFolder folder;
-    const std::string csv = (folder / "times.csv").string();
-    const ChildResult result =
-        run_command({KERNELS_PROGRAM, "--quick", "--elements", "640000", "--csv", csv});
-    INFO(result.output);
-    REQUIRE(result.exit_code == 0);
+    const ProgramRun run = kernels.run({"--quick", "--elements", "640000"});
     for (const char* part : {"x0+x1  x2+x3  x4+x5  x6+x7", "x0+x4  x1+x5  x2+x6  x3+x7", "x0+x2"})
-        REQUIRE(contains(result.output, part));
-    const Csv times = read_csv(csv);
+        REQUIRE(has(run.output, part));
+    const Csv& times = run.csv;
     REQUIRE(times.rows.size() == 6);
     REQUIRE(times.text(0, "version") == "atomics");
     REQUIRE(times.number(0, "elements") == 10'000);
@@ -35,12 +26,9 @@ TEST_CASE("kernels: the tree, and five versions beside the limit") {
 }
 
 TEST_CASE("kernels: what makes no sense is refused in one sentence") {
-    const ChildResult few = run_command({KERNELS_PROGRAM, "--elements", "12"});
-    REQUIRE(few.exit_code == 2);
-    REQUIRE(few.output ==
+    REQUIRE(kernels.refusal({"--elements", "12"}) ==
             "error: --elements needs a whole number from 1024 to 268435456, not '12'.\n");
-    REQUIRE(contains(run_command({KERNELS_PROGRAM, "--ranks", "2"}).output,
-                     "ranks begin in chapter 05"));
+    REQUIRE(has(kernels.refusal({"--ranks", "2"}), "ranks begin in chapter 05"));
 }
 
 }  // namespace ddp::test

@@ -3,57 +3,31 @@
 #include <cmath>
 #include <sstream>
 
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/child.hpp"
+#include "tests/support/program.hpp"
 
 namespace ddp::test {
 namespace {
 
-struct Program {
-    ChildResult run(std::vector<std::string> arguments) const {
-        arguments.insert(arguments.begin(), {ACCUMULATION_PROGRAM, "--data", data.folder()});
-        return run_command(arguments);
-    }
-    // What it says when it fails; empty if it does not, or not in one line.
-    std::string refusal(const std::vector<std::string>& arguments) const {
-        const ChildResult result = run(arguments);
-        const bool is_one_line =
-            result.output.find('\n') == result.output.size() - 1 && result.exit_code > 0;
-        return is_one_line ? result.output : "";
-    }
-
-    const Pictures data{200, 30};
+struct Accumulation : Pictures, Program {
+    Accumulation() : Pictures(200, 30), Program(ACCUMULATION_PROGRAM, {"--data", folder()}) {}
 };
 
-// The numbers of the first line behind `title` that begins with `name`.
-std::vector<double> row(const std::string& output, const std::string& title,
-                        const std::string& name) {
-    std::istringstream text(output.substr(std::min(output.size(), output.find(title))));
-    for (std::string line; std::getline(text, line);)
-        if (line.starts_with(name + " ")) {
-            std::istringstream cells(line.substr(name.size()));
-            std::vector<double> numbers;
-            for (double number; cells >> number;)
-                numbers.push_back(number);
-            return numbers;
-        }
-    return {};
-}
-
 using Numbers = std::vector<double>;
+
+// Returns the numbers of the first row called `name` behind `title`.
+Numbers row(const std::string& output, const std::string& title, const std::string& name) {
+    return numbers_of(table_row(output, name, title));
+}
 
 }  // namespace
 
 TEST_CASE("gradient_accumulation: the tables hold what is computed by hand") {
-    const Program program;
-    const std::string csv = (program.data / "paths.csv").string();
-    const ChildResult result =
-        program.run({"--quick", "--batch", "100", "--micro-batch", "100,50,30", "--csv", csv});
-    INFO(result.output);
-    REQUIRE(result.exit_code == 0);
-    const std::string& output = result.output;
+    const Accumulation accumulation;
+    const ProgramRun run =
+        accumulation.run({"--quick", "--batch", "100", "--micro-batch", "100,50,30"});
+    const std::string& output = run.output;
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);)
         REQUIRE(std::count_if(line.begin(), line.end(),
@@ -99,7 +73,7 @@ TEST_CASE("gradient_accumulation: the tables hold what is computed by hand") {
         REQUIRE(std::abs(unweighted[i] - whole[i]) > 0.01);
     }
 
-    const Csv path = read_csv(csv);
+    const Csv& path = run.csv;
     REQUIRE(path.rows.size() == 201 + 101 + 101);  // two steps a pass, one, and one
     REQUIRE(path.text(0, "way") == "a step for each house");
     REQUIRE(path.number(0, "loss") == 184.5);
@@ -114,11 +88,9 @@ TEST_CASE("gradient_accumulation: the tables hold what is computed by hand") {
 }
 
 TEST_CASE("gradient_accumulation: smaller micro-batches take less memory, and only activations") {
-    const Program program;
-    const ChildResult result = program.run({"--quick", "--passes", "2", "--batch", "16"});
-    INFO(result.output);
-    REQUIRE(result.exit_code == 0);
-    std::istringstream lines(result.output.substr(result.output.find("Memory of a step")));
+    const Accumulation accumulation;
+    const ProgramRun run = accumulation.run({"--quick", "--passes", "2", "--batch", "16"});
+    std::istringstream lines(run.output.substr(run.output.find("Memory of a step")));
     std::vector<std::string> sizes, parameters;
     std::vector<double> activations;
     for (std::string line; std::getline(lines, line) && !line.empty();) {
@@ -143,9 +115,9 @@ TEST_CASE("gradient_accumulation: smaller micro-batches take less memory, and on
 }
 
 TEST_CASE("gradient_accumulation: the same seed gives the same digits") {
-    const Program program;
+    const Accumulation accumulation;
     const auto digits = [&](const std::string& seed) {
-        std::istringstream lines(program
+        std::istringstream lines(accumulation
                                      .run({"--quick", "--passes", "20", "--batch", "16",
                                            "--micro-batch", "16,3", "--seed", seed})
                                      .output);
@@ -164,37 +136,35 @@ TEST_CASE("gradient_accumulation: the same seed gives the same digits") {
 }
 
 TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence") {
-    const Program program;
-    REQUIRE(program.refusal({"--micro-batch", "0"}).find("--micro-batch") != std::string::npos);
-    REQUIRE(program.refusal({"--batch", "64", "--micro-batch", "32,65"}) ==
+    const Accumulation accumulation;
+    REQUIRE(has(accumulation.refusal({"--micro-batch", "0"}), "--micro-batch"));
+    REQUIRE(accumulation.refusal({"--batch", "64", "--micro-batch", "32,65"}) ==
             "error: --micro-batch 65 is more than a batch of 64 has: take a smaller one.\n");
-    REQUIRE(program.refusal({"--batch", "0"}) ==
+    REQUIRE(accumulation.refusal({"--batch", "0"}) ==
             "error: --batch needs a whole number from 1 to 60000, not '0'.\n");
-    REQUIRE(program.refusal({"--ranks", "2"}) ==
+    REQUIRE(accumulation.refusal({"--ranks", "2"}) ==
             "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
             "in chapter 05.\n");
-    REQUIRE(program.refusal({"--data", "/nonexistent"}).find("was not found") != std::string::npos);
-    REQUIRE(program.refusal({"--batch", "201"}) ==
+    REQUIRE(has(accumulation.refusal({"--data", "/nonexistent"}, 1), "was not found"));
+    REQUIRE(accumulation.refusal({"--batch", "201"}) ==
             "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");
 }
 
 TEST_CASE("gradient_accumulation: a sum needs steps of half the length") {
-    const Program program;
+    const Accumulation accumulation;
     const auto run_with = [&](const std::string& learning_rate) {
-        return program.run({"--quick", "--passes", "40", "--batch", "8", "--micro-batch", "4",
-                            "--learning-rate", learning_rate});
+        return accumulation.call({"--quick", "--passes", "40", "--batch", "8", "--micro-batch", "4",
+                                  "--learning-rate", learning_rate});
     };
     // The mean's steps are too long from 2 / 70.93 = 0.0282 on, the sum's from half of that:
     // 70.93 is the larger curvature of the loss of both houses.
     REQUIRE(run_with("0.0138").exit_code == 0);
     const ChildResult sum = run_with("0.017");
     REQUIRE(sum.exit_code == 1);
-    REQUIRE(sum.output.find("error: the loss of 'one for both, the sum' diverged at "
-                            "step ") != std::string::npos);
+    REQUIRE(has(sum.output, "error: the loss of 'one for both, the sum' diverged at step "));
     const ChildResult all = run_with("1");
     REQUIRE(all.exit_code == 1);
-    REQUIRE(all.output.find("error: the loss of 'a step for each house' diverged at "
-                            "step ") != std::string::npos);
+    REQUIRE(has(all.output, "error: the loss of 'a step for each house' diverged at step "));
 }
 
 }  // namespace ddp::test

@@ -33,7 +33,7 @@ struct Ranks {
     void end(int rank, const std::string& cause = "", std::uint64_t run_id = 1) {
         coordinator.receive(rank, {Kind::end, run_id, 0, cause, {}});
     }
-    // What every rank has heard, if that is the same; then it is forgotten.
+    // Returns what every rank has received, if that is the same, and forgets it.
     Message heard_by_all(std::size_t ranks) {
         REQUIRE(heard.size() == ranks);
         const Message first = heard.begin()->second;
@@ -48,7 +48,7 @@ struct Ranks {
     }
 };
 
-TEST_CASE("a call is over when all have come, in whatever order") {
+TEST_CASE("a call is over when all ranks have come, in any order") {
     for (int first = 0; first < 5; first++) {
         Ranks ranks(5);
         for (int i = 0; i < 5; i++) {
@@ -123,7 +123,7 @@ TEST_CASE("the first cause wins, and the next run starts anew") {
     REQUIRE(RunResult::from(ranks.heard_by_all(3)).cause.empty());
 }
 
-TEST_CASE("who does not come is named after the time-out, with its last call") {
+TEST_CASE("a rank that does not come is named after the time-out, with its last call") {
     Ranks ranks(3, 1);
     for (int r = 0; r < 3; r++)
         ranks.call(r, 1, "all_gather");
@@ -174,7 +174,7 @@ TEST_CASE("a process that does not end a failed run is given up") {
     REQUIRE(result.is_last);
 }
 
-TEST_CASE("if all are given up, rank 0 reports: the coordinator is in its process") {
+TEST_CASE("if all ranks are given up, rank 0 reports it: the coordinator runs in its process") {
     Ranks ranks(2, 0.05, true);
     ranks.coordinator.mark_lost(1, "is gone");
     ranks.wait_and_look(0.06);

@@ -1,4 +1,4 @@
-// How processes find each other; here the two sides are threads, and strangers call, too.
+// How processes find each other. Here both sides are threads, and other programs call as well.
 #include "05_ranks/rendezvous.hpp"
 
 #include <poll.h>
@@ -20,7 +20,7 @@ std::vector<Member> members_of(int world_size, int rank) {
     return members;
 }
 
-// What joining ends with: "" or why it did not work.
+// Returns the error that joining ends with, or "".
 std::string join(const RendezvousEndpoint& place, int rank, int world_size, double limit_s,
                  std::vector<Member>* found = nullptr) {
     std::vector<Member> members = members_of(world_size, rank);
@@ -43,7 +43,7 @@ std::string text_of(const std::vector<Member>& members) {
     return text;
 }
 
-TEST_CASE("all ranks learn who all are") {
+TEST_CASE("every rank learns where all others are") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
     std::vector<std::vector<Member>> found(5);
@@ -62,7 +62,7 @@ TEST_CASE("all ranks learn who all are") {
     REQUIRE(connections[4] != nullptr);
 }
 
-TEST_CASE("strangers are turned away, and do not hold up the meeting") {
+TEST_CASE("other programs that call are refused, and do not hold up the rendezvous") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
     std::vector<Member> members = members_of(2, 0);
@@ -83,7 +83,7 @@ TEST_CASE("strangers are turned away, and do not hold up the meeting") {
     REQUIRE(right == "");
 }
 
-TEST_CASE("who does not come is named") {
+TEST_CASE("a rank that does not come is named") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     std::vector<Member> members = members_of(4, 0);
     const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};

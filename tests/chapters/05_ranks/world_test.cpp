@@ -18,28 +18,11 @@
 #include "05_ranks/coordinator/watchdog.hpp"
 #include "05_ranks/cores.hpp"
 #include "common/gpu/gpu.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
-
-CommonOptions threads(int ranks, double timeout_s = 30) {
-    CommonOptions options;
-    options.ranks = ranks;
-    options.timeout_s = timeout_s;
-    return options;
-}
-
-// The cause of the run's failure, or "".
-std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
-    try {
-        world.run(work);
-        return "";
-    } catch (const RunFailed& failure) {
-        REQUIRE(failure.is_reported_here());
-        return failure.what();
-    }
-}
 
 // Exchanges whose values encode rank and round; returns how many were wrong.
 int count_wrong_exchanges(World& world, int rounds) {
@@ -60,9 +43,9 @@ int count_wrong_exchanges(World& world, int rounds) {
     return wrong;
 }
 
-TEST_CASE("each rank knows who it is") {
+TEST_CASE("each rank knows its number") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(threads(ranks));
+        World world(thread_options(ranks));
         REQUIRE(world.world_size() == ranks);
         REQUIRE(world.has_rank_0());
         std::vector<int> seen(static_cast<std::size_t>(ranks), 0);
@@ -79,7 +62,7 @@ TEST_CASE("each rank knows who it is") {
     }
 }
 
-// The cores on which the calling thread may run; none if they cannot be told.
+// Returns the cores on which the calling thread may run; none if the system does not know them.
 std::vector<int> cores_of_this_thread() {
     cpu_set_t mask;
     std::vector<int> cores;
@@ -91,10 +74,10 @@ std::vector<int> cores_of_this_thread() {
     return cores;
 }
 
-// Of each rank, and of a thread that it starts.
+// The cores of each rank, and of a thread that it starts.
 std::vector<std::array<std::vector<int>, 2>> cores_of_ranks(int ranks) {
     std::vector<std::array<std::vector<int>, 2>> cores(static_cast<std::size_t>(ranks));
-    World world(threads(ranks));
+    World world(thread_options(ranks));
     world.run([&](Rank& rank) {
         auto& mine = cores[static_cast<std::size_t>(rank.rank())];
         mine[0] = cores_of_this_thread();
@@ -122,7 +105,7 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
         for (const auto& of_rank : cores_of_ranks(ranks))
             CHECK(of_rank[0] == all);
     CHECK(cores_of_this_thread() == all);  // rank 0 was this thread
-    World world(threads(cores));
+    World world(thread_options(cores));
     CHECK(failure_of(world, [](Rank& rank) {
               if (rank.rank() == 0)
                   throw std::runtime_error("on purpose");
@@ -132,13 +115,13 @@ TEST_CASE("ranks that fill the cores keep to one each, and all others to none") 
 
 TEST_CASE("exchanges at world sizes 1 to 9") {
     for (int ranks = 1; ranks <= 9; ranks++) {
-        World world(threads(ranks));
+        World world(thread_options(ranks));
         REQUIRE(count_wrong_exchanges(world, 20) == 0);
     }
 }
 
-TEST_CASE("a barrier is passed by nobody before all have come") {
-    World world(threads(5));
+TEST_CASE("no rank passes a barrier before all have come") {
+    World world(thread_options(5));
     std::atomic<int> come = 0, early = 0;
     world.run([&](Rank& rank) {
         for (int round = 1; round <= 50; round++) {
@@ -153,7 +136,7 @@ TEST_CASE("a barrier is passed by nobody before all have come") {
 
 TEST_CASE("a rank that throws releases the others, and the next run is clean") {
     for (int thrower : {0, 1, 3}) {
-        World world(threads(4));
+        World world(thread_options(4));
         std::atomic<int> released = 0;
         for (int again = 0; again < 3; again++) {
             const std::string cause = failure_of(world, [&](Rank& rank) {
@@ -174,8 +157,8 @@ TEST_CASE("a rank that throws releases the others, and the next run is clean") {
     }
 }
 
-TEST_CASE("the first cause by time is the one that is told") {
-    World world(threads(3));
+TEST_CASE("the first cause by time is the one that is reported") {
+    World world(thread_options(3));
     std::atomic<bool> first_has_thrown = false;
     const std::string cause = failure_of(world, [&](Rank& rank) {
         if (rank.rank() == 2) {
@@ -193,7 +176,7 @@ TEST_CASE("the first cause by time is the one that is told") {
 }
 
 TEST_CASE("what is thrown need not be an exception") {
-    World world(threads(2));
+    World world(thread_options(2));
     REQUIRE(failure_of(world, [](Rank& rank) {
                 if (rank.rank() == 1)
                     throw 7;
@@ -202,7 +185,7 @@ TEST_CASE("what is thrown need not be an exception") {
 }
 
 TEST_CASE("a rank that comes too late is named") {
-    World world(threads(3, 2));
+    World world(thread_options(3, 2));
     const std::string cause = failure_of(world, [](Rank& rank) {
         rank.barrier();
         while (rank.rank() == 1) {  // until the others have given it up
@@ -216,25 +199,25 @@ TEST_CASE("a rank that comes too late is named") {
         rank.all_gather("");
     });
     CAPTURE(cause);
-    REQUIRE(cause.find("in all_gather (call 2) for rank 1, which did not come (its last call was "
-                       "barrier (call 1))") != std::string::npos);
+    REQUIRE(has(cause,
+                "in all_gather (call 2) for rank 1, which did not come (its last call was "
+                "barrier (call 1))"));
     REQUIRE(count_wrong_exchanges(world, 3) == 0);
 }
 
 TEST_CASE("a rank that does not take part is named at once") {
-    World world(threads(3));
+    World world(thread_options(3));
     const auto start = std::chrono::steady_clock::now();
     const std::string cause = failure_of(world, [](Rank& rank) {
         if (rank.rank() != 0)
             rank.barrier();
     });
     REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
-    REQUIRE(cause.find("in barrier (call 1) for rank 0, which has ended its part of the run") !=
-            std::string::npos);
+    REQUIRE(has(cause, "in barrier (call 1) for rank 0, which has ended its part of the run"));
 }
 
 TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
-    World world(threads(3));
+    World world(thread_options(3));
     REQUIRE(failure_of(world, [](Rank& rank) {
                 rank.broadcast("", rank.rank() == 1 ? 1 : 0);
             }).find("broadcast from rank 1 (call 1)") != std::string::npos);
@@ -244,7 +227,7 @@ TEST_CASE("other roots are other calls, and there is no rank beyond the last") {
                           ": the ranks are 0 to 2") != std::string::npos);
 }
 
-// Counts how often it is stopped, and complains once it is told to.
+// Counts how often it is stopped, and fails as soon as it is asked to.
 struct Worker : Abortable {
     std::atomic<int> stops = 0;
     std::atomic<bool> complains = false;
@@ -253,7 +236,7 @@ struct Worker : Abortable {
 };
 
 TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
-    World world(threads(3));
+    World world(thread_options(3));
     std::vector<Worker> workers(3);
     const std::string cause = failure_of(world, [&](Rank& rank) {
         Worker& worker = workers[static_cast<std::size_t>(rank.rank())];
@@ -274,8 +257,8 @@ TEST_CASE("what runs beside a rank is stopped with it, and may be what fails") {
         REQUIRE(worker.stops >= 1);
 }
 
-TEST_CASE("what is kept lives until every rank has ended the run") {
-    World world(threads(4));
+TEST_CASE("what is kept until the run ends is there until every rank has ended it") {
+    World world(thread_options(4));
     std::atomic<int> alive = 0, least = 4;
     struct Thing {
         std::atomic<int>& alive;
@@ -293,7 +276,7 @@ TEST_CASE("what is kept lives until every rank has ended the run") {
     REQUIRE(alive == 0);
 }
 
-TEST_CASE("a process that does not tell of the failure waits for the one that does") {
+TEST_CASE("a process that does not report the failure waits for the one that does") {
     const pid_t reporter = fork();
     if (reporter == 0) {
         usleep(200'000);
@@ -306,7 +289,8 @@ TEST_CASE("a process that does not tell of the failure waits for the one that do
     REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(900));
 }
 
-// How a process ends that is told to end right after its Sigterm went, normally or by an exception.
+// How a process ends that gets SIGTERM right after its Sigterm was destroyed, normally or by an
+// exception.
 int status_after_sigterm(bool throws) {
     const pid_t child = fork();
     if (child == 0) {
@@ -324,7 +308,7 @@ int status_after_sigterm(bool throws) {
     return status;
 }
 
-TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
+TEST_CASE("SIGTERM does not end a process that has a failure to report") {
     const int failing = status_after_sigterm(true);
     REQUIRE(WIFEXITED(failing));
     REQUIRE(WEXITSTATUS(failing) == 7);
@@ -335,7 +319,7 @@ TEST_CASE("SIGTERM does not end a process that has a failure to tell of") {
 
 TEST_CASE("requests that make no sense") {
     for (int ranks : {0, -3, 65, 9999})
-        REQUIRE_THROWS_WITH(World(threads(ranks)),
+        REQUIRE_THROWS_WITH(World(thread_options(ranks)),
                             "--ranks " + std::to_string(ranks) +
                                 " is out of range: one machine takes 1 to 64 ranks.");
 }

@@ -1,14 +1,11 @@
 // Jobs of processes, by our launcher, by variables and by mpirun: what they print, how they end,
 // and that they leave nothing behind.
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <future>
 #include <iostream>
 
 #include "05_ranks/rendezvous.hpp"
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -43,7 +40,7 @@ TEST_CASE("jobs of 1 to 9 processes") {
 }
 
 TEST_CASE("threads and processes say the same") {
-    const Words words{"--what", "throw", "--who", "1", "--catch", "--repeat", "2"};
+    const Words words{"--what", "throw", "--victim", "1", "--catch", "--repeat", "2"};
     const ChildResult threads = run_command(Words{DDP_SCENARIO, "--ranks", "3"} + words);
     REQUIRE(threads.output ==
             "caught: rank 1: broken on purpose\n"
@@ -83,25 +80,25 @@ TEST_CASE("two sends against each other, in processes") {
     }
 }
 
-TEST_CASE("a rank that throws: one report, whoever it is") {
-    for (const char* who : {"0", "1", "2"})
+TEST_CASE("a rank that throws: one report, from any rank") {
+    for (const char* victim : {"0", "1", "2"})
         for (const Launch& launch : launches(3)) {
-            CAPTURE(launch.name, who);
-            const ChildResult job = start(launch, {"--what", "throw", "--who", who});
+            CAPTURE(launch.name, victim);
+            const ChildResult job = start(launch, {"--what", "throw", "--victim", victim});
             REQUIRE(plain(job.output) ==
-                    "error: rank " + std::string(who) + ": broken on purpose\n");
+                    "error: rank " + std::string(victim) + ": broken on purpose\n");
             REQUIRE(job.exit_code == 1);
         }
     REQUIRE(nothing_is_left());
 }
 
 TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
-    for (const char* who : {"0", "1", "2"})
+    for (const char* victim : {"0", "1", "2"})
         for (const Launch& launch : launches(3)) {
-            CAPTURE(launch.name, who);
-            const ChildResult job = start(launch, {"--what", "kill", "--who", who});
+            CAPTURE(launch.name, victim);
+            const ChildResult job = start(launch, {"--what", "kill", "--victim", victim});
             CAPTURE(job.output);
-            REQUIRE(count(plain(job.output), "error: rank " + std::string(who) +
+            REQUIRE(count(plain(job.output), "error: rank " + std::string(victim) +
                                                  " ended without saying why: was it killed?\n") ==
                     1);
             REQUIRE(count(job.output, "error:") == 1);
@@ -113,52 +110,54 @@ TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
 }
 
 TEST_CASE("a rank that is killed while all others are busy for longer than the time-out is named") {
-    for (const char* who : {"0", "1"}) {
-        CAPTURE(who);
-        const ChildResult job =
-            start(launches(3)[0], {"--what", "kill, others busy", "--who", who, "--timeout", "1"});
+    for (const char* victim : {"0", "1"}) {
+        CAPTURE(victim);
+        const ChildResult job = start(
+            launches(3)[0], {"--what", "kill, others busy", "--victim", victim, "--timeout", "1"});
         CAPTURE(job.output);
-        REQUIRE(count(plain(job.output), "error: rank " + std::string(who) +
+        REQUIRE(count(plain(job.output), "error: rank " + std::string(victim) +
                                              " ended without saying why: was it killed?\n") == 1);
         REQUIRE(count(job.output, "error:") == 1);
         REQUIRE(job.exit_code != 0);
     }
 }
 
-TEST_CASE("after a rank was lost no run is possible, and the lowest rank that is left says so") {
-    for (const char* who : {"0", "1"}) {
-        CAPTURE(who);
-        const ChildResult job = start(launches(3)[0], {"--what", "kill", "--who", who, "--catch"});
+TEST_CASE("after a rank was lost no run is possible, and the lowest rank that is left reports it") {
+    for (const char* victim : {"0", "1"}) {
+        CAPTURE(victim);
+        const ChildResult job =
+            start(launches(3)[0], {"--what", "kill", "--victim", victim, "--catch"});
         CAPTURE(job.output);
         REQUIRE(count(plain(job.output), "error: no further run is possible: rank " +
-                                             std::string(who) + " ended without saying why") == 1);
+                                             std::string(victim) + " ended without saying why") ==
+                1);
         REQUIRE(count(job.output, "error:") == 1);
         REQUIRE(job.exit_code != 0);
     }
 }
 
-TEST_CASE("a rank that ends by itself in the middle is named, too") {
+TEST_CASE("a rank that ends by itself in the middle is named as well") {
     for (const Launch& launch : launches(3)) {
         CAPTURE(launch.name);
-        const ChildResult job = start(launch, {"--what", "exit", "--who", "1"});
+        const ChildResult job = start(launch, {"--what", "exit", "--victim", "1"});
         REQUIRE(plain(job.output) == "error: rank 1 ended without saying why: was it killed?\n");
         REQUIRE(job.exit_code != 0);
     }
 }
 
 TEST_CASE("a rank that is stopped is named within the time-out") {
-    for (const char* who : {"0", "1"})
+    for (const char* victim : {"0", "1"})
         for (const Launch& launch : launches(3)) {
-            CAPTURE(launch.name, who);
+            CAPTURE(launch.name, victim);
             const auto begin = std::chrono::steady_clock::now();
             const ChildResult job =
-                start(launch, {"--what", "stop", "--who", who, "--timeout", "2"});
+                start(launch, {"--what", "stop", "--victim", victim, "--timeout", "2"});
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
             CAPTURE(job.output, taken.count());
             const std::string output = plain(job.output);
             REQUIRE(count(output, "error:") == 1);
             REQUIRE(count(output, "is it stopped?") == 1);
-            if (std::string(who) == "1")
+            if (std::string(victim) == "1")
                 REQUIRE(count(output,
                               "in barrier (call 2) for rank 1, which did not come (its last "
                               "call was all_gather (call 1)); rank 1 has said nothing for") == 1);
@@ -177,7 +176,7 @@ TEST_CASE("late, absent, in another call: named, and the next run works") {
         for (const Launch& launch : launches(3)) {
             CAPTURE(launch.name, what);
             const ChildResult job =
-                start(launch, {"--what", what, "--who", "1", "--catch", "--timeout", "2"});
+                start(launch, {"--what", what, "--victim", "1", "--catch", "--timeout", "2"});
             CAPTURE(job.output);
             REQUIRE(count(plain(job.output), message) == 1);
             REQUIRE(count(job.output, "world size 3, local 0/3 1/3 2/3\n") == 1);
@@ -187,7 +186,7 @@ TEST_CASE("late, absent, in another call: named, and the next run works") {
 
 TEST_CASE("a rank that does not come back is ended") {
     const ChildResult job =
-        start(launches(3)[0], {"--what", "busy", "--who", "1", "--timeout", "1"});
+        start(launches(3)[0], {"--what", "busy", "--victim", "1", "--timeout", "1"});
     CAPTURE(job.output);
     REQUIRE(count(plain(job.output), "in barrier (call 2) for rank 1, which did not come") == 1);
     REQUIRE(count(job.output, "error:") == 1);
@@ -195,10 +194,10 @@ TEST_CASE("a rank that does not come back is ended") {
     REQUIRE(nothing_is_left());
 }
 
-TEST_CASE("a rank that is told to end says so before it does") {
+TEST_CASE("a rank that gets SIGTERM reports it before it ends") {
     for (const Launch& launch : launches(3)) {
         CAPTURE(launch.name);
-        const ChildResult job = start(launch, {"--what", "term", "--who", "1"});
+        const ChildResult job = start(launch, {"--what", "term", "--victim", "1"});
         CAPTURE(job.output);
         REQUIRE(count(plain(job.output), "error: rank 1 was told to end (SIGTERM)\n") == 1);
         REQUIRE(count(job.output, "error:") == 1);
@@ -207,19 +206,20 @@ TEST_CASE("a rank that is told to end says so before it does") {
 }
 
 TEST_CASE("a status that is not 0 is passed on") {
-    const ChildResult job = start(launches(3)[0], {"--status", "7", "--who", "2"});
+    const ChildResult job = start(launches(3)[0], {"--status", "7", "--victim", "2"});
     REQUIRE(job.exit_code == 7);
     REQUIRE(count(job.output, "error") == 0);
 }
 
 TEST_CASE("when the launcher is killed, its ranks end with it") {
-    const std::string command = std::string(DDP_SCENARIO) +
-                                " --processes 3 --what busy --who 1 & sleep 0.5; kill -9 $!; wait";
+    const std::string command =
+        std::string(DDP_SCENARIO) +
+        " --processes 3 --what busy --victim 1 & sleep 0.5; kill -9 $!; wait";
     run_command({"bash", "-c", command});
     REQUIRE(nothing_is_left());
 }
 
-TEST_CASE("25 jobs at once do not meet each other, and leave nothing behind") {
+TEST_CASE("25 jobs at once do not disturb each other, and leave nothing behind") {
     const std::set<std::string> before = shared_memory();
     std::vector<std::future<ChildResult>> jobs;
     for (int i = 0; i < 25; i++)
@@ -249,28 +249,22 @@ TEST_CASE("processes that are started by hand, with torchrun's variables") {
 }
 
 TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
-    const std::string csv =
-        std::filesystem::temp_directory_path() / ("messages" + std::to_string(getpid()) + ".csv");
+    const Program messages(DDP_MESSAGES);
     for (const char* how : {"--ranks", "--processes"})
         for (int ranks : {2, 3}) {
             CAPTURE(how, ranks);
-            const ChildResult run =
-                run_command({DDP_MESSAGES, "--quick", how, std::to_string(ranks), "--link",
-                             "1GB/s,100us", "--csv", csv});
-            CAPTURE(run.output);
-            REQUIRE(run.exit_code == 0);
-            REQUIRE(count(run.output, "The link is simulated: 1.00 GB/s") == 1);
-            REQUIRE(count(run.output, "both send, and neither receives") == 1);
-            const Csv file = read_csv(csv);
+            const ProgramRun run =
+                messages.run({"--quick", how, std::to_string(ranks), "--link", "1GB/s,100us"});
+            REQUIRE(run.count("The link is simulated: 1.00 GB/s") == 1);
+            REQUIRE(run.count("both send, and neither receives") == 1);
+            const Csv& file = run.csv;
             REQUIRE(file.header == Words{"bytes", "seconds", "model_seconds", "bytes_per_second"});
             REQUIRE(file.rows.size() == 10);
             for (std::size_t row = 0; row < file.rows.size(); row++)
                 REQUIRE(file.number(row, "seconds") >= 1e-4 + file.number(row, "bytes") * 1e-9);
         }
-    std::filesystem::remove(csv);
-    const ChildResult alone = run_command({DDP_MESSAGES, "--ranks", "1"});
-    REQUIRE(count(alone.output, "A single rank has no other to send to: try --ranks 2.\n") == 1);
-    REQUIRE(alone.exit_code == 0);
+    const ProgramRun alone = messages.run({"--ranks", "1"});
+    REQUIRE(alone.count("A single rank has no other to send to: try --ranks 2.\n") == 1);
 }
 
 TEST_CASE("impossible requests get one sentence") {

@@ -1,4 +1,4 @@
-// Over a simulated link messages take what the link says.
+// Over a simulated link a message takes as long as the link's speed and latency demand.
 #include <cmath>
 
 #include "06_messages/peers.hpp"
@@ -20,8 +20,8 @@ World world_with_link(int ranks, LinkSpeed link) {
     return World(options);
 }
 
-// Rank 0 sends `bytes` to rank 1, or to all others, until the last one has them: how long that
-// takes, again until it is near what was predicted.
+// Measures how long rank 0 takes to send `bytes` to rank 1, or to all others, until the last one
+// has them. Repeats until the time is near the prediction.
 double seconds_of_sends(int ranks, LinkSpeed link, std::size_t bytes, bool to_all,
                         double predicted) {
     World world = world_with_link(ranks, link);
@@ -78,7 +78,7 @@ TEST_CASE("a simulated link takes latency and bytes / bandwidth, one transfer af
     CAPTURE(one);
     REQUIRE(one > 0.12);
     REQUIRE(is_near(one, 0.12));
-    // Each send waits until its data was taken, so latencies add up, too.
+    // Each send waits until its data was read, so the latencies add up as well.
     const double three = seconds_of_sends(4, link, 50'000, true, 3 * 0.07);
     CAPTURE(three);
     REQUIRE(three > 3 * 0.07);

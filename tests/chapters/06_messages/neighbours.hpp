@@ -4,8 +4,8 @@
 
 namespace ddp::test {
 
-// How many elements were wrong on this rank, over counts 0, 1, primes, large, and data that is not
-// aligned; each element encodes its rank, its round and its index. World size 2 or more.
+// Returns how many elements were wrong on this rank, over counts 0, 1, primes, large, and data that
+// is not aligned. Each element encodes its rank, its round and its index. World size 2 or more.
 int count_wrong_at_neighbours(Rank& rank);
 
 }  // namespace ddp::test

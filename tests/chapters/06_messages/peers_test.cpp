@@ -7,33 +7,14 @@
 #include "05_ranks/world.hpp"
 #include "06_messages/point_to_point.hpp"
 #include "tests/chapters/06_messages/neighbours.hpp"
+#include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 
-static CommonOptions peers_options(int ranks, double timeout_s = 30) {
-    CommonOptions options;
-    options.ranks = ranks;
-    options.timeout_s = timeout_s;
-    return options;
-}
-
-static std::string peers_failure(World& world, const std::function<void(Rank&)>& work) {
-    try {
-        world.run(work);
-        return "";
-    } catch (const RunFailed& failure) {
-        return failure.what();
-    }
-}
-
-static bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 TEST_CASE("what is sent arrives, at world sizes 2 to 9", "[exhaustive]") {
     for (int ranks : {2, 3, 4, 5, 9}) {
-        World world(peers_options(ranks));
+        World world(thread_options(ranks));
         for (int again = 0; again < 2; again++) {
             std::atomic<int> wrong = 0;
             world.run([&](Rank& rank) { wrong += count_wrong_at_neighbours(rank); });
@@ -43,7 +24,7 @@ TEST_CASE("what is sent arrives, at world sizes 2 to 9", "[exhaustive]") {
 }
 
 TEST_CASE("many sends in a row keep their order, and a buffer may be used again after them") {
-    World world(peers_options(2));
+    World world(thread_options(2));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
         Peers peers(rank, 1 << 20);
@@ -70,9 +51,9 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
 }
 
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
-    World world(peers_options(2));
+    World world(thread_options(2));
     std::atomic<int> overwritten = 0;
-    const std::string cause = peers_failure(world, [&](Rank& rank) {
+    const std::string cause = failure_of(world, [&](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
         ArenaBuffer<float> data = peers.allocate<float>(100);
@@ -92,16 +73,16 @@ TEST_CASE("two sends against each other are diagnosed, both operations are quote
     REQUIRE(has(cause, "(\"there\")"));
     REQUIRE(has(cause, "both send, and neither receives; one of them must receive first"));
     std::atomic<int> wrong = 0;
-    World patient(peers_options(2));
+    World patient(thread_options(2));
     patient.run([&](Rank& rank) { wrong += count_wrong_at_neighbours(rank); });
     REQUIRE(wrong == 0);
 }
 
 TEST_CASE("another count, or another type, is diagnosed at once") {
-    World world(peers_options(3));
+    World world(thread_options(3));
     for (bool other_type : {false, true}) {
         const auto begin = std::chrono::steady_clock::now();
-        const std::string cause = peers_failure(world, [&](Rank& rank) {
+        const std::string cause = failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 1 << 16);
             Stream stream;
             ArenaBuffer<float> data = peers.allocate<float>(100);
@@ -123,8 +104,8 @@ TEST_CASE("another count, or another type, is diagnosed at once") {
 }
 
 TEST_CASE("a peer that does not come is named with what it does instead") {
-    World world(peers_options(3));
-    const std::string cause = peers_failure(world, [](Rank& rank) {
+    World world(thread_options(3));
+    const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0);
         Stream stream;
         ArenaBuffer<int> data = peers.allocate<int>(7);
@@ -142,9 +123,9 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
             "rank 2 has begun no operation");
 }
 
-TEST_CASE("a time-out that only a slow link is to blame for says so") {
-    World world(peers_options(2));
-    const std::string cause = peers_failure(world, [](Rank& rank) {
+TEST_CASE("a time-out that only a slow link causes names the link") {
+    World world(thread_options(2));
+    const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16, 1.0, LinkSpeed{250, 0});  // 16 s for what follows
         ArenaBuffer<int> data = peers.allocate<int>(1000);
         Stream stream;
@@ -161,9 +142,9 @@ TEST_CASE("a time-out that only a slow link is to blame for says so") {
 }
 
 TEST_CASE("a rank that throws releases kernels that wait") {
-    World world(peers_options(3));
+    World world(thread_options(3));
     const auto begin = std::chrono::steady_clock::now();
-    const std::string cause = peers_failure(world, [](Rank& rank) {
+    const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16);
         Stream stream;
         ArenaBuffer<int> data = peers.allocate<int>(7);
@@ -178,8 +159,8 @@ TEST_CASE("a rank that throws releases kernels that wait") {
 
 TEST_CASE(
     "a rank that throws does not wait for its own kernels first, though their stream goes first") {
-    World world(peers_options(2, 0));  // without a time-out they would wait for ever
-    const std::string cause = peers_failure(world, [](Rank& rank) {
+    World world(thread_options(2, 0));  // without a time-out they would wait for ever
+    const std::string cause = failure_of(world, [](Rank& rank) {
         Peers peers(rank, 1 << 16);
         ArenaBuffer<int> data = peers.allocate<int>(7);
         Stream stream;
@@ -193,9 +174,9 @@ TEST_CASE(
 }
 
 TEST_CASE("requests that make no sense") {
-    World world(peers_options(2));
+    World world(thread_options(2));
     const auto refusal = [&](const std::function<void(Peers&, Stream&, ArenaBuffer<int>&)>& ask) {
-        return peers_failure(world, [&](Rank& rank) {
+        return failure_of(world, [&](Rank& rank) {
             Peers peers(rank, 4096);
             Stream stream;
             ArenaBuffer<int> data = peers.allocate<int>(10);

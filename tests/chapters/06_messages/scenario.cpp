@@ -1,4 +1,4 @@
-// A program with ranks that does, in its first run, what the tests of jobs ask for.
+// A program with ranks. In its first run it does what the tests of jobs ask for.
 #include <unistd.h>
 
 #include <csignal>
@@ -10,7 +10,8 @@ namespace {
 
 using namespace ddp;
 
-// Two ranks send to each other; the others wait for them, for longer: they know less of why.
+// Two ranks send to each other. The others wait for them with a longer time-out, so that the two
+// report the failure.
 void send_both(Rank& rank) {
     Peers peers(rank, 1 << 16, rank.job().timeout_s / 2);
     Stream stream;
@@ -21,10 +22,10 @@ void send_both(Rank& rank) {
     rank.barrier();
 }
 
-// Rank `who` does it; the others make the two calls that all should make.
-void act(Rank& rank, const std::string& what, int who) {
+// Rank `victim` does what `what` says. The others make the two calls that all should make.
+void act(Rank& rank, const std::string& what, int victim) {
     rank.all_gather(std::to_string(rank.rank()));
-    if (rank.rank() == who) {
+    if (rank.rank() == victim) {
         if (!ddp::test::misbehave(rank, what.starts_with("kill") ? "kill" : what))
             return;
         if (what == "term") {
@@ -33,14 +34,14 @@ void act(Rank& rank, const std::string& what, int who) {
                 rank.check();  // another thread takes the signal, and fails the run
         }
         if (what == "busy")
-            sleep(60);  // it must be told to end, and then ended
+            sleep(60);  // the launcher must send SIGTERM, and then SIGKILL
         if (what == "exit")
             _exit(0);
         if (what == "other")
             rank.broadcast("", 0);
     }
-    if (what == "stop" && rank.rank() != who)
-        usleep(300'000);  // it must have been silent for as long as we shall have waited
+    if (what == "stop" && rank.rank() != victim)
+        usleep(300'000);  // the other rank must have been silent for as long as this one waits
     if (what == "kill, others busy")
         usleep(1'700'000);  // longer than a time-out of 1 s, and less than the launcher waits
     rank.barrier();
@@ -57,23 +58,23 @@ void show(Rank& rank) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"nothing"};
     int status = 0, repeat = 1;
-    bool is_who = false;
+    bool is_victim = false;
     Options options("ranks_scenario", "What the tests of jobs ask for.");
     asked.add_to(options);
     options.add_int("--repeat", repeat, {1, 100}, "how often, the failure being caught");
-    options.add_int("--status", status, {0, 255}, "what rank --who returns in the end");
+    options.add_int("--status", status, {0, 255}, "what rank --victim returns in the end");
     const auto first = [&](Rank& rank) {
-        is_who = is_who || rank.rank() == asked.who;
+        is_victim = is_victim || rank.rank() == asked.victim;
         if (asked.what == "neighbours")
             ddp::test::show_all(
                 rank, "wrong:", std::to_string(ddp::test::count_wrong_at_neighbours(rank)));
         else if (asked.what == "sends")
             send_both(rank);
         else
-            act(rank, asked.what, asked.who);
+            act(rank, asked.what, asked.victim);
     };
     const int result = ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show, .repeat = repeat};
     });
-    return result == 0 && is_who ? status : result;
+    return result == 0 && is_victim ? status : result;
 }

@@ -1,4 +1,4 @@
-// A network spread over stages learns what it learns on one rank, to the bit.
+// A network that is split into stages learns what it learns on one rank, to the bit.
 #include "06_messages/stage.hpp"
 
 #include <map>
@@ -47,7 +47,7 @@ void read_gradients(const Sequential& part, Gradients& into) {
         into[parameter->name] = parameter->gradient().to_host();
 }
 
-// By chapter 04, with all layers on one device.
+// The gradients by chapter 04, with all layers on one device.
 double on_one_device(int layers, int micro_batch, int passes, Gradients& gradients) {
     Device device;
     const StageData data(device);
@@ -141,7 +141,7 @@ TEST_CASE("stages: every rank does all forward, and then all backward") {
     }
 }
 
-TEST_CASE("stages: the idle time that is predicted, and who has no stage") {
+TEST_CASE("stages: the predicted idle time, and ranks without a stage") {
     REQUIRE(predicted_idle(1, 4) == 0);
     REQUIRE(predicted_idle(2, 1) == Approx(0.5));
     REQUIRE(predicted_idle(2, 4) == Approx(0.2));

@@ -37,7 +37,7 @@ TEST_CASE("timeline: spans of a track follow each other, as long as the work was
     track.mark("twenty");
     sleep_on(stream, fifty);
     track.mark("fifty, and a name with spaces");
-    sleep_on(stream, ten);  // nobody's
+    sleep_on(stream, ten);  // in no span
     track.begin();
     sleep_on(stream, thirty);
     track.mark("thirty");

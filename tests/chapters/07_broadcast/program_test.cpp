@@ -1,19 +1,14 @@
 // The chapter's program: the worked example and the machine, with threads and with processes.
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
-#include "common/report/csv.hpp"
-#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/child.hpp"
+#include "tests/support/program.hpp"
 
 namespace ddp::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+const Program program(BROADCAST_PROGRAM);
 
 // Returns how many rows of `part` have a prediction that is off by more than 25 %.
 int far_off(const Csv& csv, const std::string& part) {
@@ -24,49 +19,26 @@ int far_off(const Csv& csv, const std::string& part) {
     return far;
 }
 
-// Returns when each friend had the file, from the algorithm's row in the worked example.
-std::vector<double> arrivals(const std::string& output, const std::string& algorithm) {
-    const std::size_t begin = output.find("\n" + algorithm);
-    std::istringstream row(output.substr(begin, output.find('\n', begin + 1) - begin));
-    std::string word;
-    while (word != "%")
-        row >> word;
-    std::vector<double> seconds;
-    for (double each; row >> each;)
-        seconds.push_back(each);
-    return seconds;
-}
-
-struct Run {
-    std::string output;
-    Csv csv;
-};
-
 // Runs the program, and returns its output and its measurements. A machine with other work to do
 // may be too slow for a link at times: if `parts` are far off, the run is repeated.
-Run run_program(std::vector<std::string> arguments, const std::vector<std::string>& parts) {
-    const TemporaryFolder folder;
-    const std::string file = (folder / "broadcast.csv").string();
-    arguments.insert(arguments.begin(), {BROADCAST_PROGRAM, "--csv", file});
-    Run run;
-    for (int tries = 0; tries < 8; tries++) {
-        const ChildResult result = run_command(arguments);
-        INFO(result.output);
-        REQUIRE(result.exit_code == 0);
-        run = {result.output, read_csv(file)};
-        if (std::ranges::all_of(parts, [&](auto& part) { return far_off(run.csv, part) == 0; }))
-            break;
+ProgramRun run_program(const Words& words, const std::vector<std::string>& parts) {
+    for (int tries = 1;; tries++) {
+        const ProgramRun run = program.run(words);
+        if (tries == 8 ||
+            std::ranges::all_of(parts, [&](auto& part) { return far_off(run.csv, part) == 0; }))
+            return run;
     }
-    return run;
 }
 
 }  // namespace
 
 TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
-    const auto [output, csv] = run_program({"--quick"}, {"story"});
+    const ProgramRun run = run_program({"--quick"}, {"story"});
+    const std::string& output = run.output;
+    const Csv& csv = run.csv;
     for (const char* part : {"5 MB for 7 friends", "by doubling", "A broadcast among 4 ranks",
                              "1 MiB", "alpha = ", "Slices of a chain of 1 MiB: 8"})
-        REQUIRE(contains(output, part));
+        REQUIRE(has(output, part));
     REQUIRE(csv.rows.size() == 4 + 4 * 5);
     const double predicted[] = {35, 35, 15, 5.77};
     for (std::size_t i = 0; i < 4; i++) {
@@ -79,7 +51,9 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
     const std::string share = output.substr(output.find("it brings ") + 10);
     REQUIRE(share.find(" kB/s to each.") < 6);
     REQUIRE(std::stod(share) * 1e3 == Approx(5e6 / csv.number(1, "seconds")).epsilon(0.01));
-    const std::vector<double> sums = arrivals(output, "one by one");
+    // A column for each friend follows that of the deviation, in percent.
+    const std::string one_by_one = table_row(output, "one by one");
+    const std::vector<double> sums = numbers_of(one_by_one.substr(one_by_one.find('%') + 1));
     REQUIRE(sums.size() == 7);
     for (std::size_t friends = 1; friends <= sums.size(); friends++)
         REQUIRE(sums[friends - 1] == Approx(5.0 * static_cast<double>(friends)).epsilon(0.1));
@@ -88,23 +62,20 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
 }
 
 TEST_CASE("broadcast: three processes over a simulated link") {
-    const auto [output, csv] =
+    const ProgramRun run =
         run_program({"--processes", "3", "--link", "10MB/s,5ms"}, {"story", "machine"});
     for (const char* part :
          {"5 MB for 2 friends", "A broadcast among 3 ranks", "(the link is simulated)"})
-        REQUIRE(contains(output, part));
-    REQUIRE(csv.rows.size() == 4 + 4 * 3);  // up to 64 KiB: more would take too long
-    REQUIRE(far_off(csv, "story") == 0);
-    REQUIRE(far_off(csv, "machine") == 0);
+        REQUIRE(has(run.output, part));
+    REQUIRE(run.csv.rows.size() == 4 + 4 * 3);  // up to 64 KiB: more would take too long
+    REQUIRE(far_off(run.csv, "story") == 0);
+    REQUIRE(far_off(run.csv, "machine") == 0);
 }
 
 TEST_CASE("broadcast: one rank is refused with advice") {
-    const ChildResult result = run_command({BROADCAST_PROGRAM, "--ranks", "1"});
-    REQUIRE(result.exit_code == 0);
-    REQUIRE(result.output == "Here two or more ranks of one host are needed: try --ranks 4.\n");
-    const ChildResult refused = run_command({BROADCAST_PROGRAM, "--seed", "3"});
-    REQUIRE(refused.exit_code == 2);
-    REQUIRE(contains(refused.output, "nothing here is random"));
+    REQUIRE(program.run({"--ranks", "1"}).output ==
+            "Here two or more ranks of one host are needed: try --ranks 4.\n");
+    REQUIRE(has(program.refusal({"--seed", "3"}), "nothing here is random"));
 }
 
 }  // namespace ddp::test

@@ -1,20 +1,13 @@
 // The tables and numbers of the bench, but not how fast anything is.
-#include <unistd.h>
-
-#include <filesystem>
 #include <map>
 
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-std::string csv_path() {
-    return std::filesystem::temp_directory_path() /
-           ("bench_all_reduce" + std::to_string(getpid()) + ".csv");
-}
+const Program bench(BENCH_ALL_REDUCE);
 
 // Checks every number in the rows of `ranks` ranks, and returns the number of rows of each
 // algorithm.
@@ -42,16 +35,13 @@ std::map<std::string, int> rows_of(const Csv& file, int ranks) {
 }  // namespace
 
 TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
-    const ChildResult run = run_command({BENCH_ALL_REDUCE, "--ranks", "1,3", "--sizes", "4,1024",
-                                         "--jobs", "1", "--rounds", "1", "--csv", csv_path()});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "All-reduce on 1 rank: bus bandwidth, GB/s\n") == 1);
-    REQUIRE(count(run.output, "All-reduce on 3 ranks: bus bandwidth, GB/s\n") == 1);
-    REQUIRE(count(run.output, "native on 3 ranks, in place\n") == 1);
-    REQUIRE(count(run.output, "native / limit") == 1);  // one rank has nothing to compare
-    const Csv file = read_csv(csv_path());
-    std::filesystem::remove(csv_path());
+    const ProgramRun run =
+        bench.run({"--ranks", "1,3", "--sizes", "4,1024", "--jobs", "1", "--rounds", "1"});
+    REQUIRE(run.count("All-reduce on 1 rank: bus bandwidth, GB/s\n") == 1);
+    REQUIRE(run.count("All-reduce on 3 ranks: bus bandwidth, GB/s\n") == 1);
+    REQUIRE(run.count("native on 3 ranks, in place\n") == 1);
+    REQUIRE(run.count("native / limit") == 1);  // one rank has nothing to compare
+    const Csv& file = run.csv;
     REQUIRE(file.header == Words{"algorithm", "ranks", "bytes", "median_us", "p99_us", "algbw_gbs",
                                  "busbw_gbs", "wrong"});
     std::map<std::string, int> expected{{"limit", 2},     {"native", 2},   {"server", 2},
@@ -60,7 +50,7 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
 #if !defined(DDP_CUDA)
     if (has_mpirun())
         expected["mpi"] = expected["mpi_tuned"] = 2;
-    REQUIRE(count(run.output, "native / MPI: how many times as fast") == (has_mpirun() ? 1 : 0));
+    REQUIRE(run.count("native / MPI: how many times as fast") == (has_mpirun() ? 1 : 0));
 #endif
     REQUIRE(rows_of(file, 3) == expected);
     REQUIRE(rows_of(file, 1) == expected);
@@ -68,40 +58,30 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
 }
 
 TEST_CASE("bench all_reduce takes one algorithm, and runs within a job") {
-    const ChildResult ring =
-        run_command({BENCH_ALL_REDUCE, "--ranks", "2", "--algorithm", "ring", "--quick"});
-    CAPTURE(ring.output);
-    REQUIRE(ring.exit_code == 0);
-    REQUIRE(count(ring.output, "ring on 2 ranks, in place\n") == 1);
-    REQUIRE(count(ring.output, "\nnative") == 0);
-    REQUIRE(count(ring.output, "\ntwo-shot") == 0);
+    const ProgramRun ring = bench.run({"--ranks", "2", "--algorithm", "ring", "--quick"});
+    REQUIRE(ring.count("ring on 2 ranks, in place\n") == 1);
+    REQUIRE(ring.count("\nnative") == 0);
+    REQUIRE(ring.count("\ntwo-shot") == 0);
     if (!has_mpirun())
         return;
     const Launch launch = launches(BENCH_ALL_REDUCE, 2).back();
-    const ChildResult job = start(launch, {"--sizes", "4", "--rounds", "1", "--csv", csv_path()});
-    CAPTURE(job.output);
-    REQUIRE(job.exit_code == 0);
-    REQUIRE(count(job.output, "All-reduce on 2 ranks") == 1);
-    std::map<std::string, int> rows = rows_of(read_csv(csv_path()), 2);
-    std::filesystem::remove(csv_path());
+    const TemporaryFolder folder;
+    const std::string csv = (folder / "run.csv").string();
+    const ProgramRun job = run_job(launch, {"--sizes", "4", "--rounds", "1", "--csv", csv});
+    REQUIRE(job.count("All-reduce on 2 ranks") == 1);
+    std::map<std::string, int> rows = rows_of(read_csv(csv), 2);
     REQUIRE(rows["mpi"] == 1);
     REQUIRE(rows["one-shot"] == 1);
 }
 
 TEST_CASE("bench all_reduce refuses what makes no sense") {
-    const auto error_of = [](const Words& words) {
-        const ChildResult result = run_command(Words{BENCH_ALL_REDUCE} + words);
-        REQUIRE(result.exit_code == 2);
-        REQUIRE(count(result.output, "\n") == 1);
-        return result.output;
-    };
-    REQUIRE(error_of({"--ranks", "2,65"}) ==
+    REQUIRE(bench.refusal({"--ranks", "2,65"}) ==
             "error: --ranks needs a whole number from 1 to 64, not '65'.\n");
-    REQUIRE(
-        error_of({"--sizes", "4,x"}).starts_with("error: --sizes needs a whole number from 1 to"));
-    REQUIRE(error_of({"--algorithm", "rings"})
+    REQUIRE(bench.refusal({"--sizes", "4,x"})
+                .starts_with("error: --sizes needs a whole number from 1 to"));
+    REQUIRE(bench.refusal({"--algorithm", "rings"})
                 .starts_with("error: --algorithm needs one of all, native, server"));
-    REQUIRE(error_of({"--processes", "2"})
+    REQUIRE(bench.refusal({"--processes", "2"})
                 .starts_with("error: --processes makes no sense here: this "
                              "bench starts its processes itself"));
 }

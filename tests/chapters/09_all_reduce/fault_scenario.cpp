@@ -16,7 +16,7 @@ using namespace ddp;
 
 struct Fault {
     std::string what;
-    int who;
+    int victim;
     int elements;
 };
 
@@ -30,7 +30,8 @@ void run_ahead(Communicator& communicator, ArenaBuffer<float>& data, Stream& str
     usleep(5000);
 }
 
-// Lets rank fault.who fail before its second call. Returns false if it must make no further call.
+// Lets rank fault.victim fail before its second call. Returns false if it must make no further
+// call.
 bool do_wrong(const Fault& fault, Communicator& communicator, ArenaBuffer<float>& data,
               Stream& stream) {
     if (fault.what == "kill ahead" || fault.what == "stop ahead") {
@@ -51,13 +52,13 @@ void act(Rank& rank, const Fault& fault) {
     rank.barrier();
     own->all_reduce(other.data(), other.data(), 10, ReduceOp::average, stream, "first");
     own->synchronize(stream);
-    const bool is_who = rank.rank() == fault.who;
-    if (is_who && !do_wrong(fault, *own, data, stream))
+    const bool is_victim = rank.rank() == fault.victim;
+    if (is_victim && !do_wrong(fault, *own, data, stream))
         return;
-    const std::string what = is_who ? fault.what : "";
-    if (!is_who && fault.what.ends_with("ahead"))
+    const std::string what = is_victim ? fault.what : "";
+    if (!is_victim && fault.what.ends_with("ahead"))
         run_ahead(*own, data, stream);
-    if (!is_who && fault.what == "stop")
+    if (!is_victim && fault.what == "stop")
         usleep(300'000);  // the stopped rank must have been silent for longer than the time-out
     if (what == "order")
         own->all_reduce(other.data(), other.data(), 10, ReduceOp::sum, stream, "loss");
@@ -137,7 +138,7 @@ int main(int argc, char** argv) {
     Options options("fault_scenario", "Lets one rank fail, for the tests of faults.");
     asked.add_to(options);
     options.add_int("--elements", elements, {1, 100'000}, "in the call that goes wrong");
-    const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.who, elements}); };
+    const auto first = [&](Rank& rank) { act(rank, {asked.what, asked.victim, elements}); };
     return ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show_bits};
     });

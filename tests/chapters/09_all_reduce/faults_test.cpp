@@ -1,8 +1,6 @@
 // Jobs in which a rank fails in the middle of collectives: the job ends in time, reports in one
 // line what happened to which rank, and leaves nothing behind. Within one program the next run
 // works.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -19,24 +17,6 @@ namespace {
 
 constexpr const char* timeout = "2";  // seconds, for every wait
 constexpr double most_seconds = 15;   // the longest time of a job, on a busy machine
-
-// A folder for temporary files that no other process uses.
-class OwnFolder {
-  public:
-    OwnFolder()
-        : path_(std::filesystem::temp_directory_path() / ("faults" + std::to_string(getpid()))) {
-        std::filesystem::create_directory(path_);
-    }
-    ~OwnFolder() { std::filesystem::remove_all(path_); }
-    OwnFolder(const OwnFolder&) = delete;
-    OwnFolder& operator=(const OwnFolder&) = delete;
-
-    std::string path() const { return path_; }
-    bool is_empty() const { return std::filesystem::is_empty(path_); }
-
-  private:
-    std::filesystem::path path_;
-};
 
 // A fault and its message: a regular expression in which WHO stands for the rank at fault.
 struct Expected {
@@ -100,23 +80,23 @@ std::string without_launcher(const std::string& output) {
     return std::regex_replace(output, std::regex("launcher: [^\n]*\n"), "");
 }
 
-void require_end(const Launch& launch, const Expected& expected, int who, int elements) {
-    const OwnFolder folder;
+void require_end(const Launch& launch, const Expected& expected, int victim, int elements) {
+    const TemporaryFolder folder;  // no other program uses it
+    const std::string path = (folder / "").parent_path().string();
     const std::set<std::string> before = shared_memory();
     Words words{"--what",     expected.what,
-                "--who",      std::to_string(who),
+                "--victim",   std::to_string(victim),
                 "--elements", std::to_string(elements),
                 "--timeout",  timeout};
     if (!expected.loses_rank)
         words.push_back("--catch");
     const auto begin = std::chrono::steady_clock::now();
-    const ChildResult job =
-        start(launch, words, 60,
-              {"TMPDIR=" + folder.path(), "OMPI_MCA_btl_vader_backing_directory=" + folder.path()});
+    const ChildResult job = start(
+        launch, words, 60, {"TMPDIR=" + path, "OMPI_MCA_btl_vader_backing_directory=" + path});
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    CAPTURE(launch.name, expected.what, who, elements, job.output, elapsed.count());
+    CAPTURE(launch.name, expected.what, victim, elements, job.output, elapsed.count());
     const std::string says =
-        std::regex_replace(expected.says, std::regex("WHO"), std::to_string(who));
+        std::regex_replace(expected.says, std::regex("WHO"), std::to_string(victim));
     const std::string output = without_launcher(plain(job.output));
     const std::string whole = expected.loses_rank
                                   ? "error: " + says + "\n"
@@ -126,14 +106,14 @@ void require_end(const Launch& launch, const Expected& expected, int who, int el
     REQUIRE(elapsed.count() < most_seconds);
     REQUIRE(nothing_is_left(FAULT_SCENARIO));
     REQUIRE(shared_memory() == before);
-    REQUIRE(folder.is_empty());
+    REQUIRE(std::filesystem::is_empty(path));
 }
 
-void require_all_ends(int who, int elements) {
+void require_all_ends(int victim, int elements) {
     for (const Launch& launch : all_launches(3))
         for (const Expected& expected : all_expected(elements))
             if (launch.name != "threads" || !expected.loses_rank)  // no process would be left
-                require_end(launch, expected, who, elements);
+                require_end(launch, expected, victim, elements);
 }
 
 }  // namespace

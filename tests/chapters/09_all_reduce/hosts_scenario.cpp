@@ -51,8 +51,8 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
     }
 }
 
-// All ranks reduce several times, until rank `who` does something else.
-void go_wrong(Rank& rank, const std::string& what, int who) {
+// All ranks reduce several times, until rank `victim` does something else.
+void go_wrong(Rank& rank, const std::string& what, int victim) {
     const auto communicator = make_communicator("native", rank, 1 << 20);
     ArenaBuffer<float> data = communicator->allocate<float>(100'000);
     Stream stream;
@@ -62,7 +62,7 @@ void go_wrong(Rank& rank, const std::string& what, int who) {
     };
     for (int i = 0; i < 5; i++)
         all_reduce(data.size());
-    if (rank.rank() == who) {
+    if (rank.rank() == victim) {
         if (!ddp::test::misbehave(rank, what))
             return;
         if (what == "size")
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
         else if (asked.what == "time")
             time_all_reduce(rank, mebibytes);
         else
-            go_wrong(rank, asked.what, asked.who);
+            go_wrong(rank, asked.what, asked.victim);
     };
     return ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .after_failure = show_all_calls};

@@ -66,23 +66,23 @@ expect() {
 }
 
 four=host0,host1,host2,host3
-for who in 0 1 3; do
+for victim in 0 1 3; do
     begin=$SECONDS
-    on_hosts $four 4 --what kill --who $who
+    on_hosts $four 4 --what kill --victim $victim
     expect "ended without saying why: was it killed?" bad
-    ((SECONDS - begin < 15)) || complain "$((SECONDS - begin)) s to end after rank $who was killed"
+    ((SECONDS - begin < 15)) || complain "$((SECONDS - begin)) s to end after rank $victim was killed"
 done
-on_hosts $four 4 --what stop --who 2 --timeout 2
+on_hosts $four 4 --what stop --victim 2 --timeout 2
 expect "is it stopped?" bad
-on_hosts $four 4 --what throw --who 1
+on_hosts $four 4 --what throw --victim 1
 expect "broken on purpose" 1
-on_hosts $four 4 --what absent --who 1 --timeout 2 --catch
+on_hosts $four 4 --what absent --victim 1 --timeout 2 --catch
 expect "caught: rank 2" 0
 expect "was last heard of in operation 5, all_reduce sum of 100000 float (\"weights\")" 0
 diff "$scratch/threads" <(grep -v '^caught' <<<"$output") >/dev/null || complain "the next run is another"
-on_hosts host0:2,host1:2 4 --what size --who 1 --catch
+on_hosts host0:2,host1:2 4 --what size --victim 1 --catch
 expect "all ranks must do the same, in the same order" 0
-on_hosts host0:2,host1:2 4 --what call --who 2 --catch
+on_hosts host0:2,host1:2 4 --what call --victim 2 --catch
 expect "broadcast of 100000 float32 from rank 0 (\"weights\")" 0
 
 # Without MPI ranks on different hosts are refused.

@@ -12,8 +12,8 @@ namespace {
 
 using namespace ddp;
 
-// All ranks sum, but rank `who` does something else.
-void act(Rank& rank, const std::string& kind, const std::string& what, int who) {
+// All ranks sum, but rank `victim` does something else.
+void act(Rank& rank, const std::string& kind, const std::string& what, int victim) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 16 << 20);
     Stream stream;
     constexpr std::size_t count = 3'000'000;  // cut into several slices
@@ -23,7 +23,7 @@ void act(Rank& rank, const std::string& kind, const std::string& what, int who) 
     };
     sum(count, ReduceOp::sum, "first");
     communicator->synchronize(stream);
-    if (rank.rank() == who) {
+    if (rank.rank() == victim) {
         if (what == "absent")
             sleep(3);
         if (what == "throw") {
@@ -44,7 +44,7 @@ void act(Rank& rank, const std::string& kind, const std::string& what, int who) 
         if (what == "name")
             sum(count, ReduceOp::sum, "biases");
         if (what == "message")
-            communicator->send(data.data(), 5, who == 0 ? 1 : 0, stream, "mine");
+            communicator->send(data.data(), 5, victim == 0 ? 1 : 0, stream, "mine");
     } else {
         for (int i = 0; i < (what == "kill inside" ? 50 : 1); i++)
             sum(count, ReduceOp::sum, "weights");
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
         else if (asked.what == "sends")
             send_both(rank, kind);
         else
-            act(rank, kind, asked.what, asked.who);
+            act(rank, kind, asked.what, asked.victim);
     };
     const auto anew = [&](Rank& rank) {
         show_wrong(rank, ddp::test::wrong_of_all_calls(rank, kind, true));

@@ -1,17 +1,14 @@
 // The chapter's program: what it prints, and what it writes to its CSV file.
-#include <unistd.h>
-
 #include <cmath>
-#include <filesystem>
 #include <map>
-#include <sstream>
 
-#include "common/report/csv.hpp"
-#include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
 
 namespace ddp::test {
 namespace {
+
+const Program all_reduce(ALL_REDUCE_PROGRAM);
 
 // Returns how many rows each algorithm has in one part of the file.
 std::map<std::string, int> rows_of(const Csv& file, const std::string& part) {
@@ -44,24 +41,19 @@ void require_numbers(const Csv& file, int ranks) {
 // Checks that alpha and beta as fitted over the link are near those of the link (other work on the
 // machine delays single messages, and tilts the line), and checks the two predictions.
 void require_cross_overs(const std::string& output, int ranks) {
-    const std::size_t begin = output.find("\nthe link  ");
-    REQUIRE(begin != std::string::npos);
-    std::istringstream line(output.substr(begin + 10, output.find('\n', begin + 1) - begin - 10));
-    double alpha = 0, bandwidth = 0;
-    std::string ms, mbs;
-    line >> alpha >> ms >> bandwidth >> mbs;
-    REQUIRE(ms == "ms");
+    const Words link = words_of(table_row(output, "the link "));
+    REQUIRE(link.size() >= 4);
+    const double alpha = std::stod(link[0]), bandwidth = std::stod(link[2]);
+    REQUIRE(link[1] == "ms");
     REQUIRE(alpha > 0.5);
     REQUIRE(alpha < 10);
-    REQUIRE(mbs == "MB/s");
+    REQUIRE(link[3] == "MB/s");
     REQUIRE(bandwidth < 200);
     REQUIRE(bandwidth > 10);
     // Two and three ranks have trees with as many messages as the ring has.
     const auto predicted = [&](const std::string& row) {
-        std::istringstream words(output.substr(output.find(row) + row.size()));
-        std::string first;
-        words >> first;
-        return first;
+        REQUIRE(has(output, row));
+        return words_of(output.substr(output.find(row) + row.size())).at(0);
     };
     REQUIRE((predicted("ring beats reduce+broadcast") == "always") == (ranks < 4));
     REQUIRE((predicted("two-shot beats one-shot") == "never") == (ranks == 2));
@@ -79,26 +71,20 @@ const char* three_ranks =
 }  // namespace
 
 TEST_CASE("the program shows links, memory and bits, for threads and for processes") {
-    const std::string csv =
-        std::filesystem::temp_directory_path() / ("all_reduce" + std::to_string(getpid()) + ".csv");
     const std::pair<const char*, int> jobs[] = {
         {"--ranks", 2}, {"--ranks", 3}, {"--processes", 3}, {"--processes", 4}};
     for (const auto& [how, ranks] : jobs) {
         CAPTURE(how, ranks);
-        const ChildResult run =
-            run_command({ALL_REDUCE_PROGRAM, "--quick", how, std::to_string(ranks), "--csv", csv});
-        CAPTURE(run.output);
-        REQUIRE(run.exit_code == 0);
-        REQUIRE(count(run.output, three_ranks) == (ranks == 3 ? 1 : 0));
-        REQUIRE(count(run.output, "An all-reduce of 1 MiB on " + std::to_string(ranks) +
-                                      " ranks, whose ports carry 100 MB/s") == 1);
-        REQUIRE(count(run.output, "of this machine: bus bandwidth") == 1);
-        REQUIRE(count(run.output, "  the same") >= 6);
+        const ProgramRun run = all_reduce.run({"--quick", how, std::to_string(ranks)});
+        REQUIRE(run.count(three_ranks) == (ranks == 3 ? 1 : 0));
+        REQUIRE(run.count("An all-reduce of 1 MiB on " + std::to_string(ranks) +
+                          " ranks, whose ports carry 100 MB/s") == 1);
+        REQUIRE(run.count("of this machine: bus bandwidth") == 1);
+        REQUIRE(run.count("  the same") >= 6);
         // The ring's bits are those of four others, and with two ranks there is one order only.
-        REQUIRE(count(run.output,
-                      "the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
+        REQUIRE(run.count("the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
                 (ranks == 2 ? 6 : 4));
-        const Csv file = read_csv(csv);
+        const Csv& file = run.csv;
         const std::map<std::string, int> link{
             {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"two-shot", 1}};
         REQUIRE(rows_of(file, "link") == link);
@@ -115,21 +101,16 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
         REQUIRE(machine["one-shot"] == 4);  // it is not for longer ones
         require_numbers(file, ranks);
     }
-    std::filesystem::remove(csv);
 }
 
 TEST_CASE("with --link only the link is shown, and one rank has nothing to do") {
-    const ChildResult link =
-        run_command({ALL_REDUCE_PROGRAM, "--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
-    CAPTURE(link.output);
-    REQUIRE(link.exit_code == 0);
-    REQUIRE(count(link.output, "on 3 ranks, whose ports carry 200 MB/s") == 1);
-    REQUIRE(count(link.output, "of this machine") == 0);
-    REQUIRE(count(link.output, "ring beats reduce+broadcast") == 1);
-    REQUIRE(count(link.output, "two-shot beats one-shot") == 0);
-    const ChildResult alone = run_command({ALL_REDUCE_PROGRAM, "--ranks", "1"});
-    REQUIRE(alone.output == "A sum over ranks takes two or more of them: try --ranks 4.\n");
-    REQUIRE(alone.exit_code == 0);
+    const ProgramRun link = all_reduce.run({"--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
+    REQUIRE(link.count("on 3 ranks, whose ports carry 200 MB/s") == 1);
+    REQUIRE(link.count("of this machine") == 0);
+    REQUIRE(link.count("ring beats reduce+broadcast") == 1);
+    REQUIRE(link.count("two-shot beats one-shot") == 0);
+    REQUIRE(all_reduce.run({"--ranks", "1"}).output ==
+            "A sum over ranks takes two or more of them: try --ranks 4.\n");
 }
 
 }  // namespace ddp::test

@@ -1,4 +1,4 @@
-// What the chapter shows beside its trainings: a step by hand, one process for all devices,
+// What the chapter shows beside its training runs: a step by hand, one process for all devices,
 // metrics over ranks, drift, and a collective that rank 0 calls alone.
 #include <cmath>
 
@@ -16,7 +16,8 @@
 namespace ddp::test {
 namespace {
 
-// What `work` returns on each of so many ranks, which have a communicator and a device.
+// Returns what `work` returns on each of `ranks` ranks, with a communicator and a device of their
+// own.
 template <class Result>
 std::vector<Result> on_ranks(int ranks, const std::function<Result(Communicator&, Device&)>& work) {
     World world(thread_options(ranks));
@@ -62,7 +63,7 @@ TEST_CASE("one process: replicas learn what one device learns from the whole bat
             Random again(5);
             const auto many = make_small_mlp(device, again);
             DataParallel data_parallel(device, *many, replicas, [&](Device& of) {
-                return make_small_mlp(of, others);  // other numbers: replicate must mend them
+                return make_small_mlp(of, others);  // other numbers, which replicate overwrites
             });
             const Batch batch = batch_of(device, which);
             Tape tape(device);
@@ -85,7 +86,7 @@ TEST_CASE("one process: replicas learn what one device learns from the whole bat
         }
 }
 
-TEST_CASE("averages: sums of sums and counts, and the mean of means is another number") {
+TEST_CASE("averages: sums and counts are added, and the mean of means is another number") {
     for (const int ranks : {1, 2, 3, 4}) {
         const auto score_of = [](int r) {
             return Score{static_cast<double>(r * r), static_cast<double>(3 + 5 * r)};
@@ -142,7 +143,7 @@ TEST_CASE("averages: predictions come by rank, however many each has") {
     }
 }
 
-TEST_CASE("drift: nothing between copies, and as much as was added") {
+TEST_CASE("drift: zero between copies, and otherwise as much as was added") {
     for (const int ranks : {1, 2, 3}) {
         const auto drifts = on_ranks<double>(ranks, [](Communicator& communicator, Device& device) {
             Random random(1);

@@ -1,4 +1,4 @@
-// Replicas: they become the same, or are refused; and what says whether they are.
+// Replicas: they become equal or are refused, and a check finds out whether they are equal.
 #include "10_data_parallel/replica.hpp"
 
 #include <cstring>
@@ -28,7 +28,7 @@ std::unique_ptr<Sequential> make_normed(Device& device, Random& random, int chan
     return model;
 }
 
-// All numbers of a model, those of its buffers at the end.
+// Returns all numbers of a model, those of its buffers at the end.
 std::vector<float> numbers_of(const Module& model) {
     std::vector<float> all;
     for (const auto& parameter : model.parameters())
@@ -40,7 +40,7 @@ std::vector<float> numbers_of(const Module& model) {
     return all;
 }
 
-// Numbers that tell whose they are, and where they belong.
+// Returns numbers that encode their rank and their place.
 void count_up(const Module& model, float from) {
     const auto count = [&from](Tensor value) {
         std::vector<float> values(value.size());
@@ -60,7 +60,7 @@ std::vector<float> counted(std::size_t count, float from) {
     return values;
 }
 
-// What copy_from_rank_0 says where the ranks have these models.
+// Returns the error of copy_from_rank_0 for ranks that have these models.
 std::string refusal(World& world,
                     const std::function<std::unique_ptr<Module>(Device&, int rank)>& make) {
     return failure_of(world, [&](Rank& rank) {
@@ -169,7 +169,7 @@ TEST_CASE(
     REQUIRE(refusal(world, [&](Device& device, int) { return linear(device, 4, 3); }) == "");
 }
 
-TEST_CASE("replicas: a hash for every bit") {
+TEST_CASE("replicas: every bit changes the hash") {
     Device device;
     const auto parameter =
         std::make_shared<Parameter>("p", Tensor(device, {3}, std::vector<float>{1.0f, 2.0f, 3.0f}));
@@ -195,7 +195,7 @@ TEST_CASE("replicas: a hash for every bit") {
     REQUIRE(text_of_hash(0xfedcba9876543210) == "fedcba9876543210");
 }
 
-TEST_CASE("replicas: those that have drifted apart are named") {
+TEST_CASE("replicas: ranks whose replicas have drifted apart are named") {
     World world(thread_options(4));
     const auto drift = [&](float by) {
         return failure_of(world, [&](Rank& rank) {
@@ -212,7 +212,7 @@ TEST_CASE("replicas: those that have drifted apart are named") {
                 "rank 0"));
 }
 
-TEST_CASE("replicas: what is kept lives until every rank has ended the run") {
+TEST_CASE("replicas: what is kept until the run ends is there until every rank has ended it") {
     struct Witness {
         explicit Witness(std::atomic<int>& alive) : alive(alive) { alive++; }
         ~Witness() { alive--; }
@@ -279,7 +279,7 @@ TEST_CASE("replicas: metrics are added up, not averaged") {
     REQUIRE(totals[2].first_bad_step == 0);
 }
 
-TEST_CASE("replicas: every rank has its part of the samples, all as many") {
+TEST_CASE("replicas: every rank has its share of the samples, all equally many") {
     std::vector<int> order(100);
     std::iota(order.begin(), order.end(), 1000);
     REQUIRE(shard(order, 0, 4).size() == 25);
@@ -295,7 +295,7 @@ TEST_CASE("replicas: every rank has its part of the samples, all as many") {
             all.insert(all.end(), part.begin(), part.end());
         }
         std::ranges::sort(all);
-        // What does not divide is missing at the end.
+        // The remainder of the division is missing at the end.
         REQUIRE(all == std::vector<int>(order.begin(), order.begin() + 100 / ranks * ranks));
     }
     REQUIRE(shard(order, 0, 101).empty());

@@ -1,4 +1,4 @@
-// Training runs, and what is computed from their results.
+// Training runs, and the numbers that are computed from their results.
 #include "10_data_parallel/training_result.hpp"
 
 #include "03_network/models.hpp"

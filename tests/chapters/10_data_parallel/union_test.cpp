@@ -1,5 +1,5 @@
-// Several ranks, each with its part of the samples, learn what one rank learns from all of them;
-// and the check of that notices what may go wrong.
+// Several ranks, each with its share of the samples, learn what one rank learns from all of them,
+// and the equivalence check notices mistakes.
 #include "03_network/cross_entropy.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
 #include "tests/chapters/support/replicas.hpp"
@@ -34,13 +34,13 @@ std::unique_ptr<Strategy> make_naive(Communicator& communicator, Device& device,
     return std::make_unique<Naive>(communicator, device, model);
 }
 
-// What naive data parallel training would be with a mistake in it.
+// Naive data parallel training with one mistake.
 struct Mistake {
     std::string name;
     bool copies = true;
     bool reduces = true;
     ReduceOp op = ReduceOp::average;
-    std::string expected;  // in what the check says
+    std::string expected;  // occurs in the check's message
 };
 
 class Mistaken : public Strategy {

@@ -1,4 +1,4 @@
-// The indices of the samplers: PyTorch's own, and what must hold whatever the order is.
+// The indices of the samplers: those of PyTorch, and what must hold in any order.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,7 +10,7 @@
 namespace ddp::test {
 namespace {
 
-// How often each sample is seen by all ranks together.
+// Returns how often all ranks together see each sample.
 std::vector<int> times_seen(int samples, int ranks, SamplerOptions options, int epoch = 0) {
     std::vector<int> times(static_cast<std::size_t>(samples));
     for (int rank = 0; rank < ranks; rank++) {
@@ -24,7 +24,7 @@ std::vector<int> times_seen(int samples, int ranks, SamplerOptions options, int 
     return times;
 }
 
-// Row `k` of a tensor of whole numbers.
+// Returns row `k` of a tensor of whole numbers.
 std::vector<int> row_of(const GoldenTensor& tensor, std::size_t k) {
     const std::size_t width = tensor.shape[1];
     const float* row = tensor.values.data() + k * width;
@@ -90,7 +90,7 @@ TEST_CASE("200 samplers give the indices of PyTorch's") {
     }
 }
 
-TEST_CASE("padded, every sample is seen; dropped, none is seen twice; all ranks have as many") {
+TEST_CASE("padded, every sample is seen; dropped, none is seen twice; ranks have equally many") {
     for (int ranks : {1, 2, 3, 4, 8})
         for (int samples : {1, 2, 3, 7, 8, 9, 24, 100})
             for (bool shuffle : {false, true}) {
@@ -123,7 +123,7 @@ TEST_CASE("an epoch is another order of the same samples, and without set_epoch 
     REQUIRE(other.indices() == sampler.indices());  // seed + epoch, as PyTorch
 }
 
-TEST_CASE("to measure, every sample counts once, whatever the remainder") {
+TEST_CASE("for a measurement every sample counts once, with any remainder") {
     for (int ranks : {1, 2, 3, 5, 8})
         for (int samples : {0, 1, 4, 7, 41}) {
             std::vector<int> all;
@@ -138,7 +138,7 @@ TEST_CASE("to measure, every sample counts once, whatever the remainder") {
         }
 }
 
-TEST_CASE("what the wrong divisions see") {
+TEST_CASE("the samples that wrong divisions see") {
     const Coverage right = coverage_of(Division::sampler, 1000, 10, 4, 0);
     REQUIRE((right.steps == 25 && right.seen == 1000 && right.twice == 0 && right.missed == 0));
     const Coverage forgotten = coverage_of(Division::forgotten, 1000, 10, 4, 0);
@@ -150,7 +150,7 @@ TEST_CASE("what the wrong divisions see") {
     REQUIRE(own.seen + own.missed == 10'000);
 }
 
-TEST_CASE("samplers that cannot be") {
+TEST_CASE("impossible samplers are refused") {
     REQUIRE_THROWS_WITH(DistributedSampler(0, 0, 2),
                         "a sampler needs a sample; this data set has 0");
     REQUIRE_THROWS_WITH(DistributedSampler(5, 2, 2), "there is no rank 2 in a world of 2");

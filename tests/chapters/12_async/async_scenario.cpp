@@ -1,4 +1,4 @@
-// A program with a server and workers, of which one does what the tests ask for.
+// A program with a server and workers. One worker does what the tests ask for.
 #include <iostream>
 
 #include "10_data_parallel/replica.hpp"
@@ -9,7 +9,8 @@ namespace {
 
 using namespace ddp;
 
-// Serves or works, 60 gradients in all; worker `asked.who` breaks in its third step.
+// Runs the server or a worker, with 60 gradients in all. Worker `asked.victim` fails in its third
+// step.
 void train(Rank& rank, const ddp::test::ScenarioOptions& asked, int bound) {
     auto& device = make_run_scoped<Device>(rank, std::size_t{1} << 20);
     Peers peers(rank, 1 << 16);
@@ -28,7 +29,7 @@ void train(Rank& rank, const ddp::test::ScenarioOptions& asked, int bound) {
         server->serve();
     else
         run_worker(peers, device, buffers, [&](int step) {
-            if (rank.rank() == asked.who && step == 2)
+            if (rank.rank() == asked.victim && step == 2)
                 ddp::test::misbehave(rank, asked.what);
             return loss;
         });

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double learning_rate = 0.25;
 
-// Every rank is drawn to a number of its own.
+// Pulls the parameter of every rank to a number of its own.
 float target_of(int rank) {
     return static_cast<float>(1 << rank);
 }
@@ -34,7 +34,7 @@ std::vector<double> expected(int ranks, int steps, int every) {
 using Algorithm = int (*)(Communicator&, const Tensor&, Optimizer&, int, int,
                           const std::function<void(int)>&);
 
-// By rank; and, last, how often the ranks met.
+// Returns the parameter of each rank, and as the last number how often the ranks averaged.
 std::vector<float> learned(int ranks, int steps, int every, Algorithm algorithm) {
     World world(thread_options(ranks));
     std::vector<float> w(static_cast<std::size_t>(ranks) + 1);
@@ -60,8 +60,8 @@ std::vector<float> learned(int ranks, int steps, int every, Algorithm algorithm)
     return w;
 }
 
-// A mistake worth making: when ranks meet they average their gradients, and their parameters have
-// drifted apart.
+// A typical mistake: the ranks average their gradients where they should average their parameters,
+// which have drifted apart.
 int averages_gradients(Communicator& communicator, const Tensor& values, Optimizer& optimizer,
                        int steps, int every, const std::function<void(int)>& compute) {
     Stream& stream = values.device().stream();
@@ -99,10 +99,10 @@ TEST_CASE("local SGD: each rank alone, and the mean of the parameters every few 
         }
 }
 
-TEST_CASE("local SGD: averaging gradients where parameters should be is found") {
+TEST_CASE("local SGD: averaging gradients instead of parameters is found") {
     for (int ranks : {2, 3, 4}) {
         REQUIRE_FALSE(is_right(learned(ranks, 7, 3, averages_gradients), expected(ranks, 7, 3)));
-        // It hides where ranks meet after every step.
+        // The mistake does not show if the ranks average after every step.
         REQUIRE(is_right(learned(ranks, 7, 1, averages_gradients), expected(ranks, 7, 1)));
     }
 }

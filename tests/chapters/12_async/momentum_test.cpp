@@ -1,4 +1,4 @@
-// What is known of staleness and of its momentum, by numbers.
+// Staleness and its implicit momentum, in numbers.
 #include <cmath>
 
 #include "12_async/show/implicit_momentum.hpp"
@@ -18,13 +18,13 @@ TEST_CASE("implicit momentum: the mean of all orders is the formula's, exactly")
             CAPTURE(workers, t);
             REQUIRE(all[t] == Approx(predicted[t]).epsilon(1e-12));
         }
-        // A momentum that is a little off is not that of all orders.
+        // A momentum that is a little different is not the mean of all orders.
         const std::vector<double> other = predicted_path(parabola, workers + 1, updates);
         REQUIRE(std::abs(all.back() - other.back()) > 1e-3);
     }
 }
 
-TEST_CASE("implicit momentum: found again in the path, 1 - 1/W") {
+TEST_CASE("implicit momentum: the path shows it, 1 - 1/W") {
     const Parabola parabola;
     for (int workers : {1, 2, 3, 4, 8}) {
         const Explained found = explain(parabola, predicted_path(parabola, workers, 60));

@@ -1,31 +1,27 @@
-// The chapter's program: what it says, for threads and for processes; and jobs of which a worker is
-// lost.
-#include <unistd.h>
-
-#include <filesystem>
+// The chapter's program: what it prints and writes, for threads and for processes, and jobs that
+// lose a worker.
 #include <regex>
 
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
+namespace {
 
-TEST_CASE("async: four algorithms with and without a slow worker, and what is proved on the way") {
+const Program async(ASYNC_PROGRAM);
+
+}  // namespace
+
+TEST_CASE("async: four algorithms with and without a slow worker, and what the run proves") {
     const Pictures data(96, 40);
-    const std::string csv =
-        std::filesystem::temp_directory_path() / ("async" + std::to_string(getpid()) + ".csv");
-    const std::pair<const char*, int> ways[] = {
+    const std::pair<const char*, int> starts[] = {
         {"--ranks", 2}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 4}};
-    for (const auto& [how, ranks] : ways) {
+    for (const auto& [how, ranks] : starts) {
         CAPTURE(how, ranks);
-        const ChildResult run =
-            run_command({ASYNC_PROGRAM, "--quick", how, std::to_string(ranks), "--data",
-                         data.folder(), "--batch", "4", "--compute", "0.2", "--gradients", "50",
-                         "--bound", "1", "--timeout", "30", "--csv", csv});
-        CAPTURE(run.output);
-        REQUIRE(run.exit_code == 0);
+        const ProgramRun run = async.run({"--quick", how, std::to_string(ranks), "--data",
+                                          data.folder(), "--batch", "4", "--compute", "0.2",
+                                          "--gradients", "50", "--bound", "1", "--timeout", "30"});
         const int workers = ranks - 1, steps = 50 / workers, gradients = steps * workers;
         const std::string number = " +([0-9.]+)", time = " +[0-9.]+ [mu]?s";
         const auto row = [&](const std::string& start, const std::string& rest) {
@@ -42,44 +38,35 @@ TEST_CASE("async: four algorithms with and without a slow worker, and what is pr
             REQUIRE(row("bounded staleness", counts(gradients) + number + " +[0-9]+ +[01] "));
             REQUIRE(row("local SGD", " +" + slow + " +" + std::to_string(50 / ranks * ranks)));
         }
-        REQUIRE(count(run.output, "gave the bits of ten synchronous ones") == 1);
-        REQUIRE(count(run.output, "averages after every step equals averaging gradients") == 1);
-        const Csv file = read_csv(csv);
+        REQUIRE(run.count("gave the bits of ten synchronous ones") == 1);
+        REQUIRE(run.count("averages after every step equals averaging gradients") == 1);
+        const Csv& file = run.csv;
         REQUIRE(file.rows.size() > 100);
         REQUIRE(file.text(0, "way") == "synchronous");
         REQUIRE(file.number(0, "gradients") >= 1);
     }
-    std::filesystem::remove(csv);
 }
 
-TEST_CASE("async: one rank is told that it needs another") {
-    const ChildResult run = run_command({ASYNC_PROGRAM, "--quick", "--ranks", "1"});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "One rank has no other rank to wait for: try --ranks 2") == 1);
+TEST_CASE("async: with one rank the program asks for another") {
+    const ProgramRun run = async.run({"--quick", "--ranks", "1"});
+    REQUIRE(run.count("One rank has no other rank to wait for: try --ranks 2") == 1);
     // The worked example's numbers.
     REQUIRE(std::regex_search(
         run.output, std::regex("5 +2 +\\(1 1 0\\) +4\\.000 +-4\\.000 +7\\.500 +2 +8\\.500")));
 }
 
 TEST_CASE("async: bad input in one sentence") {
-    const auto refusal = [](const Words& words) {
-        const ChildResult run = run_command(Words{ASYNC_PROGRAM} + words);
-        REQUIRE(run.exit_code != 0);
-        REQUIRE(count(run.output, "\n") == 1);
-        return run.output;
-    };
-    REQUIRE(refusal({"--bound", "-1"}) ==
+    REQUIRE(async.refusal({"--bound", "-1"}) ==
             "error: --bound needs a whole number from 0 to 1000, not '-1'.\n");
-    REQUIRE(refusal({"--every", "0"}) ==
+    REQUIRE(async.refusal({"--every", "0"}) ==
             "error: --every needs a whole number from 1 to 1000000, not '0'.\n");
-    REQUIRE(refusal({"--gradients", "3", "--ranks", "4"}) ==
+    REQUIRE(async.refusal({"--gradients", "3", "--ranks", "4"}) ==
             "error: --gradients 3 is less than one for each of 4 ranks: use more.\n");
-    REQUIRE(count(refusal({"--link", "1MB/s,1ms"}),
+    REQUIRE(count(async.refusal({"--link", "1MB/s,1ms"}),
                   "neither simulates a link nor draws a timeline") == 1);
 }
 
-TEST_CASE("async: a worker that is lost ends the job, and its name is told") {
+TEST_CASE("async: a worker that is lost ends the job and is named") {
     const auto job = [](const std::string& how, const Words& words) {
         return run_command(Words{ASYNC_SCENARIO, how, "4", "--timeout", "2"} + words, {}, 20);
     };
@@ -87,14 +74,14 @@ TEST_CASE("async: a worker that is lost ends the job, and its name is told") {
         const ChildResult well = job(how, {});
         CAPTURE(how, well.output);
         REQUIRE(well.exit_code == 0);
-        REQUIRE(well.output == "w = -29\n");  // 60 gradients of a half, each once
+        REQUIRE(well.output == "w = -29\n");  // 60 gradients of one half, each applied once
         for (const Words& bound : {Words{}, Words{"--bound", "0"}}) {
-            const ChildResult broken = job(how, Words{"--what", "throw", "--who", "2"} + bound);
+            const ChildResult broken = job(how, Words{"--what", "throw", "--victim", "2"} + bound);
             REQUIRE(plain(broken.output) == "error: rank 2: broken on purpose\n");
             REQUIRE(broken.exit_code == 1);
         }
     }
-    const ChildResult killed = job("--processes", {"--what", "kill", "--who", "3"});
+    const ChildResult killed = job("--processes", {"--what", "kill", "--victim", "3"});
     CAPTURE(killed.output);
     REQUIRE(killed.exit_code != 0);
     REQUIRE(count(plain(killed.output), "rank 3") >= 1);

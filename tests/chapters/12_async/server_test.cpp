@@ -1,4 +1,4 @@
-// The server and its workers, with one parameter: what was done in whatever order, replayed.
+// The server and its workers, with one parameter. Whatever the order of a run, its log is replayed.
 #include "12_async/server.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 struct Trial {
     ServerLog log;
-    float w = 0;             // the server's, at the end
-    std::vector<int> calls;  // of each rank's compute
+    float w = 0;             // the server's parameter at the end
+    std::vector<int> calls;  // how often each rank called compute
 };
 
 void pause() {
@@ -27,7 +27,7 @@ void pause() {
 // `before` is called in each step of each worker.
 using Before = std::function<void(Rank& rank, int step)>;
 
-// `timeout_s` is the kernels'; by default that of the job.
+// `timeout_s` is the time-out of the kernels; by default that of the job.
 void take_part(Rank& rank, const ServerOptions& options, const Before& before, Trial& trial,
                std::optional<double> timeout_s = {}) {
     const OneParameter model;
@@ -65,7 +65,7 @@ Trial train(int ranks, const ServerOptions& options, const Before& before = {}) 
     return trial;
 }
 
-// "" if replaying what the log says, on one thread, gives the server's numbers to the bit.
+// Returns "" if replaying the log on one thread gives the server's numbers to the bit.
 std::string difference_from_replay(const Trial& trial, const std::vector<Action>& actions,
                                    int workers) {
     const OneParameter model;
@@ -82,14 +82,14 @@ std::string difference_from_replay(const Trial& trial, const std::vector<Action>
 
 }  // namespace
 
-TEST_CASE("server: every gradient is applied once, to what the replay says") {
+TEST_CASE("server: every gradient is applied once, and the replay gives the same bits") {
     for (int ranks : {2, 3, 4, 5})
         for (int gradients : {0, 1, 12, 60}) {
-            const ServerOptions ways[] = {{ranks - 1, gradients, false, {}},
-                                          {ranks - 1, gradients, false, 0},
-                                          {ranks - 1, gradients, false, 1},
-                                          {ranks - 1, gradients * (ranks - 1), true, {}}};
-            for (const ServerOptions& options : ways) {
+            const ServerOptions cases[] = {{ranks - 1, gradients, false, {}},
+                                           {ranks - 1, gradients, false, 0},
+                                           {ranks - 1, gradients, false, 1},
+                                           {ranks - 1, gradients * (ranks - 1), true, {}}};
+            for (const ServerOptions& options : cases) {
                 CAPTURE(ranks, gradients, options.is_synchronous, options.bound.value_or(-1));
                 const Trial trial = train(ranks, options);
                 REQUIRE(what_is_wrong(trial.log, options) == "");
@@ -103,7 +103,7 @@ TEST_CASE("server: every gradient is applied once, to what the replay says") {
                     REQUIRE(trial.log.most_staleness() == 0);
                 if (actions.empty())
                     continue;
-                // If the server had applied the first gradient twice, it would be seen.
+                // If the server had applied the first gradient twice, the replay would show it.
                 const auto first = std::ranges::find(actions, Action::is_applied, &Action::what);
                 actions.insert(first, *first);
                 Trial twice = trial;
@@ -134,7 +134,7 @@ TEST_CASE("server: synchronous training has the same bits every time, and nothin
     REQUIRE(train(4, {3, 30, true, {}}).w == first.w);
 }
 
-TEST_CASE("server: a worker comes as far ahead as the bound says, and no further") {
+TEST_CASE("server: a worker gets as far ahead as the bound allows, and no further") {
     for (int ranks : {3, 4})
         for (int bound : {0, 1, 2, 3}) {
             std::atomic<int> begun = -1;
@@ -156,7 +156,7 @@ TEST_CASE("server: a worker comes as far ahead as the bound says, and no further
         }
 }
 
-TEST_CASE("server: a gradient is as old as what was applied since") {
+TEST_CASE("server: a gradient is as old as the number of gradients applied since") {
     constexpr int late = 10;
     std::atomic<int> begun = -1;
     const ServerOptions options{2, 40, false, {}};
@@ -174,7 +174,7 @@ TEST_CASE("server: a gradient is as old as what was applied since") {
     REQUIRE(difference_from_replay(trial, actions_of(trial.log), 2) == "");
 }
 
-TEST_CASE("server: a log that cannot be is told apart") {
+TEST_CASE("server: an impossible log is recognized") {
     const ServerOptions options{2, 4, false, 1};
     const ServerLog right{{{1, 0, 0, 0}, {2, 0, 0, 1}, {1, 1, 1, 2}, {2, 1, 2, 3}}, 1};
     REQUIRE(what_is_wrong(right, options) == "");
@@ -195,23 +195,23 @@ TEST_CASE("server: a log that cannot be is told apart") {
             "a gradient was 4 updates old, and the bound allows 3");
 }
 
-TEST_CASE("server: a worker that throws ends the run, whatever the others do") {
+TEST_CASE("server: a worker that throws ends the run, even if the others wait") {
     for (int ranks : {2, 3, 4})
         for (bool is_synchronous : {false, true}) {
             World world(thread_options(ranks));
             Trial trial;
             trial.calls.resize(static_cast<std::size_t>(ranks));
-            const int gradients = 1000 * (ranks - 1), who = ranks - 1;
+            const int gradients = 1000 * (ranks - 1), victim = ranks - 1;
             const std::string failure = failure_of(world, [&](Rank& rank) {
                 take_part(
                     rank, {ranks - 1, gradients, is_synchronous, {}},
                     [&](Rank& worker, int step) {
-                        if (worker.rank() == who && step == 2)
+                        if (worker.rank() == victim && step == 2)
                             throw std::runtime_error("broken on purpose");
                     },
                     trial);
             });
-            REQUIRE(failure == "rank " + std::to_string(who) + ": broken on purpose");
+            REQUIRE(failure == "rank " + std::to_string(victim) + ": broken on purpose");
         }
 }
 

@@ -1,4 +1,4 @@
-// Who may begin another step: for every order in which workers can come back.
+// Which workers may begin another step, for every order in which they can come back.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -9,8 +9,9 @@
 namespace ddp::test {
 namespace {
 
-// Lets workers come back in the order that `choice` of those who are under way says. Empty if the
-// gate does what it says, otherwise what it does instead.
+// Lets workers come back in an order: choice(n) picks one of the n workers that are in a step.
+// Returns
+// "" if the gate keeps its promise, otherwise what it does instead.
 std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound, int steps,
                      const std::function<std::size_t(std::size_t)>& choice) {
     std::vector<int> done(static_cast<std::size_t>(workers) + 1), away, held;
@@ -21,10 +22,10 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
         const int slowest = *std::min_element(done.begin() + 1, done.end());
         for (const StalenessGate::Pass& pass : gate.let_through()) {
             if (std::erase(held, pass.worker) != 1)
-                return "lets through who is not there";
+                return "lets through a worker that is not there";
             const int ahead = done[static_cast<std::size_t>(pass.worker)] - slowest;
             if (pass.goes_on && bound && ahead > *bound)
-                return "lets through who is too far ahead";
+                return "lets through a worker that is too far ahead";
             if (pass.goes_on != (begun < steps))
                 return "miscounts the steps";
             begun += pass.goes_on;
@@ -34,7 +35,7 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
         }
         for (int worker : held)
             if (!bound || done[static_cast<std::size_t>(worker)] - slowest <= *bound)
-                return "holds back who may go";
+                return "holds back a worker that may go on";
         if (away.empty())
             break;
         const auto next = away.begin() + static_cast<std::ptrdiff_t>(choice(away.size()));
@@ -45,11 +46,11 @@ std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound,
         gate.arrive(worker);
     }
     if (begun != steps || dismissed != workers || !held.empty())
-        return "does not let everyone go home";
-    return bound && gate.most_ahead() > *bound ? "says that it let someone too far ahead" : "";
+        return "does not dismiss every worker";
+    return bound && gate.most_ahead() > *bound ? "reports that it let a worker too far ahead" : "";
 }
 
-// Over all orders: the choices, written as the digits of a number that is counted up.
+// Tries all orders: the choices are the digits of a number that is counted up.
 template <class T>
 std::string fault_in_any_order(int workers, std::optional<int> bound, int steps, int* orders) {
     std::vector<std::size_t> digits, limits;
@@ -76,7 +77,7 @@ std::string fault_in_any_order(int workers, std::optional<int> bound, int steps,
     }
 }
 
-// Mistakes worth making.
+// Typical mistakes.
 struct OneTooFar : StalenessGate {
     using StalenessGate::StalenessGate;
     bool may_begin(int ahead) const override { return !bound_ || ahead <= *bound_ + 1; }
@@ -104,19 +105,20 @@ TEST_CASE("staleness gate: in every order no worker is too far ahead, and none w
             }
 }
 
-TEST_CASE("staleness gate: its mistakes are told apart") {
+TEST_CASE("staleness gate: each mistake is recognized") {
     int orders = 0;
     for (int bound : {0, 1, 2}) {
         CAPTURE(bound);
         REQUIRE(fault_in_any_order<OneTooFar>(3, bound, 7, &orders) ==
-                "lets through who is too far ahead");
+                "lets through a worker that is too far ahead");
         REQUIRE(fault_in_any_order<AlwaysOpen>(3, bound, 7, &orders) ==
-                "lets through who is too far ahead");
-        REQUIRE(fault_in_any_order<OneTooStrict>(3, bound, 7, &orders) == "holds back who may go");
+                "lets through a worker that is too far ahead");
+        REQUIRE(fault_in_any_order<OneTooStrict>(3, bound, 7, &orders) ==
+                "holds back a worker that may go on");
     }
 }
 
-TEST_CASE("staleness gate: what cannot be") {
+TEST_CASE("staleness gate: impossible requests are refused") {
     REQUIRE_THROWS_WITH(StalenessGate(0, {}, 1),
                         "a staleness gate needs a worker, and no negative bound or steps; not 0 "
                         "workers, bound 0 and 1 steps");

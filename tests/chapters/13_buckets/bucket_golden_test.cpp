@@ -42,7 +42,7 @@ BucketAssignment buckets_of(const Golden& golden, const std::string& name) {
     return buckets;
 }
 
-// What a real DistributedDataParallel did, and with which arguments.
+// The arguments of a real DistributedDataParallel, and the buckets that it made.
 struct DdpRun {
     explicit DdpRun(const std::string& file)
         : golden(read_golden(file)),
@@ -107,7 +107,7 @@ TEST_CASE("bucket plan: DistributedDataParallel with find_unused_parameters keep
     }
 }
 
-TEST_CASE("bucket plan: PyTorch 1.13 has a first bucket of 1 MiB under a given cap, too") {
+TEST_CASE("bucket plan: PyTorch 1.13 has a first bucket of 1 MiB even under a given cap") {
     const DdpRun run("ddp_eight_cap4.txt");
     REQUIRE(buckets_of(first_plan(run.gradients, run.cap)) == run.iteration(1));
     REQUIRE(assign_by_size(run.gradients, {first_bucket_bytes, *run.cap}, run.ready_order()) ==

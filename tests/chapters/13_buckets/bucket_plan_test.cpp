@@ -1,5 +1,5 @@
-// The rules of a bucket plan, one case for each that fails where the rule is broken; what holds for
-// any list of gradients; and a plan's way from rank 0 to the others.
+// The rules of a bucket plan, with one case for each that fails if the rule is broken; what holds
+// for any list of gradients; and the broadcast of rank 0's plan.
 #include "13_buckets/bucket_plan.hpp"
 
 #include <algorithm>
@@ -81,12 +81,12 @@ TEST_CASE("bucket plan: in ready order buckets stand as they were closed, the op
     REQUIRE(assign_by_size(ones_of("fdf"), {8}, {0, 1, 2}) == BucketAssignment{{1}, {0, 2}});
     REQUIRE(assign_by_size(floats({2, 1, 3, 4}), {16}, {2, 0, 3, 1}) ==
             BucketAssignment{{2, 0}, {3}, {1}});
-    // Open at the end: f and h, of which f appeared first.
+    // f and h are open at the end, and f appeared first.
     REQUIRE(assign_by_size(ones_of("dhfff"), {8, 100}, {2, 3, 1, 4, 0}) ==
             BucketAssignment{{2, 3}, {0}, {1}, {4}});
 }
 
-TEST_CASE("bucket plan: gradients without elements lie where their turn was") {
+TEST_CASE("bucket plan: gradients without elements keep their place in the order") {
     REQUIRE(assign_by_size(floats({0, 2, 0, 0}), {8}) == BucketAssignment{{0, 1}, {2, 3}});
     REQUIRE(assign_by_size(floats({0, 0}), {0}) == BucketAssignment{{0}, {1}});
     const BucketPlan plan = first_plan(floats({0, 2, 0}), std::nullopt);
@@ -94,7 +94,7 @@ TEST_CASE("bucket plan: gradients without elements lie where their turn was") {
     REQUIRE(first_plan(floats({0}), std::nullopt).memory_bytes() == 0);
 }
 
-TEST_CASE("bucket plan: nothing to plan, no limits, and orders that are none are refused") {
+TEST_CASE("bucket plan: no gradients, no limits and impossible orders are refused") {
     REQUIRE(thrown<std::invalid_argument>([] { assign_by_size({}, {1}); }) ==
             "there are no gradients to put into buckets: the model needs a parameter that is not "
             "frozen");
@@ -118,7 +118,7 @@ TEST_CASE("bucket plan: 1 MiB, then 25 MiB, unless a cap is given") {
     REQUIRE(bucket_limits(0) == Order{0});
 }
 
-TEST_CASE("bucket plan: the first iteration has one bucket a type, whatever the cap") {
+TEST_CASE("bucket plan: the first iteration has one bucket a type, under any cap") {
     const BucketPlan plan = first_plan(ones_of("fdfd"), 4);
     REQUIRE(buckets_of(plan) == BucketAssignment{{1, 3}, {0, 2}});  // reversed
     REQUIRE(plan.buckets[0].type == ElementType::float64);
@@ -193,9 +193,9 @@ std::size_t total_bytes(const GradientSizes& gradients, const Order& some) {
     return bytes;
 }
 
-// What the rules say of one type, whose gradients come in `order`: they fill its buckets in that
-// order, the k-th is closed by the gradient that reaches the k-th limit, and only the last of them
-// may be below it.
+// Checks the rules for one type, whose gradients come in `order`: they fill its buckets in that
+// order, the gradient that reaches the k-th limit closes the k-th bucket, and only the last bucket
+// may be below its limit.
 void require_buckets_of_type(const GradientSizes& gradients, const std::vector<std::size_t>& limits,
                              const Order& order, const BucketAssignment& buckets) {
     Order filled;
@@ -292,7 +292,7 @@ std::string refused_as_other_network(const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("bucket plan: rank 0's plan arrives as it was, and holds where a rank has another") {
+TEST_CASE("bucket plan: rank 0's plan arrives unchanged and replaces a rank's own") {
     const BucketPlan of_rank_0 = rebuilt_plan(three_gradients, 8, {1, 2, 0});
     REQUIRE(buckets_of(of_rank_0) == BucketAssignment{{1}, {2}, {0}});
     REQUIRE(encode_plan(of_rank_0) ==
@@ -302,7 +302,7 @@ TEST_CASE("bucket plan: rank 0's plan arrives as it was, and holds where a rank 
     REQUIRE(here != rebuilt_plan(three_gradients, 8, {0, 1, 2}));
 }
 
-TEST_CASE("bucket plan: a plan for other gradients is refused, and says which") {
+TEST_CASE("bucket plan: a plan for other gradients is refused, and the gradient is named") {
     const auto plan = [](const GradientSizes& gradients) {
         return encode_plan(first_plan(gradients, std::nullopt));
     };
@@ -340,7 +340,7 @@ TEST_CASE("bucket plan: a damaged plan is refused") {
     REQUIRE(refusal(good + "1") == damaged_text);
 }
 
-TEST_CASE("bucket plan: no damage goes unnoticed or does harm") {
+TEST_CASE("bucket plan: every damage is noticed, and none does harm") {
     Random random(11);
     GradientSizes gradients = ones_of("ffdffhfdfbhffbdfffhd");
     for (GradientSize& gradient : gradients)

@@ -1,10 +1,10 @@
 #pragma once
-// What a plan puts where.
+// The gradients in the buckets of a plan.
 #include "13_buckets/bucket_plan.hpp"
 
 namespace ddp::test {
 
-// The gradients of each bucket of the plan.
+// Returns the gradients of each bucket of the plan.
 inline BucketAssignment buckets_of(const BucketPlan& plan) {
     BucketAssignment buckets;
     for (const BucketPlan::Bucket& bucket : plan.buckets)

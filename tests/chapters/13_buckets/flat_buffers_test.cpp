@@ -1,5 +1,5 @@
 // Gradients that live in the buckets: they are the same memory, training computes the same bits,
-// nothing is lost when the plan changes, and a number that is none is traced to its parameter.
+// nothing is lost when the plan changes, and a NaN or an infinity is traced to its parameter.
 #include "13_buckets/flat_buffers.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::shared_ptr<Parameter> make(Device& device, const std::string& name, int siz
 }
 
 // Three parameters of 5, 20 and 3 elements, in buckets of {c, b} and {a}: c from 0, b from 16
-// (its place is two times 16), a from 48.
+// (b takes two times 16 elements), a from 48.
 struct Three {
     Three()
         : parameters{make(device, "a", 5), make(device, "b", 20), make(device, "c", 3)},
@@ -81,7 +81,7 @@ TEST_CASE("flat buffers: a tensor may lie in memory of another owner, and shares
     REQUIRE(observer.expired());
 }
 
-TEST_CASE("flat buffers: what is learned, each once") {
+TEST_CASE("flat buffers: every parameter that is learned, once") {
     Device device;
     const auto a = make(device, "a", 1), b = make(device, "b", 2), c = make(device, "c", 3);
     b->is_frozen = true;
@@ -104,7 +104,7 @@ TEST_CASE("flat buffers: gradients and buckets are the same memory, and the gaps
     REQUIRE(three.buffers.bucket(0).to_host() == Values(expected.begin(), expected.begin() + 48));
     REQUIRE(three.buffers.bucket(1).to_host() == Values(expected.begin() + 48, expected.end()));
 
-    // The other way round: what a collective leaves in a bucket is the gradient.
+    // In the other direction: what a collective leaves in a bucket is the gradient.
     three.buffers.bucket(0).copy_from(counted(48, 1000));
     REQUIRE(three.parameters[2]->gradient().to_host() == counted(3, 1000));
     REQUIRE(three.parameters[1]->gradient().to_host() == counted(20, 1016));
@@ -154,7 +154,7 @@ TEST_CASE("flat buffers: gradients that were there before move in") {
     Device device;
     const Parameters parameters{make(device, "a", 3), make(device, "b", 2)};
     parameters[1]->gradient_for_writing().copy_from(counted(2, 8));
-    auto memory = std::make_shared<Buffer<float>>(counted(32, 500));  // of somebody else
+    auto memory = std::make_shared<Buffer<float>>(counted(32, 500));  // with another owner
     {
         const FlatBuffers buffers(device, parameters,
                                   first_plan(gradient_sizes(parameters), std::nullopt),
@@ -255,7 +255,7 @@ TEST_CASE("flat buffers: the largest and the smallest numbers are numbers") {
     REQUIRE(complaint(three.buffers) == "(nothing)");
 }
 
-TEST_CASE("flat buffers: whoever wrote into a gap is told so") {
+TEST_CASE("flat buffers: a write into a gap is noticed") {
     Three three;
     three.write(3, {float_infinity});  // c has elements 0 to 2
     search(three.buffers, 0);

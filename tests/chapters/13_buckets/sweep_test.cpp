@@ -1,4 +1,4 @@
-// The sweep: its model by hand, and what it says of a simulated link.
+// The sweep: its model, computed by hand, and its prediction for a simulated link.
 #include "13_buckets/show/sweep.hpp"
 
 #include <numeric>
@@ -31,8 +31,8 @@ TEST_CASE("sweep: buckets are ready one after the other, and are sent one after 
     REQUIRE(ready[0] == Approx(backward * mib / whole));
     REQUIRE(ready[1] == Approx(backward * 2 * mib / whole));
     REQUIRE(ready[2] == Approx(backward));
-    // Few bytes take one meeting and all of everyone's data; many take two, and each byte passes
-    // 2 (N - 1) / N times.
+    // Few bytes take one exchange of all ranks' whole data. Many bytes take two exchanges, and each
+    // byte passes 2 (N - 1) / N times.
     REQUIRE(bucket_seconds(message, 4, 512) == Approx(1e-3 + 3 * 512e-9));
     REQUIRE(bucket_seconds(message, 4, 1 << 20) == Approx(2e-3 + 1.5 * mib * 1e-9));
     REQUIRE(predicted_seconds(all, message, 4, backward) ==
@@ -41,7 +41,7 @@ TEST_CASE("sweep: buckets are ready one after the other, and are sent one after 
     REQUIRE(
         predicted_seconds(each, message, 4, backward) ==
         Approx(ready[1] + bucket_seconds(message, 4, 1 << 20) + bucket_seconds(message, 4, 512)));
-    // With no backward to wait for, all of them in a row.
+    // With no backward to wait for, all buckets are sent in a row.
     REQUIRE(predicted_seconds(each, message, 4, 0) ==
             Approx(2 * bucket_seconds(message, 4, 1 << 20) + bucket_seconds(message, 4, 512)));
 }

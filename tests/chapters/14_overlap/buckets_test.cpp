@@ -1,4 +1,4 @@
-// Which buckets are sent, in which order, and what is made of them.
+// Which buckets are sent, in which order, and what hooks do to them.
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/models.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Of the gradients, bucket by bucket.
+// The names of the gradients, bucket by bucket.
 Names names_in_order(const BucketPlan& plan) {
     Names names;
     for (const BucketPlan::Bucket& bucket : plan.buckets)
@@ -20,7 +20,7 @@ Names names_in_order(const BucketPlan& plan) {
     return names;
 }
 
-// What one rank saw.
+// The record of one rank.
 struct Seen {
     std::vector<BucketPlan> plans;        // during each step
     std::vector<std::vector<Sent>> sent;  // in each step
@@ -72,7 +72,7 @@ Assignment assignment(const BucketPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("buckets: one at first; then made anew, once, by rank 0's order, and sent in theirs") {
+TEST_CASE("buckets: one at first; rebuilt once, by rank 0's order, and sent in their own order") {
     for (const int ranks : {1, 2, 3, 4})
         for (const bool overlap : {true, false}) {
             World world(thread_options(ranks));
@@ -132,7 +132,7 @@ TEST_CASE("buckets: the plans are those of PyTorch's DistributedDataParallel") {
     }
 }
 
-TEST_CASE("buckets: a hook makes of a bucket what it likes") {
+TEST_CASE("buckets: a hook may do anything to a bucket") {
     World world(thread_options(2));
     std::vector<std::vector<float>> averages(2), sums(2), sevens(2);
     const auto learn = [&](std::vector<std::vector<float>>& gradients, const BucketHook& hook) {
@@ -155,7 +155,7 @@ TEST_CASE("buckets: a hook makes of a bucket what it likes") {
     REQUIRE(sums[1] == sums[0]);
     for (std::size_t i = 0; i < averages[0].size(); i++)
         REQUIRE(sums[0][i] == 2 * averages[0][i]);
-    // Rank 1's numbers for all.
+    // All ranks get the numbers of rank 1.
     learn(sevens,
           [](Communicator& communicator, Tensor bucket, Stream& stream, const std::string& name) {
               communicator.broadcast(bucket.data(), bucket.size(), 1, stream, name);
@@ -164,7 +164,7 @@ TEST_CASE("buckets: a hook makes of a bucket what it likes") {
     REQUIRE(sevens[0] != averages[0]);
 }
 
-TEST_CASE("buckets: a lane tells when each was reduced") {
+TEST_CASE("buckets: a track shows when each was reduced") {
     World world(thread_options(2));
     std::vector<StreamSpan> spans;
     world.run([&](Rank& rank) {

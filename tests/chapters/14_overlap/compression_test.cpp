@@ -18,7 +18,7 @@ using Values = std::vector<float>;
 
 constexpr int sizes[] = {12 * 7, 5, 4 * 3 * 3 * 3, 9 * 16};
 
-// Gradients in two buckets, as a network might have them: matrices both ways, a bias, a
+// Gradients in two buckets, as a network might have them: a wide and a tall matrix, a bias, a
 // convolution.
 class Gradients {
   public:
@@ -53,10 +53,10 @@ class Gradients {
         return all;
     }
 
-    // What the hook makes of them.
+    // Returns the gradients after the hook.
     std::vector<Values> reduce(const BucketHook& hook, int step, float scale = 1) {
         std::vector<Values> all;
-        rank_.barrier();  // nobody allocates any more
+        rank_.barrier();  // no rank allocates any more
         for (std::size_t i = 0; i < parameters_.size(); i++)
             buffers_->view(i).copy_from(values(rank_.rank(), step, i, scale));
         for (std::size_t i = 0; i < buffers_->plan().buckets.size(); i++)
@@ -92,7 +92,7 @@ double norm(const Values& values) {
     return std::sqrt(sum);
 }
 
-// Of `found` from `right`, as a part of `right`.
+// Returns the distance of `found` from `right`, relative to `right`.
 double difference(const Values& found, const Values& right) {
     Values rest;
     for (std::size_t i = 0; i < right.size(); i++)
@@ -106,7 +106,7 @@ void add(const Values& values, Values& sum) {
         sum[i] += values[i];
 }
 
-// All that the ranks have, bit by bit.
+// Returns the bits of all ranks' gradients.
 void require_equal(Rank& rank, const std::vector<Values>& mine) {
     std::string bytes;
     for (const Values& values : mine)
@@ -128,7 +128,8 @@ double worst_of_short(Gradients& gradients, float scale, Divide divide = Divide:
     return worst;
 }
 
-// How far all that was applied in `steps` steps is from the sum of the means, at worst.
+// Returns the largest distance between the sum of what was applied in `steps` steps and the sum of
+// the means.
 double worst_sum(Gradients& gradients, PowerSgd& power_sgd, int steps) {
     const int ranks = gradients.rank().world_size();
     std::vector<Values> applied(4), right(4);
@@ -195,7 +196,7 @@ TEST_CASE("compression: the sum of float16 is too large unless it is divided bef
     }
 }
 
-TEST_CASE("power_sgd: with all columns there are it is the average") {
+TEST_CASE("power_sgd: with as many columns as the matrix has, it is the average") {
     for (const int ranks : {1, 3, 4})
         for (const bool feeds : {true, false}) {
             CAPTURE(ranks, feeds);
@@ -213,7 +214,7 @@ TEST_CASE("power_sgd: with all columns there are it is the average") {
         }
 }
 
-TEST_CASE("power_sgd: what was applied and the mean of the errors is all that there was") {
+TEST_CASE("power_sgd: what was applied and the mean of the errors add up to all gradients") {
     for (const int ranks : {1, 2, 3, 4}) {
         CAPTURE(ranks);
         const auto worst = on_all_ranks(ranks, [](Gradients& gradients) {
@@ -230,7 +231,7 @@ TEST_CASE("power_sgd: what was applied and the mean of the errors is all that th
                         rest[i][k] -= found[i][k];
                 }
             }
-            // The errors lie where the gradients lie.
+            // The errors have the same layout as the gradients.
             const Values mine = power_sgd.errors().to_host();
             std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * 4);
             Values mean(mine.size());

@@ -1,4 +1,4 @@
-// What goes wrong in a step is said in a sentence that names it, soon, and the next run works.
+// What goes wrong in a step is reported soon, in a sentence that names it, and the next run works.
 #include <limits>
 
 #include "common/report/bench.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double timeout_s = 60;
 
-// The first cause, if it was told long before the time-out.
+// Returns the first cause. Requires that it was reported long before the time-out.
 std::string prompt_failure(World& world, const std::function<void(Rank&)>& work) {
     const Stopwatch watch;
     const std::string failure = failure_of(world, work);
@@ -30,23 +30,23 @@ std::string error_of(Replica& replica, const std::function<void()>& work) {
 
 TEST_CASE("failures: parameters without a gradient are named, and the next run works") {
     World world(thread_options(3, timeout_s));
-    const auto learn = [&](int who, const DdpOptions& options) {
-        return prompt_failure(world, [&, who](Rank& rank) {
+    const auto learn = [&](int victim, const DdpOptions& options) {
+        return prompt_failure(world, [&, victim](Rank& rank) {
             Replica replica(rank, make_branches, options);
             for (int step = 0; step < 4; step++) {
                 dynamic_cast<Branches&>(*replica.model).leaves_out_b =
-                    rank.rank() == who && step == 2;
+                    rank.rank() == victim && step == 2;
                 replica.step();
             }
             replica.synchronize();
         });
     };
     for (const bool overlap : {true, false})
-        for (const int who : {0, 2}) {
+        for (const int victim : {0, 2}) {
             const DdpOptions options{.bucket_cap_bytes = 0, .overlap = overlap};
-            CAPTURE(overlap, who);
-            REQUIRE(learn(who, options) ==
-                    "rank " + std::to_string(who) +
+            CAPTURE(overlap, victim);
+            REQUIRE(learn(victim, options) ==
+                    "rank " + std::to_string(victim) +
                         ": backward has ended, and these parameters got no gradient: b.weight, "
                         "b.bias; the loss must depend on every parameter, or the others wait for "
                         "ever");
@@ -117,19 +117,19 @@ TEST_CASE("failures: NaN and infinity in one rank's gradient are traced to rank 
     REQUIRE(learn(std::numeric_limits<float>::quiet_NaN(), true) == sentence);
     REQUIRE(learn(-std::numeric_limits<float>::infinity(), true) == sentence);
     REQUIRE(learn(1e30f, true) == "");
-    REQUIRE(learn(std::numeric_limits<float>::quiet_NaN(), false) == "");  // nobody looks
+    REQUIRE(learn(std::numeric_limits<float>::quiet_NaN(), false) == "");  // no check was asked for
 }
 
-TEST_CASE("failures: what one rank throws is what all hear, in the middle of a step") {
+TEST_CASE("failures: what one rank throws in the middle of a step reaches all ranks") {
     World world(thread_options(3, timeout_s));
-    for (const int who : {0, 1}) {
+    for (const int victim : {0, 1}) {
         std::vector<std::string> heard(3);
-        const std::string failure = prompt_failure(world, [&, who](Rank& rank) {
+        const std::string failure = prompt_failure(world, [&, victim](Rank& rank) {
             Replica replica(rank, make_small_mlp, {.bucket_cap_bytes = 0});
             replica.step();
             try {
                 replica.ddp.backward(replica.forward(), [&](Parameter& parameter) {
-                    if (rank.rank() == who && parameter.name == "linear2.bias")
+                    if (rank.rank() == victim && parameter.name == "linear2.bias")
                         throw std::runtime_error("broken on purpose");
                 });
                 replica.synchronize();
@@ -138,10 +138,10 @@ TEST_CASE("failures: what one rank throws is what all hear, in the middle of a s
                 throw;
             }
         });
-        const std::string cause = "rank " + std::to_string(who) + ": broken on purpose";
+        const std::string cause = "rank " + std::to_string(victim) + ": broken on purpose";
         REQUIRE(failure == cause);
         for (int rank = 0; rank < 3; rank++)
-            REQUIRE(heard[static_cast<std::size_t>(rank)] == (rank == who ? "" : cause));
+            REQUIRE(heard[static_cast<std::size_t>(rank)] == (rank == victim ? "" : cause));
     }
 }
 

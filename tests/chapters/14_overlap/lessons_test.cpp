@@ -1,4 +1,4 @@
-// What the chapter shows beside its training: accumulation, sending orders, and courses by hook.
+// What the chapter shows beside its training: accumulation, sending orders, and training by hook.
 #include "14_overlap/show/accumulation.hpp"
 #include "14_overlap/show/compression_report.hpp"
 #include "14_overlap/show/out_of_order.hpp"
@@ -19,7 +19,7 @@ LabelledImages lines(int count) {
     return images;
 }
 
-// On rank 0 of as many.
+// Returns the result of rank 0 of `ranks` ranks.
 Accumulated learn(int ranks, NoSyncAround around, const Accumulation& accumulation) {
     static const LabelledImages images = lines(211);
     World world(thread_options(ranks));
@@ -75,7 +75,7 @@ TEST_CASE("accumulation: a group of micro-batches is one batch, and so is one th
     REQUIRE(largest_difference(pieces.parameters, first.parameters) > 1e-4);
 }
 
-TEST_CASE("order: ready order mixes gradients, names tell of it, and an agreed order is right") {
+TEST_CASE("order: ready order mixes gradients, names reveal it, and an agreed order is right") {
     for (const int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
         CAPTURE(ranks);
@@ -100,7 +100,7 @@ TEST_CASE("order: ready order mixes gradients, names tell of it, and an agreed o
     }
 }
 
-TEST_CASE("hooks: every one learns, and loses what it says") {
+TEST_CASE("hooks: training succeeds with every hook, and each loses as much as it reports") {
     const LabelledImages images = lines(130);
     World world(thread_options(3));
     const auto course = [&](const std::string& name) {

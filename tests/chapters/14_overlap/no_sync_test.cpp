@@ -1,4 +1,4 @@
-// Within no_sync nothing is sent; and when the model's buffers become rank 0's.
+// Within no_sync nothing is sent. Also: when the model's buffers become those of rank 0.
 #include "03_network/layers/batch_norm2d.hpp"
 #include "tests/chapters/14_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
@@ -9,8 +9,8 @@ namespace {
 
 using Values = std::vector<float>;
 
-// Whether a forward begins with rank 0's buffers: rank 1 puts numbers into its own that no
-// training gives, and looks whether they have gone.
+// Returns whether a forward begins with rank 0's buffers: rank 1 writes numbers into its own that
+// no training gives, and checks whether they are gone.
 bool forward_takes_buffers(Replica& replica, const std::function<void()>& forward) {
     constexpr float marker = 1e6f;
     Tensor mean = replica.model->buffers()[0].value;
@@ -43,7 +43,7 @@ TEST_CASE("no_sync: nothing is sent, and the next reduced step reduces the sum")
         }
         sent_within[place] = replica.sent.size();
         own[place] = replica.gradient("linear3.bias");
-        // A loss that weighs nothing adds nothing: what is reduced is what has come together.
+        // A loss with weight 0 adds nothing, so the accumulated sum is what is reduced.
         replica.ddp.backward(replica.forward(), {}, 0.0f);
         replica.synchronize();
         sent_after[place] = replica.sent.size();

@@ -1,5 +1,5 @@
-// Where later chapters come in: when they are called, and what they can do; and that a step costs
-// no memory.
+// The hooks for later chapters: when they are called, and what they can do. Also: a step allocates
+// nothing.
 #include <array>
 
 #include "03_network/optimizers.hpp"
@@ -17,7 +17,7 @@ Branches& branches_of(Replica& replica) {
     return dynamic_cast<Branches&>(*replica.model);
 }
 
-// Those of the branch that is left out: what chapter 15 finds by itself.
+// The parameters of the branch that is left out, which chapter 15 finds by itself.
 DdpHooks point_to_unreached(Replica& replica) {
     return {.after_forward = [&replica](Variable) {
         Parameters unreached;
@@ -95,7 +95,7 @@ TEST_CASE("points: parameters that backward does not reach count as zeros") {
         CAPTURE(cap);
         REQUIRE(own[0].size() == 5 * 64);
         REQUIRE(own[1].empty());
-        REQUIRE(reduced[1].empty());  // absent, and yet in the bucket
+        REQUIRE(reduced[1].empty());  // absent, but in the bucket
         REQUIRE(in_bucket[1] == in_bucket[0]);
         REQUIRE(reduced[0] == in_bucket[0]);
         for (std::size_t i = 0; i < own[0].size(); i++)
@@ -103,7 +103,7 @@ TEST_CASE("points: parameters that backward does not reach count as zeros") {
     }
 }
 
-TEST_CASE("points: an unreached parameter keeps what no_sync has left in it") {
+TEST_CASE("points: an unreached parameter keeps the gradient of no_sync") {
     World world(thread_options(2));
     std::vector<Values> own(2), reduced(2);
     world.run([&](Rank& rank) {
@@ -128,7 +128,7 @@ TEST_CASE("points: an unreached parameter keeps what no_sync has left in it") {
         REQUIRE(reduced[0][i] == Approx((own[0][i] + own[1][i]) / 2).margin(1e-8));
 }
 
-TEST_CASE("points: to say wrongly that a parameter is not reached is refused") {
+TEST_CASE("points: a parameter wrongly listed as unreached is refused") {
     World world(thread_options(2));
     const std::string failure = failure_of(world, [&](Rank& rank) {
         Replica replica(rank, make_branches);
@@ -145,7 +145,7 @@ TEST_CASE("points: to say wrongly that a parameter is not reached is refused") {
             "unused in this step");
 }
 
-TEST_CASE("points: what backward leaves out counts as zeros where a point lets it pass") {
+TEST_CASE("points: what backward leaves out counts as zeros if a hook allows it") {
     World world(thread_options(2));
     for (const bool overlap : {true, false}) {
         std::vector<Names> missing(2);
@@ -173,7 +173,7 @@ TEST_CASE("points: what backward leaves out counts as zeros where a point lets i
         });
         CAPTURE(overlap);
         REQUIRE(missing == std::vector<Names>{{}, {"b.weight", "b.bias"}});
-        REQUIRE(reached == std::vector<int>{6 + 6 + 6, 6 + 6 + 4});  // in no_sync, too
+        REQUIRE(reached == std::vector<int>{6 + 6 + 6, 6 + 6 + 4});  // also in no_sync
         REQUIRE(own[0].size() == 5);
         REQUIRE(own[1].empty());
         REQUIRE(in_bucket[0] == own[0]);
@@ -246,7 +246,7 @@ TEST_CASE("points: a rank without data shadows the steps of those that have some
         REQUIRE(sent[1] == sent[0]);
         REQUIRE(reduced[1] == reduced[0]);
         REQUIRE(reduced[2] == reduced[0]);
-        for (std::size_t i = 0; i < 10; i++)  // the mean of three, one of which is zero
+        for (std::size_t i = 0; i < 10; i++)  // the mean of three numbers, one of them zero
             REQUIRE(reduced[0][i] == Approx((own[0][i] + own[2][i]) / 3).margin(1e-7));
     }
 }

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "common/report/bench.hpp"
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
@@ -22,17 +21,16 @@
 namespace ddp::test {
 namespace {
 
-const std::string program = OVERLAP_PROGRAM;
+const std::string path = OVERLAP_PROGRAM;
+const Program program(path);
 
-// Of the parameters at the end; empty unless it is printed once.
+// Returns the hash of the parameters at the end, which is printed once.
 std::string hash_in(const std::string& output) {
-    const std::regex line("hash ([0-9a-f]{16})\n");
-    std::smatch match;
-    return std::regex_search(output, match, line) && count(output, "hash ") == 1 ? match[1].str()
-                                                                                 : "";
+    REQUIRE(count(output, "hash ") == 1);
+    return last_hash(output);
 }
 
-// The length of a step in a timeline, in milliseconds: `overlap` is "on" or "off".
+// Returns the length of a step in a timeline, in milliseconds: `overlap` is "on" or "off".
 double step_ms(const Csv& timeline, const std::string& overlap) {
     double end = 0;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
@@ -41,18 +39,11 @@ double step_ms(const Csv& timeline, const std::string& overlap) {
     return end;
 }
 
-// The single line with which it refuses.
-std::string refusal(const Words& words) {
-    const ChildResult result = run_command(Words{program} + words);
-    const bool is_one_line = result.output.find('\n') == result.output.size() - 1;
-    return is_one_line && result.exit_code > 0 ? result.output : "(" + result.output + ")";
-}
-
-// The process of rank `rank` of the job that reads its pictures from `folder`; 0 if there is none.
+// Returns the process of rank `rank` of the job that reads its pictures from `folder`, or 0.
 pid_t process_of(const std::string& rank, const std::string& folder) {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const std::string command = contents(entry.path() / "cmdline");
-        if (!command.starts_with(program) || command.find(folder) == command.npos)
+        if (!command.starts_with(path) || command.find(folder) == command.npos)
             continue;
         const std::string environment = '\0' + contents(entry.path() / "environ");
         for (const std::string name : {"RANK", "OMPI_COMM_WORLD_RANK"})
@@ -73,15 +64,12 @@ bool is_there_soon(const std::function<bool()>& is_there) {
 
 }  // namespace
 
-TEST_CASE("overlap: it learns, says what a step is made of, and writes it down") {
+TEST_CASE("overlap: the network learns, and the parts of a step are printed and written") {
     const Pictures data(600, 110);
     const TemporaryFolder folder;
-    const std::string csv = (folder / "run.csv").string(), trace = (folder / "trace.json").string();
-    const Words words{"--data",  data.folder(), "--epochs",        "3",
-                      "--batch", "12",          "--learning-rate", "0.05"};
-    const ChildResult result = run_command(Words{program, "--csv", csv, "--trace", trace} + words);
-    CAPTURE(result.output);
-    REQUIRE(result.exit_code == 0);
+    const std::string trace = (folder / "trace.json").string();
+    const ProgramRun run = program.run({"--data", data.folder(), "--epochs", "3", "--batch", "12",
+                                        "--learning-rate", "0.05", "--trace", trace});
     for (const char* part :
          {"epoch 1  loss ", "epoch 3  loss ", "One step, and one without", "of that hidden",
           "A step over a simulated link as slow as backward, ", " (medians of 20)",
@@ -90,15 +78,15 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
           "float16, divided after", "Bucket hooks: 60 steps",
           "forward and backward      3            3 ",
           "all ranks must do the same, in the same order", "is right to the last digits"})
-        REQUIRE(count(result.output, part) == 1);
-    REQUIRE(count(result.output, "\ntest accuracy 1.000\n") == 1);
-    const Csv curve = read_csv(csv);
+        REQUIRE(run.count(part) == 1);
+    REQUIRE(run.count("\ntest accuracy 1.000\n") == 1);
+    const Csv& curve = run.csv;
     REQUIRE(curve.rows.size() == 3);
     REQUIRE(curve.number(2, "step") == 3 * 12);
     REQUIRE(curve.number(2, "loss") < 0.5 * curve.number(0, "loss"));
     REQUIRE(curve.number(2, "test_accuracy") == 1);
-    REQUIRE(read_csv(folder / "run_hooks.csv").rows.size() == 6);
-    const Csv timeline = read_csv(folder / "run_timeline.csv");
+    REQUIRE(run.beside("hooks").rows.size() == 6);
+    const Csv timeline = run.beside("timeline");
     std::map<std::string, int> tracks;
     for (std::size_t i = 0; i < timeline.rows.size(); i++)
         tracks[timeline.text(i, "overlap") + timeline.text(i, "rank") +
@@ -108,30 +96,18 @@ TEST_CASE("overlap: it learns, says what a step is made of, and writes it down")
         REQUIRE(tracks[overlap + "0compute"] == 7 + 6 + 2);
         REQUIRE(tracks[overlap + "3communication"] == 2);
     }
-    REQUIRE(contents(trace).find("backward to linear1.weight") != std::string::npos);
+    REQUIRE(has(contents(trace), "backward to linear1.weight"));
 }
 
 TEST_CASE("overlap: over a link as slow as backward, a step with overlap is shorter") {
     const Pictures data(120, 20);
-    const TemporaryFolder folder;
-    const Words words{program,
-                      "--data",
-                      data.folder(),
-                      "--epochs",
-                      "1",
-                      "--batch",
-                      "8",
-                      "--processes",
-                      "3",
-                      "--csv",
-                      (folder / "run.csv").string()};
+    const Words words{"--data", data.folder(), "--epochs", "1", "--batch", "8", "--processes", "3"};
     // The link is chosen by a backward that was measured before: on a machine that is busy with
     // something else, one of several tries must do.
     for (int left = 3; left > 0; left--) {
-        const ChildResult result = run_command(words);
-        CAPTURE(left, result.output);
-        REQUIRE(result.exit_code == 0);
-        const Csv timeline = read_csv(folder / "run_link_timeline.csv");
+        CAPTURE(left);
+        const ProgramRun run = program.run(words);
+        const Csv timeline = run.beside("link_timeline");
         std::map<std::string, int> buckets;
         for (std::size_t i = 0; i < timeline.rows.size(); i++)
             if (timeline.text(i, "stream") == "communication")
@@ -144,7 +120,7 @@ TEST_CASE("overlap: over a link as slow as backward, a step with overlap is shor
         CAPTURE(step_ms(timeline, "on"), step_ms(timeline, "off"));
         const std::regex hidden("\non +[0-9.]+ m?s +[0-9.]+ m?s.* ([0-9.]+) %\n");
         std::smatch share;
-        REQUIRE(std::regex_search(result.output, share, hidden));
+        REQUIRE(std::regex_search(run.output, share, hidden));
         const bool hides =
             step_ms(timeline, "on") < 0.88 * step_ms(timeline, "off") && std::stod(share[1]) > 50;
         if (hides)
@@ -155,49 +131,41 @@ TEST_CASE("overlap: over a link as slow as backward, a step with overlap is shor
 
 TEST_CASE("overlap: without a link to measure it says why, and leaves no old timeline behind") {
     const Pictures data(120, 20);
-    const Words words{program, "--data", data.folder(), "--quick", "--batch", "8"};
     const TemporaryFolder folder;
-    const std::string csv = (folder / "run.csv").string();
-    const auto run_with = [&](const Words& more) {
-        const ChildResult result = run_command(words + Words{"--csv", csv} + more);
-        REQUIRE(result.exit_code == 0);
-        return result.output;
-    };
+    const std::string csv = (folder / "run.csv").string();  // the same for all runs
+    const Words words{"--data", data.folder(), "--quick", "--batch", "8", "--csv", csv};
+    const auto run_with = [&](const Words& more) { return ProgramRun(program.call(words + more)); };
     run_with({"--ranks", "2"});
     REQUIRE(std::filesystem::exists(folder / "run_link_timeline.csv"));
-    REQUIRE(count(run_with({"--ranks", "1"}), "One rank sends nothing") == 1);
+    REQUIRE(run_with({"--ranks", "1"}).count("One rank sends nothing") == 1);
     REQUIRE(!std::filesystem::exists(folder / "run_link_timeline.csv"));
-    const std::string linked = run_with({"--ranks", "2", "--link", "1GB/s,50us"});
-    REQUIRE(count(linked, "went over your own --link") == 1);
-    REQUIRE(count(linked, "hides little on a CPU") == 0);
+    const ProgramRun linked = run_with({"--ranks", "2", "--link", "1GB/s,50us"});
+    REQUIRE(linked.count("went over your own --link") == 1);
+    REQUIRE(linked.count("hides little on a CPU") == 0);
     REQUIRE(!std::filesystem::exists(folder / "run_link_timeline.csv"));
 }
 
-TEST_CASE("overlap: for each number of ranks one hash, whoever starts them and whatever overlaps") {
+TEST_CASE("overlap: for each number of ranks one hash, with every launcher, with overlap or not") {
     const Pictures data(240, 30);
     const Words words{"--data", data.folder(), "--quick", "--batch", "16", "--seed", "5"};
     std::set<std::string> hashes;
     for (const int ranks : {1, 2, 3, 4}) {
-        const Words threads{program, "--ranks", std::to_string(ranks)};
-        const ChildResult result = run_command(threads + words);
-        CAPTURE(ranks, result.output);
-        const std::string hash = hash_in(result.output);
-        REQUIRE(hash != "");
+        CAPTURE(ranks);
+        const Words threads = words + Words{"--ranks", std::to_string(ranks)};
+        const std::string hash = hash_in(program.run(threads).output);
         hashes.insert(hash);
-        REQUIRE(hash_in(run_command(threads + words + Words{"--no-overlap"}).output) == hash);
-        for (const Launch& launch : launches(program, ranks)) {
-            const ChildResult job = start(launch, words);
-            CAPTURE(launch.name, job.output);
-            REQUIRE(job.exit_code == 0);
+        REQUIRE(hash_in(program.run(threads + Words{"--no-overlap"}).output) == hash);
+        for (const Launch& launch : launches(path, ranks)) {
+            CAPTURE(launch.name);
+            const ProgramRun job = run_job(launch, words);
             REQUIRE(hash_in(job.output) == hash);
-            REQUIRE(count(job.output, "test accuracy") == 2);  // of the epoch, and in the end
+            REQUIRE(job.count("test accuracy") == 2);  // of the epoch, and at the end
         }
     }
     REQUIRE(hashes.size() == 4);
-    const ChildResult other =
-        run_command(Words{program, "--ranks", "2"} + words + Words{"--seed", "6"});
+    const ProgramRun other = program.run(Words{"--ranks", "2"} + words + Words{"--seed", "6"});
     REQUIRE(!hashes.contains(hash_in(other.output)));
-    REQUIRE(nothing_is_left(program));
+    REQUIRE(nothing_is_left(path));
 }
 
 TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
@@ -205,17 +173,14 @@ TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
     const Words words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "2"};
     for (const Words& more :
          {Words{"--cap", "0"}, Words{"--cap", "4096"}, Words{"--model", "cnn"},
-          Words{"--hook", "bfloat16"}, Words{"--cap", "0", "--link", "1GB/s,50us"}}) {
-        const ChildResult result = run_command(Words{program} + words + more);
-        CAPTURE(result.output);
-        REQUIRE(result.exit_code == 0);
-        REQUIRE(hash_in(result.output) != "");
-    }
-    REQUIRE(count(refusal(words + Words{"--communicator", "mpi"}), "ommunicator mpi") == 1);
+          Words{"--hook", "bfloat16"}, Words{"--cap", "0", "--link", "1GB/s,50us"}})
+        REQUIRE(hash_in(program.run(words + more).output) != "");
+    REQUIRE(count(program.refusal(words + Words{"--communicator", "mpi"}, 1), "ommunicator mpi") ==
+            1);
     if (!has_mpirun())
         return;
     const Words mpi{"--data", data.folder(), "--quick", "--batch", "8", "--communicator", "mpi"};
-    const ChildResult result = start(launches(program, 3)[1], mpi);
+    const ChildResult result = start(launches(path, 3)[1], mpi);
     CAPTURE(result.output);
     REQUIRE(result.exit_code == 0);
     REQUIRE(hash_in(result.output) != "");
@@ -224,19 +189,21 @@ TEST_CASE("overlap: buckets of all sizes, both models, and MPI") {
 TEST_CASE("overlap: what makes no sense is refused in one sentence") {
     const Pictures data(600, 20);
     const Words four{"--data", data.folder(), "--ranks", "4", "--quick"};
-    REQUIRE(refusal(four + Words{"--batch", "151"}) ==
+    REQUIRE(program.refusal(four + Words{"--batch", "151"}) ==
             "error: --batch 151 is more than the 150 pictures that each of 4 ranks has: take a "
             "smaller batch or fewer ranks.\n");
-    REQUIRE(refusal(four + Words{"--batch", "60000"}).starts_with("error: --batch 60000 is more"));
-    REQUIRE(run_command(Words{program} + four + Words{"--batch", "150"}).exit_code == 0);
-    REQUIRE(refusal({"--cap", "-1"}) ==
+    REQUIRE(program.refusal(four + Words{"--batch", "60000"})
+                .starts_with("error: --batch 60000 is more"));
+    program.run(four + Words{"--batch", "150"});
+    REQUIRE(program.refusal({"--cap", "-1"}) ==
             "error: --cap needs a whole number from 0 to 4096, not '-1'.\n");
-    REQUIRE(refusal({"--learning-rate", "nan"}) ==
+    REQUIRE(program.refusal({"--learning-rate", "nan"}) ==
             "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
-    REQUIRE(count(refusal({"--data", "/nonexistent"}), "was not found") == 1);
-    REQUIRE(count(refusal({"--data", "/nonexistent", "--processes", "3"}), "was not found") == 1);
+    REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
+    REQUIRE(count(program.refusal({"--data", "/nonexistent", "--processes", "3"}, 1),
+                  "was not found") == 1);
     std::filesystem::resize_file(data / "train-images-idx3-ubyte", 5000);
-    REQUIRE(count(refusal(four), "train-images-idx3-ubyte") == 1);
+    REQUIRE(count(program.refusal(four, 1), "train-images-idx3-ubyte") == 1);
 }
 
 TEST_CASE("overlap: steps that are too long end the run in one sentence") {
@@ -246,17 +213,18 @@ TEST_CASE("overlap: steps that are too long end the run in one sentence") {
         "error: rank [0-2].*: the loss is no longer a number at step [0-9]+: the steps are too "
         "long; try a smaller --learning-rate\n");
     for (const char* how : {"--ranks", "--processes"})
-        REQUIRE(std::regex_match(refusal(words + Words{how, "3"}), sentence));
+        REQUIRE(std::regex_match(program.refusal(words + Words{how, "3"}, 1), sentence));
     const std::regex anomaly(
         "error: rank [0-2].*: the gradient of 'linear[1-3].(weight|bias)' is infinite or no number "
         "at element [0-9]+ of [0-9]+: the steps are too long, or the loss divides by zero\n");
-    REQUIRE(std::regex_match(refusal(words + Words{"--ranks", "3", "--detect-anomaly"}), anomaly));
+    REQUIRE(std::regex_match(program.refusal(words + Words{"--ranks", "3", "--detect-anomaly"}, 1),
+                             anomaly));
 }
 
 TEST_CASE("overlap: a rank that is killed in the middle of the training is named") {
     const Pictures data(240, 20);
     for (const std::string rank : {"0", "1"})
-        for (const Launch& launch : launches(program, 3)) {
+        for (const Launch& launch : launches(path, 3)) {
             const TemporaryFolder folder;
             const std::string csv = (folder / "run.csv").string();
             const Words words{"--data", data.folder(), "--epochs", "10000",     "--batch",
@@ -278,7 +246,7 @@ TEST_CASE("overlap: a rank that is killed in the middle of the training is named
                     1);
             REQUIRE(count(result.output, "error:") == 1);
             REQUIRE(watch.seconds() < 10);
-            REQUIRE(nothing_is_left(program));
+            REQUIRE(nothing_is_left(path));
         }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// One rank's part of a small training, for tests of what happens within a step.
+// One rank of a small training run, for tests of what happens within a step.
 #include <string>
 #include <vector>
 
@@ -12,7 +12,7 @@
 
 namespace ddp::test {
 
-// head(a(x) + relu(b(x))): two ways from the pictures to the loss.
+// head(a(x) + relu(b(x))): two branches between the pictures and the loss.
 class Branches : public Module {
   public:
     Branches(Device& device, Random& random);
@@ -44,15 +44,15 @@ struct Sent {
 struct Replica {
     Replica(Rank& rank, const MakeModel& make_model, const DdpOptions& options = {});
 
-    // To the loss, of two samples.
+    // Returns the loss of two samples.
     Variable forward();
     void clear();
     // forward, backward, clear: the gradients are gone.
     void step();
-    // The gradient of a parameter; empty if it is absent.
+    // Returns the gradient of a parameter; empty if it is absent.
     std::vector<float> gradient(const std::string& parameter);
     Parameter& parameter(const std::string& name);
-    // Everything that the rank has enqueued is done.
+    // Waits until everything that the rank has enqueued is done.
     void synchronize() { communicator->synchronize(device.stream()); }
 
     Rank& rank;

@@ -1,4 +1,4 @@
-// A step's timeline, as people read it and as files keep it.
+// The timeline of a step, as the report prints it and as the files keep it.
 #include "14_overlap/show/timeline_report.hpp"
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace ddp::test {
 namespace {
 
-// What `work` prints.
+// Returns what `work` prints.
 std::string printed(const std::function<void()>& work) {
     std::ostringstream text;
     std::streambuf* const before = std::cout.rdbuf(text.rdbuf());

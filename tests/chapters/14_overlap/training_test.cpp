@@ -113,7 +113,7 @@ TEST_CASE("training: the watched step is written down for all ranks, and no othe
                 if (track.empty())
                     before_s = span.begin_s;
                 track.push_back(span.what);
-                REQUIRE(span.begin_s >= before_s);  // intervals of a lane do not overlap
+                REQUIRE(span.begin_s >= before_s);  // the spans of a track do not overlap
                 REQUIRE(span.end_s >= span.begin_s);
                 before_s = span.end_s;
                 if (is_compute && compute.size() == 1)
@@ -134,17 +134,17 @@ TEST_CASE("training: the watched step is written down for all ranks, and no othe
 TEST_CASE("training: the rank whose loss is no longer a number first is named, with the step") {
     World world(thread_options(3));
     const LabelledImages images = lines(96);
-    for (const int who : {0, 2}) {
-        const std::string failure = failure_of(world, [&, who](Rank& rank) {
+    for (const int victim : {0, 2}) {
+        const std::string failure = failure_of(world, [&, victim](Rank& rank) {
             Training training(rank, images, 8);
             // Pixels divided by nothing.
             auto& broken =
                 make_run_scoped<Loader>(rank, training.device, images, Normalisation{0, 0}, 8);
             training.epoch(1);
             training.epoch(2);
-            training.epoch(rank.rank() == who ? broken : training.loader, 3);
+            training.epoch(rank.rank() == victim ? broken : training.loader, 3);
         });
-        REQUIRE(failure == "rank " + std::to_string(who) +
+        REQUIRE(failure == "rank " + std::to_string(victim) +
                                ": the loss is no longer a number at step 9: the steps are too "
                                "long; try a smaller --learning-rate");
     }
@@ -181,7 +181,7 @@ TEST_CASE("training: a rank without a batch is refused, and a test needs none") 
     REQUIRE(tested == std::vector<int>{2, 2, 2});
 }
 
-TEST_CASE("training: a test is of rank 0's buffers") {
+TEST_CASE("training: a test uses the buffers of rank 0") {
     World world(thread_options(2));
     const LabelledImages images = lines(40);
     std::vector<std::vector<float>> means(2);

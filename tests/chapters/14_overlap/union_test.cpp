@@ -1,5 +1,5 @@
-// Several ranks, each with its part of the samples, learn what one rank learns from all of them,
-// whatever the buckets; and the check of that notices what may go wrong.
+// Several ranks, each with its share of the samples, learn what one rank learns from all of them,
+// with any buckets, and the equivalence check notices mistakes.
 #include "03_network/cross_entropy.hpp"
 #include "03_network/optimizers.hpp"
 #include "10_data_parallel/naive_ddp.hpp"
@@ -37,7 +37,7 @@ MakeStrategy overlapping(const DdpOptions& options = {}) {
     };
 }
 
-// The same batch in up to three pieces, of which only the last is reduced.
+// The same batch in up to three micro-batches. Only the last one is reduced.
 class Accumulating : public Strategy {
   public:
     Accumulating(Communicator& communicator, Device& device, Module& model)
@@ -132,9 +132,9 @@ MakeStrategy way_of() {
 MakeStrategy with_hook(const DdpOptions& options,
                        const std::function<BucketHook(Rank&)>& make_hook) {
     return [=](Communicator& communicator, Device& device, Module& model) {
-        auto way = std::make_unique<Overlapping>(communicator, device, model, options);
-        way->ddp().set_bucket_hook(make_hook(communicator.rank()));
-        return way;
+        auto strategy = std::make_unique<Overlapping>(communicator, device, model, options);
+        strategy->ddp().set_bucket_hook(make_hook(communicator.rank()));
+        return strategy;
     };
 }
 
@@ -147,14 +147,14 @@ std::vector<std::uint64_t> hashes(World& world, const MakeModel& make_model,
         Random random(7);
         const auto model = make_model(device, random);
         const auto communicator = make_communicator("native", rank, 1 << 20);
-        const auto way = make_strategy(*communicator, device, *model);
+        const auto strategy = make_strategy(*communicator, device, *model);
         Sgd optimizer(model->parameters(), 0.1);
         rank.barrier();
         for (int step = 0; step < 6; step++) {
             Tape tape(device);
-            way->learn(batch_of(device,
-                                part_of(12 * step, 12 * step + 12, rank.rank(), rank.world_size())),
-                       tape);
+            strategy->learn(batch_of(device, part_of(12 * step, 12 * step + 12, rank.rank(),
+                                                     rank.world_size())),
+                            tape);
             optimizer.step();
             optimizer.zero_gradients();
             const std::uint64_t hash = hash_of(model->parameters());
@@ -180,7 +180,7 @@ TEST_CASE("ddp: one to four ranks learn what one rank learns from all samples") 
     }
 }
 
-TEST_CASE("ddp: whatever the buckets, with overlap and without") {
+TEST_CASE("ddp: with any buckets, with overlap and without") {
     for (const int ranks : {2, 3, 4}) {
         World world(thread_options(ranks));
         for (const std::size_t cap : {std::size_t{0}, std::size_t{700}, default_bucket_bytes})
@@ -194,7 +194,7 @@ TEST_CASE("ddp: whatever the buckets, with overlap and without") {
 }
 
 TEST_CASE("ddp: micro-batches in no_sync and one that is reduced are one batch") {
-    for (const int ranks : {2, 3, 4}) {  // on one, too, but not to the bit, which is asked of it
+    for (const int ranks : {2, 3, 4}) {  // not one rank, of which the check requires equal bits
         World world(thread_options(ranks));
         CAPTURE(ranks);
         REQUIRE(difference_from_one_rank(world, make_small_mlp, way_of<Accumulating>()) == "");
@@ -221,8 +221,8 @@ TEST_CASE("ddp: overlap does not change a bit, nor does training twice") {
     }
 }
 
-// The order of a sum depends on where a number lies in what is reduced: with three ranks and more,
-// the bits depend on the buckets (PyTorch's, too). Two numbers have one sum.
+// The order of a sum depends on the place of a number in its bucket: with three ranks and more, the
+// bits depend on the buckets, as in PyTorch. Two numbers have one sum.
 TEST_CASE("ddp: on one and two ranks the bits are those of naive data parallel training") {
     for (const int ranks : {1, 2}) {
         World world(thread_options(ranks));
@@ -245,7 +245,7 @@ TEST_CASE("ddp: every mistake is noticed") {
     const auto nothing = [](Rank&) -> BucketHook {
         return [](Communicator&, Tensor, Stream&, const std::string&) {};
     };
-    // The last rank sends two buckets the wrong way round.
+    // The last rank sends two buckets in the wrong order.
     const auto swapped = [](Rank& rank) -> BucketHook {
         if (rank.rank() + 1 < rank.world_size())
             return average_bucket;
@@ -264,8 +264,8 @@ TEST_CASE("ddp: every mistake is noticed") {
     const std::string other = "and on one rank", order = "all ranks must do the same";
     for (const int ranks : {2, 3}) {
         World world(thread_options(ranks));
-        const auto check = [&](const MakeStrategy& way) {
-            return difference_from_one_rank(world, make_branches, way);
+        const auto check = [&](const MakeStrategy& make) {
+            return difference_from_one_rank(world, make_branches, make);
         };
         CAPTURE(ranks);
         REQUIRE(check(with_hook(small, [](Rank&) -> BucketHook { return average_bucket; })) == "");

@@ -1,4 +1,4 @@
-// The desync report: from what ranks have written down, who waits for whom.
+// The desync report: it finds from the ranks' records which rank waits for which.
 #include "15_unused_parameters/desync.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -10,7 +10,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("desync: who has come farther waits in the first bucket that some have not sent") {
+TEST_CASE("desync: a rank that is ahead waits in the first bucket that some have not sent") {
     REQUIRE(desync_report({{3, 4, 4, "", "is at the end"},
                            {3, 4, 2, "b.weight, b.bias", "went on"},
                            {3, 4, 3, "", ""}}) ==
@@ -31,7 +31,7 @@ TEST_CASE("desync: a rank that has sent all of a step lacks the first bucket of 
                   "rank 3 has not reached bucket 0 of step 4"});
 }
 
-TEST_CASE("desync: everyone hears of everyone, whatever the texts") {
+TEST_CASE("desync: every rank gets the records of all, with any texts") {
     World world(thread_options(3));
     const std::vector<StepState> states{
         {1, 2, 1, "", ""}, {7, 1, 0, "a b, c", ""}, {2, 3, 3, "", "x y"}};

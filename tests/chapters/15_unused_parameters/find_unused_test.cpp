@@ -1,4 +1,4 @@
-// find_unused_parameters: what a rank does not use, others may; what nobody uses stays as it was.
+// find_unused_parameters: ranks may use different parameters; what no rank uses stays as it was.
 #include <atomic>
 #include <thread>
 
@@ -15,23 +15,24 @@ using Values = std::vector<float>;
 using Names = std::vector<std::string>;
 constexpr auto every_step = Walker::Search::every_step;
 
-// Each step other ways, and on each rank; in step 2 nobody takes c, and in step 4 only a is taken.
-std::string changing_ways(int step, int rank) {
-    const char* const ways[] = {"a", "ab", "c", "abc", "b", "ac", "cb"};
+// Every step and every rank has other branches. In step 2 no rank takes c, and in step 4 all take
+// only a.
+std::string changing_branches(int step, int rank) {
+    const char* const branches[] = {"a", "ab", "c", "abc", "b", "ac", "cb"};
     if (step == 4)
         return "a";
     if (step == 2)
         return rank == 1 ? "ab" : "b";
-    return ways[(3 * step + 2 * rank) % 7];
+    return branches[(3 * step + 2 * rank) % 7];
 }
 
 }  // namespace
 
-TEST_CASE("find_unused: whatever ways ranks take, they learn what one rank learns from all") {
+TEST_CASE("find_unused: on any branches, ranks learn what one rank learns from all samples") {
     for (const int ranks : {1, 2, 3, 4}) {
         World world(thread_options(ranks));
         CAPTURE(ranks);
-        REQUIRE(difference_from_walking_alone(world, every_step, 7, changing_ways) == "");
+        REQUIRE(difference_from_walking_alone(world, every_step, 7, changing_branches) == "");
     }
 }
 
@@ -39,9 +40,9 @@ TEST_CASE("find_unused: the search finds what the output does not depend on") {
     Device device(test_memory);
     Random random(1);
     Paths model(device, random);
-    const auto unreached = [&](const std::string& ways) {
+    const auto unreached = [&](const std::string& branches) {
         Tape tape(device);
-        model.ways = ways;
+        model.branches = branches;
         const Batch batch = batch_of(device, {1, 2});
         return names_of(
             unreached_from(model.forward(tape.constant(batch.images)), model.parameters()));
@@ -52,7 +53,7 @@ TEST_CASE("find_unused: the search finds what the output does not depend on") {
     REQUIRE(unreached("a") == "b.weight, b.bias, c.weight, c.bias, tied.weight, tied.bias");
 }
 
-TEST_CASE("find_unused: who has not used a parameter gets the sum of the others, divided by all") {
+TEST_CASE("find_unused: a rank that did not use a parameter gets the others' sum, divided by all") {
     World world(thread_options(3));
     std::vector<Values> own(3), own_tied(3), reduced(3), tied(3);
     std::vector<int> has_c(3, 1);  // not of bool: its elements share bytes
@@ -60,7 +61,7 @@ TEST_CASE("find_unused: who has not used a parameter gets the sum of the others,
         const auto place = static_cast<std::size_t>(rank.rank());
         Walker walker(rank, every_step);
         walker.step("abc", 0);
-        // b on ranks 0 and 2, and what is tied; c nowhere.
+        // Ranks 0 and 2 use b and the tied layer; no rank uses c.
         const Variable loss = walker.forward(rank.rank() == 1 ? "a" : "ab", 1);
         walker.ddp.backward(loss, [&](Parameter& parameter) {
             if (parameter.name == "b.bias")
@@ -85,7 +86,7 @@ TEST_CASE("find_unused: who has not used a parameter gets the sum of the others,
     }
 }
 
-TEST_CASE("find_unused: what nobody uses keeps its bits: the optimizer does not move it") {
+TEST_CASE("find_unused: what no rank uses keeps its bits: the optimizer does not move it") {
     World world(thread_options(3));
     std::vector<Values> before(3), after(3), moved(3);
     world.run([&](Rank& rank) {
@@ -108,8 +109,8 @@ TEST_CASE("find_unused: what nobody uses keeps its bits: the optimizer does not 
     REQUIRE(moved[0] != after[0]);
 }
 
-// One that is not the same on all ranks would not survive an average.
-TEST_CASE("find_unused: an old gradient that nobody has cleared keeps its bits, too") {
+// The old gradients differ between ranks: an average would change them.
+TEST_CASE("find_unused: an old gradient that was not cleared keeps its bits as well") {
     World world(thread_options(3));
     std::vector<Values> old(3), after(3), own(3), used_by_one(3);
     world.run([&](Rank& rank) {
@@ -141,7 +142,7 @@ TEST_CASE("find_unused: an old gradient that nobody has cleared keeps its bits, 
     }
 }
 
-TEST_CASE("find_unused: what no_sync has used is used") {
+TEST_CASE("find_unused: what was used within no_sync counts as used") {
     World world(thread_options(2));
     std::vector<Values> own(2), reduced(2), on_neither(2);
     world.run([&](Rank& rank) {
@@ -174,7 +175,8 @@ TEST_CASE("find_unused: what no_sync has used is used") {
 }
 
 // If rank 0, which has used everything, waited for the map, it would wait for ever.
-TEST_CASE("find_unused: who has used everything does not wait for the map; the map is sent last") {
+TEST_CASE(
+    "find_unused: a rank that used everything does not wait for the map, which is sent last") {
     World world(thread_options(2, 20));
     std::atomic<bool> is_back = false;
     std::vector<Names> sent(2);
@@ -229,14 +231,14 @@ TEST_CASE("find_unused: buckets follow the model's list, and are never rebuilt")
     REQUIRE(is_rebuilt);
 }
 
-TEST_CASE("find_unused: it says whether it was needed") {
+TEST_CASE("find_unused: it reports whether it was needed") {
     World world(thread_options(2));
     std::vector<bool> found;
     world.run([&](Rank& rank) {
         Walker walker(rank, every_step);
         std::vector<bool> mine;
-        for (const std::string ways : {"abc", "ab", "abc"}) {
-            walker.step(ways, 0);
+        for (const std::string branches : {"abc", "ab", "abc"}) {
+            walker.step(branches, 0);
             mine.push_back(walker.find_unused->has_found());
         }
         walker.synchronize();
@@ -246,7 +248,7 @@ TEST_CASE("find_unused: it says whether it was needed") {
     REQUIRE(found == std::vector<bool>{false, true, true});
 }
 
-// The search begins at the output. What the loss then makes no use of, it cannot know.
+// The search begins at the output. It cannot know what the loss does not use.
 TEST_CASE("find_unused: an output that the loss leaves out is refused by name") {
     World world(thread_options(2));
     const std::string failure = failure_of(world, [&](Rank& rank) {

@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-// A Walker that joins.
+// A Walker within a join.
 struct Joiner : Walker {
     Joiner(Rank& rank, const JoinOptions& options = {}, Search search = Search::none)
         : Walker(rank, search, 300), join(*communicator, device, model, ddp, options) {
@@ -23,7 +23,7 @@ struct Joiner : Walker {
     Join join;
 };
 
-// Rank r has as many batches.
+// Returns how many batches rank r has.
 int batches_of(int rank) {
     const int batches[] = {4, 2, 4, 0};
     return batches[rank];
@@ -31,13 +31,13 @@ int batches_of(int rank) {
 
 }  // namespace
 
-TEST_CASE("join: the gradients are the sum over those who have data, by hand") {
+TEST_CASE("join: the gradients are the sum over the ranks that have data, by hand") {
     for (const bool divide_by_all : {true, false})
         for (const int ranks : {2, 3, 4}) {
             World world(thread_options(ranks));
             constexpr int steps = 4;
             const auto places = static_cast<std::size_t>(ranks);
-            // [step][rank]: a bias' gradient before and after it is reduced.
+            // [step][rank]: the gradient of a bias before and after it is reduced.
             std::vector<std::vector<Values>> own(steps, std::vector<Values>(places)), reduced = own;
             world.run([&](Rank& rank) {
                 const auto place = static_cast<std::size_t>(rank.rank());
@@ -83,7 +83,7 @@ TEST_CASE("join: the gradients are the sum over those who have data, by hand") {
         }
 }
 
-TEST_CASE("join: without an optimizer that goes on, all get the last one's model, but not more") {
+TEST_CASE("join: unless the optimizer goes on, all ranks get the last one's model, and no more") {
     World world(thread_options(3));
     for (const bool goes_on : {true, false}) {
         std::vector<std::vector<Values>> learned(3);
@@ -109,7 +109,7 @@ TEST_CASE("join: without an optimizer that goes on, all get the last one's model
         REQUIRE(failure_of(world, [&](Rank& rank) { train(rank, false); }) == "");
         REQUIRE(learned[1] == learned[0]);
         REQUIRE(learned[2] == learned[0]);
-        // The momentum of those who stopped early is an old one: PyTorch's is, too.
+        // A rank that stopped early keeps its old momentum, as in PyTorch.
         REQUIRE(has(failure_of(world, [&](Rank& rank) { train(rank, true); }),
                     "the replicas have drifted apart") == !goes_on);
     }
@@ -133,7 +133,7 @@ TEST_CASE("join: a map of what is used, no_sync and a rank without any batch") {
         joiner.join.shadow_others([&] { joiner.step_optimizer(); });
         require_equal_replicas(rank, joiner.model.parameters());
         if (joiner.parameter("c.weight").value.to_host() != before)
-            throw std::runtime_error("what nobody has used was moved");
+            throw std::runtime_error("what no rank has used was moved");
         joiner.synchronize();
     });
     REQUIRE(failure == "");
@@ -204,7 +204,7 @@ TEST_CASE("join: to end early, all ranks throw in the same step, and can go on t
         REQUIRE(sentence == "rank 1 has no batch left: all ranks end the epoch here");
 }
 
-TEST_CASE("join: even inputs end in peace, with early termination or without") {
+TEST_CASE("join: even inputs end without an error, with early termination or without") {
     World world(thread_options(2));
     for (const bool throws : {true, false})
         REQUIRE(failure_of(world, [&](Rank& rank) {

@@ -44,10 +44,11 @@ Paths::Paths(Device& device, Random& random)
 Variable Paths::forward(Variable input) {
     const Variable x = flatten_.forward(input);
     std::optional<Variable> sum;
-    for (const char way : ways) {
+    for (const char branch : branches) {
         const Variable y =
-            way == 'a' ? a_.forward(x)
-                       : tied_.forward(relu_.forward(way == 'b' ? b_.forward(x) : c_.forward(x)));
+            branch == 'a'
+                ? a_.forward(x)
+                : tied_.forward(relu_.forward(branch == 'b' ? b_.forward(x) : c_.forward(x)));
         sum = sum ? add(*sum, y) : y;
     }
     before_head = *sum;
@@ -86,14 +87,14 @@ Walker::Walker(Rank& rank, Search search, std::size_t cap_bytes)
     rank.barrier();
 }
 
-Variable Walker::forward(const std::string& ways, int number) {
-    model.ways = ways;
+Variable Walker::forward(const std::string& branches, int number) {
+    model.branches = branches;
     const Batch batch = batch_for(device, number, rank.rank());
     return cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels);
 }
 
-void Walker::backward(const std::string& ways, int number) {
-    ddp.backward(forward(ways, number));
+void Walker::backward(const std::string& branches, int number) {
+    ddp.backward(forward(branches, number));
 }
 
 void Walker::clear() {
@@ -101,8 +102,8 @@ void Walker::clear() {
     tape.clear();
 }
 
-void Walker::step(const std::string& ways, int number) {
-    backward(ways, number);
+void Walker::step(const std::string& branches, int number) {
+    backward(branches, number);
     optimizer.step();
     clear();
 }
@@ -119,17 +120,18 @@ std::vector<float> Walker::gradient(const std::string& name) {
     return found.has_gradient() ? found.gradient().to_host() : std::vector<float>();
 }
 
-std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps, const Ways& ways) {
+std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps,
+                                                        const Branches& branches) {
     Device device(test_memory);
     Paths model = make_paths(device, 0);
     Sgd optimizer(model.parameters(), fixed_learning_rate);
     std::vector<std::vector<std::vector<float>>> states;
     for (int step = 0; step < steps; step++) {
         for (int rank = 0; rank < ranks; rank++) {
-            if (ways(step, rank).empty())
+            if (branches(step, rank).empty())
                 continue;
             Tape tape(device);
-            model.ways = ways(step, rank);
+            model.branches = branches(step, rank);
             const Batch batch = batch_for(device, step, rank);
             const Variable logits = model.forward(tape.constant(batch.images));
             tape.backward(cross_entropy(logits, batch.labels), {}, 1 / static_cast<float>(ranks));
@@ -142,14 +144,14 @@ std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps, co
 }
 
 std::string difference_from_walking_alone(World& world, Walker::Search search, int steps,
-                                          const Ways& ways) {
-    const auto expected = walk_alone(world.world_size(), steps, ways);
+                                          const Branches& branches) {
+    const auto expected = walk_alone(world.world_size(), steps, branches);
     std::string found;
     const std::string failure = failure_of(world, [&](Rank& rank) {
         Walker walker(rank, search, 300);
         std::string mine;
         for (int step = 0; step < steps; step++) {
-            walker.step(ways(step, rank.rank()), step);
+            walker.step(branches(step, rank.rank()), step);
             require_equal_replicas(rank, walker.model.parameters());
             const auto state = state_of(walker.model);
             const auto& right = expected[static_cast<std::size_t>(step)];

@@ -1,5 +1,5 @@
 #pragma once
-// A small network with ways that a step may take or leave, and one rank's training of it.
+// A small network with branches that a step may take or leave out, and one rank that trains it.
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,16 +14,16 @@
 
 namespace ddp::test {
 
-// head(way a + way b + way c): a(x), and for the other two tied(relu(b(x))), tied(relu(c(x))). What
-// is tied is used if b or c is.
+// head(branch a + branch b + branch c). Branch a is a(x), b is tied(relu(b(x))) and c is
+// tied(relu(c(x))): the tied layer is used if b or c is.
 class Paths : public Module {
   public:
     Paths(Device& device, Random& random);
     Variable forward(Variable input) override;
     Parameters parameters() const override;
 
-    std::string ways = "abc";  // that the next forward takes, one at least
-    Variable before_head;      // of the last one
+    std::string branches = "abc";  // that the next forward takes, one at least
+    Variable before_head;          // of the last one
 
   private:
     Flatten flatten_;
@@ -31,20 +31,20 @@ class Paths : public Module {
     Linear a_, b_, c_, tied_, head_;
 };
 
-// Everything on one rank. Seeds differ from rank to rank.
+// All that one rank needs. Seeds differ from rank to rank.
 struct Walker {
     enum class Search { none, every_step, once };
 
     Walker(Rank& rank, Search search, std::size_t cap_bytes = default_bucket_bytes);
 
-    // On samples of its own: of this rank in its step number `number`.
-    Variable forward(const std::string& ways, int number);
-    void backward(const std::string& ways, int number);
+    // Uses the samples of this rank in step `number`.
+    Variable forward(const std::string& branches, int number);
+    void backward(const std::string& branches, int number);
     void clear();
-    // backward, a step of the optimizer, and clear.
-    void step(const std::string& ways, int number);
+    // Runs backward and a step of the optimizer, and clears the gradients.
+    void step(const std::string& branches, int number);
     Parameter& parameter(const std::string& name);
-    // Empty if it is absent.
+    // Returns the gradient; empty if it is absent.
     std::vector<float> gradient(const std::string& name);
     void synchronize() { communicator->synchronize(device.stream()); }
 
@@ -61,12 +61,14 @@ struct Walker {
     std::vector<std::string> sent;  // the buckets
 };
 
-// After each step the parameters of one rank that takes every rank's part: ways(step, rank).
-using Ways = std::function<std::string(int step, int rank)>;
-std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps, const Ways& ways);
+// Returns, for each step, the parameters of one rank that computes every rank's share:
+// branches(step, rank).
+using Branches = std::function<std::string(int step, int rank)>;
+std::vector<std::vector<std::vector<float>>> walk_alone(int ranks, int steps,
+                                                        const Branches& branches);
 
-// The same on several ranks: the first difference after any step, or "".
+// Runs the same on several ranks. Returns the first difference after any step, or "".
 std::string difference_from_walking_alone(World& world, Walker::Search search, int steps,
-                                          const Ways& ways);
+                                          const Branches& branches);
 
 }  // namespace ddp::test

@@ -1,21 +1,21 @@
-// The chapter's program: every failure case is diagnosed in time, and cured in the same run,
-// whoever starts the ranks; and the step that hangs is written down.
+// The chapter's program: every failure case is diagnosed in time and cured in the same run, under
+// every launcher, and the step that hangs is written to a file.
 #include <iostream>
 #include <map>
 #include <regex>
 
 #include "common/report/bench.hpp"
-#include "common/report/csv.hpp"
 #include "tests/chapters/support/jobs.hpp"
-#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
-const std::string program = UNUSED_PARAMETERS_PROGRAM;
+const std::string path = UNUSED_PARAMETERS_PROGRAM;
+const Program program(path);
 
-// Either of two ranks may find out first; the other is the last one.
+// Returns the expression for a difference between two ranks. One of them is the last rank; either
+// may notice it first.
 std::string differs(const std::string& alls, const std::string& others, const std::string& last) {
     const std::string one = "rank [0-9]: in operation [0-9]+, all_reduce average of ";
     const std::string but = ", but rank [0-9] is in operation [0-9]+, all_reduce average of ";
@@ -25,7 +25,7 @@ std::string differs(const std::string& alls, const std::string& others, const st
            "): all ranks must do the same, in the same order";
 }
 
-// What is said of all five with `ranks` ranks; every line, as a regular expression.
+// Returns a regular expression for every line about the five failures with `ranks` ranks.
 std::string expected_of(int ranks) {
     const std::string last = std::to_string(ranks - 1);
     const std::string cured =
@@ -62,16 +62,14 @@ std::string expected_of(int ranks) {
            "\n  Cured by the same cap on all ranks" + cured;
 }
 
-void require_all_said(const ChildResult& run, int ranks) {
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
+void require_all_said(const ProgramRun& run, int ranks) {
     const std::string said = plain(run.output);
     const std::size_t end = said.find("\nWhat the cures cost");
     REQUIRE(end != std::string::npos);
     REQUIRE(std::regex_match(said.substr(0, end), std::regex(expected_of(ranks))));
-    for (const char* way :
+    for (const char* algorithm :
          {"\nplain DDP ", "\nfind_unused_parameters ", "\nstatic_graph ", "\njoin "})
-        REQUIRE(count(said, way) == 1);
+        REQUIRE(count(said, algorithm) == 1);
 }
 
 }  // namespace
@@ -85,26 +83,22 @@ TEST_CASE(
     const auto require_run = [](int ranks, const Launch& launch) {
         CAPTURE(launch.name, ranks);
         const Stopwatch watch;
-        require_all_said(start(launch, {"--quick"}), ranks);
+        require_all_said(run_job(launch, {"--quick"}), ranks);
         REQUIRE(watch.seconds() < 30);
     };
-    require_run(4, {"threads", {program, "--ranks", "4"}, {}});
-    require_run(2, launches(program, 2)[0]);
+    require_run(4, {"threads", {path, "--ranks", "4"}, {}});
+    require_run(2, launches(path, 2)[0]);
     if (has_mpirun())
-        require_run(3, launches(program, 3)[1]);
-    REQUIRE(nothing_is_left(program));
+        require_run(3, launches(path, 3)[1]);
+    REQUIRE(nothing_is_left(path));
 }
 
-TEST_CASE("unused_parameters: the step that hangs is written down, and the cured one") {
-    const TemporaryFolder folder;
-    const std::string csv = (folder / "run.csv").string();
-    const ChildResult run = run_command({program, "--quick", "--ranks", "3", "--csv", csv});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    const Csv costs = read_csv(csv);
+TEST_CASE("unused_parameters: the step that hangs and the cured one are written to a file") {
+    const ProgramRun run = program.run({"--quick", "--ranks", "3"});
+    const Csv& costs = run.csv;
     REQUIRE(costs.rows.size() == 5);
     REQUIRE(costs.number(0, "ratio") == 1);
-    const Csv timeline = read_csv(folder / "run_timeline.csv");
+    const Csv timeline = run.beside("timeline");
     std::map<std::string, double> longest;  // by part, rank and what begins so
     for (std::size_t i = 0; i < timeline.rows.size(); i++) {
         const std::string name = timeline.text(i, "name");
@@ -123,17 +117,13 @@ TEST_CASE("unused_parameters: the step that hangs is written down, and the cured
     REQUIRE(longest.contains("cured2bucket 1"));
 }
 
-TEST_CASE("unused_parameters: one rank has the cures alone; bad input in one sentence") {
-    const ChildResult run = run_command({program, "--quick", "--ranks", "1"});
-    CAPTURE(run.output);
-    REQUIRE(run.exit_code == 0);
-    REQUIRE(count(run.output, "A single rank waits for no other") == 1);
-    REQUIRE(count(run.output, "  Cured by ") == 5);
-    REQUIRE(count(run.output, "0.00 millionths") == 5);
-    const ChildResult wrong = run_command({program, "--data", "x"});
-    REQUIRE(wrong.exit_code == 2);
-    REQUIRE(count(wrong.output, "\n") == 1);
-    REQUIRE(count(wrong.output, "the pictures are drawn") == 1);
+TEST_CASE(
+    "unused_parameters: one rank shows only the cures; bad input is refused in one sentence") {
+    const ProgramRun run = program.run({"--quick", "--ranks", "1"});
+    REQUIRE(run.count("A single rank waits for no other") == 1);
+    REQUIRE(run.count("  Cured by ") == 5);
+    REQUIRE(run.count("0.00 millionths") == 5);
+    REQUIRE(count(program.refusal({"--data", "x"}), "the pictures are drawn") == 1);
 }
 
 }  // namespace ddp::test

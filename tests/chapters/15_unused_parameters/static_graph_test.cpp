@@ -8,18 +8,18 @@ namespace {
 
 constexpr auto once = Walker::Search::once;
 
-// The same in every step: c nowhere.
-std::string fixed_ways(int, int rank) {
+// Returns the branches of a step, the same in every step; no rank takes c.
+std::string fixed_branches(int, int rank) {
     return rank % 2 == 0 ? "ab" : "a";
 }
 
 }  // namespace
 
-TEST_CASE("static_graph: ranks that always take their own ways learn what one rank learns") {
+TEST_CASE("static_graph: ranks that always take their own branches learn what one rank learns") {
     for (const int ranks : {1, 2, 3, 4}) {
         World world(thread_options(ranks));
         CAPTURE(ranks);
-        REQUIRE(difference_from_walking_alone(world, once, 5, fixed_ways) == "");
+        REQUIRE(difference_from_walking_alone(world, once, 5, fixed_branches) == "");
     }
 }
 
@@ -31,12 +31,12 @@ TEST_CASE("static_graph: the first step is one bucket, sent at its end; the othe
     world.run([&](Rank& rank) {
         const auto place = static_cast<std::size_t>(rank.rank());
         Walker walker(rank, once, 300);
-        const auto ways = fixed_ways(0, rank.rank());
-        walker.step(ways, 0);
+        const auto branches = fixed_branches(0, rank.rank());
+        walker.step(branches, 0);
         in_first[place] = walker.sent.size();
-        walker.step(ways, 1);
+        walker.step(branches, 1);
         in_second[place] = walker.sent.size() - in_first[place];
-        walker.backward(ways, 2);
+        walker.backward(branches, 2);
         walker.synchronize();
         has_b[place] = walker.parameter("b.bias").has_gradient();
         has_c[place] = walker.parameter("c.bias").has_gradient();

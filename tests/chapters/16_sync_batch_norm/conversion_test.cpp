@@ -1,5 +1,5 @@
-// Whole models with SyncBatchNorm: what a conversion keeps, and that several ranks learn with them
-// what one rank learns from all samples.
+// Whole models with SyncBatchNorm: a conversion keeps what it should, and several ranks learn what
+// one rank learns from all samples.
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/flatten.hpp"
@@ -111,7 +111,7 @@ TEST_CASE("sync_batch_norm: a conversion keeps parameters, buffers, what is froz
         }) == "");
 }
 
-TEST_CASE("sync_batch_norm: the communicator's memory that is asked for is enough") {
+TEST_CASE("sync_batch_norm: the requested memory of the communicator is enough") {
     for (const int ranks : {1, 2, 5}) {
         World world(thread_options(ranks));
         REQUIRE(failure_of(world, [&](Rank& rank) {
@@ -126,7 +126,7 @@ TEST_CASE("sync_batch_norm: the communicator's memory that is asked for is enoug
     }
 }
 
-TEST_CASE("sync_batch_norm: every rank has its classes, as many pictures, and none is another's") {
+TEST_CASE("sync_batch_norm: every rank has classes of its own, with equally many pictures") {
     const LabelledImages images = make_shapes(100, 1);
     for (const int ranks : {1, 2, 3, 4, 5, 8}) {
         CAPTURE(ranks);

@@ -150,7 +150,7 @@ std::string cause_of(const std::vector<Differences>& found) {
         return "a rank without a picture spoils the statistics of all";
     if (var && !output && !mean && !dx && !parameters)
         return "the running variance is divided by the count, not by one less";
-    // A rank that is empty has no input of which the gradient could be wrong.
+    // A rank without samples has no input whose gradient could be wrong.
     if (dx && !output && !mean && !var && !parameters)
         return "the gradient of the input is not that of the union";
     if (!is_wrong(found[0].largest()) && output && mean)

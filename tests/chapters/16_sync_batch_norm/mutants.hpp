@@ -13,7 +13,7 @@ enum class Mistake {
     biased_variance,     // the running variance is that of the batch
     local_count,         // the gradient of the input is divided by the rank's own count
     local_sums,          // the sums of the gradients are the rank's own
-    empty_is_no_number,  // a rank without a picture divides by zero, and nobody leaves it out
+    empty_is_no_number,  // a rank without a picture divides by zero, and no rank leaves it out
 };
 
 MakeNorm make_mistaken(Mistake mistake);

@@ -1,5 +1,5 @@
-// SyncBatchNorm is BatchNorm2d on the union, whatever the counts; and the check of that notices
-// what may go wrong.
+// SyncBatchNorm is BatchNorm2d on the union, for any counts, and the equivalence check notices
+// mistakes.
 #include "16_sync_batch_norm/sync_batch_norm.hpp"
 
 #include <optional>
@@ -77,7 +77,7 @@ TEST_CASE("sync_batch_norm: plain BatchNorm2d is not, and every mistake has its 
     }
 }
 
-TEST_CASE("sync_batch_norm: a rank may have one value a channel, and all together one") {
+TEST_CASE("sync_batch_norm: a rank may have one value a channel, and so may the union") {
     World world(thread_options(2));
     std::vector<float> outputs(2), averages(2), after_one(2);
     world.run([&](Rank& rank) {
@@ -110,7 +110,7 @@ TEST_CASE("sync_batch_norm: in evaluation a rank is alone") {
                 SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 2), *communicator);
                 norm.set_training(false);
                 if (rank.rank() != 1)
-                    return;  // nobody comes
+                    return;  // without a collective
                 Tape tape(device);
                 const auto x = std::make_shared<Parameter>(
                     "x", Tensor(device, {1, 2, 1, 1}, std::vector<float>{3, -4}));
@@ -123,7 +123,7 @@ TEST_CASE("sync_batch_norm: in evaluation a rank is alone") {
             }) == "");
 }
 
-TEST_CASE("sync_batch_norm: two collectives a step, one less where nobody asks for dx") {
+TEST_CASE("sync_batch_norm: two collectives a step, one less if dx is not needed") {
     World world(thread_options(2));
     std::vector<Traffic> with(2), without(2);
     world.run([&](Rank& rank) {

@@ -1,4 +1,4 @@
-// A file that is there as a whole or not at all, wherever the process or the machine goes down.
+// A file is there as a whole or not at all, wherever the process or the machine crashes.
 #include "17_checkpoint_failover/atomic_save.hpp"
 
 #include "17_checkpoint_failover/show/torn_files.hpp"
@@ -13,7 +13,7 @@ using Save = std::function<void(Folder&, const std::string&, std::span<const std
 
 const std::vector<std::uint8_t> before{1, 2, 3, 4, 5, 6}, after{7, 8, 9, 10, 11, 12, 13, 14};
 
-// What is wrong with a way to save, or "".
+// Returns what is wrong with a method of saving, or "".
 std::string fault_of(const Save& save) {
     for (const bool is_first : {true, false})
         for (int call = 0;; call++) {
@@ -102,7 +102,7 @@ TEST_CASE("atomic_save: on the disk") {
                         "that is yours, on a disk with room."));
 }
 
-TEST_CASE("atomic_save: who reads meanwhile sees torn files, or none") {
+TEST_CASE("atomic_save: a concurrent reader sees no torn file; without atomic_save it does") {
     const TemporaryFolder temporary;
     DiskFolder folder(temporary.path());
     REQUIRE(read_while_written(folder, 4, false).torn > 0);

@@ -1,4 +1,4 @@
-// Checkpoints in a folder, and what a checkpoint says of a training.
+// Checkpoints in a folder, and what a checkpoint records about a training run.
 #include "17_checkpoint_failover/state/checkpoints.hpp"
 
 #include <set>
@@ -67,7 +67,7 @@ TEST_CASE("checkpoints: the last ones are kept, and the newest is found") {
     REQUIRE(newest->step == 50);
     REQUIRE(newest->file.header.metadata.at("step") == "50");
     REQUIRE(newest->file.data()[0] == 50);
-    // A training that has gone back to 30 has its own 35.
+    // A training run that went back to step 30 writes a 35 of its own.
     save(checkpoints, 35);
     REQUIRE(checkpoints.steps() == std::vector<int>{35, 30});
     save(checkpoints, 35);
@@ -109,7 +109,7 @@ TEST_CASE("checkpoints: every bit counts") {
             }) == "'f' has no checksum: this program has not written it.");
 }
 
-TEST_CASE("checkpoints: a whole one is there wherever saving goes down") {
+TEST_CASE("checkpoints: a whole one is there wherever saving crashes") {
     for (int call = 0; call < 20; call++) {
         CrashingFolder first({}, never);
         Checkpoints before(first, 2);

@@ -10,7 +10,7 @@ namespace ddp::test {
 
 using Contents = std::map<std::string, std::vector<std::uint8_t>>;  // of a folder, by name
 
-// The process or the machine has gone down in the middle of a call.
+// Thrown when the process or the machine crashes in the middle of a call.
 class Crash : public std::runtime_error {
   public:
     Crash() : std::runtime_error("crash") {}
@@ -18,14 +18,14 @@ class Crash : public std::runtime_error {
 
 class CrashingFolder final : public Folder {
   public:
-    // All of `contents` is on the disk. Call number `calls` (from 0) goes down in its middle; a
-    // write then has written half of its bytes.
+    // All of `contents` is on the disk. Call number `calls` (from 0) crashes in its middle; a write
+    // has then written half of its bytes.
     CrashingFolder(const Contents& contents, int calls);
 
-    // What a killed process leaves behind: everything that was done.
+    // Returns what a killed process leaves behind: everything that was done.
     Contents after_kill() const;
-    // What a failure of the power may leave behind: for every file any part of what was not synced,
-    // and any of the changes of names that were not synced.
+    // Returns what a power failure may leave behind: for every file any part of what was not
+    // synced, and any of the changes of names that were not synced.
     std::vector<Contents> after_power_failure() const;
 
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
@@ -41,7 +41,7 @@ class CrashingFolder final : public Folder {
     struct File {
         std::vector<std::uint8_t> written, synced;
     };
-    // True if this call goes down.
+    // Returns whether this call crashes.
     bool crashes() { return calls_-- == 0; }
 
     using Names = std::map<std::string, std::size_t>;  // numbers of files

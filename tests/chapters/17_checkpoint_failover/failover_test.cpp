@@ -1,5 +1,5 @@
-// The proof: whoever is killed, and whenever, the training ends with the bits of one that nobody
-// has touched; and what else may happen to a supervised job.
+// The proof: whichever process is killed, at whatever moment, the training ends with the bits of an
+// undisturbed run. Also: what else may happen to a supervised job.
 #include <csignal>
 #include <iostream>
 #include <thread>
@@ -24,7 +24,7 @@ std::string failure_of(const Training& training, const Pictures& pictures,
     }
 }
 
-// Of a training that nobody touches.
+// Returns the hash of an undisturbed training run.
 const std::string& calm_hash() {
     static const std::string hash = supervise({}, Pictures(1000, 100), {}).hash;
     return hash;
@@ -77,8 +77,8 @@ TEST_CASE("failover: a stopped rank is noticed within the time-out") {
                                               double now_s) { faults.watch(job, attempt, now_s); });
         CAPTURE(rank, outcome.attempts[0].cause);
         REQUIRE(outcome.attempts.size() >= 2);
-        // The ranks notice within their time-out, and the launcher gives them two seconds to say
-        // so.
+        // The ranks notice within their time-out, and the launcher gives them two seconds to report
+        // it.
         REQUIRE(outcome.attempts[0].noticed_s - faults.happened().at(0).time_s <
                 training.timeout_s + 3);
         REQUIRE(outcome.hash == calm_hash());
@@ -139,7 +139,7 @@ TEST_CASE("supervisor: gives up after max_restarts, with the first cause") {
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 
-TEST_CASE("supervisor: what would be wrong again is not tried again") {
+TEST_CASE("supervisor: a failure that would happen again is not retried") {
     const Pictures pictures(1000, 100);
     Training training;
     training.ranks = {"--processes", "200"};
@@ -174,7 +174,7 @@ TEST_CASE("supervisor: a job is ended with all that it has started") {
     REQUIRE(stubborn.status() == 128 + SIGKILL);
 }
 
-TEST_CASE("status line: a line and back, and a line that is none") {
+TEST_CASE("status line: written and read back, and refused if it is none") {
     const StatusLine status{3, "step", 120, "61440 0.43"};
     REQUIRE(status.line() == "@ 3 step 120 61440 0.43");
     REQUIRE(StatusLine::from(status.line()) == status);
@@ -184,12 +184,12 @@ TEST_CASE("status line: a line and back, and a line that is none") {
         REQUIRE(!StatusLine::from(line));
 }
 
-TEST_CASE("hosts: their list, and who is there") {
+TEST_CASE("hosts: their list, and which of them answer") {
     REQUIRE(parse_hosts("a,b:3") == std::vector<HostSlots>{{"a", 1}, {"b", 3}});
     REQUIRE(parse_hosts("").empty());
     for (const char* wrong : {",a", "a:", "a:0", "a:x", "a:2x", ":2", "a:99999"})
         REQUIRE_THROWS_AS(parse_hosts(wrong), OptionError);
-    // Nobody listens there, and this host says so.
+    // No program listens there, and this host refuses the connection.
     REQUIRE(hosts_that_answer({{"localhost", 2}}, 1) == std::vector<HostSlots>{{"localhost", 2}});
     REQUIRE(hosts_that_answer({{"no-such-host.invalid", 1}}).empty());
 }

@@ -1,6 +1,8 @@
-// The chapter's program: what it says, however its ranks are started.
+// The chapter's program: what it prints and writes, under every launcher.
 #include "17_checkpoint_failover/state/checkpoints.hpp"
-#include "common/report/csv.hpp"
+
+#include <iostream>
+
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
@@ -10,28 +12,21 @@ namespace {
 
 const Words small{"--batch", "4", "--epochs", "2", "--every", "5", "--learning-rate", "0.02"};
 
-std::string hash_in(const std::string& output) {
-    const std::size_t at = output.rfind("hash ");
-    return at == std::string::npos ? "" : output.substr(at + 5, 16);
-}
+const std::string path = CHECKPOINT_FAILOVER_PROGRAM;
+const Program program(path);
 
 }  // namespace
 
 TEST_CASE("checkpoint_failover: killed, and the same to the bit, for threads and processes") {
-    const TemporaryFolder folder;
     const Pictures pictures(400, 50);
-    const std::string csv = (folder / "lives.csv").string();
     for (const auto& [how, ranks] : {std::pair{"--processes", 4}, std::pair{"--ranks", 3}}) {
-        const ChildResult run =
-            run_command(Words{CHECKPOINT_FAILOVER_PROGRAM, "--quick", how, std::to_string(ranks),
-                              "--csv", csv, "--data", pictures.folder()} +
-                        small);
-        CAPTURE(how, run.output);
-        REQUIRE(run.exit_code == 0);
-        REQUIRE(count(run.output, "to the bit.") == 1);
-        REQUIRE(count(run.output, "kill -9 of rank " + std::to_string(ranks - 1)) == 1);
-        REQUIRE(count(run.output, "one rank, under another name first     40     0") == 1);
-        const Csv attempts = read_csv(csv);
+        CAPTURE(how);
+        const ProgramRun run = program.run(
+            Words{"--quick", how, std::to_string(ranks), "--data", pictures.folder()} + small);
+        REQUIRE(run.count("to the bit.") == 1);
+        REQUIRE(run.count("kill -9 of rank " + std::to_string(ranks - 1)) == 1);
+        REQUIRE(run.count("one rank, under another name first     40     0") == 1);
+        const Csv& attempts = run.csv;
         int kills = 0, losses = 0, checkpoints = 0;
         for (std::size_t row = 0; row < attempts.rows.size(); row++) {
             kills += attempts.text(row, "what").starts_with("kill -9");
@@ -43,33 +38,29 @@ TEST_CASE("checkpoint_failover: killed, and the same to the bit, for threads and
         REQUIRE(losses > 4);
         REQUIRE(checkpoints > 4);
     }
-    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+    REQUIRE(nothing_is_left(path));
 }
 
-TEST_CASE("checkpoint_failover: one training, one to eight ranks, and on from the end") {
+TEST_CASE("checkpoint_failover: one training run, one to eight ranks, and a call after its end") {
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
     const Words train{"--train", "--data", pictures.folder()};
     const auto run = [&](const Launch& launch, const Words& more) {
-        const ChildResult result = start(launch, train + small + more);
-        CAPTURE(launch.name, result.output);
-        REQUIRE(result.exit_code == 0);
-        return hash_in(result.output);
+        CAPTURE(launch.name);
+        return last_hash(run_job(launch, train + small + more).output);
     };
     const std::string name = (folder / "run").string();
     std::string threads;
     for (const std::string ranks : {"1", "3", "8"}) {
-        const std::string hash =
-            run({"threads", {CHECKPOINT_FAILOVER_PROGRAM, "--ranks", ranks}, {}}, {});
-        REQUIRE(hash.size() == 16);
+        const std::string hash = run({"threads", {path, "--ranks", ranks}, {}}, {});
         if (ranks == "3")
             threads = hash;
     }
-    for (const Launch& launch : launches(CHECKPOINT_FAILOVER_PROGRAM, 3)) {
+    for (const Launch& launch : launches(path, 3)) {
         REQUIRE(run(launch, {"--folder", name + launch.name}) == threads);
-        // All is done: another call finds that, with another number of ranks, too.
-        REQUIRE(run({"threads", {CHECKPOINT_FAILOVER_PROGRAM, "--ranks", "2"}, {}},
-                    {"--folder", name + launch.name}) == threads);
+        // Another call, with another number of ranks, finds that all is done.
+        REQUIRE(run({"threads", {path, "--ranks", "2"}, {}}, {"--folder", name + launch.name}) ==
+                threads);
     }
 }
 
@@ -80,29 +71,19 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
     }
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
-    const std::string path = (folder / "on-%h").string();
+    const std::string checkpoints = (folder / "on-%h").string();
     const auto train = [&](const std::string& epochs) {
-        const Words program{CHECKPOINT_FAILOVER_PROGRAM,
-                            "--train",
-                            "--data",
-                            pictures.folder(),
-                            "--folder",
-                            path,
-                            "--batch",
-                            "4",
-                            "--every",
-                            "5"};
+        const Words job{path,        "--train", "--data", pictures.folder(), "--folder",
+                        checkpoints, "--batch", "4",      "--every",         "5"};
         const auto part = [&](const std::string& host) {
-            return Words{"-n", "2", "-x", "DDP_HOST=" + host} + program + Words{"--epochs", epochs};
+            return Words{"-n", "2", "-x", "DDP_HOST=" + host} + job + Words{"--epochs", epochs};
         };
         Words command{"mpirun", "-q", "--oversubscribe", "--bind-to", "none"};
         command = command + part("a") + Words{":"} + part("b");
         return run_command(command,
                            {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
     };
-    const ChildResult first = train("2");
-    CAPTURE(first.output);
-    REQUIRE(first.exit_code == 0);
+    const ProgramRun first(train("2"));
     DiskFolder a((folder / "on-a").string()), b((folder / "on-b").string());
     REQUIRE(Checkpoints(a, 9).steps() == Checkpoints(b, 9).steps());
     const std::string newest = Checkpoints::file_name(Checkpoints(a, 9).steps().at(0));
@@ -110,11 +91,9 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
 
     // Rank 0's host has lost its disk: rank 2 has the newest.
     std::filesystem::remove_all(folder / "on-a");
-    const ChildResult second = train("2");
-    CAPTURE(second.output);
-    REQUIRE(second.exit_code == 0);
+    const ProgramRun second(train("2"));
     REQUIRE(count(second.output, "from rank 2's checkpoint") == 1);
-    REQUIRE(hash_in(second.output) == hash_in(first.output));
+    REQUIRE(last_hash(second.output) == last_hash(first.output));
     REQUIRE(a.read(newest) == b.read(newest));
 
     // Another training's checkpoints are not touched.
@@ -126,62 +105,47 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
 TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one before is used") {
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
-    const std::string path = (folder / "run").string();
-    const Words train = Words{CHECKPOINT_FAILOVER_PROGRAM,
-                              "--train",
-                              "--ranks",
-                              "2",
-                              "--folder",
-                              path,
-                              "--data",
-                              pictures.folder()} +
-                        small;
-    const ChildResult first = run_command(train);
-    REQUIRE(first.exit_code == 0);
-    DiskFolder disk(path);
+    const std::string checkpoints = (folder / "run").string();
+    const Words train =
+        Words{"--train", "--ranks", "2", "--folder", checkpoints, "--data", pictures.folder()} +
+        small;
+    const ProgramRun first = program.run(train);
+    DiskFolder disk(checkpoints);
     const std::vector<int> steps = Checkpoints(disk, 9).steps();
     const std::string newest = Checkpoints::file_name(steps.at(0));
     std::vector<std::uint8_t> bytes = disk.read(newest);
     bytes[bytes.size() / 2] ^= 1;
     disk.write(newest, {bytes});
-    const ChildResult second = run_command(train);
-    CAPTURE(second.output);
-    REQUIRE(second.exit_code == 0);
+    const ProgramRun second = program.run(train);
     REQUIRE(count(second.output, "note: '" + newest +
                                      "' is damaged: its checksum does not match its bytes. The "
                                      "one before it is used.") == 1);
     REQUIRE(count(second.output, "continues after step " + std::to_string(steps.at(1))) == 1);
-    REQUIRE(hash_in(second.output) == hash_in(first.output));
+    REQUIRE(last_hash(second.output) == last_hash(first.output));
     // If all are damaged, the job does not begin again without a word.
     for (const int step : Checkpoints(disk, 9).steps())
         disk.write(Checkpoints::file_name(step), {bytes});
-    const ChildResult third = run_command(train);
+    const ChildResult third = program.call(train);
     CAPTURE(third.output);
     REQUIRE(third.exit_code == 1);
-    REQUIRE(count(third.output,
-                  "no checkpoint in '" + path + "' is whole: '" + newest + "' is damaged") == 1);
+    REQUIRE(count(third.output, "no checkpoint in '" + checkpoints + "' is whole: '" + newest +
+                                    "' is damaged") == 1);
 }
 
 TEST_CASE("checkpoint_failover: bad input in one sentence") {
-    const auto refused = [](const Words& words) {
-        const ChildResult result = run_command(Words{CHECKPOINT_FAILOVER_PROGRAM} + words);
-        REQUIRE(result.exit_code == 2);
-        return result.output;
-    };
-    REQUIRE(refused({"--supervise"}) ==
+    REQUIRE(program.refusal({"--supervise"}) ==
             "error: --supervise and --hosts need a --folder for the checkpoints.\n");
-    REQUIRE(refused({"--batch", "1025"}) ==
+    REQUIRE(program.refusal({"--batch", "1025"}) ==
             "error: --batch needs a whole number from 1 to 1024, not '1025'.\n");
-    REQUIRE(count(refused({"--hosts", "a:0", "--folder", "x"}), "not 'a:0'.") == 1);
+    REQUIRE(count(program.refusal({"--hosts", "a:0", "--folder", "x"}), "not 'a:0'.") == 1);
     const Pictures pictures(400, 50);
-    REQUIRE(refused({"--train", "--ranks", "8", "--data", pictures.folder()}) ==
+    REQUIRE(program.refusal({"--train", "--ranks", "8", "--data", pictures.folder()}) ==
             "error: --batch 64 is more than the 50 pictures that each of 8 ranks has: take a "
             "smaller batch or fewer ranks.\n");
-    const ChildResult folder =
-        run_command({CHECKPOINT_FAILOVER_PROGRAM, "--train", "--ranks", "2", "--batch", "4",
-                     "--folder", "/proc/nothing", "--data", pictures.folder()});
-    REQUIRE(folder.exit_code == 1);
-    REQUIRE(count(folder.output, "'/proc/nothing' cannot be made") == 1);
+    REQUIRE(count(program.refusal({"--train", "--ranks", "2", "--batch", "4", "--folder",
+                                   "/proc/nothing", "--data", pictures.folder()},
+                                  1),
+                  "'/proc/nothing' cannot be made") == 1);
 }
 
 }  // namespace ddp::test

@@ -69,7 +69,7 @@ TEST_CASE("safetensors: what was written is read, to the bit") {
     REQUIRE(file.find("linear1") == nullptr);
 }
 
-TEST_CASE("safetensors: a name is found with 'module.' before it, too") {
+TEST_CASE("safetensors: a name is also found with 'module.' before it") {
     SafetensorsHeader header;
     header.add("module.linear1.weight", {1});
     const std::string text = encode_safetensors(header);
@@ -128,7 +128,7 @@ TEST_CASE("safetensors: everything else is refused in a sentence that names it")
             f + "its header should have 18446744073709551615 bytes, and the whole file has 8.");
 }
 
-// Whatever is done to a file, it is refused or it is one whose tensors all lie within it.
+// A damaged file is either refused or still has all tensors within it.
 TEST_CASE("safetensors: damaged files never do harm") {
     const SafetensorsHeader header = example_header();
     const std::string text = encode_safetensors(header);

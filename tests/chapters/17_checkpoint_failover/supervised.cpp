@@ -9,7 +9,7 @@
 namespace ddp::test {
 namespace {
 
-// Checkpoints of the folder that are not whole, though their names say so.
+// Returns how many checkpoints of the folder are damaged.
 int count_torn(const std::string& path) {
     DiskFolder folder(path);
     int torn = 0;
@@ -82,8 +82,7 @@ void RandomKills::watch(SupervisedProcess& job, const Attempt& attempt, double n
             : now_s < due_s_)
         return;
     const pid_t rank = victim_ >= 0 ? process_of(attempt, victim_) : 0;
-    kill(rank != 0 ? rank : job.process(),
-         SIGKILL);  // before the ranks have started: their launcher
+    kill(rank != 0 ? rank : job.process(), SIGKILL);  // before the ranks have met: the launcher
     is_over_ = true;
     left_--;
     done_++;

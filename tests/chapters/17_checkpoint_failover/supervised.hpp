@@ -20,19 +20,19 @@ struct Training {
     std::vector<std::string> command(const std::string& folder, const std::string& data) const;
 };
 
-// What became of it.
+// The result of a supervised job.
 struct Outcome {
     std::vector<Attempt> attempts;
     std::string hash;
     int torn = 0;  // checkpoints that were found damaged, after any of the attempts
 };
 
-// Under a supervisor whose `watch` interferes.
+// Runs the job under a supervisor whose `watch` interferes.
 Outcome supervise(const Training& training, const Pictures& pictures,
                   const SupervisorOptions& options, const Supervisor::Watch& watch = {});
 
-// Kills, in each attempt, some process at some moment, `kills` times in all: a rank, the program
-// that has started the ranks, or a rank as it writes a checkpoint.
+// Kills one process at some moment of each attempt, `kills` times in all: a rank, the launcher, or
+// a rank as it writes a checkpoint.
 class RandomKills {
   public:
     RandomKills(std::uint32_t seed, int kills, double longest_s)
@@ -46,7 +46,7 @@ class RandomKills {
     std::mt19937 random_;
     int left_, done_ = 0;
     double longest_s_;
-    double planned_for_s_ = -1;  // the attempt's begin
+    double planned_for_s_ = -1;  // the beginning of the attempt
     double due_s_ = 0;
     int victim_ = 0;  // a rank; below 0: the launcher
     bool while_saving_ = false;

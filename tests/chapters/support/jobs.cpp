@@ -22,11 +22,6 @@ int processes_of(const std::string& program) {
 
 }  // namespace
 
-Words operator+(Words a, const Words& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
-
 bool has_mpirun() {
 #if defined(DDP_MPI)
     return run_command({"sh", "-c", "command -v mpirun"}).exit_code == 0;
@@ -50,11 +45,8 @@ ChildResult start(const Launch& launch, const Words& words, int timeout_s,
     return run_command(launch.before + launch.after + words, as_root + environment, timeout_s);
 }
 
-int count(const std::string& text, const std::string& part) {
-    int found = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        found++;
-    return found;
+ProgramRun run_job(const Launch& launch, const Words& words) {
+    return ProgramRun(start(launch, words));
 }
 
 std::string plain(const std::string& text) {

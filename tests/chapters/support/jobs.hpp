@@ -4,17 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/child.hpp"
+#include "tests/support/program.hpp"
 
 namespace ddp::test {
 
-using Words = std::vector<std::string>;
-
-Words operator+(Words a, const Words& b);
-
 bool has_mpirun();
 
-// One way to start a program with ranks: its words, and those that follow it.
+// A command that starts a program with ranks: the words up to the program, and those that follow
+// it.
 struct Launch {
     std::string name;
     Words before, after;
@@ -26,8 +23,8 @@ std::vector<Launch> launches(const std::string& program, int ranks);
 ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60,
                   const Words& environment = {});
 
-// How often `part` is in `text`.
-int count(const std::string& text, const std::string& part);
+// Starts a job that must end with status 0.
+ProgramRun run_job(const Launch& launch, const Words& words);
 
 // Without what differs from run to run: numbers of processes, and the host's name.
 std::string plain(const std::string& text);

@@ -9,7 +9,7 @@ namespace ddp::test {
 
 void ScenarioOptions::add_to(Options& options) {
     options.add_text("--what", what, "what the ranks do");
-    options.add_int("--who", who, {0, 64}, "which rank does something else");
+    options.add_int("--victim", victim, {0, 64}, "which rank does something else");
     options.add_flag("--catch", catches, "the failure is shown on purpose");
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Programs that tests start in every way that a job can be started: in their first run the ranks do
-// what --what says.
+// Programs that tests start by every launcher: in their first run the ranks do what --what says.
 #include <functional>
 #include <string>
 
@@ -11,7 +10,7 @@ namespace ddp::test {
 // The options that all scenarios have. Give them to Options before any of the program's own.
 struct ScenarioOptions {
     std::string what;      // --what: which scenario
-    int who = 0;           // --who: the rank that does something else than the others
+    int victim = 0;        // --victim: the rank that does something else than the others
     bool catches = false;  // --catch: a failure is shown on purpose, and the program goes on
 
     void add_to(Options& options);

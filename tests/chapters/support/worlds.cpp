@@ -1,6 +1,7 @@
 #include "tests/chapters/support/worlds.hpp"
 
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 namespace ddp::test {
@@ -17,6 +18,8 @@ std::string failure_of(World& world, const std::function<void(Rank&)>& work) {
         world.run(work);
         return "";
     } catch (const RunFailed& failure) {
+        if (!failure.is_reported_here())
+            throw std::logic_error("the failure is not reported in this process");
         return failure.what();
     }
 }
@@ -34,10 +37,6 @@ void try_until_good(Rank& rank, const std::function<bool()>& attempt) {
     for (int i = 0; i < most; i++)
         if (const bool good = attempt(); rank.broadcast(good ? "good" : "again", 0) == "good")
             return;
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 }  // namespace ddp::test

@@ -5,7 +5,7 @@
 #include <new>
 
 namespace {
-std::atomic<std::size_t> requested{0};  // operator new has nobody else to hand it to
+std::atomic<std::size_t> requested{0};  // global, since operator new takes no other argument
 }  // namespace
 
 namespace ddp::test {

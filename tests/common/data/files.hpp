@@ -16,7 +16,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 // An IDX file of bytes: header and elements.
 Bytes idx_file(const std::vector<std::uint32_t>& dims, const Bytes& elements);
-// 0, 1, 2 ... modulo 251: every element tells its place, and rows of powers of two do not repeat.
+// 0, 1, 2 ... modulo 251: every element encodes its place, and rows of powers of two do not repeat.
 Bytes counting(std::size_t count);
 Bytes gzipped(const Bytes& bytes);
 Bytes joined(Bytes a, const Bytes& b);

@@ -195,7 +195,7 @@ TEST_CASE("mutations below the compression reach the header as well") {
     for (int round = 0; round < 3000; round++) {
         const Bytes file = mutated(plain, random);
         if (file.size() >= 2 && file[0] == 0x1f && file[1] == 0x8b)
-            continue;  // gzip within gzip is no IDX file either way
+            continue;  // gzip within gzip is no IDX file in any case
         Idx idx, idx_gz;
         const bool refused = data_error([&] { idx = parse_idx(file, ""); }) != "";
         const bool refused_gz = data_error([&] { idx_gz = parse_idx(gzipped(file), ""); }) != "";

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of diagnoses share: how a mistake is made, and its message read.
+// What the tests of diagnoses share: they make a mistake and read its message.
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -8,6 +8,7 @@
 #include "common/gpu/gpu.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/text.hpp"
 
 namespace ddp::test {
 
@@ -26,7 +27,7 @@ inline void require_parts(const std::string& text, const std::vector<std::string
     INFO(text);
     for (const std::string& part : parts) {
         INFO("must say: " << part);
-        REQUIRE(text.find(part) != std::string::npos);
+        REQUIRE(has(text, part));
     }
 }
 

@@ -163,7 +163,7 @@ void check_every_rounding() {
     }
 }
 
-TEST_CASE("a float becomes the nearest 16-bit float, half way between two the even one") {
+TEST_CASE("a float becomes the nearest 16-bit float, in the middle between two the even one") {
     check_every_rounding<__half>();
     check_every_rounding<__nv_bfloat16>();
 }
@@ -229,7 +229,7 @@ void check_sums() {
                 bits_of(T(static_cast<float>(i % 100) + 0.25f * static_cast<float>(i % 7))));
 }
 
-TEST_CASE("kernels add 16-bit floats by way of float") {
+TEST_CASE("kernels convert 16-bit floats to float to add them") {
     check_sums<__half>();
     check_sums<__nv_bfloat16>();
 }

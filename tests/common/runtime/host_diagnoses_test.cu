@@ -73,7 +73,7 @@ TEST_CASE("the host touches device memory") {
     require_parts(function.output, {"host code read byte 0 of the 12 bytes", only});
     REQUIRE(function.signal == SIGSEGV);
     const ChildResult wild = run_child("child wild pointer of the host");  // none of ours
-    REQUIRE(wild.output.find("cuda_on_cpu") == std::string::npos);
+    REQUIRE(!has(wild.output, "cuda_on_cpu"));
     REQUIRE(wild.exit_code != 0);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("memory that is never freed") {
     REQUIRE(plain.exit_code == 0);
 }
 
-// ---- Errors that nobody reads
+// ---- Errors that are never read
 
 __global__ void first_leaves() {
     if (threadIdx.x == 0)
@@ -191,7 +191,7 @@ TEST_CASE("child ignores a failed kernel", "[.child]") {
     launch(stream, {1, 64}, first_leaves);
 }
 
-TEST_CASE("errors that nobody reads") {
+TEST_CASE("errors that are never read") {
     const ChildResult call = run_child("child ignores an error");
     require_parts(call.output, {"the range has only 16 left", "this error was never read"});
     REQUIRE(call.exit_code == 0);

@@ -20,6 +20,7 @@
 #include "tests/common/runtime/ipc_memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/text.hpp"
 
 namespace ddp::test {
 namespace {
@@ -33,11 +34,7 @@ std::string refusal_of(const std::string& handle) {
     return "(opened)";
 }
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
-// A process that owns memory, says so, and waits to be killed.
+// A process that owns memory, prints its name, and waits to be killed.
 TEST_CASE("child owns memory and waits", "[.child]") {
     Buffer<int> data(16 << 20);  // 64 MiB
     Stream stream;
@@ -140,7 +137,7 @@ TEST_CASE("an owner that is killed leaves nothing behind") {
     int* data = open_handle(owner.handle());
     REQUIRE(mapped_memory().size() == 2);
     owner.end();
-    REQUIRE(wrong_in(data, 7) == 0);  // its memory lives as long as somebody has it mapped
+    REQUIRE(wrong_in(data, 7) == 0);  // the memory exists as long as one process has it mapped
     DDP_CHECK(cudaIpcCloseMemHandle(data));
     REQUIRE(mapped_memory() == memory);  // and no longer: it never had a name in a file system
     for (const std::string& name : names_of_ours())

@@ -1,5 +1,5 @@
-// Streams, events and host functions: what runs in order, what at the same time, and who waits for
-// whom. The same source for a CPU and for a GPU.
+// Streams, events and host functions: what runs in order, what runs at the same time, and what
+// waits for what. The same source for a CPU and for a GPU.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 using SystemFlag = cuda::atomic_ref<int, cuda::thread_scope_system>;
 
-// Waits until somebody raises the flag, for some seconds at most; 1 in `seen` if it was raised.
+// Waits until the flag is raised, for some seconds at most. Writes 1 to `seen` if it was.
 __global__ void wait_for_flag(int* flag, int* seen) {
     SystemFlag raised(*flag);
     for (int round = 0; round < 1'000'000 && *seen == 0; round++) {
@@ -373,7 +373,7 @@ TEST_CASE("copying to memory that is not pinned is done when the call returns") 
     stream.synchronize();
 }
 
-TEST_CASE("destroying a stream waits for nothing, and whoever synchronises waits for its work") {
+TEST_CASE("destroying a stream waits for nothing, and a synchronization waits for its work") {
     Gate gate;
     cudaStream_t stream = nullptr;
     DDP_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
