@@ -1,5 +1,5 @@
-// The cost of a barrier of a 256-thread block on a CPU: with this library's fibers, and with two other
-// ways of having 256 threads.
+// The cost of a barrier of a 256-thread block on a CPU: with this library's fibers, and with two
+// other ways of having 256 threads.
 #include <ucontext.h>
 
 #include <barrier>

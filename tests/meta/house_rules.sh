@@ -2,6 +2,7 @@
 # The rules that no compiler checks (CONTRIBUTING.md): arrows run only backwards, common/ knows no chapter, chapter numbers
 # stand in folder names and include paths only, a chapter's folder shows its lesson first, names and comments keep to their
 # form. Each rule is tried on wrong examples first. house_rules.sh BUILD_FOLDER
+# shellcheck disable=SC2016  # what stands in single quotes is for awk
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 build=$1
