@@ -21,10 +21,13 @@
 #define __shared__ static thread_local
 
 // Set by the executor whenever another CUDA thread of the block takes over this OS thread.
-extern constinit thread_local uint3 threadIdx;
-extern constinit thread_local uint3 blockIdx;
-extern constinit thread_local dim3 blockDim;
-extern constinit thread_local dim3 gridDim;
+// The library is linked into the program, so these have fixed places in a thread's memory
+// (local-exec). Without the attribute, ld 2.40 may stop at the vector instructions with which g++
+// reads them.
+[[gnu::tls_model("local-exec")]] extern constinit thread_local uint3 threadIdx;
+[[gnu::tls_model("local-exec")]] extern constinit thread_local uint3 blockIdx;
+[[gnu::tls_model("local-exec")]] extern constinit thread_local dim3 blockDim;
+[[gnu::tls_model("local-exec")]] extern constinit thread_local dim3 gridDim;
 inline constexpr int warpSize = 32;
 
 namespace cuda_on_cpu {
