@@ -92,22 +92,32 @@ class Rank {
     std::vector<std::shared_ptr<void>> kept_;
 };
 
+// Throws std::runtime_error if `bytes` are not those of a T: another rank then runs another
+// program.
+template <Exchangeable T>
+T value_of_bytes(const std::string& bytes) {
+    if (bytes.size() != sizeof(T))
+        throw std::runtime_error("a rank has sent " + std::to_string(bytes.size()) +
+                                 " bytes where " + std::to_string(sizeof(T)) +
+                                 " were expected: start the same build on all ranks");
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof(T));
+    return value;
+}
+
 template <Exchangeable T>
 std::vector<T> Rank::all_gather(const T& mine) {
     std::vector<T> all;
     for (const std::string& bytes :
          all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof(T))))
-        std::memcpy(&all.emplace_back(), bytes.data(), sizeof(T));
+        all.push_back(value_of_bytes<T>(bytes));
     return all;
 }
 
 template <Exchangeable T>
 T Rank::broadcast(const T& value, int root) {
-    T result;
-    const std::string bytes =
-        broadcast(std::string(reinterpret_cast<const char*>(&value), sizeof(T)), root);
-    std::memcpy(&result, bytes.data(), sizeof(T));
-    return result;
+    return value_of_bytes<T>(
+        broadcast(std::string(reinterpret_cast<const char*>(&value), sizeof(T)), root));
 }
 
 }  // namespace ddp

@@ -325,4 +325,30 @@ TEST_CASE("requests that make no sense") {
 }
 
 }  // namespace
+TEST_CASE("typed exchanges: every rank's value by rank, and bytes of another build are refused") {
+    struct Pair {
+        int rank;
+        double half;
+    };
+    World world(thread_options(3));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) {
+        const std::vector<Pair> all = rank.all_gather(Pair{rank.rank(), rank.rank() / 2.0});
+        for (int r = 0; r < 3; r++)
+            wrong += all.at(static_cast<std::size_t>(r)).rank != r ||
+                     all[static_cast<std::size_t>(r)].half != r / 2.0;
+        wrong += rank.broadcast(10 + rank.rank(), 2) != 12;
+        wrong += rank.mean_over_ranks(rank.rank()) != 1;
+        wrong += rank.max_over_ranks(-rank.rank()) != 0;
+    });
+    REQUIRE(wrong == 0);
+    const std::string cause = failure_of(world, [](Rank& rank) {
+        if (rank.rank() == 1)
+            rank.all_gather(std::string("ten bytes!"));
+        else
+            rank.all_gather(rank.rank());
+    });
+    REQUIRE(has(cause, "a rank has sent 10 bytes where 4 were expected"));
+}
+
 }  // namespace ddp::test
