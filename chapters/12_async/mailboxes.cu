@@ -62,8 +62,8 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
 }
 
 int Mailboxes::wait(Stream& stream) {
-    OperationRecord record = peers_.next_record(
-        {.operation = "wait for mail", .count = static_cast<std::size_t>(workers_)});
+    OperationRecord record = peers_.next_record({.operation = "wait for mail"});  // without data
+    record.count = static_cast<std::uint64_t>(workers_);
     record.set_type("mailboxes");
     launch_cooperative(stream, {1, 1}, find_mail, peers_.view(), record, workers_, next_,
                        found_->data());

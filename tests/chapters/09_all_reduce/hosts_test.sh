@@ -83,7 +83,7 @@ diff "$scratch/threads" <(grep -v '^caught' <<<"$output") >/dev/null || complain
 on_hosts host0:2,host1:2 4 --what size --victim 1 --catch
 expect "all ranks must do the same, in the same order" 0
 on_hosts host0:2,host1:2 4 --what call --victim 2 --catch
-expect "broadcast of 100000 float32 from rank 0 (\"weights\")" 0
+expect "broadcast of 100000 float from rank 0 (\"weights\")" 0
 
 # Without MPI ranks on different hosts are refused.
 # shellcheck disable=SC2016  # for the other shell
