@@ -42,6 +42,14 @@ std::int64_t count_of(const Parameters& all) {
     return count;
 }
 
+// Prints the line of one epoch; `seconds` count from the first epoch's start.
+void print_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Totals& tested,
+                 double seconds) {
+    std::cout << "epoch " << epoch << "  loss " << format_fixed(trained.loss(), 4)
+              << "  train accuracy " << format_fixed(trained.accuracy(), 3) << "  test accuracy "
+              << format_fixed(tested.accuracy(), 3) << "  " << format_seconds(seconds) << std::endl;
+}
+
 int run(int argc, char** argv) {
     NetworkOptions mine;
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
@@ -88,10 +96,7 @@ int run(int argc, char** argv) {
         tested = evaluate(device, *model, test);
         csv.row({epoch, times.steps(), trained.loss(), trained.accuracy(), tested.accuracy(),
                  watch.seconds()});
-        std::cout << "epoch " << epoch << "  loss " << format_fixed(trained.loss(), 4)
-                  << "  train accuracy " << format_fixed(trained.accuracy(), 3)
-                  << "  test accuracy " << format_fixed(tested.accuracy(), 3) << "  "
-                  << format_seconds(watch.seconds()) << std::endl;
+        print_epoch(epoch, trained, tested, watch.seconds());
     }
     std::cout << "The " << mine.model << " has " << format_count(count_of(model->parameters()))
               << " parameters.\n";

@@ -9,7 +9,7 @@
 //                 count              every `every` steps: save
 //     the end     save once more, and wait until that is on the disk
 //
-// What is saved, and restored before the next step:
+// A checkpoint holds, and the next start restores:
 //
 //     tensors     parameters, buffers, the optimizer's momentum or means
 //     numbers     step, samples, epoch, samples taken of it, the optimizer's step counts
