@@ -22,6 +22,21 @@ const TypeFacts& facts_of(ElementType type) {
     return *std::ranges::find(type_facts, type, &TypeFacts::type);
 }
 
+// Returns where `arrays` arrays of a call, which begin at `data`, lie in the arena.
+std::size_t offset_in(SharedArena& arena, const void* data, std::size_t arrays, const Call& call) {
+    const auto* begin = static_cast<const std::byte*>(data);
+    const std::byte* end = arena.data() + arena.bytes();
+    const std::size_t bytes = call.bytes();
+    const bool is_inside = begin >= arena.data() && begin <= end;
+    if (bytes == 0 || arrays == 0)
+        return is_inside ? static_cast<std::size_t>(begin - arena.data()) : 0;
+    if (!is_inside || bytes > static_cast<std::size_t>(end - begin) / arrays)
+        throw std::invalid_argument(text_of(call) +
+                                    ": the data does not lie in this rank's arena; allocate it by "
+                                    "allocate() of the same Peers or Communicator");
+    return static_cast<std::size_t>(begin - arena.data());
+}
+
 }  // namespace
 
 std::size_t bytes_of(ElementType type) {
@@ -54,18 +69,12 @@ std::string text_of(const Call& call) {
                    call.name.substr(0, longest_name));
 }
 
-std::size_t offset_in(SharedArena& arena, const void* data, std::size_t bytes, std::size_t arrays,
-                      const std::string& title) {
-    const auto* begin = static_cast<const std::byte*>(data);
-    const std::byte* end = arena.data() + arena.bytes();
-    const bool is_inside = begin >= arena.data() && begin <= end;
-    if (bytes == 0 || arrays == 0)
-        return is_inside ? static_cast<std::size_t>(begin - arena.data()) : 0;
-    if (!is_inside || bytes > static_cast<std::size_t>(end - begin) / arrays)
-        throw std::invalid_argument(title +
-                                    ": the data does not lie in this rank's arena; allocate it by "
-                                    "allocate() of the same Peers or Communicator");
-    return static_cast<std::size_t>(begin - arena.data());
+std::size_t input_offset(SharedArena& arena, const Call& call) {
+    return offset_in(arena, call.input, call.inputs, call);
+}
+
+std::size_t output_offset(SharedArena& arena, const Call& call) {
+    return offset_in(arena, call.output, call.outputs, call);
 }
 
 }  // namespace ddp

@@ -107,10 +107,9 @@ std::string text_of(const Call& call);
 std::string text_of(OperationKind kind, const std::string& title, std::size_t count,
                     const std::string& type, int peer, const std::string& name);
 
-// Returns where `arrays` arrays of `bytes` each, one after the other, begin in `arena`: bytes from
-// its beginning. Throws std::invalid_argument, which names the operation `title`, if they do not
-// lie in it; no data may be anywhere.
-std::size_t offset_in(SharedArena& arena, const void* data, std::size_t bytes, std::size_t arrays,
-                      const std::string& title);
+// Return where a call's inputs or outputs begin in `arena`: bytes from its beginning. Throw
+// std::invalid_argument, which names the call, if they do not lie in it; no data may be anywhere.
+std::size_t input_offset(SharedArena& arena, const Call& call);
+std::size_t output_offset(SharedArena& arena, const Call& call);
 
 }  // namespace ddp

@@ -222,13 +222,12 @@ void Peers::wait_for_problem() {
 
 OperationRecord Peers::next_record(const Call& call) {
     OperationRecord record;
-    const std::string title = call.title();
-    record.offset = offset_in(*arena_, call.input, call.bytes(), call.inputs, title);
+    record.offset = input_offset(*arena_, call);
     record.sequence = ++operations_;
     record.count = call.count;
     record.peer = call.peer;
     record.kind = call.kind;
-    record.set_operation(title);
+    record.set_operation(call.title());
     record.set_type(name_of(call.type));
     record.set_name(call.name);
     return record;

@@ -29,8 +29,7 @@ std::uint64_t fingerprint_of(const OperationRecord& record) {
 
 Collective Collectives::next(const Call& call, Stream& stream) {
     Collective collective{peers_.view(), peers_.next_record(call), ++collectives_};
-    collective.record.result =
-        offset_in(*peers_.arena(), call.output, call.bytes(), call.outputs, call.title());
+    collective.record.result = output_offset(*peers_.arena(), call);
     collective.fingerprint = fingerprint_of(collective.record);
     // They use the same flags: one after the other, on whatever streams.
     if (stream_ != nullptr && stream_ != stream)

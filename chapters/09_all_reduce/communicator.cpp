@@ -38,8 +38,8 @@ class NativeCommunicator final : public Communicator {
         if (call.bytes() > one_shot_bytes)
             return two_shot_all_reduce(peers_, call, stream);
         // One-shot would take any device memory.
-        offset_in(*arena(), call.input, call.bytes(), call.inputs, call.title());
-        offset_in(*arena(), call.output, call.bytes(), call.outputs, call.title());
+        input_offset(*arena(), call);
+        output_offset(*arena(), call);
         one_shot_all_reduce(peers_, call, stream);
     }
     void enqueue_reduce_scatter(const Call& call, Stream& stream) override {

@@ -277,8 +277,8 @@ MpiOperation MpiCommunicator::message(const Call& call) {
 
 void MpiCommunicator::enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
                               const Start& start, const Finish& finish) {
-    offset_in(*arena_, call.input, call.bytes(), call.inputs, operation.text());
-    offset_in(*arena_, call.output, call.bytes(), call.outputs, operation.text());
+    input_offset(*arena_, call);
+    output_offset(*arena_, call);
     const auto work = [=, this, element_bytes = bytes_of(call.type),
                        has_output = call.outputs > 0](const StagedPiece& piece) {
         const int count = static_cast<int>(piece.bytes / element_bytes);

@@ -203,8 +203,8 @@ void NcclCommunicator::close() noexcept try {
 
 void NcclCommunicator::enqueue(const Call& call, Stream& stream, const NcclCall& nccl_call) {
     const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + text_of(call);
-    offset_in(*arena_, call.input, call.bytes(), call.inputs, text);
-    offset_in(*arena_, call.output, call.bytes(), call.outputs, text);
+    input_offset(*arena_, call);
+    output_offset(*arena_, call);
     operations_++;
     Operation pending{text, {}, {}, {}};
     pending.begin.record(stream);

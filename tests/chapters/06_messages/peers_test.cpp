@@ -195,11 +195,11 @@ TEST_CASE("requests that make no sense") {
                     Buffer<int> elsewhere(10);
                     p.send(elsewhere.data(), 10, 1, s);
                 }),
-                "send: the data does not lie in this rank's arena"));
+                "send of 10 int to rank 1: the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>& d) {
                     p.send(d.data(), 1'000'000, 1, s);
                 }),
-                "send: the data does not lie in this rank's arena"));
+                "send of 1000000 int to rank 1: the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream&, ArenaBuffer<int>&) { p.allocate<int>(5000); }),
                 "has no room for 19.5 KiB: make the Peers with a larger arena"));
 }

@@ -314,11 +314,12 @@ TEST_CASE("calls that make no sense are refused") {
         REQUIRE(has(refusal([&](Peers& p, Stream& s, int* d) { tree_broadcast(p, d, 1, root, s); }),
                     "tree broadcast: there is no rank " + std::to_string(root) +
                         "; the root is one of 0 to 1"));
-    REQUIRE(has(refusal([](Peers& p, Stream& s, int*) {
-                    Buffer<int> elsewhere(10);
-                    linear_broadcast(p, elsewhere.data(), 10, 0, s);
-                }),
-                "linear broadcast: the data does not lie in this rank's arena"));
+    REQUIRE(
+        has(refusal([](Peers& p, Stream& s, int*) {
+                Buffer<int> elsewhere(10);
+                linear_broadcast(p, elsewhere.data(), 10, 0, s);
+            }),
+            "linear broadcast of 10 int from rank 0: the data does not lie in this rank's arena"));
     for (std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 4 + 2, SIZE_MAX})
         REQUIRE(
             has(refusal([&](Peers& p, Stream& s, int* d) { chain_broadcast(p, d, count, 0, s); }),

@@ -353,7 +353,8 @@ TEST_CASE("reductions that make no sense are refused") {
                 "tree reduce sum: there is no rank 2; the root is one of 0 to 1"));
     REQUIRE(has(refusal(10, -1, false), "there is no rank -1"));
     REQUIRE(
-        has(refusal(10, 0, true), "tree reduce sum: the data does not lie in this rank's arena"));
+        has(refusal(10, 0, true),
+            "tree reduce sum of 10 double to rank 0: the data does not lie in this rank's arena"));
     for (std::size_t count : {std::size_t{1'000'000}, SIZE_MAX / 8 + 2, SIZE_MAX})
         REQUIRE(has(refusal(count, 0, false), "the data does not lie in this rank's arena"));
 }

@@ -57,9 +57,7 @@ class Calls {
           counts_(counts),
           me_(communicator.rank().rank()),
           ranks_(communicator.world_size()),
-          all_(static_cast<std::size_t>(ranks_)),
-          input_(communicator.allocate<T>(all_ * *std::ranges::max_element(counts))),
-          output_(communicator.allocate<T>(all_ * *std::ranges::max_element(counts))) {}
+          all_(static_cast<std::size_t>(ranks_)) {}
 
     std::vector<CallResult> make() {
         if constexpr (!std::is_same_v<T, unsigned char>)
@@ -75,7 +73,8 @@ class Calls {
   private:
     void reduce_all(ReduceOp op) {
         begin("all_reduce " + ddp::name_of(op));
-        for (const std::size_t count : counts_)
+        for (const std::size_t count : counts_) {
+            allocate(count);
             for (const bool in_place : {false, true}) {
                 set(count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
                 communicator_.all_reduce(input_.data(), to(in_place, 0), count, op, stream_, "x");
@@ -84,8 +83,10 @@ class Calls {
                     return reduced<T>(op, ranks_, static_cast<int>(i / chunk), i, false);
                 });
             }
+        }
         begin("reduce_scatter " + ddp::name_of(op));
-        for (const std::size_t count : counts_)
+        for (const std::size_t count : counts_) {
+            allocate(count);
             for (const bool in_place : {false, true}) {
                 const std::size_t mine = static_cast<std::size_t>(me_) * count;
                 set(all_ * count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
@@ -93,8 +94,10 @@ class Calls {
                 expect(in_place, mine, count,
                        [&](std::size_t i) { return reduced<T>(op, ranks_, me_, mine + i, false); });
             }
+        }
         begin("reduce " + ddp::name_of(op));
-        for (const std::size_t count : counts_)
+        for (const std::size_t count : counts_) {
+            allocate(count);
             for (int root = 0; root < ranks_; root++) {
                 const bool in_place = root % 2 == 1;
                 set(count, [&](std::size_t i) { return value_of<T>(me_, i + 1, true); });
@@ -104,21 +107,25 @@ class Calls {
                         return reduced<T>(op, ranks_, root, i + 1, true);
                     });
             }
+        }
     }
 
     void broadcast() {
         begin("broadcast");
-        for (const std::size_t count : counts_)
+        for (const std::size_t count : counts_) {
+            allocate(count);
             for (int root = 0; root < ranks_; root++) {
                 set(count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
                 communicator_.broadcast(input_.data(), count, root, stream_);
                 expect(true, 0, count, [&](std::size_t i) { return value_of<T>(root, i, false); });
             }
+        }
     }
 
     void all_gather() {
         begin("all_gather");
-        for (const std::size_t count : counts_)
+        for (const std::size_t count : counts_) {
+            allocate(count);
             for (const bool in_place : {false, true}) {
                 const std::size_t mine = in_place ? static_cast<std::size_t>(me_) * count : 0;
                 set(mine + count, [&](std::size_t i) {
@@ -129,13 +136,15 @@ class Calls {
                     return value_of<T>(static_cast<int>(i / count), i % count, false);
                 });
             }
+        }
     }
 
     // Sends from every rank to the next one, then to the one after that, and so on.
     void to_the_next() {
         begin("send and receive");
         for (int distance = 1; distance < ranks_; distance++)
-            for (const std::size_t count : counts_)
+            for (const std::size_t count : counts_) {
+                allocate(count);
                 for (int from = 0; from < ranks_; from++) {
                     const int target = (from + distance) % ranks_;
                     set(count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
@@ -147,6 +156,7 @@ class Calls {
                     expect(false, 0, count,
                            [&](std::size_t i) { return value_of<T>(from, i, false); });
                 }
+            }
         communicator_.synchronize(stream_);
     }
 
@@ -155,6 +165,14 @@ class Calls {
     }
     T* to(bool in_place, std::size_t offset) {
         return in_place ? input_.data() + offset : output_.data();
+    }
+    // An input and an output of `count` elements for each rank, and no more: copies take time.
+    void allocate(std::size_t count) {
+        communicator_.synchronize(stream_);
+        input_ = {};
+        output_ = {};
+        input_ = communicator_.allocate<T>(all_ * count);
+        output_ = communicator_.allocate<T>(all_ * count);
     }
     template <class Value>
     void set(std::size_t count, const Value& value) {

@@ -152,8 +152,8 @@ TEST_CASE("calls over MPI that make no sense are refused") {
         "Peers or Communicator\n";
     REQUIRE(job.output ==
             "refused: bytes can be sent and gathered, but not summed\n"
-            "refused: operation 1, all_reduce sum of 10 float (\"mine\")" +
-                elsewhere + "refused: operation 2, all_gather of 100000 byte" + elsewhere +
+            "refused: all_reduce sum of 10 float (\"mine\")" +
+                elsewhere + "refused: all_gather of 100000 byte" + elsewhere +
                 "refused: send: rank 0 is this rank itself\n"
                 "refused: broadcast from rank 2: the ranks are 0 to 1\n");
     REQUIRE(job.exit_code == 0);
