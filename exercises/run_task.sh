@@ -3,11 +3,14 @@
 
 task_seconds=60    # that a task may take; a kernel may take:
 kernel_seconds=10
-orders=(forward reversed random:7)  # in which it is run
+# How it is run: orders of threads, and what a launch gets that leaves the number of threads to the device (on a CPU that is
+# one thread otherwise).
+orders=(forward "reversed,shape=3x5" "random:7,shape=2x37")
 
 # run_task PROGRAM TASK: $verdict becomes passed, missing (nobody has begun it) or wrong, and $words
 # what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the
-# threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others.
+# threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others. Kernels that take any
+# number of threads are run by one and by several blocks of several: where they meet, they must not disturb each other.
 run_task() {
     local order
     for order in "${orders[@]}"; do
@@ -17,7 +20,8 @@ run_task() {
     [[ $verdict == wrong ]] || return 0
     case $ended in
         4) if [[ $order != forward ]] || is_right_reversed "$1" "$2"; then
-            words+=$'\n'"It is wrong only in some orders of a block's threads. Is there a __syncthreads() missing?"
+            words+=$'\n'"It is wrong only with several threads, or in some orders of them. Does each thread write elements"
+            words+=" of its own? Is there a __syncthreads() missing?"
         fi ;;
         5) ;;  # the words say it
         124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end." ;;

@@ -25,12 +25,14 @@ struct Slice {
     std::size_t begin = 0, bytes = 0;
 };
 
-// Returns slice `i` of `slices` that `bytes` are cut into: all of nearly the same size, cut at
-// multiples of 128 bytes, so between elements and between cache lines.
-__device__ inline Slice slice_of(std::size_t bytes, std::size_t slices, std::size_t i) {
-    constexpr std::size_t unit = 128;
-    const std::size_t units = (bytes + unit - 1) / unit;
-    const std::size_t begin = units * i / slices * unit, end = units * (i + 1) / slices * unit;
+// Slices are cut at multiples of so many bytes: between elements, and between cache lines.
+inline constexpr std::size_t slice_unit = 128;
+
+// Returns slice `i` of `slices` that `bytes` are cut into, all of nearly the same size.
+__host__ __device__ inline Slice slice_of(std::size_t bytes, std::size_t slices, std::size_t i) {
+    const std::size_t units = (bytes + slice_unit - 1) / slice_unit;
+    const std::size_t begin = units * i / slices * slice_unit,
+                      end = units * (i + 1) / slices * slice_unit;
     return {begin, (end < bytes ? end : bytes) - begin};
 }
 

@@ -32,6 +32,7 @@ struct Branch {
     bool is_leaf[most_peers] = {};  // child i has nothing but its input
     std::size_t bytes = 0;
     int slices = 1;
+    std::size_t longest_slice = 0;
 };
 
 // "(x0+x1)+x2" of the `ranks` ranks from `first` on, without the outer brackets.
@@ -47,6 +48,16 @@ std::string order_of(int first, int ranks) {
 }
 
 // ---- On the device
+
+// Returns this block's share of a slice, which begins so far from the slice's beginning. Slices are
+// not all of one length, but a block's share begins at the same place in each of them. So a slot's
+// next slice overwrites only what the parent's same block has read.
+__device__ Slice share_within(const Slice& slice, std::size_t longest_slice) {
+    const Slice place = slice_of(longest_slice, gridDim.x, blockIdx.x);
+    const std::size_t end = place.begin + place.bytes;
+    const std::size_t last = end < slice.bytes ? end : slice.bytes;
+    return {place.begin, last > place.begin ? last - place.begin : 0};
+}
 
 // Where slice `step` of this block's share begins in the staging area at `staging`.
 __device__ std::byte* slot_of(std::byte* staging, int step, std::size_t skip) {
@@ -114,8 +125,8 @@ __global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch br
     for (int step = 1; step <= branch.slices; step++) {
         const Slice slice = slice_of(branch.bytes, static_cast<std::size_t>(branch.slices),
                                      static_cast<std::size_t>(step - 1));
-        const Slice share = block_share(slice);
-        const std::size_t skip = share.begin - slice.begin;
+        const auto [skip, bytes] = share_within(slice, branch.longest_slice);
+        const Slice share{slice.begin + skip, bytes};
         if (branch.topology.children > 0) {
             // Consume: add the children's slices to this rank's, in a free slot or, at the root, in
             // the output.
@@ -152,6 +163,10 @@ void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
         branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, call.peer).children == 0;
     branch.bytes = call.bytes();
     branch.slices = static_cast<int>(slices_of(branch.bytes));
+    const auto slices = static_cast<std::size_t>(branch.slices);
+    // The last one: slice_of rounds down where it cuts.
+    branch.longest_slice = (slice_of(branch.bytes, slices, slices - 1).bytes + slice_unit - 1) /
+                           slice_unit * slice_unit;
     if (rank != call.peer) {  // what others read is the staging area
         call.output = Collectives::over(peers).staging();
         call.outputs = 0;

@@ -75,7 +75,8 @@ void one_shot_all_reduce(Peers& peers, const Call& call, Stream& stream) {
     staged.input = Collectives::over(peers).staging();
     staged.outputs = 0;
     with_type(call.type, [&]<class T>() {
-        launch_collective(peers, staged, stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)},
+        launch_collective(peers, staged, stream,
+                          kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, 512),
                           one_shot_kernel<T>, *call.op, static_cast<const T*>(call.input),
                           static_cast<T*>(call.output), call.count);
     });

@@ -7,6 +7,9 @@
 #include <tuple>
 
 #include "common/gpu/check.hpp"
+#if !defined(DDP_CUDA)
+#include <cuda_on_cpu/settings.hpp>
+#endif
 
 namespace ddp {
 
@@ -29,11 +32,24 @@ inline constexpr bool kernels_run_on_cpu = false;
 inline constexpr bool kernels_run_on_cpu = true;
 #endif
 
+// Returns the shape that a CPU gives to kernels of any number of threads: one thread, whose loop
+// the compiler vectorises. Tests ask for several (CUDA_ON_CPU=shape=3x5), of which `most_blocks`
+// are taken.
+inline LaunchShape shape_on_cpu(unsigned int most_blocks = ~0u, Where where = Where::current()) {
+#if defined(DDP_CUDA)
+    (void)most_blocks;
+    return {dim3(1), dim3(1), 0, where};
+#else
+    const cuda_on_cpu::UsualShape usual = cuda_on_cpu::usual_shape();
+    return {dim3(std::min(usual.blocks, most_blocks)), dim3(usual.threads), 0, where};
+#endif
+}
+
 // Returns a shape for kernels that walk over n elements by grid_range: on a GPU enough threads to
-// fill it, on a CPU one thread, whose loop the compiler vectorises.
+// fill it, on a CPU shape_on_cpu.
 inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
     if (kernels_run_on_cpu)
-        return {dim3(1), dim3(1), 0, where};
+        return shape_on_cpu(~0u, where);
     constexpr std::size_t block = 256;
     constexpr std::size_t most_blocks = 2048;  // each thread then takes several elements
     const std::size_t blocks = std::clamp<std::size_t>((n + block - 1) / block, 1, most_blocks);

@@ -45,7 +45,7 @@ __device__ inline GridRange column_range(std::size_t columns) {
 #endif
 
 // Returns a shape for such kernels: on a GPU one block per row, with one thread per column up to
-// 256; on a CPU one thread.
+// 256; on a CPU shape_on_cpu.
 inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where = Where::current()) {
 #if defined(DDP_CUDA)
     constexpr std::size_t warp = 32;
@@ -56,7 +56,7 @@ inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where =
             where};
 #else
     (void)rows, (void)columns;
-    return {dim3(1), dim3(1), 0, where};
+    return shape_on_cpu(~0u, where);
 #endif
 }
 

@@ -128,11 +128,13 @@ judged wrong $'passed\nhello\nYour code has ended the program (status 0): it mus
     'echo passed; echo hello'
 judged wrong "Your code has ended the program (status 1): it must return, or throw." 'exit 1'
 judged wrong "Your code has crashed: it reads or writes where it may not (segmentation fault)." 'kill -SEGV $$'
-for order in reversed random; do
-    judged wrong $'no\nIt is wrong only in some orders of a block\'s threads. Is there a __syncthreads() missing?' \
-        "[[ \$CUDA_ON_CPU != *order=$order* ]] && echo passed && exit; echo no; exit 4"
+only_with_several=$'no\nIt is wrong only with several threads, or in some orders of them. Does each thread write elements'
+only_with_several+=" of its own? Is there a __syncthreads() missing?"
+for order in reversed random shape; do
+    judged wrong "$only_with_several" \
+        "[[ \$CUDA_ON_CPU != *$order* ]] && echo passed && exit; echo no; exit 4"
 done
 # shellcheck disable=SC2016  # the program expands it
-judged wrong $'no\nIt is wrong only in some orders of a block\'s threads. Is there a __syncthreads() missing?' \
+judged wrong "$only_with_several" \
     '[[ $CUDA_ON_CPU == *order=reversed* ]] && echo passed && exit; echo no; exit 4'
 finish

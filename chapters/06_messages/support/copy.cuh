@@ -65,10 +65,10 @@ inline unsigned int blocks_at_once() {
 }
 
 // Returns the launch shape of a copy: blocks enough to keep a GPU's memory busy, few enough for the
-// kernels of all `ranks` to run at the same time, should they share a GPU. One thread on a CPU.
+// kernels of all `ranks` to run at the same time, should they share a GPU. On a CPU shape_on_cpu.
 inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
     if (kernels_run_on_cpu)
-        return {dim3(1), dim3(1)};
+        return shape_on_cpu(most_blocks);
     constexpr std::size_t threads = 512, bytes_per_thread = 64;
     auto blocks = static_cast<unsigned int>(
         std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most_blocks));

@@ -83,7 +83,7 @@ PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers
 void PairsOverHosts::launch(TransferKernel kernel, const Call& call, Direction& direction,
                             void* data, Stream& stream) {
     stream.wait(direction.last);
-    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : 512)}, kernel,
+    launch_cooperative(stream, kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, 512), kernel,
                        Collective{peers_.view(), peers_.next_record(call)}, direction.fifo,
                        static_cast<std::byte*>(data), call.bytes());
     direction.last.record(stream);

@@ -255,7 +255,7 @@ template <class T>
 void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
     cut_into_slices(plan, sizeof(T));
     const Collective collective = Collectives::over(peers_).next(call, stream);
-    launch_cooperative(stream, {dim3(1), dim3(kernels_run_on_cpu ? 1 : most_threads)},
+    launch_cooperative(stream, kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, most_threads),
                        ring_over_hosts<T>, collective, plan, call.op.value_or(ReduceOp::sum),
                        from_left_, to_right_);
     peers_.enqueued(stream);

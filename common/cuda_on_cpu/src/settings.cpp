@@ -1,5 +1,7 @@
 #include "cuda_on_cpu/settings.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +27,14 @@ double number(const std::string& word, const std::string& text, double lowest, d
     return value;
 }
 
+// Returns the shape that `value` is: "3x5" is 3 blocks of 5 threads.
+UsualShape shape(const std::string& word, const std::string& value) {
+    const std::size_t cross = std::min(value.find('x'), value.size());
+    const std::string threads = value.substr(std::min(cross + 1, value.size()));
+    return {static_cast<unsigned int>(number(word, value.substr(0, cross), 1, 64)),
+            static_cast<unsigned int>(number(word, threads, 1, 1024))};
+}
+
 Settings from_environment() {
     const char* text = std::getenv("CUDA_ON_CPU");
     if (text == nullptr)
@@ -40,6 +50,7 @@ Settings from_environment() {
 struct Current {
     std::mutex mutex;
     Settings settings = from_environment();
+    std::atomic<UsualShape> shape = settings.shape;
 };
 
 Current& current() {
@@ -66,6 +77,8 @@ Settings parse_settings(const std::string& text) {
         } else if (name == "order" && value.starts_with("random:")) {
             result.order = Order::random;
             result.seed = static_cast<std::uint64_t>(number(word, value.substr(7), 0, 1e15));
+        } else if (name == "shape") {
+            result.shape = shape(word, value);
         } else if (name == "timeout") {
             result.kernel_timeout_s = number(word, value, 0, 1e6);
         } else if (name == "devices") {
@@ -74,7 +87,8 @@ Settings parse_settings(const std::string& text) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, order=forward, "
-                "order=reversed, order=random:SEED, timeout=SECONDS and devices=N.");
+                "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS and "
+                "devices=N.");
         }
     }
     return result;
@@ -92,6 +106,11 @@ void set_settings(const Settings& changed) {
     const int devices = now.settings.devices;
     now.settings = changed;
     now.settings.devices = devices;
+    now.shape = changed.shape;
+}
+
+UsualShape usual_shape() {
+    return current().shape.load(std::memory_order_relaxed);
 }
 
 }  // namespace cuda_on_cpu

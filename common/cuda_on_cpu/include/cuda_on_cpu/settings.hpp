@@ -9,6 +9,11 @@ namespace cuda_on_cpu {
 // their turn between two barriers. A kernel whose result depends on it lacks a barrier.
 enum class Order { forward, reversed, random };
 
+// A number of blocks, and of threads in each.
+struct UsualShape {
+    unsigned int blocks = 1, threads = 1;
+};
+
 struct Settings {
     // At least as hostile as a GPU: shared and fresh device memory hold NaN, every kernel is
     // checked for writes past an allocation, host memory of an asynchronous copy is closed until
@@ -18,13 +23,20 @@ struct Settings {
     Order order = Order::forward;
     std::uint64_t seed = 1;          // of Order::random
     double kernel_timeout_s = 30.0;  // a kernel that runs longer is ended with an error; 0 = never
-    int devices = 1;                 // how many devices cudaGetDeviceCount reports
+    // What a launch gets whose number of threads is left to the device (grid_for, rows_for,
+    // shape_of_copy). One thread is fastest on a CPU. Tests give several blocks of several threads,
+    // so that a kernel in which threads meet is not right by chance.
+    UsualShape shape = {};
+    int devices = 1;  // how many devices cudaGetDeviceCount reports
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,timeout=5,devices=2". A word that is none of these ends the program with a
-// sentence and exit status 2.
+// "strict,order=random:7,shape=3x5,timeout=5,devices=2". A word that is none of these ends the
+// program with a sentence and exit status 2.
 Settings settings();
+
+// Returns the setting `shape`, as fast as every launch needs it.
+UsualShape usual_shape();
 
 // For tests: `changed` is in force for every launch and allocation that follows. `devices` is fixed
 // at the first call.
