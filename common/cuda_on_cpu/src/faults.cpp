@@ -40,6 +40,11 @@ void pass_on(int signal) {
 }
 
 void on_bad_touch(int signal, siginfo_t* info, void* context) {
+    if (info->si_code <= 0) {  // sent by a process: no instruction has failed, so none runs again
+        pass_on(signal);
+        ::raise(signal);
+        return;
+    }
     const bool is_write = was_write(context);
     void* address = info->si_addr;
     if (signal == SIGSEGV && host_guard() == HostGuard::page_protection && device_code_runs() &&

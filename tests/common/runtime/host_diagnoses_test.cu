@@ -531,6 +531,24 @@ TEST_CASE("streams and events that are no more") {
     require_parts(message_of([&] { DDP_CHECK(cudaEventDestroy(event)); }), {no_event});
 }
 
+// Ends by a signal that it sends to itself, on the host or in the middle of a kernel.
+__global__ void send_to_itself(int signal) {
+    ::raise(signal);
+}
+TEST_CASE("child is sent SIGSEGV", "[.child]") {
+    Buffer<int> data(1);
+    ::raise(SIGSEGV);
+}
+TEST_CASE("child is sent SIGBUS in a kernel", "[.child]") {
+    launch(Stream(), {1, 1}, send_to_itself, SIGBUS);
+    DDP_CHECK(cudaDeviceSynchronize());
+}
+
+TEST_CASE("a signal that another process sends is not taken for a fault of a kernel") {
+    REQUIRE(run_child("child is sent SIGSEGV").signal == SIGSEGV);
+    REQUIRE(run_child("child is sent SIGBUS in a kernel").signal == SIGBUS);
+}
+
 // ---- Settings
 
 TEST_CASE("child uses the device", "[.child]") {
