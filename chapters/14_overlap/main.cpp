@@ -21,8 +21,7 @@ struct OverlapOptions {
     int batch = 64;
     double learning_rate = 0.1;
     int cap = 1;
-    bool no_overlap = false;
-    bool detect_anomaly = false;
+    bool default_caps = false, no_overlap = false, detect_anomaly = false;
     std::string communicator = "native", hook = "average";
 };
 
@@ -43,8 +42,9 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator(mine.communicator, rank,
                                                 ddp_arena_bytes(*model) + hook_arena_bytes(*model));
+    const std::optional cap = static_cast<std::size_t>(mine.cap) << 20;
     DistributedDataParallel ddp(*communicator, device, *model,
-                                {.bucket_cap_bytes = static_cast<std::size_t>(mine.cap) << 20,
+                                {.bucket_cap_bytes = mine.default_caps ? std::nullopt : cap,
                                  .overlap = !mine.no_overlap,
                                  .check_finite = mine.detect_anomaly});
     ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
                        "length of a step at first; it falls with every epoch");
     options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
+    options.add_flag("--default-caps", mine.default_caps, "PyTorch's: 1 MiB, then 25 MiB");
     options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
     options.add_flag("--detect-anomaly", mine.detect_anomaly,
                      "name rank and parameter of a gradient that is infinite or no number");

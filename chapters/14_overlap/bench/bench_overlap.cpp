@@ -111,8 +111,8 @@ class OverlapReport {
             "quotient of these medians.");
         table_.note(
             "Without a link, ranks on a CPU hide little: the cores that add and copy the buckets "
-            "are "
-            "those that compute backward.");
+            "are those that compute backward. Below 0 %, the step with overlap was the longer "
+            "one.");
         std::cout << table_;
     }
 
@@ -123,7 +123,7 @@ class OverlapReport {
                   times.communication_s * 1e3, hidden});
         table_.row({std::to_string(ranks), link, overlap, format_seconds(times.step_s),
                     format_seconds(times.backward_s), format_seconds(times.communication_s),
-                    overlap == "on" ? format_percent(std::max(0.0, hidden)) : "-"});
+                    overlap == "on" ? format_percent(hidden) : "-"});
     }
 
     CsvWriter csv_;

@@ -74,9 +74,9 @@ class ScenarioWriter {
                 if (fails)
                     interval(scenario, "is down", rank, last_s, attempt.end_s);
             }
-            if (fails)
-                csv_.row({scenario.name, scenario.faults[i].text(), scenario.faults[i].rank, last_s,
-                          last_s, 0, 0.0});
+            for (int victim = 0; fails && victim < scenario.faults[i].count; victim++)
+                csv_.row({scenario.name, scenario.faults[i].text(),
+                          scenario.faults[i].rank + victim, last_s, last_s, 0, 0.0});
             const bool is_last = i + 1 == scenario.attempts.size();
             write_status_lines(scenario, attempt,
                                is_last ? std::numeric_limits<std::int64_t>::max()
@@ -160,7 +160,9 @@ void show_recoveries(const std::vector<Scenario>& scenarios) {
                        format_seconds(each.start_s), format_seconds(each.load_s),
                        format_seconds(each.redo_s), format_seconds(each.total_s()),
                        std::to_string(each.ranks) + " from " + std::to_string(each.from_step)});
-    table.note("resumes as: the number of ranks, and the step of the checkpoint that they load");
+    table.note(
+        "resumes as: the number of ranks, and the step of the checkpoint that they load (0: there "
+        "is none, and they begin again)");
     std::cout << table << std::endl;
 }
 

@@ -19,7 +19,9 @@ bool is_due(const Fault& fault, const Attempt& attempt) {
 }  // namespace
 
 std::string Fault::text() const {
-    const std::string victim = "rank " + std::to_string(rank);
+    std::string victim = (count == 1 ? "rank " : "ranks ") + std::to_string(rank);
+    for (int i = 1; i < count; i++)
+        victim += (i + 1 < count ? ", " : " and ") + std::to_string(rank + i);
     switch (kind) {
         case Kind::kill:
             return "kill -9 of " + victim;
@@ -45,10 +47,13 @@ void Faults::watch(SupervisedProcess&, const Attempt& attempt, double now_s) {
     if (next_ == static_cast<int>(faults_.size()) || attempt.begin_s == attempt_s_)
         return;
     Fault& fault = faults_[static_cast<std::size_t>(next_)];
-    const pid_t process = process_of(attempt, fault.rank);
-    if (process == 0 || !is_due(fault, attempt))
+    std::vector<pid_t> victims;
+    for (int i = 0; i < fault.count; i++)
+        victims.push_back(process_of(attempt, fault.rank + i));
+    if (std::ranges::count(victims, 0) > 0 || !is_due(fault, attempt))
         return;
-    kill(process, fault.kind == Fault::Kind::stop ? SIGSTOP : SIGKILL);
+    for (const pid_t process : victims)
+        kill(process, fault.kind == Fault::Kind::stop ? SIGSTOP : SIGKILL);
     fault.time_s = now_s;
     fault.at_step = attempt.last_step();
     attempt_s_ = attempt.begin_s;

@@ -14,11 +14,13 @@ struct Fault {
     int rank = 0;
     // The fault is due once the job has reported this step, or saves it or a later one.
     int step = 0;
+    // How many ranks die or stop at once, from `rank` on: all those of a host, for example.
+    int count = 1;
     // The time at which it happened, in seconds and steps; set by Faults.
     double time_s = -1;
     int at_step = 0;
 
-    std::string text() const;  // "kill -9 of rank 2"
+    std::string text() const;  // "kill -9 of rank 2", "kill -9 of ranks 2 and 3"
 };
 
 // Makes one fault in each attempt of a job: a Supervisor::Watch.

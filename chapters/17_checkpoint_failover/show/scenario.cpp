@@ -98,26 +98,34 @@ std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick) {
     const auto always = [&](int) { return ranks; };
     std::vector<Scenario> scenarios;
     const auto add = [&](const std::string& name, const std::vector<Fault>& faults,
-                         const std::function<int(int)>& ranks_of) {
+                         const std::function<int(int)>& ranks_of, const JobSettings& job) {
         const TemporaryFolder folder;
-        scenarios.push_back(run_scenario(name, settings, folder.path(), faults, ranks_of));
+        scenarios.push_back(run_scenario(name, job, folder.path(), faults, ranks_of));
     };
-    add("undisturbed", {}, always);
+    add("undisturbed", {}, always, settings);
     const int steps = scenarios[0].attempts[0].last_step();
     const auto fault = [&](Kind kind, int rank, double share) {
         return Fault{kind, rank % ranks, static_cast<int>(share * steps)};
     };
     if (quick) {
-        add("killed", {fault(Kind::kill, ranks - 1, 0.6)}, always);
+        add("killed", {fault(Kind::kill, ranks - 1, 0.6)}, always, settings);
         return scenarios;
     }
     add("killed",
         {fault(Kind::kill, ranks - 1, 0.2), fault(Kind::kill_while_saving, 0, 0.45),
          fault(Kind::stop, 1, 0.75)},
-        always);
-    // The killed rank's place is missing in the next attempt, and is there again in the third one.
-    add("fewer ranks", {fault(Kind::kill, ranks - 1, 0.3), fault(Kind::kill, 0, 0.7)},
-        [&](int attempt) { return attempt == 1 ? std::max(1, ranks - 1) : ranks; });
+        always, settings);
+    // A host dies with half of the ranks. The second attempt does without it; in the third one it
+    // is back.
+    const int lost = std::max(1, ranks / 2);
+    Fault host = fault(Kind::kill, ranks - lost, 0.3);
+    host.count = lost;
+    add(
+        "fewer ranks", {host, fault(Kind::kill, 0, 0.7)},
+        [&](int attempt) { return attempt == 1 ? std::max(1, ranks - lost) : ranks; }, settings);
+    JobSettings without_checkpoints = settings;
+    without_checkpoints.arguments.push_back("--every=" + std::to_string(steps + 1));
+    add("from zero", {fault(Kind::kill, ranks - 1, 0.75)}, always, without_checkpoints);
     return scenarios;
 }
 

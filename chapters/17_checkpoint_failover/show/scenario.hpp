@@ -27,8 +27,9 @@ Scenario run_scenario(const std::string& name, const JobSettings& settings,
                       const std::string& folder, const std::vector<Fault>& faults,
                       const std::function<int(int attempt)>& ranks_of);
 
-// Runs the chapter's three scenarios: no fault; ranks are killed and stopped, and come back; a rank
-// is killed and does not come back at once. With `quick` the first two, with one kill.
+// Runs the chapter's four scenarios: no fault; ranks are killed and stopped, and come back; half of
+// the ranks are killed at once, as with their host, and do not come back at once; a rank is killed
+// in a training without checkpoints. With `quick` the first two, with one kill.
 std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick);
 
 // Supervises a training without faults of ours, and prints its attempts.

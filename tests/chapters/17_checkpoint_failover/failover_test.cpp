@@ -24,6 +24,18 @@ std::string failure_of(const Training& training, const Pictures& pictures,
     }
 }
 
+// Returns whether the process has ended, or ends within a second: it is gone, or a zombie.
+bool will_die(pid_t process) {
+    const std::string file = "/proc/" + std::to_string(process) + "/stat";
+    for (const Stopwatch watch; watch.seconds() < 1;) {
+        const std::string state = contents(file);
+        if (state.empty() || state.find(") Z ") != state.npos)
+            return true;
+        std::this_thread::yield();
+    }
+    return false;
+}
+
 // Returns the hash of an undisturbed training run.
 const std::string& calm_hash() {
     static const std::string hash = supervise({}, Pictures(1000, 100), {}).hash;
@@ -83,6 +95,26 @@ TEST_CASE("failover: a stopped rank is noticed within the time-out") {
                 training.timeout_s + 3);
         REQUIRE(outcome.hash == calm_hash());
     }
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+TEST_CASE("failover: a host's ranks are killed at once") {
+    const Pictures pictures(1000, 100);
+    Faults faults({Fault{Fault::Kind::kill, 2, 20, 2}});
+    bool are_gone = false;
+    const Outcome outcome = supervise(
+        {}, pictures, {.max_restarts = 1},
+        [&](SupervisedProcess& job, const Attempt& attempt, double now_s) {
+            const std::size_t before = faults.happened().size();
+            faults.watch(job, attempt, now_s);
+            if (faults.happened().size() > before)
+                are_gone = will_die(process_of(attempt, 2)) && will_die(process_of(attempt, 3));
+        });
+    CAPTURE(outcome.attempts[0].cause);
+    REQUIRE(faults.happened().at(0).text() == "kill -9 of ranks 2 and 3");
+    REQUIRE(are_gone);
+    REQUIRE(outcome.attempts.size() == 2);
+    REQUIRE(outcome.hash == calm_hash());
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 
