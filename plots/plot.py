@@ -436,12 +436,12 @@ def draw_sync_batch_norm(measured):
     epochs = measured.numbers("epoch")
     for panel, column, title in zip(panels, ("batch_norm", "sync_batch_norm"), ("BatchNorm", "SyncBatchNorm")):
         panel.plot(epochs, measured.numbers(f"{column}_train"), color=BLUE, marker="o", markersize=4, label="in training")
-        panel.plot(epochs, measured.numbers(f"{column}_test"), color=ORANGE, marker="o", markersize=4, label="in the test, all classes")
+        panel.plot(epochs, measured.numbers(f"{column}_test"), color=ORANGE, marker="o", markersize=4, label="in the test")
         panel.axhline(1 / 3, color=GREY, linestyle=":", linewidth=1.2, label="guessing")
-        panel.set(title=title, xlabel="epoch", ylabel="share of pictures named rightly")
+        panel.set(title=title, xlabel="epoch", ylabel="share classified correctly")
         panel.set_ylim(0, 1.04)
         panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
-        panel.legend(loc="lower right")
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=3)  # below: no corner is free in every case
     return figure
 
 
@@ -526,7 +526,11 @@ def draw_lives(panel, rows, title):
 def draw_checkpoint_failover(measured):
     """Chapter 17: what becomes of the ranks, and that the curve does not know of it."""
     rows = [dict(zip(measured.columns, row)) for row in zip(*measured.columns.values())]
-    titles = {"killed": "Killed and stopped: all ranks begin again", "fewer ranks": "A rank is lost for a while: the others go on"}
+    titles = {
+        "killed": "Killed and stopped: all ranks go back to the last checkpoint",
+        "fewer ranks": "A host is lost with half of the ranks: the others go on",
+        "from zero": "Without checkpoints: everything is done again",
+    }
     stories = [story for story in dict.fromkeys(row["story"] for row in rows) if story in titles]
     figure = plt.figure(figsize=(11, 1.2 + 2.3 * max(len(stories), 1.4)))
     grid = figure.add_gridspec(len(stories), 2, width_ratios=(3, 2))
@@ -538,7 +542,7 @@ def draw_checkpoint_failover(measured):
     marks += [plt.Line2D([], [], linestyle="", marker=sign, color=color) for _, sign, color in signs]
     panel.legend(marks, [*LIVES, *(name for name, *_ in signs)], loc="upper center", bbox_to_anchor=(0.5, -0.3), ncol=4)
     curve = figure.add_subplot(grid[:, 1])
-    styles = {"undisturbed": (ORANGE, 4, 0.5), "killed": (BLUE, 1.3, 1), "fewer ranks": (GREEN, 1.3, 1)}
+    styles = {"undisturbed": (ORANGE, 4, 0.5), "killed": (BLUE, 1.3, 1), "fewer ranks": (GREEN, 1.3, 1)}  # from zero: as undisturbed
     for story, (color, width, alpha) in styles.items():
         points = [(int(row["samples"]), float(row["loss"])) for row in rows if row["story"] == story and row["what"] == "loss"]
         if points:
@@ -752,11 +756,18 @@ def draw_bench_overlap(measured):
     steps.legend(loc="upper center", bbox_to_anchor=(0.5, -0.6 / (0.6 + 0.62 * len(cases))), ncol=2)
     steps.set(title="A step, with overlap and without", xlabel="milliseconds (less is better)")
     shares = [100 * next(row[4] for row in rows if row[:3] == (*case, "on")) for case in cases]
-    bars(hidden, [""] * len(cases), [max(share, 0) for share in shares], BLUE, lambda share: f"{share:.0f} %")
-    hidden.set_xlim(0, 125)
-    hidden.set_xticks(range(0, 101, 25))
+    hidden.barh(range(len(cases)), shares, color=[BLUE if share > 0 else RED for share in shares], height=0.62)
+    for place, share in enumerate(shares):  # beside the bar, on the side of 0, where no line crosses it
+        hidden.annotate(f"{share:.0f} %", (0, place), xytext=(-4 if share > 0 else 4, 0), textcoords="offset points",
+                        ha="right" if share > 0 else "left", va="center")
+    hidden.set_yticks(range(len(cases)), [""] * len(cases))
+    hidden.set_ylim(len(cases) - 0.4, -0.6)
+    hidden.grid(axis="y", visible=False)
+    hidden.set_xlim(min(-30, 1.1 * min(shares)), 110)
+    hidden.set_xticks([tick for tick in range(-100, 101, 50) if tick >= hidden.get_xlim()[0]])
+    hidden.axvline(0, color=GREY, linewidth=0.8)
     hidden.axvline(100, color=GREY, linestyle=":", linewidth=1.2)
-    hidden.set(title="Of what could be hidden, is", xlabel="%")
+    hidden.set(title="Of what could be hidden, is", xlabel="%  (below 0: overlap makes the step longer)")
     return figure
 
 

@@ -24,6 +24,9 @@ void show_costs(Rank& rank, const CommonOptions& common) {
         table.row({cost.training, format_seconds(cost.seconds), format_fixed(cost.ratio, 2)});
         csv.row({cost.training, rank.world_size(), cost.seconds * 1e3, cost.ratio});
     }
+    table.note(
+        "relative to plain DDP: the median of the ratios, each to a plain step that was measured "
+        "beside it");
     table.note("The search alone takes " + format_seconds(search_s) + " of the host's time.");
     std::cout << "\n" << table;
 }
