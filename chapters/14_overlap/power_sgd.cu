@@ -56,9 +56,10 @@ __device__ void add_multiple(int length, float factor, const float* from, float*
 // norm of the rest.
 __device__ float take_away_earlier(float* vectors, int k, int length) {
     float* vector = vectors + static_cast<std::ptrdiff_t>(k) * length;
-    for (int round = 0; round < 2; round++)
+    for (int round = 0; round < 2; round++)  // the second round takes away the first one's rounding
         for (int j = 0; j < k; j++) {
             const float* earlier = vectors + static_cast<std::ptrdiff_t>(j) * length;
+            // earlier has the length 1, so the component along it is earlier (earlier . vector).
             add_multiple(length, -dot(length, earlier, vector), earlier, vector);
         }
     return sqrtf(dot(length, vector, vector));
@@ -71,6 +72,7 @@ __global__ void orthonormalise_vectors(float* vectors, int count, int length) {
         float* vector = vectors + static_cast<std::ptrdiff_t>(k) * length;
         const float before = sqrtf(dot(length, vector, vector));
         float left = take_away_earlier(vectors, k, length);
+        // Nothing is left, or a NaN, with which every comparison is false: a random vector instead.
         if (!(left > nothing * before)) {
             for (int i = static_cast<int>(threadIdx.x); i < length; i += 32)
                 vector[i] = random_at(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(i));
