@@ -394,17 +394,17 @@ def draw_data_parallel(measured):
     """Chapter 10: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
     figure, (loss, drift) = new_figure(2, width=5.4, height=3.8)
     steps = measured.numbers("step")
-    loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="a rank that learns alone from its part")
-    loss.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all")
+    loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="one rank alone, with its own samples")
+    loss.plot(steps, measured.numbers("one_rank"), color=ORANGE, linewidth=3.5, alpha=0.55, label="one rank with the samples of all ranks")
     loss.plot(steps, measured.numbers("averaged"), color=BLUE, linewidth=1.2, label="all ranks, gradients averaged")
     loss.set(title="Averaged: as if one rank saw everything", xlabel="step", ylabel="cross entropy of the step's samples")
     loss.set_ylim(bottom=0)
     loss.legend(loc="upper right")
-    for column, color, label in (("drift_alone", GREY, "alone"), ("drift_averaged", BLUE, "gradients averaged: not a bit")):
+    for column, color, label in (("drift_alone", GREY, "alone"), ("drift_averaged", BLUE, "gradients averaged: 0")):
         values = [100 * value for value in measured.numbers(column)]
         places = [i for i, value in enumerate(values) if i == 0 or value != values[i - 1]] if any(values) else [0, len(values) - 1]
         drift.plot([steps[i] for i in places], [values[i] for i in places], color=color, marker="o", markersize=3, label=label)
-    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="% of their length, between ranks")
+    drift.set(title="Alone, replicas drift apart", xlabel="step", ylabel="distance from rank 0, % of its length")
     drift.set_ylim(bottom=0)
     drift.legend(loc="center right")
     return figure
@@ -445,27 +445,86 @@ def draw_sync_batch_norm(measured):
     return figure
 
 
+RANKS = (BLUE, ORANGE, GREEN, RED, "#7a4fa3", "#2aa3a3", "#7a4a2b", GREY)  # the color of each rank, again from the first after eight
+
+
+def draw_sampler_dealt(measured):
+    """Chapter 11: samples dealt out to ranks, in two epochs and where their number does not divide."""
+    rows = list(zip(*map(measured.text, ("deal", "place", "sample", "rank", "fate"))))
+    deals = list(dict.fromkeys(row[0] for row in rows))
+    figure, (panel,) = new_figure(1, width=9.6, height=0.9 + 0.55 * len(deals))
+    for deal, place, sample, rank, fate in rows:
+        x, y, number = int(place), deals.index(deal), int(rank)
+        color = RANKS[number % len(RANKS)] if number >= 0 else "white"
+        panel.barh(y, 0.9, left=x + 0.05, height=0.66, color=color, edgecolor="black" if fate == "again" else GREY if number < 0 else color,
+                   linewidth=2 if fate == "again" else 1, linestyle="--" if number < 0 else "-")
+        panel.annotate(sample, (x + 0.5, y), ha="center", va="center_baseline", color="white" if number >= 0 else GREY, fontsize=8.5)
+    panel.set_yticks(range(len(deals)), [f"the order of {deal}" if deal.startswith("epoch") else deal for deal in deals])
+    panel.set_ylim(len(deals) - 0.4, -0.6)
+    panel.set_xlim(0, max(int(row[1]) for row in rows) + 1)
+    panel.set_xticks([])
+    panel.grid(visible=False)
+    panel.tick_params(axis="y", length=0)
+    for side in ("left", "bottom"):
+        panel.spines[side].set_visible(False)
+    ranks = sorted({int(row[3]) for row in rows if int(row[3]) >= 0})
+    marks = [plt.Rectangle((0, 0), 1, 1, color=RANKS[rank % len(RANKS)]) for rank in ranks]
+    marks += [plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor="black", linewidth=2), plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=GREY, linestyle="--")]
+    panel.legend(marks, [*(f"rank {rank}" for rank in ranks), "taken a second time", "left out"], loc="upper center", bbox_to_anchor=(0.5, 0.0),
+                 ncol=min(6, len(marks)), handlelength=1.2, columnspacing=1.4)
+    panel.set(title="Each sample goes to the rank of its color")
+    return figure
+
+
 def draw_async(measured):
-    """Chapter 12: the loss of each way of training, by gradients and by time, with a slow worker and without."""
-    figure, (steps, time) = new_figure(2, width=5.4, height=4.0)
-    columns = ("way", "slow", "gradients", "seconds", "loss")
-    rows = list(zip(*map(measured.text, columns)))
-    styles = {"synchronous": BLUE, "asynchronous": RED, "bounded staleness": ORANGE, "local SGD": GREEN}
-    for way, color in styles.items():
-        for slow, line in (("no", "-"), ("yes", "--")):
-            points = [(int(row[2]), float(row[3]), float(row[4])) for row in rows if row[0] == way and row[1] == slow]
-            if not points:
-                continue
-            label = way + (", one is slow" if slow == "yes" else "")
-            losses = [loss for _, _, loss in points]
-            steps.plot([gradients for gradients, _, _ in points], losses, color=color, linestyle=line, linewidth=1.4)
-            time.plot([seconds for _, seconds, _ in points], losses, color=color, linestyle=line, linewidth=1.4, label=label)
-    steps.set(title="By gradients, a slow worker hardly shows", xlabel="gradients applied", ylabel="cross entropy of the workers' samples")
-    time.set(title="By time, those who wait for it stand out", xlabel="seconds")
-    for panel in (steps, time):
+    """Chapter 12: the loss of each algorithm: by time with equal workers, by time with a slow one, and by gradients."""
+    rows = list(zip(*map(measured.text, ("way", "slow")), *map(measured.numbers, ("gradients", "seconds", "loss"))))
+    styles = {"synchronous": (BLUE, "-"), "asynchronous": (RED, "-"), "bounded staleness": (ORANGE, "--"), "local SGD": (GREEN, "-.")}
+    figure, panels = plt.subplots(1, 3, figsize=(12.6, 4.0), sharey=True)
+    views = (("no", 3, "Equal workers: all need about as long", "seconds"),
+             ("yes", 3, "A slow worker: who waits for it is late", "seconds"),
+             ("yes", 2, "The same, by gradients: little differs", "gradients applied"))
+    for panel, (slow, x, title, label) in zip(panels, views):
+        for place, (way, (color, line)) in enumerate(styles.items()):
+            points = smoothed([(row[x], row[4]) for row in rows if row[0] == way and row[1] == slow])
+            if points:
+                panel.plot(*zip(*points), color=color, linestyle=line, marker="osD^"[place], markersize=4, markevery=(2 * place, 9), linewidth=1.6, label=way)
+        panel.set(title=title, xlabel=label)
+        panel.set_xlim(0, 1.03 * max(row[x] for row in rows if row[1] == "yes" or label != "seconds"))
         panel.set_ylim(bottom=0)
-        panel.set_xlim(left=0)
-    time.legend(loc="upper right")
+    panels[0].set_ylabel("cross entropy of the workers' samples")
+    figure.legend(*panels[1].get_legend_handles_labels(), loc="lower center", ncol=len(styles))
+    figure.set_layout_engine("tight", rect=(0, 0.07, 1, 1))
+    return figure
+
+
+def draw_buckets_plan(measured):
+    """Chapter 13: which gradients travel in which bucket, before the first step and after it."""
+    columns = *map(measured.text, ("network", "gradient")), *map(measured.numbers, ("iteration", "bucket", "bytes"))
+    rows = list(zip(*columns))
+    networks = list(dict.fromkeys(columns[0]))
+    figure, panels = plt.subplots(len(networks), 1, figsize=(9.6, 1.75 * len(networks) + 0.3), squeeze=False)
+    for network, panel in zip(networks, panels[:, 0]):
+        mine = [row[1:] for row in rows if row[0] == network]
+        iterations = sorted({row[1] for row in mine})
+        total = sum(row[3] for row in mine if row[1] == iterations[0])
+        unit, name = (2**20, "MiB") if total >= 2**20 else (2**10, "KiB")
+        for iteration in iterations:
+            begin, y = 0.0, iterations.index(iteration)
+            for gradient, _, bucket, size in (row for row in mine if row[1] == iteration):
+                panel.barh(y, size / unit, left=begin, height=0.7, color=RANKS[int(bucket) % len(RANKS)], edgecolor="white", linewidth=0.8)
+                if size > 0.008 * total * len(gradient):
+                    panel.annotate(gradient, (begin + size / unit / 2, y), ha="center", va="center_baseline", color="white", fontsize=7.5)
+                begin += size / unit
+        panel.set_yticks(range(len(iterations)), ["iteration 1", "from 2 on"])
+        panel.set_ylim(len(iterations) - 0.4, -0.6)
+        panel.set_xlim(0, total / unit)
+        panel.grid(visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.set(title=network, xlabel=name)
+        buckets = sorted({int(row[2]) for row in mine})
+        panel.legend([plt.Rectangle((0, 0), 1, 1, color=RANKS[bucket % len(RANKS)]) for bucket in buckets], [f"bucket {bucket}" for bucket in buckets],
+                     loc="lower right", bbox_to_anchor=(1, 0.97), ncol=min(6, len(buckets)), handlelength=1.2)
     return figure
 
 
@@ -858,8 +917,10 @@ DRAWINGS = {
     "all_reduce": draw_all_reduce,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
+    "sampler_dealt": draw_sampler_dealt,
     "async": draw_async,
     "buckets": draw_buckets,
+    "buckets_plan": draw_buckets_plan,
     "overlap_link_timeline": draw_overlap_link_timeline,
     "overlap_timeline": draw_overlap_timeline,
     "overlap": draw_network,

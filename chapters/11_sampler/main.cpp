@@ -81,8 +81,11 @@ int run(World& world, const CommonOptions& common, int batch) {
             if (ranks > 1)
                 show_remainders(ranks);
             show_epochs(pictures, ranks, common.seed);
+            show_updates(ranks, common.seed);
+            write_deals(ranks, common.seed, beside(common.csv, "dealt"));
         }
         show_divisions(rank, data, samples, batch, common);
+        show_no_sampler(rank, data, batch, common.seed);
         show_metrics(rank, data, batch, common.seed);
     });
     if (ranks == 1)

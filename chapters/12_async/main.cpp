@@ -41,6 +41,7 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
                           " ranks: use more.");
     if (world.has_rank_0()) {
         show_staleness();
+        show_synchronisations();
         show_implicit_momentum(common.quick ? 2'000 : 20'000, common.seed);
     }
     if (world.world_size() == 1) {

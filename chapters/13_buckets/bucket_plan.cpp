@@ -26,6 +26,7 @@ namespace ddp {
 namespace {
 
 // Rounds up to whole cache lines.
+// A gradient that begins with a cache line is faster to loop over, and no two gradients share one.
 std::size_t rounded_up(std::size_t bytes) {
     return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
 }
@@ -35,10 +36,12 @@ std::size_t rounded_up(std::size_t bytes) {
 BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
     BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
     for (std::vector<std::size_t>& indices : assignment) {
+        // No bucket mixes types, so the type of its first gradient is that of all.
         BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
         for (const std::size_t i : bucket.gradients) {
             // A bucket has one element type, so offsets count elements.
             plan.places[i] = {plan.buckets.size(), bucket.size};
+            // The limit counts the gradients' own bytes; the memory also has the gaps.
             bucket.bytes += gradients[i].bytes();
             bucket.size += rounded_up(gradients[i].bytes()) / bytes_of(bucket.type);
         }
@@ -78,6 +81,7 @@ OpenBucket& open_bucket_of(std::vector<OpenBucket>& open, ElementType type) {
 // Throws std::invalid_argument unless `order` names each gradient once.
 void require_each_once(const GradientSizes& gradients, const std::vector<std::size_t>& order) {
     std::vector<bool> seen(gradients.size(), false);
+    // No index that does not exist, none twice ...
     for (const std::size_t i : order) {
         if (i >= gradients.size())
             throw std::invalid_argument("the ready order names gradient " + std::to_string(i) +
@@ -87,6 +91,7 @@ void require_each_once(const GradientSizes& gradients, const std::vector<std::si
                                         gradients[i].name + "' twice");
         seen[i] = true;
     }
+    // ... and none missing: a gradient without a bucket would never be reduced.
     const auto missing = std::ranges::find(seen, false);
     if (missing != seen.end())
         throw std::invalid_argument("the ready order lacks the gradient of '" +
@@ -108,13 +113,16 @@ BucketAssignment fill_buckets(const GradientSizes& gradients,
     BucketAssignment closed;
     std::vector<OpenBucket> open;  // one for each type, in the order in which the types appeared
     for (const std::size_t i : order) {
+        // Open: find the bucket of this type that is being filled, or begin one.
         OpenBucket& bucket = open_bucket_of(open, gradients[i].type);
+        // Fill.
         bucket.gradients.push_back(i);
         bucket.bytes += gradients[i].bytes();
         if (bucket.bytes < limits[bucket.limit])
             continue;
-        // The gradient that has crossed the limit stays in: gradients are never cut.
+        // Close. The gradient that has crossed the limit stays in: gradients are never cut.
         closed.push_back(std::exchange(bucket.gradients, {}));
+        // The next bucket of this type begins empty, with the next limit or again the last one.
         bucket.bytes = 0;
         bucket.limit = std::min(bucket.limit + 1, limits.size() - 1);
     }
@@ -145,12 +153,15 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
     return fill_buckets(gradients, limits, ready_order);
 }
 
+// A small first bucket gives the link work early in backward.
 std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes) {
-    if (cap_bytes)
+    if (cap_bytes)  // one limit for all buckets, the first included, as in PyTorch 2.15
         return {*cap_bytes};
     return {first_bucket_bytes, default_bucket_bytes};
 }
 
+// Before the first step nothing is known of the order, so everything waits in one bucket for each
+// type. With find_unused_parameters PyTorch uses the limits already, and so does this.
 BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
                       bool find_unused_parameters) {
     BucketAssignment buckets =
@@ -233,6 +244,7 @@ std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gr
     const std::size_t count = reader.number();
     std::vector<std::size_t> bucket;
     while (bucket.size() < count) {
+        // For each gradient: which one, and how large it is on rank 0.
         const std::size_t i = reader.number();
         const std::size_t elements = reader.number();
         if (i >= gradients.size())

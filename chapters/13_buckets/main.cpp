@@ -9,6 +9,7 @@
 #include "13_buckets/flat_buffers.hpp"
 #include "13_buckets/show/plan_report.hpp"
 #include "13_buckets/show/sweep.hpp"
+#include "common/report/csv.hpp"
 #include "common/report/units.hpp"
 
 namespace {
@@ -57,7 +58,7 @@ int run(World& world, const CommonOptions& common, const BucketsOptions& mine) {
     if (mine.cap)
         cap = static_cast<std::size_t>(*mine.cap * (1 << 20));
     if (world.has_rank_0())
-        show_plans(cap, common.seed);
+        show_plans(cap, common.seed, beside(common.csv, "plan"));
     show_sizes(world, common);
     return 0;
 }

@@ -25,7 +25,8 @@ expect_sentence 2 "There is no chapter 'slope'; $chapters" "$book" run slope --q
 expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
-expect_sentence 2 "diff takes one chapter; $chapters" "$book" diff
+expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
+expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99
 expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff 1
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file

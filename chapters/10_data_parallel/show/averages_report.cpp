@@ -17,12 +17,16 @@ struct AveragesRow {
 
 }  // namespace
 
+Score shown_score(int rank) {
+    const double seen = 10 * (rank + 1);
+    return {seen - 5, seen};
+}
+
 void show_averages(Communicator& communicator, Stream& stream) {
     Rank& rank = communicator.rank();
     const int r = rank.rank();
-    // On even ranks half of the predictions are correct, on odd ranks all of them are.
-    const int samples = 10 * (r + 1), correct = r % 2 == 0 ? samples / 2 : samples;
-    const Score mine{static_cast<double>(correct), static_cast<double>(samples)};
+    const Score mine = shown_score(r);
+    const int samples = static_cast<int>(mine.samples), correct = static_cast<int>(mine.correct);
     AveragesRow row{samples, correct, mine.accuracy(), 0, 0, 0, 0};
     row.all_reduced = all_reduce_score(communicator, stream, mine).accuracy();
     row.reduced = reduce_score(communicator, stream, mine).accuracy();

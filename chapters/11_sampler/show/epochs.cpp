@@ -1,6 +1,8 @@
 #include "11_sampler/show/epochs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iostream>
 
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
@@ -8,6 +10,7 @@
 #include "09_all_reduce/all_reduce.hpp"
 #include "10_data_parallel/training_result.hpp"
 #include "common/report/bench.hpp"
+#include "common/report/units.hpp"
 
 namespace ddp {
 
@@ -75,15 +78,17 @@ EpochTraining::EpochTraining(Rank& rank, const FashionMnist& data, int batch, st
       communicator_(make_communicator("native", rank, arena_bytes)),
       ddp_(*communicator_, device_, *model_) {}
 
-Epoch EpochTraining::learn(const std::vector<int>& indices) {
+Epoch EpochTraining::learn(const std::vector<int>& indices, Gradients gradients) {
     auto& loader =
         make_run_scoped<Loader>(rank_, device_, data_.train, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);
     model_->set_training(true);
     rank_.barrier();
     const Stopwatch watch;
-    const TrainingResult result =
-        train(device_, *model_, loader, [this] { ddp_.average_gradients(); });
+    const TrainingResult result = train(device_, *model_, loader, [&] {
+        if (gradients == Gradients::averaged)
+            ddp_.average_gradients();
+    });
     return {static_cast<int>(result.losses.size()), watch.seconds()};
 }
 
@@ -92,6 +97,32 @@ Metrics::Totals EpochTraining::measure(const std::vector<int>& indices) {
         make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation, batch_);
     loader.start_epoch(indices);
     return add_up(rank_, evaluate(device_, *model_, loader));
+}
+
+double largest_difference(const EpochTraining& a, const EpochTraining& b) {
+    const Parameters left = a.model().parameters(), right = b.model().parameters();
+    double largest = 0;
+    for (std::size_t p = 0; p < left.size(); p++) {
+        const std::vector<float> mine = left[p]->value.to_host(),
+                                 theirs = right[p]->value.to_host();
+        for (std::size_t i = 0; i < mine.size(); i++)
+            largest = std::max(largest, std::abs(static_cast<double>(mine[i]) - theirs[i]));
+    }
+    return largest;
+}
+
+void show_no_sampler(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed) {
+    const int ranks = rank.world_size();
+    const int steps = std::min(20, static_cast<int>(data.train.count()) / batch);
+    const std::vector<int> indices = divided(Division::forgotten, steps * batch, 0, ranks, seed);
+    EpochTraining together(rank, data, batch, seed), alone(rank, data, batch, seed);
+    together.learn(indices);
+    alone.learn(indices, Gradients::own);
+    const double difference = rank.max_over_ranks(largest_difference(together, alone));
+    if (rank.rank() == 0)
+        std::cout << "Without a sampler, " << format_count(ranks, "rank") << " after "
+                  << format_count(steps, "step") << " and one rank that trained alone: parameters"
+                  << "\ndiffer by at most " << difference << ".\n\n";
 }
 
 // ---- Uneven inputs

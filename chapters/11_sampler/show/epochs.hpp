@@ -40,6 +40,9 @@ struct Epoch {
     double seconds = 0;
 };
 
+// What a rank steps with: the mean of all ranks' gradients, or its own.
+enum class Gradients { averaged, own };
+
 // Data parallel training of the MLP, as this rank takes part in it. All ranks make the same calls.
 class EpochTraining {
   public:
@@ -47,10 +50,12 @@ class EpochTraining {
     EpochTraining(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
 
     // Trains on these samples of this rank. All ranks must have the same number of batches.
-    Epoch learn(const std::vector<int>& indices);
+    Epoch learn(const std::vector<int>& indices, Gradients gradients = Gradients::averaged);
     // Evaluates the model on these test pictures of this rank, and returns the totals over all
     // ranks. Ranks may have different numbers of pictures.
     Metrics::Totals measure(const std::vector<int>& indices);
+
+    const Sequential& model() const { return *model_; }
 
   private:
     Rank& rank_;
@@ -61,6 +66,13 @@ class EpochTraining {
     std::unique_ptr<Communicator> communicator_;
     NaiveDdp ddp_;
 };
+
+// Returns the largest difference between two parameters of the same place on this rank.
+double largest_difference(const EpochTraining& a, const EpochTraining& b);
+
+// Trains for some steps without a sampler, on all ranks together and then on each rank alone; rank
+// 0 prints how far the two networks are apart. All ranks call it together.
+void show_no_sampler(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
 
 // Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
 // another rank has a different number, the run fails after a second.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 
@@ -60,7 +61,8 @@ std::string text_of(Algorithm algorithm) {
 // A rank's network and its share of the pictures, epoch after epoch.
 struct Experiment::Worker {
     Worker(Experiment& experiment, int number, int workers, bool is_slow)
-        : model(experiment.make_model()),
+        : model_device(experiment.device_),
+          model(experiment.make_model()),
           sampler(static_cast<int>(experiment.data_.train.count()), number, workers,
                   {.seed = experiment.options_.seed, .drop_last = true}),
           loader(make_run_scoped<Loader>(experiment.rank_, experiment.device_,
@@ -71,8 +73,10 @@ struct Experiment::Worker {
         loader.start_epoch(sampler.indices());
     }
 
-    // Computes the next batch's gradients, leaves them in the model, and returns the loss.
+    // Computes the next batch's gradients, leaves them in the model, and returns the loss. Waits
+    // for the device, so that busy_s has the whole time.
     Tensor compute() {
+        const Stopwatch watch;
         std::this_thread::sleep_for(std::chrono::duration<double>(sleeps_s));
         std::optional<Batch> batch = loader.next();
         if (!batch) {
@@ -87,15 +91,19 @@ struct Experiment::Worker {
         tape.backward(loss);
         const Tensor value = loss.value();
         tape.clear();
+        model_device.stream().synchronize();
+        busy_s += watch.seconds();
         return value;
     }
 
+    Device& model_device;
     std::unique_ptr<Sequential> model;
     DistributedSampler sampler;
     Loader& loader;
     Tape tape;
     const double sleeps_s;
     int epoch = 0;
+    double busy_s = 0;  // in compute()
 };
 
 Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOptions& options)
@@ -148,15 +156,19 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
     device_.stream().synchronize();
     Outcome outcome;
     ServerLog log;
+    double idle = 0;  // of this rank
     std::optional<Server> server;
     if (me == 0)
         server.emplace(peers, device_, buffers, options_.learning_rate / options.workers, options);
     rank_.barrier();  // from here on no rank allocates device memory
     if (server)
         log = server->serve();
-    else if (me <= options.workers)
+    else if (me <= options.workers) {
+        const Stopwatch watch;
         run_worker(peers, device_, buffers, [&](int) { return worker.compute(); });
-    rank_.barrier();
+        idle = 1 - worker.busy_s / watch.seconds();
+    }
+    const std::vector<double> all_idle = rank_.all_gather(idle);
     if (me != 0)
         return outcome;
     if (const std::string wrong = what_is_wrong(log, options); !wrong.empty())
@@ -164,9 +176,15 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
     for (const Applied& each : log.applied)
         outcome.curve.push_back(
             {static_cast<int>(outcome.curve.size()) + 1, each.seconds, each.loss});
-    outcome = {options.gradients,          log.updates(),          log.seconds,
-               log.mean_staleness(),       log.most_staleness(),   log.most_ahead,
-               accuracy_of(*worker.model), curve_of(outcome.curve)};
+    outcome = {options.gradients,
+               log.updates(),
+               log.seconds,
+               log.mean_staleness(),
+               log.most_staleness(),
+               log.most_ahead,
+               std::accumulate(all_idle.begin(), all_idle.end(), 0.0) / options.workers,
+               accuracy_of(*worker.model),
+               curve_of(outcome.curve)};
     values_ = buffers.values.to_host();
     return outcome;
 }
@@ -190,6 +208,7 @@ Outcome Experiment::locally(int every, int steps, bool has_slow) {
         times.push_back(watch.seconds());
     });
     outcome.seconds = watch.seconds();
+    outcome.idle = rank_.mean_over_ranks(1 - worker.busy_s / outcome.seconds);
     losses = mean_of_ranks(rank_, losses);
     times = mean_of_ranks(rank_, times);
     for (std::size_t i = 0; i < losses.size(); i++)

@@ -33,6 +33,7 @@ struct Outcome {
     double seconds = 0;
     double mean_staleness = 0;
     int most_staleness = 0, most_ahead = 0;
+    double idle = 0;      // the share of the workers' time in which they do not compute
     double accuracy = 0;  // on the test pictures
     struct Point {
         int gradients;  // applied so far

@@ -21,6 +21,7 @@ std::vector<std::string> cells_of(Algorithm algorithm, bool has_slow, const Outc
             of_server(format_fixed(outcome.mean_staleness, 2)),
             of_server(std::to_string(outcome.most_staleness)),
             of_server(std::to_string(outcome.most_ahead)),
+            format_percent(outcome.idle),
             format_fixed(outcome.accuracy, 3)};
 }
 
@@ -35,7 +36,7 @@ void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptio
                     " pictures; ranks: a server and " + std::to_string(workers) +
                     (workers == 1 ? " worker" : " workers"),
                 {"algorithm", "slow", "gradients", "updates", "time", "staleness", "max", "ahead",
-                 "accuracy"});
+                 "idle", "accuracy"});
     CsvWriter csv(rank.rank() == 0 ? path : "", {"way", "slow", "gradients", "seconds", "loss"});
     for (bool has_slow : {false, true})
         for (Algorithm algorithm : {Algorithm::synchronous, Algorithm::asynchronous,

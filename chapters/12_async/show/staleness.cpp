@@ -1,7 +1,9 @@
 #include "12_async/show/staleness.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <numbers>
 
 #include "11_sampler/show/index_report.hpp"
 #include "common/report/table.hpp"
@@ -96,6 +98,59 @@ void show_staleness() {
         {"Case 1, an old gradient: \"applied to\" is a different w than \"computed at\".",
          "Case 2, some updates are missing: \"has read\" counts the updates of workers 1, 2 and 3 "
          "that were in what the worker has read; (1 0 0) has one of three."});
+}
+
+// ---- Synchronised now and then
+
+double distance_after(const OneParameter& model, int workers, int updates, int synchronised_every) {
+    std::vector<Action> actions;
+    for (int update = 1; update <= updates; update++) {
+        const int worker = 1 + (update - 1) % workers;
+        actions.push_back({worker, Action::is_applied});
+        actions.push_back({worker, Action::reads});
+        if (synchronised_every > 0 && update % synchronised_every == 0)
+            for (int other = 1; other <= workers; other++)
+                actions.push_back({other, Action::reads});
+    }
+    return std::abs(play(model, workers, actions).back().after - model.target);
+}
+
+// With gradients of that age, w(t+1) = w(t) - rate (w(t - staleness) - target). At this rate a root
+// of z^(staleness + 1) - z^staleness + rate reaches the unit circle.
+double largest_learning_rate(int staleness) {
+    return 2 * std::sin(std::numbers::pi / (4 * staleness + 2));
+}
+
+void show_synchronisations() {
+    constexpr int updates = 2000;
+    constexpr double rates[] = {0.05, 0.1, 0.2, 0.4};
+    std::vector<std::string> columns{"workers", "synchronised", "oldest", "converges below"};
+    for (const double rate : rates)
+        columns.push_back("at " + format_fixed(rate, 2));
+    Table table("Old gradients and the learning rate: how far w is from 8 after 2,000 updates",
+                columns);
+    struct Row {
+        int workers, synchronised_every;
+    };
+    for (const auto& [workers, every] :
+         {Row{1, 0}, Row{5, 0}, Row{17, 0}, Row{17, 170}, Row{17, 51}}) {
+        std::vector<std::string> cells{
+            std::to_string(workers), every == 0 ? "never" : "every " + std::to_string(every),
+            std::to_string(workers - 1),
+            every == 0 ? format_fixed(largest_learning_rate(workers - 1), 3) : ""};
+        for (const double rate : rates) {
+            OneParameter model;
+            model.learning_rate = static_cast<float>(rate);
+            const double distance = distance_after(model, workers, updates, every);
+            const bool is_near = distance < std::abs(model.target - model.begin);
+            cells.push_back(is_near ? format_fixed(distance, 3) : "diverges");
+        }
+        table.row(cells);
+    }
+    table.note(
+        "The workers take turns, and each update has the whole learning rate. Synchronised: all "
+        "workers read the same w after so many updates.");
+    std::cout << table << "\n";
 }
 
 }  // namespace ddp

@@ -41,4 +41,17 @@ std::vector<Action> actions_of(const ServerLog& log);
 // Prints six gradients of three workers, applied synchronously and asynchronously.
 void show_staleness();
 
+// Returns how far w is from the target after `updates` updates by workers that take turns, so that
+// a gradient of W workers is W - 1 updates old. With `synchronised_every` all workers also read
+// after every so many updates; 0: never.
+double distance_after(const OneParameter& model, int workers, int updates, int synchronised_every);
+
+// Returns the learning rate above which gradients that are all `staleness` updates old diverge on
+// OneParameter's parabola: 2 sin(pi / (4 staleness + 2)).
+double largest_learning_rate(int staleness);
+
+// Prints which learning rates converge with old gradients, with forced synchronisations and
+// without.
+void show_synchronisations();
+
 }  // namespace ddp

@@ -6,6 +6,7 @@
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/models.hpp"
 #include "13_buckets/flat_buffers.hpp"
+#include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -51,7 +52,14 @@ void show_plan(const BucketPlan& plan, const std::string& iteration, Table& tabl
     }
 }
 
-void show_network(Device& device, const Network& network, std::optional<std::size_t> cap) {
+void write_plan(const std::string& network, int iteration, const BucketPlan& plan, CsvWriter& csv) {
+    for (std::size_t k = 0; k < plan.buckets.size(); k++)
+        for (const std::size_t i : plan.buckets[k].gradients)
+            csv.row({network, iteration, k, plan.gradients[i].name, plan.gradients[i].bytes()});
+}
+
+void show_network(Device& device, const Network& network, std::optional<std::size_t> cap,
+                  CsvWriter& csv) {
     const Parameters parameters = learned_parameters(network.model->parameters());
     const GradientSizes sizes = gradient_sizes(parameters);
     const BucketPlan first = first_plan(sizes, cap);
@@ -59,17 +67,21 @@ void show_network(Device& device, const Network& network, std::optional<std::siz
     FlatBuffers buffers(device, parameters, first, {memory, memory->data()}, memory->size());
     Table table(network.name, {"iteration", "bucket", "gradients", "from", "to", "bytes"});
     show_plan(first, "1", table);
+    write_plan(network.name, 1, first, csv);
     buffers.arrange(rebuilt_plan(sizes, cap, ready_order(device, network, buffers)));
     show_plan(buffers.plan(), "2", table);
+    write_plan(network.name, 2, buffers.plan(), csv);
     std::cout << table << "\n";
 }
 
 }  // namespace
 
-void show_plans(std::optional<std::size_t> cap_bytes, std::uint64_t seed) {
+void show_plans(std::optional<std::size_t> cap_bytes, std::uint64_t seed,
+                const std::filesystem::path& csv) {
     Device device;
+    CsvWriter file(csv, {"network", "iteration", "bucket", "gradient", "bytes"});
     for (const Network& network : make_networks(device, seed))
-        show_network(device, network, cap_bytes);
+        show_network(device, network, cap_bytes, file);
 }
 
 }  // namespace ddp

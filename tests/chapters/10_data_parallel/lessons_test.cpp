@@ -6,6 +6,7 @@
 #include "10_data_parallel/averages.hpp"
 #include "10_data_parallel/one_process.hpp"
 #include "10_data_parallel/replica.hpp"
+#include "10_data_parallel/show/averages_report.hpp"
 #include "10_data_parallel/show/drift.hpp"
 #include "10_data_parallel/show/first_step.hpp"
 #include "tests/chapters/support/golden_training.hpp"
@@ -119,6 +120,24 @@ TEST_CASE("averages: sums and counts are added, and the mean of means is another
             if (ranks > 2)
                 REQUIRE(std::abs(wrong[place] - right.accuracy()) > 0.01);
         }
+    }
+}
+
+TEST_CASE("averages: in the table the mean of means is wrong for every number of ranks") {
+    Score all;
+    double means = 0;
+    for (int ranks = 1; ranks <= 64; ranks++) {
+        const Score mine = shown_score(ranks - 1);
+        REQUIRE(mine.samples == 10 * ranks);
+        REQUIRE(mine.correct < mine.samples);
+        all.correct += mine.correct;
+        all.samples += mine.samples;
+        means += mine.accuracy();
+        CAPTURE(ranks);
+        if (ranks >= 2 && ranks <= 9)  // the text quotes three digits
+            REQUIRE(all.accuracy() - means / ranks > 0.04);
+        if (ranks > 1)
+            REQUIRE(all.accuracy() - means / ranks > 0.01);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "11_sampler/show/epochs.hpp"
+#include "11_sampler/show/index_report.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/golden.hpp"
 
@@ -155,6 +156,30 @@ TEST_CASE("impossible samplers are refused") {
                         "a sampler needs a sample; this data set has 0");
     REQUIRE_THROWS_WITH(DistributedSampler(5, 2, 2), "there is no rank 2 in a world of 2");
     REQUIRE_THROWS_WITH(DistributedSampler(5, -1, 2), "there is no rank -1 in a world of 2");
+}
+
+TEST_CASE("updates: a loader runs out, begins with the same batch, or goes on with other epochs") {
+    constexpr int samples = 24, ranks = 4, batch = 2, updates = 8;
+    const auto batches = [&](Counting counting) {
+        return batches_of(counting, samples, ranks, batch, updates, 1);
+    };
+    const auto right = batches(Counting::restarted_with_set);
+    REQUIRE(right.size() == 8);
+    for (int update = 0; update < updates; update++) {
+        DistributedSampler sampler(samples, 0, ranks, {.seed = 1});
+        sampler.set_epoch(update / 3);
+        const std::vector<int> epoch = sampler.indices();
+        const auto begin = epoch.begin() + update % 3 * batch;
+        REQUIRE(right[static_cast<std::size_t>(update)] == std::vector<int>(begin, begin + batch));
+    }
+    const auto once = batches(Counting::one_iterator);
+    REQUIRE(once.size() == 3);
+    REQUIRE(std::equal(once.begin(), once.end(), right.begin()));
+    const auto restarted = batches(Counting::restarted);
+    for (std::size_t update = 0; update < 8; update++)
+        REQUIRE(restarted.at(update) == once[update % 3]);
+    REQUIRE(restarted != right);
+    REQUIRE(batches(Counting::new_iterators) == std::vector<std::vector<int>>(8, once[0]));
 }
 
 }  // namespace ddp::test

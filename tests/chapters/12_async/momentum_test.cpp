@@ -63,4 +63,33 @@ TEST_CASE("staleness: the numbers of a worked example") {
     REQUIRE(updates[2].before == 4);
 }
 
+TEST_CASE("staleness: old gradients converge below a learning rate, and only below it") {
+    for (const int workers : {1, 2, 3, 5, 9}) {
+        CAPTURE(workers);
+        const double limit = largest_learning_rate(workers - 1);
+        OneParameter model;
+        model.learning_rate = static_cast<float>(0.95 * limit);
+        REQUIRE(distance_after(model, workers, 4000, 0) < 0.01);
+        model.learning_rate = static_cast<float>(1.05 * limit);
+        REQUIRE_FALSE(distance_after(model, workers, 4000, 0) < 8);  // or it is no number any more
+    }
+    REQUIRE(largest_learning_rate(0) == Approx(2));
+    REQUIRE(largest_learning_rate(1) == Approx(1));
+}
+
+TEST_CASE("staleness: a synchronisation now and then helps if it comes before the growth") {
+    OneParameter model;
+    model.learning_rate = 0.1f;
+    constexpr int workers = 17;
+    REQUIRE(model.learning_rate > largest_learning_rate(workers - 1));
+    REQUIRE_FALSE(distance_after(model, workers, 4000, 0) < 8);
+    // After every round all workers have read the same w: a round is a step of 17 times 0.1.
+    REQUIRE(distance_after(model, workers, 4000, workers) < 0.01);
+    model.learning_rate = 0.2f;  // 17 times 0.2 is more than 2
+    REQUIRE_FALSE(distance_after(model, workers, 4000, workers) < 8);
+    // Two reads in a row change nothing.
+    model.learning_rate = 0.05f;
+    REQUIRE(distance_after(model, 1, 40, 1) == distance_after(model, 1, 40, 0));
+}
+
 }  // namespace ddp::test
