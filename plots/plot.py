@@ -426,7 +426,9 @@ def draw_sampler(measured):
     seen.set_ylim(max(len(labels), 2) - 0.4, -0.6)
     seen.grid(axis="y", visible=False)
     seen.set(title="Of the pictures, the ranks together see", xlabel="pictures")
-    seen.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncol=3)
+    seen.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(5))
+    seen.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+    seen.legend(loc="upper center", bbox_to_anchor=(0.5, -0.32), ncol=3)
     return figure
 
 
@@ -481,9 +483,9 @@ def draw_async(measured):
     rows = list(zip(*map(measured.text, ("way", "slow")), *map(measured.numbers, ("gradients", "seconds", "loss"))))
     styles = {"synchronous": (BLUE, "-"), "asynchronous": (RED, "-"), "bounded staleness": (ORANGE, "--"), "local SGD": (GREEN, "-.")}
     figure, panels = plt.subplots(1, 3, figsize=(12.6, 4.0), sharey=True)
-    views = (("no", 3, "Equal workers: all need about as long", "seconds"),
-             ("yes", 3, "A slow worker: who waits for it is late", "seconds"),
-             ("yes", 2, "The same, by gradients: little differs", "gradients applied"))
+    views = (("no", 3, "Equal workers, by time", "seconds"),
+             ("yes", 3, "One slow worker, by time", "seconds"),
+             ("yes", 2, "One slow worker, by gradients", "gradients applied"))
     for panel, (slow, x, title, label) in zip(panels, views):
         for place, (way, (color, line)) in enumerate(styles.items()):
             points = smoothed([(row[x], row[4]) for row in rows if row[0] == way and row[1] == slow])
@@ -493,8 +495,7 @@ def draw_async(measured):
         panel.set_xlim(0, 1.03 * max(row[x] for row in rows if row[1] == "yes" or label != "seconds"))
         panel.set_ylim(bottom=0)
     panels[0].set_ylabel("cross entropy of the workers' samples")
-    figure.legend(*panels[1].get_legend_handles_labels(), loc="lower center", ncol=len(styles))
-    figure.set_layout_engine("tight", rect=(0, 0.07, 1, 1))
+    panels[1].legend(loc="upper right")
     return figure
 
 

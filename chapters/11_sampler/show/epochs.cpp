@@ -113,7 +113,7 @@ double largest_difference(const EpochTraining& a, const EpochTraining& b) {
 
 void show_no_sampler(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed) {
     const int ranks = rank.world_size();
-    const int steps = std::min(20, static_cast<int>(data.train.count()) / batch);
+    const int steps = std::min(10, static_cast<int>(data.train.count()) / batch);
     const std::vector<int> indices = divided(Division::forgotten, steps * batch, 0, ranks, seed);
     EpochTraining together(rank, data, batch, seed), alone(rank, data, batch, seed);
     together.learn(indices);
