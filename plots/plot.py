@@ -278,7 +278,34 @@ def draw_messages_timeline(measured):
     panel.grid(axis="y", visible=False)
     panel.tick_params(axis="y", length=0)
     panel.set(title="A network split over two ranks: one step, and its micro-batches", xlabel="milliseconds")
-    panel.legend([plt.Rectangle((0, 0), 1, 1, color=TIMELINE[kind][1]) for kind in ("forward", "backward")], ["forward", "backward"], loc="lower right")
+    kinds = ("forward", "backward")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=TIMELINE[kind][1]) for kind in kinds]
+    panel.legend(handles, kinds, loc="lower right", bbox_to_anchor=(1, 1), ncol=2, handlelength=1, borderaxespad=0.2)
+    return figure
+
+
+def draw_broadcast_friends(measured):
+    """Chapter 07: when each friend receives the file, in four ways: bars that fill."""
+    rows = list(zip(measured.text("algorithm"), *map(measured.numbers, ("friend", "begin_seconds", "end_seconds"))))
+    algorithms = list(dict.fromkeys(row[0] for row in rows))
+    friends = int(max(row[1] for row in rows))
+    figure, panels = plt.subplots(len(algorithms), 1, figsize=(8.6, 1.55 * len(algorithms) + 0.4), sharex=True)
+    length = max(row[3] for row in rows)
+    for panel, algorithm in zip(panels, algorithms):
+        mine = [row[1:] for row in rows if row[0] == algorithm]
+        for friend, begin, end in mine:
+            panel.fill_between([begin, end], [friend + 0.36, friend + 0.36], [friend + 0.36, friend - 0.36], color=BLUE, linewidth=0)
+            panel.barh(friend, end - begin, left=begin, height=0.72, facecolor="none", edgecolor=BLUE, linewidth=0.7)
+            panel.barh(friend, 1.02 * length - end, left=end, height=0.72, color="#cfe0f3")
+        panel.set_ylim(friends + 0.6, 0.4)
+        panel.set_yticks([1, friends], ["first", "last"])
+        panel.set_xlim(0, 1.02 * length)
+        panel.grid(axis="y", visible=False)
+        panel.tick_params(axis="y", length=0)
+        panel.set_title(f"{algorithm}: {max(row[2] for row in mine):.1f} s", fontsize=10)
+    panels[-1].set_xlabel("seconds")
+    handles = [plt.Polygon([(0, 0), (1, 0), (1, 1)], color=BLUE), plt.Rectangle((0, 0), 1, 1, color="#cfe0f3")]
+    panels[0].legend(handles, ["receiving: the height is the part of the file", "has all of it"], loc="lower right", bbox_to_anchor=(1, 1), ncol=2, borderaxespad=0.1)
     return figure
 
 
@@ -387,6 +414,69 @@ def draw_all_reduce(measured):
     size_axis(panels[2], [int(row["bytes"]) for row in runs])
     panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))
     panels[2].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks", ylabel="bus bandwidth, GB/s (more is better)")
+    return figure
+
+
+RANKS = (BLUE, ORANGE, GREEN, RED, "#7a4fa3", "#2aa3a3", "#b59b1f", GREY)
+
+
+def draw_all_reduce_steps(measured):
+    """Chapter 09: who holds what in a ring after each step, and below it what each port has carried."""
+    columns = [list(map(int, measured.numbers(name))) for name in ("step", "rank", "chunk", "ranks", "received")]
+    rows = list(zip(*columns))
+    ranks, steps = max(columns[1]) + 1, max(columns[0]) + 1
+    figure, panels = plt.subplots(2, steps, figsize=(1.55 * steps, 4.3), sharey="row", height_ratios=(3, 1.5))
+    carried = [0.0] * ranks  # arrays, by rank
+    for step in range(steps):
+        holds, ports = panels[0][step], panels[1][step]
+        for _, rank, chunk, held, received in (row for row in rows if row[0] == step):
+            members = [r for r in range(ranks) if held >> r & 1]
+            for i, member in enumerate(members):  # a stripe for each rank that is in the sum
+                height = 0.8 / ranks
+                holds.barh(chunk + 0.4 - (i + 0.5) * height, 0.8, left=rank - 0.4, height=height, color=RANKS[member % len(RANKS)])
+            is_whole = len(members) == ranks
+            edge = dict(edgecolor="black", linewidth=2.0) if received else dict(edgecolor="#c9cdd2", linewidth=0.6)
+            holds.add_patch(plt.Rectangle((rank - 0.4, chunk - 0.4), 0.8, 0.8, fill=False, zorder=4 if received else 3, **edge))
+            if is_whole:
+                holds.annotate("✓", (rank, chunk), ha="center", va="center", color="white", fontsize=9, fontweight="bold", zorder=5)
+            carried[rank] += received / ranks
+        title = "begin" if step == 0 else f"step {step}: {'add' if step < ranks else 'copy'}"
+        holds.set_title(title, fontsize=9.5, loc="center")
+        holds.set(xlim=(-0.6, ranks - 0.4), ylim=(ranks - 0.4, -0.6), xticks=[], yticks=range(ranks))
+        holds.set_yticklabels([f"chunk {chunk}" for chunk in range(ranks)])
+        ports.bar(range(ranks), carried, width=0.8, color=[RANKS[r % len(RANKS)] for r in range(ranks)])
+        ports.set(xlim=(-0.6, ranks - 0.4), ylim=(0, 1.1 * 2 * (ranks - 1) / ranks), xticks=range(ranks))
+        ports.set_xticklabels([str(r) for r in range(ranks)])
+        for panel in (holds, ports):
+            panel.tick_params(length=0)
+            panel.grid(visible=False)
+            panel.spines[["left", "bottom"]].set_visible(False)
+        ports.spines["bottom"].set_visible(True)
+        ports.grid(axis="y")
+    panels[1][0].set_ylabel("arrays through\nthe port, in")
+    panels[1][steps // 2].set_xlabel("rank")
+    figure.suptitle("Who holds what: a stripe for each rank in the sum (✓: of all); framed: it has just come in", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    return figure
+
+
+def draw_all_reduce_ports(measured):
+    """Chapter 09: what the busiest port carries, for 2 to 64 ranks."""
+    figure, (panel,) = new_figure(1, width=8.2, height=3.2)
+    ranks = measured.numbers("ranks")
+    for name, label, color in (
+        ("server", "parameter server: 2 K (N − 1)", RED),
+        ("reduce_broadcast", "reduce + broadcast: 2 K log2 N", ORANGE),
+        ("ring", "ring: 2 K (N − 1) / N", BLUE),
+    ):
+        values = measured.numbers(name)
+        panel.plot(ranks, values, color=color)
+        panel.annotate(f"{values[-1]:.3g} K   {label}", (ranks[-1], values[-1]), xytext=(5, 0), textcoords="offset points", va="center", color=color)
+    panel.set(title="Through the busiest port", xlabel="ranks N, with K bytes each", ylabel="bytes, in K (logarithmic)", yscale="log")
+    panel.set_xticks([2, 8, 16, 32, 48, 64])
+    panel.set_yticks([1, 2, 6, 14, 30, 126])
+    panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    panel.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    panel.set_ylim(0.8, 200)
     return figure
 
 
@@ -913,9 +1003,12 @@ DRAWINGS = {
     "messages": draw_messages,
     "messages_timeline": draw_messages_timeline,
     "broadcast": draw_broadcast,
+    "broadcast_friends": draw_broadcast_friends,
     "kernels": draw_kernels,
     "reduce": draw_reduce,
     "all_reduce": draw_all_reduce,
+    "all_reduce_steps": draw_all_reduce_steps,
+    "all_reduce_ports": draw_all_reduce_ports,
     "data_parallel": draw_data_parallel,
     "sampler": draw_sampler,
     "sampler_dealt": draw_sampler_dealt,

@@ -40,14 +40,23 @@ bool is_near(const Job& job, int rank, int peer) {
            members[static_cast<std::size_t>(peer)].host;
 }
 
+// The advice at the end of a time-out that a slow rank, and nothing else, may have caused. A limit
+// that the program has set itself does not change with --timeout.
+std::string advice_if_slow(const Job& job, double timeout_s) {
+    return timeout_s == job.timeout_s
+               ? ": if it is only slow, or the machine is busy, give a longer --timeout"
+               : "";
+}
+
 std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has_link,
                             const DeviceErrorReport& error_report) {
     const OperationRecord& theirs = error_report.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " +
                        text_of(error_report.mine) + "; " + job.name(error_report.peer);
     if (theirs.sequence == 0)
-        return text + (is_near(job, rank, error_report.peer) ? " has begun no operation"
-                                                             : " does not answer");
+        return text + (is_near(job, rank, error_report.peer)
+                           ? " has begun no operation" + advice_if_slow(job, timeout_s)
+                           : " does not answer");
     const bool is_under_way = error_report.their_progress == Progress::under_way;
     text += is_under_way                                    ? " is in "
             : error_report.their_progress == Progress::over ? " has ended "
@@ -57,9 +66,11 @@ std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has
         text += ": both send, and neither receives; one of them must receive first";
     const bool are_both_ends = is_message(error_report.mine) && is_message(theirs) &&
                                is_send(error_report.mine) != is_send(theirs) && theirs.peer == rank;
-    if (has_link && is_under_way &&
-        (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
-        text += ": if the simulated link is so slow, give a longer --timeout";
+    if (is_under_way && (are_both_ends || text_of(error_report.mine) == text_of(theirs)))
+        text += has_link ? ": if the simulated link is so slow, give a longer --timeout"
+                         : advice_if_slow(job, timeout_s);
+    else if (error_report.their_progress == Progress::over)
+        text += advice_if_slow(job, timeout_s);
     return text;
 }
 

@@ -7,6 +7,7 @@
 #include "05_ranks/cores.hpp"
 #include "05_ranks/world.hpp"
 #include "07_broadcast/show/algorithms.hpp"
+#include "07_broadcast/show/pace.hpp"
 #include "07_broadcast/show/worked_example.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -52,6 +53,7 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     for (const BroadcastAlgorithm& algorithm : algorithms)
         header.insert(header.end(), {algorithm.name, "predicted"});
     header.push_back("fastest");
+    Pace pace;
     Table table("A broadcast among " + std::to_string(rank.world_size()) + " ranks", header);
     for (std::size_t bytes = 4 << 10; bytes <= largest; bytes *= 4) {
         std::vector<std::string> cells{format_bytes(static_cast<double>(bytes))};
@@ -61,6 +63,7 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
             const double predicted = algorithm.predicted_seconds(message, rank.world_size(), bytes);
             cells.insert(cells.end(), {format_seconds(measured), format_seconds(predicted)});
             fastest = std::min(fastest, {measured, algorithm.name});
+            pace.add(measured, predicted, rank.world_size());
             if (rank.rank() == 0)
                 file.row(
                     {"machine", algorithm.name, rank.world_size(), bytes, measured, predicted});
@@ -71,14 +74,16 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     if (rank.rank() != 0)
         return;
     add_notes(table, message, rank.world_size(), largest, common);
-    std::cout << table;
+    std::cout << table << std::flush;
+    if (common.link)
+        pace.warn();
 }
 
 int run(int argc, char** argv) {
     Options options("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
     options.example("", "seven friends, then four ranks of this machine");
-    options.example("--ranks 3 --link 1GB/s,10us", "three ranks, on a simulated link");
+    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
     options.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
     const CommonOptions common = options.parse(argc, argv);
     if (const std::optional<int> status = launch_processes(common, argv))
@@ -92,12 +97,12 @@ int run(int argc, char** argv) {
     CsvWriter file(world.has_rank_0() ? common.csv : "",
                    {"part", "way", "ranks", "bytes", "seconds", "predicted_seconds"});
     if (common.ranks || world.job().has_processes) {
-        world.run([&](Rank& rank) { show_worked_example(rank, file); });
+        world.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
     } else {
         CommonOptions eight = common;
         eight.ranks = 8;
         World friends(eight);
-        friends.run([&](Rank& rank) { show_worked_example(rank, file); });
+        friends.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
     }
     world.run([&](Rank& rank) { measure_machine(rank, common, file); });
     return 0;

@@ -10,6 +10,7 @@
 #include "09_all_reduce/show/cross_over_report.hpp"
 #include "09_all_reduce/show/link_report.hpp"
 #include "09_all_reduce/show/machine_report.hpp"
+#include "09_all_reduce/show/step_by_step.hpp"
 #include "09_all_reduce/show/times.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -63,34 +64,40 @@ void show_bits(Rank& rank) {
         std::cout << table;
 }
 
-int run(int argc, char** argv) {
-    Options options("all_reduce", "And on every rank at once? Six ways to the same sum.");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("", "four ranks, as threads of one process");
-    options.example("--ranks 8 --link 1GB/s,10us", "eight ranks, on a simulated link only");
-    options.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+// Who holds what in the ring, after every step. Without steps, rank 0 is in another process.
+void show_chunks(const std::vector<Step>& steps, const CommonOptions& common, bool step_by_step) {
+    if (steps.empty())
+        return;
+    write_chunks(steps, common.csv);
+    write_ports(common.csv);
+    step_by_step ? show_step_by_step(steps) : print_chunks(steps);
+}
+
+int run(World& world, const CommonOptions& common, bool step_by_step) {
+    const bool is_on_one_host = !world.job().has_several_hosts();
+    const bool is_small = is_on_one_host && world.world_size() <= most_ranks_in_a_picture;
     if (world.world_size() == 1) {
         std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
         return 0;
     }
+    if (step_by_step && !is_small)
+        throw OptionError("--show draws 2 to " + std::to_string(most_ranks_in_a_picture) +
+                          " ranks of one host.");
+    if (is_small)
+        show_chunks(watch_ring(world), common, step_by_step);
+    if (step_by_step)
+        return 0;
     CsvWriter file(
         world.has_rank_0() ? common.csv : "",
         {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
     world.run([&](Rank& rank) {
         rank.select_device();
-        if (!rank.job().has_several_hosts()) {
-            if (rank.world_size() <= most_ranks_in_a_picture)
-                show_chunks(rank);
+        if (is_on_one_host)
             show_link(rank, common, file);
-        }
         std::vector<AllReduceMeasurement> measurements;
         if (!common.link)
             measurements = show_machine(rank, common, file);
-        if (!rank.job().has_several_hosts())
+        if (is_on_one_host)
             show_cross_overs(rank, common, measurements, file);
         show_bits(rank);
     });
@@ -100,5 +107,14 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    bool step_by_step = false;
+    Options options("all_reduce", "And on every rank at once? Six ways to the same sum.");
+    options.add_flag("--show", step_by_step, "only the ring of 2 to 8 ranks, step by step");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("--show", "the ring, step by step: who holds what, and the ports");
+    options.example("--ranks 8 --link 100MB/s,1ms", "eight ranks, on a simulated link only");
+    options.example("--processes 2 --csv all_reduce.csv", "two processes, and what they measured");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, step_by_step);
+    });
 }

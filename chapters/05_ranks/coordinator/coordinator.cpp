@@ -127,9 +127,10 @@ void Coordinator::poll() {
     // report it first.
     const auto head_start = (now - first->called_at) / 11;
     if (first->waiting && is_late(first->called_at, now - head_start)) {
-        const std::string cause = first->name + " waited " +
-                                  seconds_between(first->called_at, now) + " in " +
-                                  text_of_call(first->call) + " for " + missing_ranks();
+        std::string cause = first->name + " waited " + seconds_between(first->called_at, now) +
+                            " in " + text_of_call(first->call) + " for " + missing_ranks();
+        if (silent_ranks(now).empty())  // whoever is late lives
+            cause += ": if it is only slow, or the machine is busy, give a longer --timeout";
         for (RankState& state : ranks_)  // a stopped rank cannot end the run when it fails
             state.lost |=
                 can_be_lost_ && !state.waiting && now - state.message_at > longest_silence;

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "07_broadcast/show/algorithms.hpp"
+#include "07_broadcast/show/pace.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -22,9 +23,26 @@ std::string each_arrival(std::vector<double> arrived) {
     return each;
 }
 
+// Writes from when to when each friend receives, in the order in which they have the file. Whoever
+// receives alone has all of the sender's port, and so takes as long as the file; all at once
+// receive from the beginning on.
+void write_friends(CsvWriter& file, const BroadcastAlgorithm& algorithm,
+                   std::vector<double> arrived) {
+    std::ranges::sort(arrived);
+    for (std::size_t i = 1; i < arrived.size(); i++) {
+        const double end = arrived[i] * faster;
+        const double alone = static_cast<double>(file_bytes) / bytes_per_second;
+        const double begin = algorithm.name == "at once" ? 0 : std::max(0.0, end - alone);
+        file.row({algorithm.in_words, i, begin, end});
+    }
+}
+
 }  // namespace
 
-void show_worked_example(Rank& rank, CsvWriter& file) {
+void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::path& csv) {
+    CsvWriter friends(rank.rank() == 0 ? beside(csv, "friends") : "",
+                      {"algorithm", "friend", "begin_seconds", "end_seconds"});
+    Pace pace;
     rank.select_device();
     Peers peers(rank, 2 * file_bytes, {}, LinkSpeed{faster * bytes_per_second, 0});
     const int ranks = rank.world_size();
@@ -41,14 +59,19 @@ void show_worked_example(Rank& rank, CsvWriter& file) {
                    format_percent(measured / predicted - 1), each_arrival(run.arrived)});
         if (algorithm.name == "at once")
             share = format_bandwidth(static_cast<double>(file_bytes) / measured);
-        if (rank.rank() == 0)
+        pace.add(measured, predicted, ranks);
+        if (rank.rank() == 0) {
             file.row({"story", algorithm.name, ranks, file_bytes, measured, predicted});
+            write_friends(friends, algorithm, run.arrived);
+        }
     }
     table.note("All at once they share the link: it brings " + share + " to each.");
     table.note("The link is simulated, and runs " + format_fixed(faster, 0) +
                " times as fast as the story tells.");
-    if (rank.rank() == 0)
+    if (rank.rank() == 0) {
         std::cout << table << "\n";
+        pace.warn();
+    }
 }
 
 }  // namespace ddp

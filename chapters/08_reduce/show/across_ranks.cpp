@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "05_ranks/world.hpp"
+#include "07_broadcast/show/pace.hpp"
+#include "08_reduce/show/partial_sums.hpp"
 #include "08_reduce/tree_reduce.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -38,8 +40,9 @@ double measure_tree_reduce(Rank& rank, const LinkSpeed& link, std::size_t bytes)
 }
 
 // In another job every rank has gradients of 5 MB. The run is faster than the line of 1 MB/s.
-// Returns whether rank 0, which prints, is one of this process's.
-bool add_job(Table& table, const CommonOptions& options) {
+// `shows_sums`: prints who holds what as well. Returns whether rank 0, which prints, is one of this
+// process's.
+bool add_job(Table& table, Pace& pace, const CommonOptions& options, bool shows_sums) {
     constexpr double faster = 100, bytes_per_second = 1e6;
     constexpr std::size_t bytes = 5'000'000;
     World world(options);
@@ -48,6 +51,8 @@ bool add_job(Table& table, const CommonOptions& options) {
         table.note("These ranks are on several hosts, and kernels do not reach so far.");
         return world.has_rank_0();
     }
+    if (shows_sums && ranks > 1 && ranks <= most_ranks_of_partial_sums)
+        world.run(show_partial_sums);
     double measured = 0;
     world.run([&](Rank& rank) {
         const double seconds = measure_tree_reduce(rank, {faster * bytes_per_second, 0}, bytes);
@@ -55,6 +60,8 @@ bool add_job(Table& table, const CommonOptions& options) {
             measured = faster * seconds;
     });
     const double predicted = tree_reduce_seconds({0, 1 / bytes_per_second}, ranks, bytes);
+    if (ranks > 1 && world.has_rank_0())
+        pace.add(measured, predicted, ranks);
     table.row({std::to_string(ranks), format_seconds(predicted), format_seconds(measured),
                ranks == 1 ? "n/a" : format_percent(measured / predicted - 1), tree_order(ranks)});
     return world.has_rank_0();
@@ -66,15 +73,17 @@ std::optional<Table> sum_across_ranks(const CommonOptions& options) {
     Table table("Across ranks: gradients of 5 MB from each to one, at 1 MB/s, in log2(N) steps",
                 {"ranks", "predicted", "measured", "difference", "order of the sum"});
     table.note("The link is simulated, and runs 100 times as fast.");
+    Pace pace;
     bool has_rank_0 = true;
     if (options.ranks || find_starter(options) != StartedBy::nobody)
-        has_rank_0 = add_job(table, options);
+        has_rank_0 = add_job(table, pace, options, true);
     else
         for (int ranks : {2, 3, 4, 8}) {
             CommonOptions job = options;
             job.ranks = ranks;
-            add_job(table, job);
+            add_job(table, pace, job, ranks == 4);
         }
+    pace.warn();
     return has_rank_0 ? std::optional(table) : std::nullopt;
 }
 

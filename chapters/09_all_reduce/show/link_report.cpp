@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "07_broadcast/show/pace.hpp"
 #include "09_all_reduce/show/times.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -14,6 +15,7 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     const int ranks = rank.world_size();
     Peers peers(rank, 4 * bytes, {}, link);
     AllReduceData data(peers, count);
+    Pace pace;
     Table table("An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
                     format_count(ranks, "rank") + ", whose ports carry " +
                     format_bandwidth(link.bytes_per_second) + " with a latency of " +
@@ -30,14 +32,17 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
                    format_fixed(in_a_row / static_cast<double>(bytes), 2),
                    format_seconds(predicted), format_seconds(measured),
                    format_percent(measured / predicted - 1)});
+        pace.add(measured, predicted, ranks);
         if (rank.rank() == 0)
             file.row({"link", algorithm.name, ranks, bytes, measured, predicted,
                       bus_bandwidth(ranks, bytes, measured)});
     }
     table.note(
         "The link is simulated. Bytes in a row: that pass the busiest port one after the other.");
-    if (rank.rank() == 0)
+    if (rank.rank() == 0) {
         std::cout << table << "\n";
+        pace.warn();
+    }
 }
 
 }  // namespace ddp

@@ -142,7 +142,7 @@ TEST_CASE("a rank that does not come is named after the time-out, with its last 
     REQUIRE(waited < 30);
     REQUIRE(text.ends_with(
         " s in barrier (call 2) for R1, which did not come (its last call was all_gather "
-        "(call 1))"));
+        "(call 1)): if it is only slow, or the machine is busy, give a longer --timeout"));
 }
 
 TEST_CASE("a time-out of 0 never comes") {

@@ -120,7 +120,7 @@ TEST_CASE("a peer that does not come is named with what it does instead") {
     });
     REQUIRE(cause ==
             "rank 0: waited 1.0 s in operation 1, receive of 7 int from rank 2; "
-            "rank 2 has begun no operation");
+            "rank 2 has begun no operation");  // --timeout would not change this limit
 }
 
 TEST_CASE("a time-out that only a slow link causes names the link") {

@@ -1,5 +1,6 @@
 // The formulas, compared with numbers that were computed by hand.
 #include "07_broadcast/cost.hpp"
+#include "07_broadcast/show/pace.hpp"
 
 #include "tests/support/catch.hpp"
 
@@ -54,6 +55,19 @@ TEST_CASE("the best number of slices is better than its neighbours") {
     REQUIRE(best_slices(message, 1, 5'000'000, 100) == 1);
     REQUIRE(best_slices({0, 1e-6}, 8, 5'000'000, 100) == 100);  // slices cost nothing
     REQUIRE(best_slices({0, 1e-6}, 8, 0, 100) >= 1);
+}
+
+TEST_CASE("pace: a machine that is late says so, and why") {
+    REQUIRE(pace_warning(1.2, 8, 2, 50) == "");
+    REQUIRE(
+        pace_warning(1.5, 8, 2, 3) ==
+        "This machine does not keep up with the simulated link: a measurement is 50.0 % above "
+        "its prediction. 8 ranks share 2 cores. Try a slower link (--link 100MB/s,1ms) or fewer "
+        "ranks.");
+    REQUIRE(pace_warning(1.5, 2, 2, 20) ==
+            "This machine does not keep up with the simulated link: a measurement is 50.0 % above "
+            "its prediction. The machine is busy with other work (load average 20.0). Run it "
+            "again on an idle machine, with fewer ranks or over a slower --link.");
 }
 
 }  // namespace ddp::test

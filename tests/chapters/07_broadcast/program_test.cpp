@@ -57,6 +57,22 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
     REQUIRE(sums.size() == 7);
     for (std::size_t friends = 1; friends <= sums.size(); friends++)
         REQUIRE(sums[friends - 1] == Approx(5.0 * static_cast<double>(friends)).epsilon(0.1));
+    // The picture's file: seven friends in each of four ways, none of them before the one above.
+    const Csv friends = run.beside("friends");
+    REQUIRE(friends.rows.size() == 4 * 7);
+    for (std::size_t i = 0; i < friends.rows.size(); i++) {
+        CAPTURE(i);
+        REQUIRE(friends.number(i, "friend") == i % 7 + 1);
+        const double begin = friends.number(i, "begin_seconds");
+        const double end = friends.number(i, "end_seconds");
+        REQUIRE(begin >= 0);
+        REQUIRE(end >= 5);  // as long as the file takes over one link
+        REQUIRE((i % 7 == 0 || end >= friends.number(i - 1, "end_seconds")));
+        if (friends.text(i, "algorithm") == "all at once")
+            REQUIRE(begin == 0);
+        else
+            REQUIRE(end - begin == Approx(5));
+    }
     REQUIRE(csv.number(4, "ranks") == 4);
     REQUIRE(csv.number(23, "bytes") == 1 << 20);
 }

@@ -30,9 +30,11 @@ std::string call(int elements, const std::string& op = "sum") {
     return "operation 2, all_reduce " + op + " of " + std::to_string(elements) +
            " float \\(\"gradients\"\\)";
 }
+const std::string if_slow = ": if it is only slow, or the machine is busy, give a longer --timeout";
 std::string waits(int elements) {
     return "rank [0-9]: waited 2.0 s in " + call(elements) +
-           "; rank WHO has ended operation 1, all_reduce average of 10 float \\(\"first\"\\)";
+           "; rank WHO has ended operation 1, all_reduce average of 10 float \\(\"first\"\\)" +
+           if_slow;
 }
 // Returns the message for two different calls. Either of two ranks may find out first.
 std::string differs(const std::string& alls, const std::string& others) {
@@ -49,7 +51,8 @@ std::vector<Expected> all_expected(int elements) {
         "rank [0-9]: waited 2.0 s in operation [0-9]+, all_reduce (average|sum) of [0-9]+ float "
         "\\(\"(ahead|gradients|loss)\"\\); rank [0-9] (has ended|is in) operation [0-9]+, "
         "all_reduce "
-        "average of [0-9]+ float \\(\"(ahead|first)\"\\)";
+        "average of [0-9]+ float \\(\"(ahead|first)\"\\)(" +
+        if_slow + ")?";
     return {
         {"throw", "rank WHO: broken on purpose"},
         {"absent", waits(elements)},

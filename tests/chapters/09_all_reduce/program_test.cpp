@@ -103,6 +103,49 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
     }
 }
 
+// The ring of three ranks: after step s, chunk c of rank r has come in if r is s ranks behind rank
+// c + 1, and has the numbers of all ranks from there on.
+TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal") {
+    const ProgramRun run = all_reduce.run({"--ranks", "3", "--show"});
+    const Csv steps = run.beside("steps");
+    REQUIRE(steps.rows.size() == 5 * 3 * 3);
+    for (std::size_t i = 0; i < steps.rows.size(); i++) {
+        const auto step = static_cast<int>(steps.number(i, "step"));
+        const auto rank = static_cast<int>(steps.number(i, "rank"));
+        const auto chunk = static_cast<int>(steps.number(i, "chunk"));
+        const int distance = (rank - chunk - 1 + 6) % 3;  // from where the chunk's sum begins
+        // The sum passes a rank at step `distance`, and once more, whole, three steps later.
+        const bool is_whole = step >= 3 + distance || (distance == 2 && step >= 2);
+        int expected = 1 << rank;
+        for (int i_back = 1; step >= distance && i_back <= distance; i_back++)
+            expected |= 1 << (rank - i_back + 3) % 3;
+        CAPTURE(step, rank, chunk);
+        REQUIRE(steps.number(i, "ranks") == (is_whole ? 7 : expected));
+        REQUIRE(steps.number(i, "received") ==
+                (step > 0 && (step == distance || step == 3 + distance)));
+    }
+    const Csv ports = run.beside("ports");
+    REQUIRE(ports.rows.size() == 63);
+    REQUIRE(ports.number(6, "ranks") == 8);
+    REQUIRE(ports.number(6, "server") == 14);
+    REQUIRE(ports.number(6, "reduce_broadcast") == 6);
+    REQUIRE(ports.number(6, "ring") == Approx(1.75));
+    // Not a terminal: no colours, and no wait for Enter.
+    REQUIRE(run.count("\033") == 0);
+    REQUIRE(has(run.output,
+                "Step 2 of 4: every rank receives a chunk from the left, and adds its own.\n"
+                "           rank 0      rank 1      rank 2\n"
+                "  chunk 0  012         ·1·         ·12\n"
+                "  chunk 1  0·2         012         ··2\n"
+                "  chunk 2  0··         01·         012\n"
+                "  came in  chunk 0     chunk 1     chunk 2\n"
+                "  port     ██░░ 0.67   ██░░ 0.67   ██░░ 0.67\n"));
+    REQUIRE(has(run.output, "Step 4 of 4"));
+    REQUIRE(run.count("An all-reduce of") == 0);
+    REQUIRE(all_reduce.refusal({"--ranks", "9", "--show"}) ==
+            "error: --show draws 2 to 8 ranks of one host.\n");
+}
+
 TEST_CASE("with --link only the link is shown, and one rank has nothing to do") {
     const ProgramRun link = all_reduce.run({"--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
     REQUIRE(link.count("on 3 ranks, whose ports carry 200 MB/s") == 1);
