@@ -284,21 +284,21 @@ def draw_messages_timeline(measured):
     return figure
 
 
-def draw_broadcast_friends(measured):
-    """Chapter 07: when each friend receives the file, in four ways: bars that fill."""
-    rows = list(zip(measured.text("algorithm"), *map(measured.numbers, ("friend", "begin_seconds", "end_seconds"))))
+def draw_broadcast_readers(measured):
+    """Chapter 07: when each reader receives the file, in four ways: bars that fill."""
+    rows = list(zip(measured.text("algorithm"), *map(measured.numbers, ("reader", "begin_seconds", "end_seconds"))))
     algorithms = list(dict.fromkeys(row[0] for row in rows))
-    friends = int(max(row[1] for row in rows))
+    readers = int(max(row[1] for row in rows))
     figure, panels = plt.subplots(len(algorithms), 1, figsize=(8.6, 1.55 * len(algorithms) + 0.4), sharex=True)
     length = max(row[3] for row in rows)
     for panel, algorithm in zip(panels, algorithms):
         mine = [row[1:] for row in rows if row[0] == algorithm]
-        for friend, begin, end in mine:
-            panel.fill_between([begin, end], [friend + 0.36, friend + 0.36], [friend + 0.36, friend - 0.36], color=BLUE, linewidth=0)
-            panel.barh(friend, end - begin, left=begin, height=0.72, facecolor="none", edgecolor=BLUE, linewidth=0.7)
-            panel.barh(friend, 1.02 * length - end, left=end, height=0.72, color="#cfe0f3")
-        panel.set_ylim(friends + 0.6, 0.4)
-        panel.set_yticks([1, friends], ["first", "last"])
+        for reader, begin, end in mine:
+            panel.fill_between([begin, end], [reader + 0.36, reader + 0.36], [reader + 0.36, reader - 0.36], color=BLUE, linewidth=0)
+            panel.barh(reader, end - begin, left=begin, height=0.72, facecolor="none", edgecolor=BLUE, linewidth=0.7)
+            panel.barh(reader, 1.02 * length - end, left=end, height=0.72, color="#cfe0f3")
+        panel.set_ylim(readers + 0.6, 0.4)
+        panel.set_yticks([1, readers], ["first", "last"])
         panel.set_xlim(0, 1.02 * length)
         panel.grid(axis="y", visible=False)
         panel.tick_params(axis="y", length=0)
@@ -310,7 +310,7 @@ def draw_broadcast_friends(measured):
 
 
 def draw_broadcast(measured):
-    """Chapter 07: the friends' story, and broadcasts on the machine."""
+    """Chapter 07: the readers' story, and broadcasts on the machine."""
     columns = ("part", "way", "ranks", "bytes", "seconds", "predicted_seconds")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     figure, (story, machine) = new_figure(2, width=5)
@@ -322,8 +322,8 @@ def draw_broadcast(measured):
         [float(row["seconds"]) for row in told],
         lambda seconds: f"{seconds:.1f}",
     )
-    friends = int(told[0]["ranks"]) - 1
-    story.set(title=f"5 MB for {friends} friend{'s' if friends > 1 else ''} at 1 MB/s", xlabel="seconds until the last one has it")
+    readers = int(told[0]["ranks"]) - 1
+    story.set(title=f"5 MB for {readers} reader{'s' if readers > 1 else ''} at 1 MB/s", xlabel="seconds until the last one has it")
     runs = [row for row in rows if row["part"] == "machine"]
     for way, color in zip(dict.fromkeys(row["way"] for row in runs), (BLUE, ORANGE, GREEN, RED)):
         mine = [row for row in runs if row["way"] == way]
@@ -1003,7 +1003,7 @@ DRAWINGS = {
     "messages": draw_messages,
     "messages_timeline": draw_messages_timeline,
     "broadcast": draw_broadcast,
-    "broadcast_friends": draw_broadcast_friends,
+    "broadcast_readers": draw_broadcast_readers,
     "kernels": draw_kernels,
     "reduce": draw_reduce,
     "all_reduce": draw_all_reduce,

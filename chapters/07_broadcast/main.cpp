@@ -1,4 +1,4 @@
-// Chapter 07: how do weights reach everyone? A file for seven friends, then the real thing.
+// Chapter 07: how do weights reach everyone? A file for seven readers, then the real thing.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -82,7 +82,7 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
 int run(int argc, char** argv) {
     Options options("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("", "seven friends, then four ranks of this machine");
+    options.example("", "seven readers, then four ranks of this machine");
     options.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
     options.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
     const CommonOptions common = options.parse(argc, argv);
@@ -101,8 +101,8 @@ int run(int argc, char** argv) {
     } else {
         CommonOptions eight = common;
         eight.ranks = 8;
-        World friends(eight);
-        friends.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
+        World readers(eight);
+        readers.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
     }
     world.run([&](Rank& rank) { measure_machine(rank, common, file); });
     return 0;

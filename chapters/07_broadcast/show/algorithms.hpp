@@ -10,7 +10,7 @@ namespace ddp {
 
 struct BroadcastAlgorithm {
     std::string name;
-    std::string in_words;  // as one tells it to a friend
+    std::string in_words;  // as one tells it to a reader
     void (*run)(Peers& peers, const Call& call, Stream& stream);
     double (*predicted_seconds)(const CostModel& message, int ranks, std::size_t bytes);
     int (*last_rank)(int root, int ranks);  // one that has the data no sooner than any other

@@ -14,7 +14,7 @@ namespace {
 constexpr double faster = 100, bytes_per_second = 1e6;  // the run, and the story's link
 constexpr std::size_t file_bytes = 5'000'000;
 
-// When each of the friends had the file, the first first, in the story's seconds.
+// When each of the readers had the file, the first first, in the story's seconds.
 std::string each_arrival(std::vector<double> arrived) {
     std::ranges::sort(arrived);
     std::string each;
@@ -23,10 +23,10 @@ std::string each_arrival(std::vector<double> arrived) {
     return each;
 }
 
-// Writes from when to when each friend receives, in the order in which they have the file. Whoever
+// Writes from when to when each reader receives, in the order in which they have the file. Whoever
 // receives alone has all of the sender's port, and so takes as long as the file; all at once
 // receive from the beginning on.
-void write_friends(CsvWriter& file, const BroadcastAlgorithm& algorithm,
+void write_readers(CsvWriter& file, const BroadcastAlgorithm& algorithm,
                    std::vector<double> arrived) {
     std::ranges::sort(arrived);
     for (std::size_t i = 1; i < arrived.size(); i++) {
@@ -40,14 +40,14 @@ void write_friends(CsvWriter& file, const BroadcastAlgorithm& algorithm,
 }  // namespace
 
 void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::path& csv) {
-    CsvWriter friends(rank.rank() == 0 ? beside(csv, "friends") : "",
-                      {"algorithm", "friend", "begin_seconds", "end_seconds"});
+    CsvWriter readers(rank.rank() == 0 ? beside(csv, "readers") : "",
+                      {"algorithm", "reader", "begin_seconds", "end_seconds"});
     Pace pace;
     rank.select_device();
     Peers peers(rank, 2 * file_bytes, {}, LinkSpeed{faster * bytes_per_second, 0});
     const int ranks = rank.world_size();
     Table table("A file of 5 MB for " + std::to_string(ranks - 1) +
-                    (ranks == 2 ? " friend" : " friends") + ", at 1 MB/s",
+                    (ranks == 2 ? " reader" : " readers") + ", at 1 MB/s",
                 {"way", "predicted", "measured", "difference", "seconds until each has it"});
     std::string share;
     for (const BroadcastAlgorithm& algorithm : broadcast_algorithms()) {
@@ -62,7 +62,7 @@ void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::pat
         pace.add(measured, predicted, ranks);
         if (rank.rank() == 0) {
             file.row({"story", algorithm.name, ranks, file_bytes, measured, predicted});
-            write_friends(friends, algorithm, run.arrived);
+            write_readers(readers, algorithm, run.arrived);
         }
     }
     table.note("All at once they share the link: it brings " + share + " to each.");

@@ -1,5 +1,5 @@
 #pragma once
-// The file for seven friends, as a table.
+// The file for seven readers, as a table.
 #include <filesystem>
 
 #include "05_ranks/rank.hpp"
@@ -10,8 +10,8 @@ namespace ddp {
 // Brings a file of 5 MB from rank 0 to all others in every way, over a simulated link of 1 MB/s,
 // and prints on rank 0 what was predicted, what was measured and when each of them had it. The run
 // is faster than the story; all it prints is in the story's units. Writes rows to `file`: "story",
-// way, ranks, bytes, seconds, predicted seconds. Writes beside `csv`, as NAME_friends.csv, from
-// when to when each friend receives the file. All ranks call it together, two or more.
+// way, ranks, bytes, seconds, predicted seconds. Writes beside `csv`, as NAME_readers.csv, from
+// when to when each reader receives the file. All ranks call it together, two or more.
 void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::path& csv);
 
 }  // namespace ddp

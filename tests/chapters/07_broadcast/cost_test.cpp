@@ -6,7 +6,7 @@
 
 namespace ddp::test {
 
-TEST_CASE("one file for seven friends") {
+TEST_CASE("one file for seven readers") {
     const CostModel link{0, 1e-6};  // 1 MB/s
     constexpr std::size_t file = 5'000'000;
     REQUIRE(linear_seconds(link, 8, file) == Approx(35));

@@ -32,11 +32,11 @@ ProgramRun run_program(const Words& words, const std::vector<std::string>& parts
 
 }  // namespace
 
-TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
+TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
     const ProgramRun run = run_program({"--quick"}, {"story"});
     const std::string& output = run.output;
     const Csv& csv = run.csv;
-    for (const char* part : {"5 MB for 7 friends", "by doubling", "A broadcast among 4 ranks",
+    for (const char* part : {"5 MB for 7 readers", "by doubling", "A broadcast among 4 ranks",
                              "1 MiB", "alpha = ", "Slices of a chain of 1 MiB: 8"})
         REQUIRE(has(output, part));
     REQUIRE(csv.rows.size() == 4 + 4 * 5);
@@ -47,28 +47,28 @@ TEST_CASE("broadcast: a file for seven friends, 35 seconds or 15") {
         REQUIRE(csv.number(i, "predicted_seconds") == Approx(predicted[i]).epsilon(0.01));
     }
     REQUIRE(far_off(csv, "story") == 0);
-    // One by one: 5 seconds more for each friend. All at once: a seventh of the link for each.
+    // One by one: 5 seconds more for each reader. All at once: a seventh of the link for each.
     const std::string share = output.substr(output.find("it brings ") + 10);
     REQUIRE(share.find(" kB/s to each.") < 6);
     REQUIRE(std::stod(share) * 1e3 == Approx(5e6 / csv.number(1, "seconds")).epsilon(0.01));
-    // A column for each friend follows that of the deviation, in percent.
+    // A column for each reader follows that of the deviation, in percent.
     const std::string one_by_one = table_row(output, "one by one");
     const std::vector<double> sums = numbers_of(one_by_one.substr(one_by_one.find('%') + 1));
     REQUIRE(sums.size() == 7);
-    for (std::size_t friends = 1; friends <= sums.size(); friends++)
-        REQUIRE(sums[friends - 1] == Approx(5.0 * static_cast<double>(friends)).epsilon(0.1));
-    // The picture's file: seven friends in each of four ways, none of them before the one above.
-    const Csv friends = run.beside("friends");
-    REQUIRE(friends.rows.size() == 4 * 7);
-    for (std::size_t i = 0; i < friends.rows.size(); i++) {
+    for (std::size_t readers = 1; readers <= sums.size(); readers++)
+        REQUIRE(sums[readers - 1] == Approx(5.0 * static_cast<double>(readers)).epsilon(0.1));
+    // The picture's file: seven readers in each of four ways, none of them before the one above.
+    const Csv readers = run.beside("readers");
+    REQUIRE(readers.rows.size() == 4 * 7);
+    for (std::size_t i = 0; i < readers.rows.size(); i++) {
         CAPTURE(i);
-        REQUIRE(friends.number(i, "friend") == i % 7 + 1);
-        const double begin = friends.number(i, "begin_seconds");
-        const double end = friends.number(i, "end_seconds");
+        REQUIRE(readers.number(i, "reader") == i % 7 + 1);
+        const double begin = readers.number(i, "begin_seconds");
+        const double end = readers.number(i, "end_seconds");
         REQUIRE(begin >= 0);
         REQUIRE(end >= 5);  // as long as the file takes over one link
-        REQUIRE((i % 7 == 0 || end >= friends.number(i - 1, "end_seconds")));
-        if (friends.text(i, "algorithm") == "all at once")
+        REQUIRE((i % 7 == 0 || end >= readers.number(i - 1, "end_seconds")));
+        if (readers.text(i, "algorithm") == "all at once")
             REQUIRE(begin == 0);
         else
             REQUIRE(end - begin == Approx(5));
@@ -81,7 +81,7 @@ TEST_CASE("broadcast: three processes over a simulated link") {
     const ProgramRun run =
         run_program({"--processes", "3", "--link", "10MB/s,5ms"}, {"story", "machine"});
     for (const char* part :
-         {"5 MB for 2 friends", "A broadcast among 3 ranks", "(the link is simulated)"})
+         {"5 MB for 2 readers", "A broadcast among 3 ranks", "(the link is simulated)"})
         REQUIRE(has(run.output, part));
     REQUIRE(run.csv.rows.size() == 4 + 4 * 3);  // up to 64 KiB: more would take too long
     REQUIRE(far_off(run.csv, "story") == 0);
