@@ -1,5 +1,6 @@
 #pragma once
-// What a reader may see if the flag is written without release, or read without acquire.
+// The orders in which a record and its flag can be written and read, if the flag is written without
+// release, or read without acquire.
 //
 //     sender's accesses           receiver's accesses
 //     W1  writes the record       R1  reads the flag

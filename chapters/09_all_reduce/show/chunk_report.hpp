@@ -15,9 +15,9 @@ constexpr int most_ranks_in_a_picture = 8;
 
 // The ranks whose numbers are in a chunk: bit r for rank r.
 using RankSet = unsigned int;
-// What one rank holds: a set for each chunk.
+// One rank's array: a set for each chunk.
 using Holdings = std::array<RankSet, most_ranks_in_a_picture>;
-// What every rank holds after one step, by rank.
+// The arrays of all ranks after one step, by rank.
 using Step = std::vector<Holdings>;
 
 // Lets the ring that the host drives (host_ring.hpp) sum an array in which rank r has 2^r, and
