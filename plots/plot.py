@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 import matplotlib
+import matplotlib.colors
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -77,7 +78,16 @@ def loss_surface(panel, loss, w1_range, b_range):
     low, high = min(map(min, losses)), max(map(max, losses))
     levels = [high * (low / high + 0.004) ** (1 - i / 12) for i in range(13)]
     lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2", linewidths=0.8, zorder=1)
-    panel.clabel(lines, lines.levels[::2], fmt="%.2g", fontsize=7)
+    # A line's number stands where it crosses the panel's middle, away from the borders and from other numbers.
+    middle, taken = (b_range[0] + b_range[1]) / 2, []
+    for level, pieces in zip(lines.levels, lines.allsegs):
+        inside = [(abs(b - middle), w1, b) for piece in pieces for w1, b in piece
+                  if 0.05 < (w1 - w1_range[0]) / (w1_range[1] - w1_range[0]) < 0.93 and abs(b - middle) < 0.4 * (b_range[1] - b_range[0])]
+        if inside and all(abs(min(inside)[1] - w1) > 0.085 * (w1_range[1] - w1_range[0]) for w1 in taken):
+            _, w1, b = min(inside)
+            taken.append(w1)
+            panel.text(w1, b, f"{level:.2g}", fontsize=7, color=GREY, ha="center", va="center", zorder=1.5,
+                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     panel.set(xlim=w1_range, ylim=b_range, xlabel="w1", ylabel="b")
     panel.grid(visible=False)
 
@@ -105,7 +115,8 @@ def draw_sgd(measured):
     loss_surface(surface, loss_with_best_w2(measured.beside("houses")), (-0.3, 1.15 * max(3, *path[0])), (min(-5, *path[1]) - 0.6, max(path[1]) + 0.6))
     surface.plot(*path, color=BLUE, marker="o", markersize=3, markevery=[i for i in range(len(path[0])) if i < 2 or i % 50 == 0], linewidth=1.1, label="epochs 0, 1, 50, 100 ...")
     surface.plot(3, -5, color=RED, marker="*", markersize=11, linestyle="none", label="the law")
-    surface.set(title="The way down", ylabel="b  (lines: of equal loss, at the best w2)")
+    surface.plot([], [], color="#b4bac2", linewidth=0.8, label="equal loss, at the best w2")
+    surface.set(title="The way down")
     surface.legend(loc="lower left", frameon=True, framealpha=0.9, edgecolor="none")
     loss.plot(epochs, measured.numbers("loss"), color=BLUE)
     loss.set(title="The loss falls", xlabel="epoch", ylabel="mean squared error", yscale="log")
@@ -119,40 +130,117 @@ def draw_sgd(measured):
     return figure
 
 
-TWO_HOUSES = ((6, 2, 15), (5, 2, 12))  # bedrooms, bathrooms, price: what the paths of chapter 04 learn from
+def draw_sgd_tape(measured):
+    """Chapter 01: the boxes of one step's tape; values flow to the right, gradients back to the left."""
+    names, inputs = measured.text("name"), [[int(box) for box in text.split()] for text in measured.text("inputs")]
+    values, gradients = measured.numbers("value"), measured.text("gradient")
+    signs = {"multiply": "×", "add": "+", "subtract": "−", "square": "square"}
+    places, leaves = {}, []
+
+    def place(box, column):  # a leaf takes the next row, an operation stands between its inputs
+        for source in inputs[box]:
+            place(source, column - 1)
+        if not inputs[box]:
+            leaves.append(box)
+        rows = [places[source][1] for source in inputs[box]] or [len(leaves) - 1]
+        places[box] = column, (min(rows) + max(rows)) / 2
+
+    place(len(names) - 1, 0)
+    figure, (panel,) = new_figure(1, width=10.4, height=5.2)
+    width, height = 0.66, 0.74
+    for box, (x, y) in places.items():
+        panel.add_patch(plt.Rectangle((x - width / 2, y - height / 2), width, height, facecolor="#f6f7f9" if inputs[box] else "white",
+                                      edgecolor="#5b6068" if gradients[box] else "#b4bac2", linewidth=1.1, zorder=2))
+        panel.text(x, y - 0.2, signs.get(names[box], names[box]), ha="center", va="center", weight="bold", fontsize=10, zorder=3)
+        panel.text(x - width / 2 + 0.03, y - height / 2 + 0.03, str(box), ha="left", va="top", color=GREY, fontsize=6.5, zorder=3)
+        panel.text(x, y + 0.06, f"{values[box]:g}", ha="center", va="center", color=BLUE, fontsize=9.5, zorder=3)
+        if gradients[box]:
+            panel.text(x, y + 0.26, f"{float(gradients[box]):g}", ha="center", va="center", color=ORANGE, fontsize=9.5, zorder=3)
+        for source in inputs[box]:
+            left, right = (places[source][0] + width / 2, places[source][1]), (x - width / 2, y)
+            panel.annotate("", (right[0], right[1] - 0.05), (left[0], left[1] - 0.05), arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 1.2})
+            if gradients[source]:
+                panel.annotate("", (left[0], left[1] + 0.11), (right[0], right[1] + 0.11), arrowprops={"arrowstyle": "->", "color": ORANGE, "linewidth": 1.2})
+    columns = [x for x, _ in places.values()]
+    panel.set_xlim(min(columns) - 0.5, 0.55)
+    panel.set_ylim(len(leaves) - 0.35, -1.05)
+    panel.text(min(columns) - 0.33, -0.72, "forward: values, from left to right  ⟶", color=BLUE, fontsize=10.5, va="center")
+    panel.text(0.33, -0.72, "⟵  backward: gradients, from right to left", color=ORANGE, fontsize=10.5, va="center", ha="right")
+    panel.axis("off")
+    return figure
 
 
-def loss_of_two_houses(w1, b):
-    """In the plane w2 = 2 b, which no path of chapter 04 leaves."""
-    return sum((x1 * w1 + (2 * x2 + 1) * b - y) ** 2 for x1, x2, y in TWO_HOUSES) / 2
+def draw_sgd_stream(measured):
+    """Chapter 01: host and stream side by side; the first read comes before the kernel has ended."""
+    columns = *map(measured.text, ("lane", "what")), *map(measured.numbers, ("begin_s", "end_s", "w1"))
+    rows = {(lane, what): (1e6 * begin, 1e6 * end, w1) for lane, what, begin, end, w1 in zip(*columns)}
+    figure, (panel,) = new_figure(1, width=9.6, height=2.5)
+    end = rows["stream", "kernel and copy"][1]
+    for (lane, what), color, text in ((("host", "launch"), BLUE, ""), (("host", "wait"), "#c3c7cd", "waits for the stream"),
+                                      (("stream", "kernel and copy"), GREEN, "the kernel takes all steps; then the copy of w1")):
+        begin, done, _ = rows[lane, what]
+        panel.barh(0 if lane == "host" else 1, done - begin, left=begin, height=0.6, color=color)
+        panel.text((begin + done) / 2, 0 if lane == "host" else 1, text, ha="center", va="center", color="white" if lane == "stream" else "#3d4249")
+    _, returned, early = rows["host", "launch"]
+    arrow = {"arrowstyle": "->", "color": RED, "linewidth": 1.2}
+    panel.annotate(f"the launch has returned: read w1 = {early:.4f}", (returned, -0.32), (returned + 0.03 * end, -0.78), color=RED, va="center", arrowprops=arrow)
+    panel.annotate(f"read w1 = {rows['host', 'wait'][2]:.4f}", (end, -0.32), (end, -0.78), color=GREEN, va="center", ha="center",
+                   arrowprops={**arrow, "color": GREEN})
+    panel.set_yticks([0, 1], ["host", "stream"])
+    panel.set_ylim(1.5, -1.05)
+    panel.set_xlim(0, 1.1 * end)
+    panel.grid(axis="y", visible=False)
+    panel.tick_params(axis="y", length=0)
+    panel.set(title="One launch, and two reads of its result", xlabel="microseconds since the launch")
+    return figure
 
 
 def draw_gradient_accumulation(measured):
-    """Chapter 04: the descents with a step for each house, and with one step for both."""
-    columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "b", "loss"))
+    """Chapter 04: how far the first eight houses bring each descent, and what all of them bring."""
+    columns = measured.text("way"), *map(measured.numbers, ("houses", "w1", "loss"))
     rows = list(zip(*columns))
-    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "o", 3), (ORANGE, "s", 5), (GREEN, "^", 4))))
-    paths = {way: [row[1:] for row in rows if row[0] == way] for way in ways}
-    figure, (whole, bend, loss) = new_figure(3, width=4.4, height=3.8)
-    loss_surface(whole, loss_of_two_houses, (-0.08, 1.15 * max(columns[2])), (-0.06, 1.3 * max(columns[3])))
-    # Where the paths have come down into the valley, and turn along it.
-    w1, b = max(((row[1], row[2]) for path in paths.values() for row in path), key=lambda point: point[1])
-    loss_surface(bend, loss_of_two_houses, (0.94 * w1, 1.04 * w1), (0.93 * b, 1.02 * b))
-    for panel in (whole, bend):
-        panel.set_ylabel("b  (w2 is twice as much)")
-    whole.add_patch(plt.Rectangle((0.94 * w1, 0.93 * b), 0.1 * w1, 0.09 * b, fill=False, edgecolor=GREY, linewidth=0.8, zorder=3))
-    for way, (color, marker, size) in ways.items():
-        houses, w1s, bs, losses = zip(*paths[way])
-        style = {"color": color, "marker": marker, "linewidth": 1.1, "label": way}
-        whole.plot(w1s, bs, markersize=0.7 * size, markevery=list(range(min(40, len(w1s)))), **style)
-        bend.plot(w1s, bs, markersize=size, **style)
-        loss.plot(houses[1:], losses[1:], color=color, label=way)
-    whole.plot([], [], color="#b4bac2", linewidth=0.8, label="the same loss")
-    whole.set(title="Three ways down")
-    whole.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none")
-    bend.set(title="Where they turn, enlarged")
-    bend.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(5))
-    loss.set(title="What the houses have brought", xlabel="houses seen", ylabel="mean squared error of both", xscale="log", yscale="log")
+    ways = dict(zip(dict.fromkeys(columns[0]), ((BLUE, "-", 1.8), (ORANGE, "-", 1.8), (GREEN, "--", 2.6))))
+    figure, (steps, loss) = new_figure(2, width=5.6, height=3.6)
+    for place, (way, (color, line, thick)) in enumerate(ways.items()):
+        _, houses, w1s, losses = zip(*(row for row in rows if row[0] == way))
+        first = [(w1, int(seen)) for w1, seen in zip(w1s, houses) if seen <= 8]
+        steps.plot([w1 for w1, _ in first], [place] * len(first), color=color, marker="o", markersize=6, linewidth=1.1)
+        for w1, seen in first:
+            steps.annotate(str(seen), (w1, place), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8.5)
+        loss.plot(houses[1:], losses[1:], color=color, linestyle=line, linewidth=thick, label=way)
+    steps.set_yticks(range(len(ways)), list(ways))
+    steps.set_ylim(len(ways) - 0.5, -0.6)
+    steps.grid(axis="y", visible=False)
+    steps.tick_params(axis="y", length=0)
+    steps.set(title="A dot for each step; above it, the houses seen", xlabel="w1")
+    loss.set(title="The loss falls", xlabel="houses seen", ylabel="mean squared error of both houses", xscale="log", yscale="log")
+    loss.legend(loc="lower left")
+    return figure
+
+
+def draw_gradient_accumulation_memory(measured):
+    """Chapter 04: the memory of tensors during one step, in one batch and in eight micro-batches."""
+    columns = measured.numbers("pictures"), measured.text("phase"), *map(measured.numbers, ("seconds", "bytes"))
+    rows = list(zip(*columns))
+    sizes = list(dict.fromkeys(columns[0]))
+    shown = [sizes[0], sizes[-1]] if len(sizes) > 1 else sizes
+    figure, panels = new_figure(len(shown), width=5.4, height=3.6)
+    colors = {"forward": BLUE, "backward": GREEN}
+    room = max(columns[3]) / 2**20
+    for panel, size in zip(panels, shown):
+        mine = [(phase, 1e3 * seconds, size_bytes / 2**20) for pictures, phase, seconds, size_bytes in rows if pictures == size]
+        for (phase, begin, mib), (_, end, _) in zip(mine, mine[1:]):
+            panel.fill_between([begin, end], 0, mib, color=colors[phase], linewidth=0)
+        kept = mine[0][2]
+        panel.axhline(kept, color="#3d4249", linestyle=":", linewidth=1.2)
+        highest = max(mib for *_, mib in mine)
+        panel.axhline(highest, color=RED, linestyle="--", linewidth=1)
+        panel.annotate(f"at most {highest:.2f} MiB", (0.99, highest), xycoords=("axes fraction", "data"), xytext=(0, 4), textcoords="offset points",
+                       ha="right", color=RED)
+        panel.set(title=f"{size:.0f} pictures at a time", xlabel="milliseconds", xlim=(0, mine[-1][1]), ylim=(0, 1.2 * room))
+    panels[0].set_ylabel("memory that tensors hold, MiB")
+    handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()] + [plt.Line2D([], [], color="#3d4249", linestyle=":", linewidth=1.2)]
+    panels[-1].legend(handles, [*colors, "parameters and gradients"], loc="upper left", bbox_to_anchor=(0.0, 0.9))
     return figure
 
 
@@ -165,7 +253,7 @@ def draw_network(measured):
     loss.set_ylim(bottom=0)
     accuracy.plot(epochs, measured.numbers("train_accuracy"), color=BLUE, marker="o", label="training pictures")
     accuracy.plot(epochs, measured.numbers("test_accuracy"), color=ORANGE, marker="o", label="test pictures")
-    accuracy.set(title="The accuracy rises", xlabel="epoch", ylabel="share of pictures named rightly")
+    accuracy.set(title="The accuracy rises", xlabel="epoch", ylabel="share of pictures classified correctly")
     accuracy.legend(loc="lower right")
     for panel in (loss, accuracy):
         panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
@@ -201,6 +289,62 @@ def draw_network_profile(measured):
     panel.set_yticks([])
     panel.grid(visible=False)
     panel.legend(loc="lower right", bbox_to_anchor=(1.01, 0.97), ncol=len(PROFILE), handlelength=1, handletextpad=0.5, columnspacing=1.2)
+    return figure
+
+
+def pixels_of(text, width):
+    """Rows of numbers from 0 to 255, from two hexadecimal digits each."""
+    numbers = bytes.fromhex(text)
+    return [list(numbers[at : at + width]) for at in range(0, len(numbers), width)]
+
+
+def draw_network_pictures(measured):
+    """Chapter 03: the first test picture of each class and the first ten mistakes, with the network's answers."""
+    columns = *map(measured.text, ("row", "shows", "says")), *map(measured.numbers, ("probability", "width")), measured.text("pixels")
+    rows = list(zip(*columns))
+    figure, grid = plt.subplots(2, 10, figsize=(12.4, 3.7), squeeze=False)
+    for kind, line in zip(("first", "mistake"), grid):
+        mine = [row for row in rows if row[0] == kind]
+        for panel in line:
+            panel.axis("off")
+        for panel, (_, shows, says, probability, width, pixels) in zip(line, mine):
+            panel.imshow(pixels_of(pixels, int(width)), cmap="gray_r", vmin=0, vmax=255, interpolation="nearest")
+            panel.set_title(f"{says}\n{100 * probability:.0f} %", fontsize=9, loc="center", weight="normal", color=GREEN if shows == says else RED)
+            if shows != says:
+                panel.text(0.5, -0.1, f"is: {shows}", transform=panel.transAxes, ha="center", va="top", fontsize=9)
+    figure.suptitle("What the network says of the first test picture of each class (above), and its first ten mistakes", x=0.01, ha="left", fontsize=11, weight="bold")
+    return figure
+
+
+def draw_network_confusion(measured):
+    """Chapter 03: the confusion matrix, a row for each class."""
+    names = list(dict.fromkeys(measured.text("shows")))
+    counts = measured.numbers("pictures")
+    table = [counts[at : at + len(names)] for at in range(0, len(counts), len(names))]
+    figure, (panel,) = new_figure(1, width=7.6, height=5.2)
+    shares = [[count / max(1, sum(row)) for count in row] for row in table]
+    panel.imshow(shares, cmap="Blues", norm=matplotlib.colors.PowerNorm(0.5, 0, 1), aspect="auto")
+    for actual, row in enumerate(table):
+        for predicted, count in enumerate(row):
+            if count:
+                panel.text(predicted, actual, f"{count:.0f}", ha="center", va="center", fontsize=8.5, color="white" if shares[actual][predicted] > 0.3 else "#2d3138")
+    panel.set_xticks(range(len(names)), names, rotation=35, ha="right")
+    panel.set_yticks(range(len(names)), names)
+    panel.grid(visible=False)
+    panel.tick_params(length=0)
+    panel.set(title="Test pictures by what they show and what the network says", xlabel="the network says", ylabel="the picture shows")
+    return figure
+
+
+def draw_network_weights(measured):
+    """Chapter 03: weights of the first layer, each output's as a picture."""
+    rows = list(zip(measured.text("weights"), map(int, measured.numbers("width"))))
+    figure, grid = plt.subplots((len(rows) + 7) // 8, 8, figsize=(8.2, 0.6 + 1.02 * ((len(rows) + 7) // 8)), squeeze=False)
+    for panel in grid.flat:
+        panel.axis("off")
+    for panel, (weights, width) in zip(grid.flat, rows):
+        panel.imshow(pixels_of(weights, width), cmap="RdBu_r", vmin=1, vmax=255, interpolation="nearest")
+    figure.suptitle("What the first layer looks for: red adds, blue subtracts", x=0.01, ha="left", fontsize=11, weight="bold")
     return figure
 
 
@@ -997,8 +1141,14 @@ def draw_bench_barriers(measured):
 
 DRAWINGS = {
     "sgd": draw_sgd,
+    "sgd_tape": draw_sgd_tape,
+    "sgd_stream": draw_sgd_stream,
     "gradient_accumulation": draw_gradient_accumulation,
+    "gradient_accumulation_memory": draw_gradient_accumulation_memory,
     "network": draw_network,
+    "network_pictures": draw_network_pictures,
+    "network_confusion": draw_network_confusion,
+    "network_weights": draw_network_weights,
     "network_profile": draw_network_profile,
     "messages": draw_messages,
     "messages_timeline": draw_messages_timeline,

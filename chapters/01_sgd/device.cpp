@@ -19,7 +19,15 @@ struct Device::CachingAllocator {
     std::size_t unused_bytes = 0;
     std::multimap<std::size_t, std::byte*> free;  // blocks without an owner, by size
     Memory memory;
+    MemoryObserver observer;
 
+    // Counts `bytes` more, or fewer, that tensors use.
+    void count(std::ptrdiff_t bytes) {
+        memory.live_bytes += static_cast<std::size_t>(bytes);
+        memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
+        if (observer)
+            observer(memory);
+    }
     // Allocates a segment and returns its beginning.
     std::byte* add_segment(std::size_t bytes, Where where) {
         segments.emplace_back(bytes, where);
@@ -62,18 +70,20 @@ Device::~Device() {
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
     std::byte* block = allocator_->allocate_block(size, where);
-    Memory& memory = allocator_->memory;
-    memory.live_bytes += size;
-    memory.peak_bytes = std::max(memory.peak_bytes, memory.live_bytes);
+    allocator_->count(static_cast<std::ptrdiff_t>(size));
     // The owner's deleter returns the block to the free ones. It keeps the allocator alive.
     return {block, [allocator = allocator_, size](std::byte* dropped) {
-                allocator->memory.live_bytes -= size;
                 allocator->free.emplace(size, dropped);
+                allocator->count(-static_cast<std::ptrdiff_t>(size));
             }};
 }
 
 const Device::Memory& Device::memory() const {
     return allocator_->memory;
+}
+
+void Device::observe_memory(MemoryObserver observer) {
+    allocator_->observer = std::move(observer);
 }
 
 }  // namespace ddp

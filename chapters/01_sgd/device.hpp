@@ -9,6 +9,7 @@
 #include <cublas_v2.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "common/gpu/gpu.hpp"
@@ -41,6 +42,11 @@ class Device {
     };
     // Returns the current numbers. Block sizes are rounded up to a multiple of 512 bytes.
     const Memory& memory() const;
+
+    // Calls `observer` after every change of live_bytes, on the host, from now on. It must not
+    // throw: tensors are freed in destructors. An empty function ends the observation.
+    using MemoryObserver = std::function<void(const Memory& now)>;
+    void observe_memory(MemoryObserver observer);
 
   private:
     struct CachingAllocator;

@@ -23,32 +23,6 @@ struct SgdOptions {
     double learning_rate = 1e-3;
 };
 
-// Returns a row of a table: its name, then the three parameters.
-std::vector<std::string> row_of(const std::string& name, const HouseModel& model) {
-    std::vector<std::string> cells{name};
-    for (const auto& parameter : model.parameters())
-        cells.push_back(format_fixed(parameter->value.to_host()[0], 4));
-    return cells;
-}
-
-// Takes one step and prints it: the graph after backward, and the parameters before and after.
-void show_step(HouseModel& model, Optimizer& optimizer, const HouseData& data, int i) {
-    Table table("parameters", {"", "w1", "w2", "b"});
-    table.row(row_of("before", model));
-    const auto house = static_cast<std::size_t>(i);
-    Tape tape(model.b->value.device());
-    tape.retain_gradients();
-    const Variable loss = model.loss(tape, data, i);  // forward
-    tape.backward(loss);                              // backward
-    std::cout << "Step " << i + 1 << ": " << data.bedrooms.to_host()[house] << " bedrooms, "
-              << data.bathrooms.to_host()[house] << " bathrooms, price "
-              << data.price.to_host()[house] << draw_graph(tape, loss);
-    optimizer.step();            // step
-    optimizer.zero_gradients();  // zero
-    table.row(row_of("after", model));
-    std::cout << table << "\n";
-}
-
 // Takes `epochs` times one step for every house; returns the mean squared error of the last epoch.
 double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, int epochs,
                CsvWriter& path) {
@@ -59,10 +33,11 @@ double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
         mean_loss = 0;
         for (int house = 0; house < data.count; house++) {
             tape.clear();
-            const Variable loss = model.loss(tape, data, house);
-            tape.backward(loss);
-            optimizer.step();
-            optimizer.zero_gradients(), step++;
+            const Variable loss = model.loss(tape, data, house);  // forward
+            tape.backward(loss);                                  // backward
+            optimizer.step();                                     // step
+            optimizer.zero_gradients();                           // zero
+            step++;
             const float error = loss.value().to_host()[0];
             if (!std::isfinite(error))
                 throw std::runtime_error("the loss is no longer a number at step " +
@@ -94,11 +69,11 @@ int run(int argc, char** argv) {
     const int epochs = common.quick ? std::min(mine.epochs, 20) : mine.epochs;
     Device device;
     const HouseData data(device, houses);
-    show_by_hand(device, houses, data, epochs, mine.learning_rate);
+    show_by_hand(device, houses, data, epochs, mine.learning_rate, common.csv);
     HouseModel model(device);
     PlainSgd optimizer(model.parameters(), mine.learning_rate);
-    show_step(model, optimizer, data, 0);
-    show_step(model, optimizer, data, 1);
+    show_step(model, optimizer, data, 0, beside(common.csv, "tape"));
+    show_step(model, optimizer, data, 1, {});
     write_houses(common.csv, houses);
     CsvWriter path(common.csv, {"epoch", "step", "w1", "w2", "b", "loss"});
     const double loss = descend(model, optimizer, data, epochs, path);

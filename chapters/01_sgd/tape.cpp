@@ -12,7 +12,15 @@
 //     <------------- backward visits them from right to left, and fills in the gradients ---------
 //
 // A box's inputs are always to its left. So when backward reaches a box, it has visited all boxes
-// that use it, and the box's gradient is complete.
+// that use it, and the box's gradient is complete. In five lines:
+//
+//     the gradient of the loss is 1
+//     for each box, from the last to the first:
+//         skip it if the loss does not depend on it, or if it has no inputs
+//         for each of its inputs: add (its own gradient) * (how it changes with that input)
+//
+// The rest of this file is bookkeeping: whether a gradient is the first or is added to another,
+// and which parameter's gradient has just become final.
 #include "01_sgd/tape.hpp"
 
 #include <algorithm>
@@ -39,6 +47,7 @@ void Parameter::place_gradient(Tensor place) {
 }
 
 Tensor& Parameter::gradient_for_writing() {
+    // The memory is allocated once and kept from step to step; only `has_gradient_` changes.
     if (gradient_.is_empty())
         gradient_ = Tensor(value.device(), value.shape());
     has_gradient_ = true;
@@ -69,6 +78,7 @@ Variable Tape::parameter(const std::shared_ptr<Parameter>& parameter) {
                                     [&](const Node& node) { return node.parameter == parameter; });
     if (known != nodes_.end())
         return {this, static_cast<int>(known - nodes_.begin())};
+    // The box shares the parameter's memory: the step changes the value in place.
     Node node;
     node.operation = parameter->name;
     node.value = parameter->value;
@@ -142,21 +152,24 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
                                     text_of(last.value.shape()));
-    // Find the boxes that the loss depends on, and count the contributions that each will get.
+    // Before the walk: which boxes matter, and how many contributions will each of them get?
     const std::vector<bool> reached = reached_from({loss});
     std::vector<int> uses_left = count_uses(reached);
-    // Begin with d loss / d loss = 1, times `scale`.
+    // The walk begins with d loss / d loss = 1, times `scale`.
     last.gradient = Tensor(device_, last.value.shape());
     fill(last.gradient, scale);
     for (std::size_t i = static_cast<std::size_t>(loss.node) + 1; i-- > 0;) {
+        // Skip what the loss does not depend on, what is not learned, and the parameters: they
+        // have no inputs.
         if (!reached[i] || !nodes_[i].needs_gradient || nodes_[i].parameter)
             continue;
-        // The operation adds its contributions to the gradients of its inputs.
+        // The chain rule: the operation adds its contributions to the gradients of its inputs.
         InputGradients inputs(*this, static_cast<int>(i));
         nodes_[i].backward(nodes_[i].gradient, inputs);
+        // This box's own gradient has been used.
         if (!retain_gradients_)
             nodes_[i].gradient = Tensor();
-        // The gradient of an input is final if this was its last user.
+        // A parameter's gradient is final if this was the last box that uses it.
         for (int input : nodes_[i].inputs) {
             const Node& node = nodes_[static_cast<std::size_t>(input)];
             if (--uses_left[static_cast<std::size_t>(input)] == 0 && node.parameter &&

@@ -6,6 +6,7 @@
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "03_network/show/network_report.hpp"
+#include "03_network/show/picture_report.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/main.hpp"
@@ -102,7 +103,9 @@ int run(int argc, char** argv) {
               << " parameters.\n";
     show_times(times, device, beside(common.csv, "profile"));
     test.start_epoch(in_order(test.samples()));
-    show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()));
+    show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()),
+                   beside(common.csv, "confusion"));
+    show_answers(device, *model, data.test, common.csv);
     show_loader(measure_loader(device, data.train, mine.model, mine.batch, common.quick ? 3 : 10,
                                common.quick ? 2 : 5));
     std::cout << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";

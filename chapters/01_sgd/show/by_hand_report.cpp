@@ -8,9 +8,20 @@
 #include "common/report/units.hpp"
 
 namespace ddp {
+namespace {
+
+// Writes the time line of the early read: what host and stream did, in seconds since the launch.
+void write_time_line(const std::filesystem::path& csv, const EarlyRead& read) {
+    CsvWriter file(csv, {"lane", "what", "begin_s", "end_s", "w1"});
+    file.row({"host", "launch", 0.0, read.enqueued_s, read.too_early});
+    file.row({"host", "wait", read.enqueued_s, read.done_s, read.after_waiting});
+    file.row({"stream", "kernel and copy", 0.0, read.done_s, read.after_waiting});
+}
+
+}  // namespace
 
 void show_by_hand(Device& device, const std::vector<House>& houses, const HouseData& data,
-                  int epochs, double learning_rate) {
+                  int epochs, double learning_rate, const std::filesystem::path& csv) {
     const auto rate = static_cast<float>(learning_rate);
     const auto steps = static_cast<std::int64_t>(epochs) * data.count;
     Table table(format_count(steps) + " steps by hand", {"", "w1", "w2", "b", "time"});
@@ -32,6 +43,7 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
                format_fixed(read.after_waiting, 4)});
     early.note("A launch puts work into the stream. It does not wait until the work is done.");
     std::cout << early << "\n";
+    write_time_line(beside(csv, "stream"), read);
 }
 
 void write_houses(const std::filesystem::path& csv, const std::vector<House>& houses) {

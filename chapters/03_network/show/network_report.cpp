@@ -65,7 +65,8 @@ void show_times(const StepTimes& times, const Device& device, const std::filesys
     std::cout << table << "\n";
 }
 
-void show_confusion(const Confusion& confusion) {
+void show_confusion(const Confusion& confusion, const std::filesystem::path& csv) {
+    CsvWriter file(csv, {"shows", "says", "pictures"});
     std::vector<std::string> header{"pictures of"};
     for (int predicted = 0; predicted < confusion.classes; predicted++)
         header.push_back(std::to_string(predicted));
@@ -73,14 +74,17 @@ void show_confusion(const Confusion& confusion) {
     Table table("What the test pictures were taken for", header);
     for (int actual = 0; actual < confusion.classes; actual++) {
         std::vector<std::string> cells{class_name(actual) + " (" + std::to_string(actual) + ")"};
-        for (int predicted = 0; predicted < confusion.classes; predicted++)
+        for (int predicted = 0; predicted < confusion.classes; predicted++) {
             cells.push_back(std::to_string(confusion.count(actual, predicted)));
+            file.row(
+                {class_name(actual), class_name(predicted), confusion.count(actual, predicted)});
+        }
         const double samples = confusion.samples(actual);
         cells.push_back(samples == 0 ? "n/a"
                                      : format_percent(confusion.count(actual, actual) / samples));
         table.row(cells);
     }
-    table.note("A line for each class, a column for each class that the network named.");
+    table.note("A row for each class, and a column for each class that the network answered.");
     table.note(most_confused_in_words(confusion));
     std::cout << table << "\n";
 }

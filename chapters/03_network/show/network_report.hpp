@@ -13,7 +13,8 @@ namespace ddp {
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv);
 
 // Prints a row for each class of Fashion-MNIST: the classes that its pictures were taken for.
-void show_confusion(const Confusion& confusion);
+// Writes the same to the file `csv`, unless that is empty.
+void show_confusion(const Confusion& confusion, const std::filesystem::path& csv);
 
 // Prints what pinned memory and prefetching gain.
 void show_loader(const LoaderTimes& times);

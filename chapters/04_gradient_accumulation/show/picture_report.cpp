@@ -19,7 +19,6 @@
 namespace ddp {
 namespace {
 
-constexpr int hidden = 128;
 constexpr double fixed_learning_rate = 0.05;
 
 // The training in micro-batches of one size. It has its own device, so that only its own memory is
@@ -28,7 +27,7 @@ class Training {
   public:
     Training(const LabelledImages& images, int size, Random random)
         : size_(size),
-          model_(device_, images, hidden, random),
+          model_(device_, images, picture_hidden, random),
           optimizer_(model_.parameters(), fixed_learning_rate),
           tape_(device_) {}
 

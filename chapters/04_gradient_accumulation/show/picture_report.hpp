@@ -7,6 +7,8 @@
 
 namespace ddp {
 
+constexpr int picture_hidden = 128;  // hidden numbers of the network that is trained
+
 struct PictureOptions {
     int batch = 512;
     std::vector<int> micro_batch;  // sizes, in pictures

@@ -345,9 +345,10 @@ std::size_t live_device_bytes() {
 }
 
 std::size_t total_device_bytes() {
-    static const std::size_t bytes =
+    static const std::size_t of_host =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * bytes_of_page();
-    return bytes;
+    const double chosen_mib = settings().memory_mib;
+    return chosen_mib > 0 ? static_cast<std::size_t>(chosen_mib * (1 << 20)) : of_host;
 }
 
 // ---- Naming addresses

@@ -83,12 +83,14 @@ Settings parse_settings(const std::string& text) {
             result.kernel_timeout_s = number(word, value, 0, 1e6);
         } else if (name == "devices") {
             result.devices = static_cast<int>(number(word, value, 1, 64));
+        } else if (name == "memory") {
+            result.memory_mib = number(word, value, 1, 1e9);
         } else if (!word.empty()) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, order=forward, "
-                "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS and "
-                "devices=N.");
+                "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
+                "devices=N and memory=MIB.");
         }
     }
     return result;

@@ -27,12 +27,13 @@ struct Settings {
     // shape_of_copy). One thread is fastest on a CPU. Tests give several blocks of several threads,
     // so that a kernel in which threads meet is not right by chance.
     UsualShape shape = {};
-    int devices = 1;  // how many devices cudaGetDeviceCount reports
+    int devices = 1;        // how many devices cudaGetDeviceCount reports
+    double memory_mib = 0;  // of all devices together; 0 = as much as the host has
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,shape=3x5,timeout=5,devices=2". A word that is none of these ends the
-// program with a sentence and exit status 2.
+// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64". A word that is none of these
+// ends the program with a sentence and exit status 2.
 Settings settings();
 
 // Returns the setting `shape`, as fast as every launch needs it.
