@@ -35,29 +35,6 @@ std::size_t divided_up(std::size_t a, std::size_t b) {
     return (a + b - 1) / b;
 }
 
-// Returns the number of blocks of a pass over n elements, which is the number of values that it
-// leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
-std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
-    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > most_block)
-        throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
-                                    std::to_string(least_block) + " to " +
-                                    std::to_string(most_block) + ", not " +
-                                    std::to_string(how.block) + ".");
-    // At least one block, even for n = 0: it writes the neutral element.
-    const std::size_t block = how.block;
-    switch (how.version) {
-        case ReduceVersion::atomics:
-            return std::clamp<std::size_t>(divided_up(n, block), 1, most_grid_blocks);
-        case ReduceVersion::interleaved:
-            return std::max<std::size_t>(divided_up(n, block), 1);
-        case ReduceVersion::lanes:
-            return std::clamp<std::size_t>(divided_up(n, block * sums_per_thread), 1,
-                                           most_grid_blocks);
-        default:
-            return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
-    }
-}
-
 // Returns the steps of a tree over so many values.
 std::size_t log2_of(unsigned int power_of_two) {
     return static_cast<std::size_t>(std::countr_zero(power_of_two));
@@ -133,6 +110,27 @@ std::string name_of(ReduceVersion version) {
             return "warps";
         default:
             return "lanes";
+    }
+}
+
+std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
+    if (!std::has_single_bit(how.block) || how.block < least_block || how.block > most_block)
+        throw std::invalid_argument("A block that reduces needs a power of two of threads from " +
+                                    std::to_string(least_block) + " to " +
+                                    std::to_string(most_block) + ", not " +
+                                    std::to_string(how.block) + ".");
+    // At least one block, even for n = 0: it writes the neutral element.
+    const std::size_t block = how.block;
+    switch (how.version) {
+        case ReduceVersion::atomics:
+            return std::clamp<std::size_t>(divided_up(n, block), 1, most_grid_blocks);
+        case ReduceVersion::interleaved:
+            return std::max<std::size_t>(divided_up(n, block), 1);
+        case ReduceVersion::lanes:
+            return std::clamp<std::size_t>(divided_up(n, block * sums_per_thread), 1,
+                                           most_grid_blocks);
+        default:
+            return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
     }
 }
 

@@ -46,6 +46,10 @@ struct BlockReduce {
     unsigned int block = 256;  // threads: a power of two from 32 to 1024
 };
 
+// Returns the number of blocks of one pass over n elements, which is the number of values that it
+// leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
+std::size_t blocks_of(const BlockReduce& how, std::size_t n);
+
 // Returns the number of elements of T that block_reduce() needs for the values of its blocks.
 std::size_t scratch_elements(const BlockReduce& how, std::size_t n);
 

@@ -1,7 +1,8 @@
-// Chapter 02: what is a kernel? (The chapter's first part is still to be written.) Many threads
-// turn one array into one number, in five versions, each faster than the one before it.
+// Chapter 02: what is a kernel? Many threads, what makes them wait and what happens if they do not;
+// then one array becomes one number in five versions.
 #include <iostream>
 
+#include "02_kernels/show/kernel_reports.hpp"
 #include "02_kernels/show/reduce_times.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
@@ -37,26 +38,33 @@ void show_tree(int count) {
     std::cout << table << "\n";
 }
 
-// Times all versions beside the limit, and prints the table.
+// Times all versions beside the limit, and prints their work and their times.
 void show_times(const KernelsOptions& mine, const CommonOptions& common) {
     std::vector<BlockReduce> versions;
     for (const ReduceVersion version : reduce_versions)
         versions.push_back({version, block_threads});
-    const auto elements = static_cast<std::size_t>(mine.elements);
-    report("Five versions of a sum, and the memory's limit",
-           time_reductions(versions, elements, common.quick ? 3 : 9), common.csv);
+    const std::size_t elements = static_cast<std::size_t>(mine.elements) / (common.quick ? 4 : 1);
+    const std::vector<ReduceTime> times = time_reductions(versions, elements, common.quick ? 3 : 9);
+    report_work(versions, times, common.csv);
     std::cout << "\n";
+    report("Five versions of a sum, and the memory's limit", times, common.csv);
 }
 
 int run(int argc, char** argv) {
     KernelsOptions mine;
-    Options options("kernels", "What is a kernel? One array becomes one number, in five versions.");
+    Options options("kernels",
+                    "What is a kernel? Threads, streams, races, barriers, and five sums.");
     options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
     options.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
                    "this chapter computes on one device; ranks begin in chapter 05");
     options.example("--elements 100000", "an array that fits in a cache");
     const CommonOptions common = options.parse(argc, argv);
+    show_threads();
+    show_looks();
+    show_race();
+    show_barrier();
+    show_warps(common.csv);
     show_tree(8);
     show_times(mine, common);
     return 0;

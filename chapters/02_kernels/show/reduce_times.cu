@@ -4,6 +4,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "02_kernels/reduce_work.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"
@@ -115,6 +116,29 @@ std::vector<ReduceTime> time_reductions(const std::vector<BlockReduce>& versions
                          static_cast<double>(times[i].elements) / static_cast<double>(elements);
     }
     return times;
+}
+
+void report_work(const std::vector<BlockReduce>& versions, const std::vector<ReduceTime>& times,
+                 const std::filesystem::path& csv) {
+    Table table(
+        "The work of each version on " + format_count(work_elements) + " elements, and its time",
+        {"version", "additions in a row", "barriers in a row", "warp additions", "waits",
+         "time per element"});
+    CsvWriter file(beside(csv, "work"), {"version", "additions_in_a_row", "barriers_in_a_row",
+                                         "warp_additions", "waits", "ns_per_element"});
+    const auto count = [](std::size_t number) {
+        return format_count(static_cast<std::int64_t>(number));
+    };
+    for (std::size_t i = 0; i < versions.size(); i++) {
+        const ReduceWork work = work_of(versions[i], work_elements);
+        const double per_element = times[i].seconds / static_cast<double>(times[i].elements);
+        table.row({times[i].version, count(work.additions_in_a_row), count(work.barriers_in_a_row),
+                   count(work.warp_additions), count(work.waits), format_seconds(per_element)});
+        file.row({times[i].version, work.additions_in_a_row, work.barriers_in_a_row,
+                  work.warp_additions, work.waits, per_element * 1e9});
+    }
+    table.note("Waits: how often a thread waits for others, at a barrier or for its warp.");
+    std::cout << table;
 }
 
 void report(const std::string& title, const std::vector<ReduceTime>& times,

@@ -33,6 +33,15 @@ struct ReduceTime {
 std::vector<ReduceTime> time_reductions(const std::vector<BlockReduce>& versions,
                                         std::size_t elements, int rounds);
 
+// The array whose work report_work prints.
+inline constexpr std::size_t work_elements = 1 << 20;
+
+// Prints the work of each version on work_elements elements, beside the measured time per element;
+// `times` begins with those of `versions`. Writes, beside `csv`, a file whose name ends in _work,
+// unless the path is empty.
+void report_work(const std::vector<BlockReduce>& versions, const std::vector<ReduceTime>& times,
+                 const std::filesystem::path& csv);
+
 // Prints a table on stdout, and writes the file `csv` unless the path is empty.
 void report(const std::string& title, const std::vector<ReduceTime>& times,
             const std::filesystem::path& csv);

@@ -1,0 +1,28 @@
+#pragma once
+// The first kernel: many threads add two arrays, one element each. And who computes what.
+#include <vector>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+
+// Returns a[i] + b[i] for every i, computed on the device in blocks of `threads` threads. `a` and
+// `b` have the same size, 1 or more.
+std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<float>& b,
+                                 unsigned int threads);
+
+// The thread that computes an element: its block, and its place in the block.
+struct ThreadPlace {
+    int block = -1;
+    int thread = -1;
+};
+
+// Return which thread of a grid of `blocks` blocks of `threads` threads computes element i, for
+// every i below n. The device fills in the answers: -1 where no thread does.
+// By the index formula: one element for each thread.
+std::vector<ThreadPlace> places_by_index(unsigned int n, unsigned int blocks, unsigned int threads);
+// By grid_range: all elements, however few threads there are.
+std::vector<ThreadPlace> places_by_grid_range(unsigned int n, unsigned int blocks,
+                                              unsigned int threads);
+
+}  // namespace ddp
