@@ -498,6 +498,30 @@ def draw_kernels(measured):
     return figure
 
 
+def draw_kernels_warps(measured):
+    """Chapter 02: which lanes of a block's four warps add in each step of two trees."""
+    figure, panels = plt.subplots(2, 1, figsize=(8.6, 5.4), sharex=True)
+    rows = list(zip(measured.text("order"), *(map(int, measured.text(name)) for name in ("step", "thread"))))
+    threads = (max(thread for _, _, thread in rows) // 32 + 1) * 32
+    kinds = {"adds": BLUE, "idle, but its warp is busy": "#d9dbdf", "idle, as its whole warp is": "#f4f5f6"}
+    for panel, order in zip(panels, ("interleaved", "sequential")):
+        additions_of_warps = 0
+        for step in sorted({step for _, step, _ in rows}):
+            adding = [thread for name, at, thread in rows if (name, at) == (order, step)]
+            for first in range(0, threads, 32):  # a warp's row of 32 lanes, and on it those that add
+                is_busy = any(first <= thread < first + 32 for thread in adding)
+                additions_of_warps += is_busy
+                panel.broken_barh([(first + 0.5, 31.2)], (step - 0.36, 0.72), color=list(kinds.values())[1 if is_busy else 2], linewidth=0)
+            panel.broken_barh([(thread + 0.5, 0.7) for thread in adding], (step - 0.36, 0.72), color=BLUE, linewidth=0)
+        panel.set(title=f"{order}: a warp adds {additions_of_warps} times", ylabel="step", xlim=(0, threads + 0.5), ylim=(7.6, 0.4))
+        panel.set_yticks(range(1, 8))
+        panel.set_xticks([first + 16.1 for first in range(0, threads, 32)], [f"warp {first // 32}: threads {first} to {first + 31}" for first in range(0, threads, 32)])
+        panel.grid(visible=False)
+    handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in kinds.values()]
+    panels[1].legend(handles, kinds, loc="upper center", ncol=3, bbox_to_anchor=(0.5, -0.16))
+    return figure
+
+
 def draw_reduce(measured):
     """Chapter 08: how far from the exact sum each order of additions ends."""
     figure, (panel,) = new_figure(1, width=7.6, height=3.6)
@@ -1154,6 +1178,7 @@ DRAWINGS = {
     "messages_timeline": draw_messages_timeline,
     "broadcast": draw_broadcast,
     "broadcast_readers": draw_broadcast_readers,
+    "kernels_warps": draw_kernels_warps,
     "kernels": draw_kernels,
     "reduce": draw_reduce,
     "all_reduce": draw_all_reduce,

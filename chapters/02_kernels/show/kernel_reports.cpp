@@ -133,8 +133,8 @@ void show_warps(const std::filesystem::path& csv) {
     constexpr std::size_t threads = 128, lanes = 32;
     const TreeSteps interleaved = sum_of_block(TreeOrder::interleaved, counted(threads));
     const TreeSteps sequential = sum_of_block(TreeOrder::sequential, counted(threads));
-    CsvWriter file(csv.empty() ? csv : beside(csv, "warps"), {"order", "step", "thread", "busy"});
-    // Returns the busy lanes of each warp, and writes all lanes to the file.
+    CsvWriter file(csv.empty() ? csv : beside(csv, "warps"), {"order", "step", "thread"});
+    // Returns the busy lanes of each warp, and writes them to the file.
     const auto busy_lanes = [&](const std::string& order, const TreeSteps& steps,
                                 std::size_t step) {
         std::string text;
@@ -142,7 +142,8 @@ void show_warps(const std::filesystem::path& csv) {
         for (std::size_t thread = 0; thread < threads; thread++) {
             const bool is_busy = steps.cells[step][thread].has_added;
             busy += is_busy;
-            file.row({order, step, thread, is_busy ? 1 : 0});
+            if (is_busy)
+                file.row({order, step, thread});
             if (thread % lanes == lanes - 1) {
                 const std::string number = busy == 0 ? "." : std::to_string(busy);
                 text += std::string(4 - number.size(), ' ') + number;
