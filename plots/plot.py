@@ -511,11 +511,11 @@ def draw_kernels_warps(measured):
             for first in range(0, threads, 32):  # a warp's row of 32 lanes, and on it those that add
                 is_busy = any(first <= thread < first + 32 for thread in adding)
                 additions_of_warps += is_busy
-                panel.broken_barh([(first + 0.5, 31.2)], (step - 0.36, 0.72), color=list(kinds.values())[1 if is_busy else 2], linewidth=0)
-            panel.broken_barh([(thread + 0.5, 0.7) for thread in adding], (step - 0.36, 0.72), color=BLUE, linewidth=0)
+                panel.broken_barh([(first + 0.5, 30.75)], (step - 0.36, 0.72), color=list(kinds.values())[1 if is_busy else 2], linewidth=0)
+            panel.broken_barh([(thread // 32 * 32 + 0.5 + 0.97 * (thread % 32), 0.68) for thread in adding], (step - 0.36, 0.72), color=BLUE, linewidth=0)
         panel.set(title=f"{order}: a warp adds {additions_of_warps} times", ylabel="step", xlim=(0, threads + 0.5), ylim=(7.6, 0.4))
         panel.set_yticks(range(1, 8))
-        panel.set_xticks([first + 16.1 for first in range(0, threads, 32)], [f"warp {first // 32}: threads {first} to {first + 31}" for first in range(0, threads, 32)])
+        panel.set_xticks([first + 15.9 for first in range(0, threads, 32)], [f"warp {first // 32}: threads {first} to {first + 31}" for first in range(0, threads, 32)])
         panel.grid(visible=False)
     handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in kinds.values()]
     panels[1].legend(handles, kinds, loc="upper center", ncol=3, bbox_to_anchor=(0.5, -0.16))
