@@ -57,6 +57,46 @@ double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
     return std::chrono::duration<double>(Clock::now() - at(pass.backward_s)).count();
 }
 
+// How a prediction goes, right or wrong.
+struct Schedule {
+    const char* words;   // of the mistake
+    double ready_at;     // 1: when a bucket's last gradient is ready, 0: its first
+    bool has_queue;      // an all-reduce waits for the one before
+    bool hides;          // all-reduces run beside backward
+    bool cuts_the_last;  // bucket to the gradients that are left
+    bool from_the_end;   // of backward, not from its beginning
+};
+double predicted_by(const Schedule& schedule, const BackwardPass& pass, int per_bucket) {
+    double end = 0;
+    for (int first = 0; first < pass.gradients; first += per_bucket) {
+        const int behind = std::min(first + per_bucket, pass.gradients);
+        const int now = schedule.cuts_the_last ? behind - first : per_bucket;
+        const double ready = schedule.hides ? pass.backward_s / pass.gradients *
+                                                  (schedule.ready_at > 0 ? behind : first)
+                                            : pass.backward_s;
+        end = (schedule.has_queue ? std::max(end, ready) : ready) +
+              pass.all_reduce.seconds(pass.bytes * static_cast<std::size_t>(now));
+    }
+    return end - (schedule.from_the_end ? pass.backward_s : 0);
+}
+constexpr Schedule wrong_schedules[] = {
+    {"That is the time from the BEGINNING of backward.\n", 1, true, true, true, false},
+    {"You let no all-reduce begin before backward has ended.\n", 1, true, false, true, true},
+    {"You let an all-reduce begin while the one before is still on the link.\n", 1, false, true,
+     true, true},
+    {"You let a bucket go when its FIRST gradient is computed; the last one counts.\n", 0, true,
+     true, true, true},
+    {"Your last bucket is as large as the others, but it has fewer gradients.\n", 1, true, true,
+     false, true}};
+
+// Returns what a wrong prediction tells, or "".
+std::string cause_of(const BackwardPass& pass, int per_bucket, double predicted) {
+    for (const Schedule& wrong : wrong_schedules)
+        if (std::abs(predicted - predicted_by(wrong, pass, per_bucket)) <= 1e-9)
+            return wrong.words;
+    return "";
+}
+
 // Two ranks over a link of 2 MB/s with a latency of 8 ms, which is slow enough for nothing else to
 // count.
 void compare_with_link(int gradients, std::size_t bytes, double backward_s, int per_bucket,
@@ -85,7 +125,8 @@ void compare_with_link(int gradients, std::size_t bytes, double backward_s, int 
             throw Wrong(text_of(pass) + ", " + std::to_string(per_bucket) +
                         " in a bucket: you predict " + format_seconds(predicted) +
                         " behind backward, and a run over a simulated link takes " +
-                        format_seconds(measured) + ".\n" + hint);
+                        format_seconds(measured) + ".\n" + cause_of(pass, per_bucket, predicted) +
+                        hint);
     };
     on_ranks(2, work, link);
 }
@@ -116,6 +157,32 @@ double modelled(const BackwardPass& pass, int per_bucket) {
     return link_is_free - pass.backward_s;
 }
 
+// Returns what a wrong size tells, or "".
+std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
+    const double all = static_cast<double>(pass.bytes) * pass.gradients;
+    const double alpha = pass.all_reduce.alpha_s, beta = pass.all_reduce.beta_s_per_byte;
+    const double made = pass.backward_s / all;
+    const auto is = [&](double wrong) { return std::abs(bytes - wrong) <= 1e-6 * wrong; };
+    if (bytes > all * 1.000001)
+        return "A bucket cannot have more than all gradients.\n";
+    if (!(bytes > 0))
+        return "The size of a bucket is a positive number of bytes. Is made > beta where you "
+               "divide "
+               "by their difference?\n";
+    if (is(std::sqrt(all * alpha / made)))
+        return "That is the best size if there is a queue, whatever the link does.\n";
+    if (is(all))
+        return "That is one bucket, whose all-reduce waits for the whole of backward.\n";
+    if (is(alpha / beta))
+        return "With alpha / beta bytes the latency is half of an all-reduce; backward's speed is "
+               "not in that.\n";
+    if (is(std::sqrt(all * alpha / beta)))
+        return "You take the speed of the link for that of backward.\n";
+    if (is(alpha / made))
+        return "In that time the link carries the latency alone, and not the bytes.\n";
+    return "";
+}
+
 void check_best_of(const BackwardPass& pass, const std::string& hint) {
     const double bytes = best_bucket_bytes(pass);
     const double wanted = std::round(bytes / static_cast<double>(pass.bytes));
@@ -128,11 +195,13 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
     const double all = static_cast<double>(pass.bytes) * pass.gradients;
     if (!(bytes > 0 && bytes <= all * 1.000001) ||
         modelled(pass, per_bucket) > 1.1 * modelled(pass, best))
-        throw Wrong(text_of(pass) + ": with your buckets of " + format_bytes(bytes) +
-                    " the last is reduced " + format_seconds(modelled(pass, per_bucket)) +
-                    " behind backward. It could be " + format_seconds(modelled(pass, best)) +
-                    ", with buckets of " + format_bytes(static_cast<double>(pass.bytes) * best) +
-                    ".\n" + hint);
+        throw Wrong(
+            text_of(pass) + ": with your buckets of " +
+            (std::isfinite(bytes) && bytes >= 0 ? format_bytes(bytes) : std::to_string(bytes)) +
+            " the last is reduced " + format_seconds(modelled(pass, per_bucket)) +
+            " behind backward. It could be " + format_seconds(modelled(pass, best)) +
+            ", with buckets of " + format_bytes(static_cast<double>(pass.bytes) * best) + ".\n" +
+            cause_of_bytes(pass, bytes) + hint);
 }
 
 void check_best() {

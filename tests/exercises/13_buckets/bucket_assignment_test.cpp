@@ -3,6 +3,7 @@
 #include "exercises/13_buckets/bucket_assignment.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -40,6 +41,91 @@ std::string text_of(const Gradients& gradients) {
     return text;
 }
 
+// The rule, with what may go wrong in it.
+struct Rule {
+    const char* words;                // of the mistake
+    bool counts_elements = false;     // for bytes
+    bool leaves_open = false;         // what is open at the end
+    bool keeps_counting = false;      // the bytes of a closed bucket
+    bool takes_limits_round = false;  // and round
+    bool stays_at_the_first = false;  // limit
+    bool closes_above = false;        // the limit only
+    bool mixes_devices = false;
+    bool mixes_types = false;
+    bool sparse_uses_a_limit = false;
+    bool sparse_closes_the_open = false;
+};
+
+Buckets buckets_by(const Rule& rule, const Gradients& gradients,
+                   const std::vector<std::size_t>& limits) {
+    struct Open {
+        std::vector<std::size_t> gradients;
+        std::size_t bytes = 0, limit = 0;
+    };
+    Buckets closed;
+    std::map<std::pair<int, int>, Open> open;
+    for (std::size_t i = 0; i < gradients.size(); i++) {
+        const ModelGradient& gradient = gradients[i];
+        Open& bucket = open[{rule.mixes_types ? 0 : static_cast<int>(gradient.type),
+                             rule.mixes_devices ? 0 : gradient.device}];
+        if (gradient.is_sparse) {
+            closed.push_back({i});
+            bucket.limit += rule.sparse_uses_a_limit ? 1 : 0;
+            if (rule.sparse_closes_the_open && !bucket.gradients.empty()) {
+                closed.push_back(bucket.gradients);
+                bucket = {{}, 0, bucket.limit + 1};
+            }
+            continue;
+        }
+        const std::size_t at = rule.stays_at_the_first ? 0
+                               : rule.takes_limits_round
+                                   ? bucket.limit % limits.size()
+                                   : std::min(bucket.limit, limits.size() - 1);
+        bucket.gradients.push_back(i);
+        bucket.bytes += gradient.elements * (rule.counts_elements ? 1 : bytes_of(gradient.type));
+        if (bucket.bytes < limits[at] + (rule.closes_above ? 1 : 0))
+            continue;
+        closed.push_back(bucket.gradients);
+        bucket = {{}, rule.keeps_counting ? bucket.bytes : 0, bucket.limit + 1};
+    }
+    for (const auto& [key, bucket] : open)
+        if (!bucket.gradients.empty() && !rule.leaves_open)
+            closed.push_back(bucket.gradients);
+    std::ranges::sort(closed);
+    return closed;
+}
+
+const std::vector<Rule> mistakes = {
+    {.words = "You count elements where bytes are asked for: a float has four bytes, a half two.\n",
+     .counts_elements = true},
+    {.words = "What is left at the end is missing: buckets that are still open are closed then.\n",
+     .leaves_open = true},
+    {.words = "You go on counting the bytes of the bucket that was closed: the next one begins "
+              "with 0 bytes.\n",
+     .keeps_counting = true},
+    {.words = "You take the limits round and round: behind the last one, the LAST one holds for "
+              "all that follow.\n",
+     .takes_limits_round = true},
+    {.words = "Each of your buckets has the first limit.\n", .stays_at_the_first = true},
+    {.words = "A bucket that has exactly reached its limit is closed, too: >=, not >.\n",
+     .closes_above = true},
+    {.words = "You put two devices' gradients into one bucket.\n", .mixes_devices = true},
+    {.words = "You put gradients of two types into one bucket.\n", .mixes_types = true},
+    {.words = "A sparse gradient uses up a limit in your code; it touches none.\n",
+     .sparse_uses_a_limit = true},
+    {.words = "A sparse gradient closes the open bucket in your code; it goes past it.\n",
+     .sparse_closes_the_open = true}};
+
+// Returns what wrong buckets tell, or "".
+std::string cause_of(Buckets yours, const Gradients& gradients,
+                     const std::vector<std::size_t>& limits) {
+    std::ranges::sort(yours);
+    for (const Rule& mistake : mistakes)
+        if (yours == buckets_by(mistake, gradients, limits))
+            return mistake.words;
+    return "";
+}
+
 void check(const Gradients& gradients, const std::vector<std::size_t>& limits, const Buckets& right,
            const std::string& hint) {
     const Buckets yours = assign_buckets(gradients, limits);
@@ -52,7 +138,9 @@ void check(const Gradients& gradients, const std::vector<std::size_t>& limits, c
         all += (all.empty() ? "" : ", ") + std::to_string(limit);
     throw Wrong("Limits of " + all + " bytes, and these gradients:\n" + text_of(gradients) +
                 "You say " + text_of(yours) + ", and PyTorch makes " + text_of(right) + ".\n" +
-                (sorted == right ? "These are the buckets, in another order." : hint));
+                (sorted == right ? "These are the buckets, in another order: they are sorted by "
+                                   "their first gradients."
+                                 : cause_of(yours, gradients, limits) + hint));
 }
 
 constexpr ElementType full = ElementType::float32, half = ElementType::float16;
@@ -63,6 +151,9 @@ void check_assignment() {
           {{0, 1}, {2, 3}, {4, 5}},
           "The gradient with which a bucket reaches its limit stays in it. The second bucket has "
           "the second limit.");
+    check({{100, full}, {100, full}, {100, full}, {100, full}, {100, full}}, {400, 800},
+          {{0}, {1, 2}, {3, 4}},
+          "The limits are 400, 800, 800, 800, ...: the last one holds for all that follow.");
     check({{10, full}, {10, full}, {300, full}, {10, full}}, {100}, {{0, 1, 2}, {3}},
           "A gradient that is larger than the limit is not cut, and goes where the others are.");
     check({{100, full}, {100, half}, {100, full}, {100, half}, {100, full}, {100, half}},
@@ -102,6 +193,28 @@ std::size_t buckets_with(const std::vector<std::size_t>& bytes, std::size_t cap)
     return assign_by_size(gradients, {cap}, order).size();
 }
 
+// Returns what a wrong limit tells, or "".
+std::string cause_of_cap(const std::vector<std::size_t>& bytes, std::size_t most, std::size_t cap) {
+    const std::size_t all = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+    if (cap == all / most || cap == (all + most - 1) / most)
+        return "Yours are equal shares of all bytes, but gradients are not divided, and one that "
+               "crosses the limit stays in.\n";
+    if (cap == all)
+        return "Yours is the sum of all bytes, which makes one bucket; fewer buckets than allowed "
+               "are right only if no smaller limit will do.\n";
+    if (cap == std::ranges::max(bytes))
+        return "Yours is the largest gradient's size; a limit may be smaller or larger than "
+               "that.\n";
+    std::size_t right = 1;
+    while (buckets_with(bytes, right) > most)
+        right++;
+    if (cap == right + 1)
+        return "Yours is one byte too many: where does your search stop?\n";
+    if (cap + 1 == right)
+        return "Yours is one byte too few: where does your search stop?\n";
+    return "";
+}
+
 void check_cap(const std::vector<std::size_t>& bytes, std::size_t most, const std::string& hint) {
     const std::size_t cap = smallest_cap(bytes, most);
     std::string sizes;
@@ -111,21 +224,33 @@ void check_cap(const std::vector<std::size_t>& bytes, std::size_t most, const st
                               " buckets: you say " + std::to_string(cap) + ". ";
     if (cap < 1)
         throw Wrong(asked + "A limit is 1 or more.");
+    const std::string cause = cause_of_cap(bytes, most, cap) + hint;
     if (const std::size_t buckets = buckets_with(bytes, cap); buckets > most)
-        throw Wrong(asked + "With that limit there are " + std::to_string(buckets) + ".\n" + hint);
+        throw Wrong(asked + "With that limit there are " + std::to_string(buckets) + ".\n" + cause);
     if (cap > 1 && buckets_with(bytes, cap - 1) <= most)
-        throw Wrong(asked + "With a limit of " + std::to_string(cap - 1) + " there are no more.\n" +
-                    hint);
+        throw Wrong(asked + "With a limit of " + std::to_string(cap - 1) +
+                    " there are not more than " + std::to_string(most) + " either.\n" + cause);
 }
 
 void check_smallest_cap() {
     check_cap({400}, 1, "There is one gradient only: any limit will do.");
     check_cap({400, 400}, 1,
               "The gradient that crosses the limit stays in the bucket: it may be the last one.");
+    check_cap(
+        {400, 400, 400, 400}, 3,
+        "No limit makes exactly three buckets of these: 400 makes four, and 401 makes two. At "
+        "most three are asked for.");
     check_cap({400, 80, 40, 800, 4, 400}, 6, "So many buckets are allowed that any limit will do.");
     for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}})
         check_cap({400, 80, 40, 800, 4, 400}, most,
                   "Sizes are uneven: equal shares of all bytes are not what the rule makes.");
+    const std::size_t cap = smallest_cap({2'000'000'000, 2'000'000'000, 2'000'000'000}, 1);
+    if (cap != 4'000'000'001)
+        throw Wrong(
+            "Three gradients of 2,000,000,000 bytes, at most 1 bucket: you say " +
+            std::to_string(cap) +
+            "; right is 4000000001.\nSuch a sum does not fit into 32 bits: is there an int or an "
+            "unsigned int in your code? (std::size_t has 64.)");
     std::vector<std::size_t> many;
     for (std::size_t i = 0; i < 300; i++)
         many.push_back(4 * (1 + i * 7919 % 100'003));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "09_all_reduce/all_reduce.hpp"
+#include "09_all_reduce/cost.hpp"
 #include "common/report/units.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
@@ -39,6 +40,27 @@ std::string text_of(const LargestElements& sent) {
 
 // ---- Task compress
 
+// Returns what a wrong list tells, or "".
+std::string cause_of(const LargestElements& sent, const LargestElements& right,
+                     const Floats& gradient) {
+    std::vector<int> sorted = sent.indices;
+    std::ranges::sort(sorted);
+    if (sent.indices.size() != right.indices.size())
+        return "These are " + std::to_string(sent.indices.size()) + " elements, and not k.\n";
+    if (sorted == right.indices && sent.indices != right.indices)
+        return "These are the elements, but not by ascending index.\n";
+    if (sent.indices == right.indices)
+        for (std::size_t i = 0; i < sent.indices.size(); i++) {
+            const float own = gradient[static_cast<std::size_t>(sent.indices[i])];
+            if (sent.values[i] != right.values[i] && sent.values[i] == own)
+                return "The value at " + std::to_string(sent.indices[i]) +
+                       " is the gradient alone; the error belongs to it.\n";
+            if (sent.values[i] == -right.values[i])
+                return "The value is sent without its sign.\n";
+        }
+    return "";
+}
+
 void check_step(const Floats& gradient, std::size_t k, Floats& error, const LargestElements& right,
                 const Floats& right_error, const std::string& hint) {
     const Floats before = error;
@@ -50,7 +72,10 @@ void check_step(const Floats& gradient, std::size_t k, Floats& error, const Larg
                     std::to_string(sent.values.size()) + " values.");
     if (sent.indices != right.indices || sent.values != right.values)
         throw Wrong(about + "you send " + text_of(sent) + ", and should send " + text_of(right) +
-                    ".\n" + hint);
+                    ".\n" + cause_of(sent, right, gradient) + hint);
+    if (error.size() != right_error.size())
+        throw Wrong(about + "the error had " + std::to_string(right_error.size()) +
+                    " elements before, and now it has " + std::to_string(error.size()) + ".");
     if (error != right_error)
         throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
                     ". What was not sent is " + text_of(right_error) +
@@ -96,6 +121,37 @@ void check_compress() {
 
 // ---- Task mean
 
+// Returns what a wrong mean tells, or "".
+std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements>& sent,
+                          const Floats& right) {
+    const auto ranks = static_cast<float>(sent.size());
+    Floats sums = right, last(right.size()), by_place(right.size());
+    for (float& sum : sums)
+        sum *= ranks;
+    float senders = 0;
+    for (const LargestElements& theirs : sent) {
+        senders += theirs.indices.empty() ? 0.f : 1.f;
+        for (std::size_t i = 0; i < theirs.indices.size(); i++) {
+            last[static_cast<std::size_t>(theirs.indices[i])] = theirs.values[i] / ranks;
+            by_place[i] += theirs.values[i] / ranks;
+        }
+    }
+    Floats of_senders = sums;
+    for (float& sum : of_senders)
+        sum /= senders;
+    if (yours.size() != right.size())
+        return "The bucket has another number of elements.\n";
+    if (yours == sums)
+        return "This is the sum, not divided by the number of ranks.\n";
+    if (yours == by_place)
+        return "Value number i belongs to element indices[i], not to element i.\n";
+    if (yours == last)
+        return "A rank's value overwrites those of the ranks before it: add them.\n";
+    if (yours == of_senders)
+        return "You leave out the ranks that have sent nothing at all.\n";
+    return "";
+}
+
 void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right,
                    const std::string& hint) {
     const Floats mean = mean_of(sent, right.size());
@@ -105,11 +161,12 @@ void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right
     for (std::size_t rank = 0; rank < sent.size(); rank++)
         all += "  rank " + std::to_string(rank) + " sends " + text_of(sent[rank]) + "\n";
     throw Wrong(std::to_string(right.size()) + " elements:\n" + all + "You say " + text_of(mean) +
-                ", right is " + text_of(right) + ".\n" + hint);
+                ", right is " + text_of(right) + ".\n" + cause_of_mean(mean, sent, right) + hint);
 }
 
 void check_mean() {
     check_mean_of({{{0, 2}, {6, 3}}}, {6, 0, 3}, "There is one rank only.");
+    check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
     check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4}}}, {4, 0, 3, 0},
                   "Both have sent the same places: the mean is half of the sum.");
     check_mean_of({{{0, 2}, {6, 4}}, {{1, 2}, {8, 2}}, {{}, {}}, {{2, 3}, {2, 12}}}, {1.5, 2, 2, 3},
@@ -135,13 +192,37 @@ double seconds_of(Peers& peers, Stream& stream, const Collective& collective) {
     return best;
 }
 
+constexpr LinkSpeed link{2e6, 10e-3};
+
+// Returns what a wrong k tells, or "".
+std::string cause_of_k(double k, int ranks, std::size_t elements) {
+    const CostModel message{link.latency_s, 1 / link.bytes_per_second};
+    const double all_reduce = two_shot_seconds(message, ranks, elements * sizeof(float));
+    const double a = message.alpha_s, pair = 8 * message.beta_s_per_byte, n = ranks;
+    const std::pair<double, const char*> wrongs[] = {
+        {(all_reduce - a) / ((n - 1) * pair / 2), "You count 4 bytes for a pair.\n"},
+        {(all_reduce - a) / (n * pair),
+         "You count a list from every rank; a rank need not send its own to itself.\n"},
+        {(all_reduce - a) / pair, "You count one list; each other rank has one.\n"},
+        {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
+        {(all_reduce - (n - 1) * a) / ((n - 1) * pair),
+         "You count a latency for each list; the all-gather takes one.\n"},
+        {static_cast<double>(elements) / n,
+         "That is one Nth of the elements, which holds for very large buckets.\n"},
+        {(two_shot_seconds(message, ranks, elements) - a) / ((n - 1) * pair),
+         "two_shot_seconds takes bytes, and a float has four.\n"}};
+    for (const auto& [wrong, words] : wrongs)
+        if (std::abs(k - wrong) <= 1 + 1e-9 * wrong)
+            return words;
+    return "";
+}
+
 void compare_with_link(int ranks, std::size_t elements, const std::string& hint) {
-    constexpr LinkSpeed link{2e6, 10e-3};
     const double k = break_even({link.latency_s, 1 / link.bytes_per_second}, ranks, elements);
     if (!(k >= 0 && k <= static_cast<double>(elements)))
         throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
                     " ranks: your k is " + std::to_string(k) + ", and should be below that.\n" +
-                    hint);
+                    cause_of_k(k, ranks, elements) + hint);
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 21);
         Stream stream;
@@ -170,7 +251,7 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
                         " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
                         std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
                         format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) +
-                        ".\n" + hint);
+                        ".\n" + cause_of_k(k, ranks, elements) + hint);
     };
     on_ranks(ranks, work, link);
 }

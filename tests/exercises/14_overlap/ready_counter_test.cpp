@@ -53,6 +53,10 @@ class Witness {
                 (history_.empty() ? "none" : history_),
             zeros);
     }
+    std::string when_comes(int gradient) const {
+        return "Step " + std::to_string(step_) + ", gradient " + std::to_string(gradient) +
+               " comes after (" + history_ + ")";
+    }
     [[noreturn]] void fail(const std::string& when, const std::string& what) const {
         throw Wrong(about_ + "; gradients lie in the buckets " + list_of(bucket_of_) + ".\n" +
                     when + ": " + what);
@@ -64,7 +68,8 @@ class Witness {
             fail(when, "you set the gradients " + list_of(launch.zeros) +
                            " to 0, and those that are not used are " + list_of(zeros) +
                            ". (A bucket is sent whole: where nothing was written it holds the last "
-                           "step's numbers.)");
+                           "step's numbers.)" +
+                           cause_of_zeros(launch.zeros, zeros));
         for (const int bucket : launch.buckets)
             see_launch(bucket, when);
         if (next_ < buckets_ && all_ready(next_))
@@ -72,6 +77,17 @@ class Witness {
                            " are ready, and all earlier buckets are on their way, but you do not "
                            "launch it. (Several buckets may have waited for one gradient.)" +
                            of_another_step());
+    }
+    static std::string cause_of_zeros(std::vector<int> yours, const std::vector<int>& right) {
+        std::ranges::sort(yours);
+        if (yours == right)
+            return " These are the same, in another order: ascending numbers are asked for.";
+        if (std::ranges::includes(yours, right))
+            return right.empty()
+                       ? " None is unused now: either all have come, or it is not known yet, or "
+                         "they were set to 0 when the step began."
+                       : " The others have come: their gradients would be lost.";
+        return "";
     }
     void see_launch(int bucket, const std::string& when) {
         if (bucket < 0 || bucket >= buckets_)
@@ -122,6 +138,28 @@ std::vector<int> all_of(const std::vector<int>& bucket_of) {
     return all;
 }
 
+// Returns what a call that is right in this step returns. An exception of the student's is told
+// together with its likely cause.
+template <class Call>
+Launch allowed(const Witness& witness, const std::string& when, const Call& call) {
+    try {
+        return call();
+    } catch (const std::logic_error& error) {
+        witness.fail(when, "your code throws std::logic_error (\"" + std::string(error.what()) +
+                               "\"), but this is right here. Does begin_step() begin all counting "
+                               "anew? What was counted in an earlier step is no longer true.");
+    }
+}
+Launch begin_step(const Witness& witness, ReadyCounter& counter) {
+    return allowed(witness, "A step begins", [&] { return counter.begin_step(); });
+}
+Launch fire(const Witness& witness, ReadyCounter& counter, int gradient) {
+    return allowed(witness, witness.when_comes(gradient), [&] { return counter.fire(gradient); });
+}
+Launch end_backward(const Witness& witness, ReadyCounter& counter) {
+    return allowed(witness, "Backward ends", [&] { return counter.end_backward(); });
+}
+
 template <class Call>
 void require_refused(const Witness& witness, const std::string& when, const Call& call) {
     try {
@@ -129,7 +167,7 @@ void require_refused(const Witness& witness, const std::string& when, const Call
     } catch (const std::logic_error&) {
         return;
     }
-    witness.fail(when, "that must not be, and std::logic_error has to say so.");
+    witness.fail(when, "you accept that. It must not be, and std::logic_error has to say so.");
 }
 
 // ---- Task in_order
@@ -139,11 +177,14 @@ void check_in_order() {
         Witness witness(bucket_of, "Every gradient comes once");
         const auto counter = make_ready_counter(bucket_of);
         for (unsigned int step = 0; step < 20; step++) {
-            witness.see_step(counter->begin_step(), {});
+            witness.see_step(begin_step(witness, *counter), {});
             for (const int gradient : in_random_order(all_of(bucket_of), step))
-                witness.see_fire(counter->fire(gradient), gradient, true);
+                witness.see_fire(fire(witness, *counter, gradient), gradient, true);
         }
-        require_refused(witness, "Gradient 0 comes a second time", [&] { counter->fire(0); });
+        for (const int gradient : all_of(bucket_of))
+            require_refused(witness,
+                            "Gradient " + std::to_string(gradient) + " comes a second time",
+                            [&] { counter->fire(gradient); });
     }
 }
 
@@ -162,10 +203,15 @@ void check_unused() {
                     used.pop_back();
                 }
                 std::ranges::sort(unused);
-                witness.see_step(counter->begin_step(), {});
+                witness.see_step(begin_step(witness, *counter), {});
                 for (const int gradient : used)
-                    witness.see_fire(counter->fire(gradient), gradient, true);
-                witness.see_end(counter->end_backward(), unused);
+                    witness.see_fire(fire(witness, *counter, gradient), gradient, true);
+                witness.see_end(end_backward(witness, *counter), unused);
+                for (const int gradient : all_of(bucket_of))
+                    require_refused(witness,
+                                    "Gradient " + std::to_string(gradient) +
+                                        " comes when backward has ended, and its bucket is sent",
+                                    [&] { counter->fire(gradient); });
             }
         }
 }
@@ -196,21 +242,37 @@ struct Graph {
 };
 
 void see_first_step(Witness& witness, ReadyCounter& counter, const Graph& graph) {
-    witness.see_step(counter.begin_step(), {});
+    witness.see_step(begin_step(witness, counter), {});
     for (const int gradient : graph.all_fires())
-        witness.see_fire(counter.fire(gradient), gradient, false);
-    witness.see_end(counter.end_backward(), graph.unused());
+        witness.see_fire(fire(witness, counter, gradient), gradient, false);
+    witness.see_end(end_backward(witness, counter), graph.unused());
 }
 
 void see_later_step(Witness& witness, ReadyCounter& counter, const Graph& graph,
                     unsigned int seed) {
-    witness.see_step(counter.begin_step(), graph.unused());
+    witness.see_step(begin_step(witness, counter), graph.unused());
     std::vector<int> left = graph.fires;
     for (const int gradient : in_random_order(graph.all_fires(), seed)) {
         const int still = --left[static_cast<std::size_t>(gradient)];
-        witness.see_fire(counter.fire(gradient), gradient, still == 0);
+        witness.see_fire(fire(witness, counter, gradient), gradient, still == 0);
     }
-    witness.see_end(counter.end_backward(), {});
+    witness.see_end(end_backward(witness, counter), {});
+}
+
+// Leaves out one firing, of each hook in turn: a single one is missed, too.
+void require_all_needed(const Witness& witness, ReadyCounter& counter, const Graph& graph) {
+    for (std::size_t left_out = 0; left_out < graph.all_fires().size(); left_out++) {
+        std::vector<int> fires = graph.all_fires();
+        const int gradient = fires[left_out];
+        fires.erase(fires.begin() + static_cast<std::ptrdiff_t>(left_out));
+        counter.begin_step();
+        for (const int each : fires)
+            counter.fire(each);
+        require_refused(witness,
+                        "Backward ends, and gradient " + std::to_string(gradient) +
+                            " has come once less than in the first step",
+                        [&] { counter.end_backward(); });
+    }
 }
 
 void check_static_graph() {
@@ -220,16 +282,29 @@ void check_static_graph() {
                                        list_of(graph.fires));
         const auto counter = make_static_graph_counter(bucket_of);
         see_first_step(witness, *counter, graph);
+        require_refused(witness, "Gradient 0 comes when backward of the first step has ended",
+                        [&] { counter->fire(0); });
         for (unsigned int seed = 0; seed < 10; seed++)
             see_later_step(witness, *counter, graph, seed);
+        for (const int gradient : graph.unused()) {
+            counter->begin_step();
+            require_refused(witness,
+                            "Gradient " + std::to_string(gradient) +
+                                ", which did not come in the first step, comes in a later one",
+                            [&] { counter->fire(gradient); });
+        }
         counter->begin_step();
         for (const int gradient : graph.all_fires())
             counter->fire(gradient);
         require_refused(witness, "Gradient 0 comes once more than in the first step",
                         [&] { counter->fire(0); });
         counter->begin_step();
-        require_refused(witness, "Backward ends, and gradient 0 has not come",
-                        [&] { counter->end_backward(); });
+        for (const int gradient : graph.all_fires())
+            counter->fire(gradient);
+        counter->end_backward();
+        require_refused(witness, "Gradient 0 comes when backward of a later step has ended",
+                        [&] { counter->fire(0); });
+        require_all_needed(witness, *counter, graph);
     }
 }
 

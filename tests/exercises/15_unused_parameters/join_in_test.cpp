@@ -43,10 +43,15 @@ class Coordinator {
         if (numbers.size() != sums_.size())
             fail("In sum " + std::to_string(done_ + 1) + " " + rank_name(rank) + " brings " +
                  std::to_string(numbers.size()) + " numbers, and another one " +
-                 std::to_string(sums_.size()) + ": all ranks must be at the same sum.");
+                 std::to_string(sums_.size()) +
+                 ": all ranks must be at the same sum. (A rank without a batch brings as many "
+                 "zeros, "
+                 "and validates when the others do.)");
         if (done_ == most_sums_)
             fail("This is sum " + std::to_string(done_ + 1) + ", and " +
-                 std::to_string(most_sums_) + " are enough.");
+                 std::to_string(most_sums_) +
+                 " are enough: one in each step, one for each validation, and one at the end. Who "
+                 "has a batch travels with the gradients.");
         throw_if_broken();
         for (std::size_t i = 0; i < numbers.size(); i++)
             sums_[i] += numbers[i];
@@ -116,10 +121,19 @@ int most_of(const std::vector<int>& batches) {
     return most;
 }
 
+// How an answer goes, right or wrong.
+struct Variation {
+    std::string words;  // what the student is told about it
+    std::function<double(double ranks, double active, double before)> divisor;
+    double sign = -1;            // of a step
+    bool validates_old = false;  // with the parameters before the step
+};
+
 JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
-                         const Numbers& begin) {
+                         const Numbers& begin, const Variation& how) {
     JoinResult right{begin, {}};
     const auto ranks = static_cast<double>(batches.size());
+    double before = ranks;
     for (int step = 0; step < most_of(batches); step++) {
         Numbers sum(begin.size(), 0);
         double active = 0;
@@ -131,18 +145,44 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
             for (std::size_t i = 0; i < sum.size(); i++)
                 sum[i] += one[i];
         }
-        const double divisor = training.divisor == Divisor::all_ranks ? ranks : active;
+        const Numbers old = right.parameters;
         for (std::size_t i = 0; i < sum.size(); i++)
-            right.parameters[i] -= training.learning_rate * sum[i] / divisor;
+            right.parameters[i] +=
+                how.sign * training.learning_rate * sum[i] / how.divisor(ranks, active, before);
+        before = active;
         if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
             continue;
         double loss = 0;
         for (std::size_t rank = 0; rank < batches.size(); rank++)
-            loss += loss_of(static_cast<int>(rank), right.parameters);
+            loss += loss_of(static_cast<int>(rank), how.validates_old ? old : right.parameters);
         right.validations.push_back(loss / ranks);
     }
     return right;
 }
+
+double all_ranks(double ranks, double, double) {
+    return ranks;
+}
+double those_with_a_batch(double, double active, double) {
+    return active;
+}
+Variation as_told(Divisor divisor) {
+    return {"", divisor == Divisor::all_ranks ? all_ranks : those_with_a_batch};
+}
+
+// Mistakes that show in the numbers.
+const std::vector<Variation> mistakes = {
+    {"You divide by the number of all ranks, whatever training.divisor says.", all_ranks},
+    {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
+     those_with_a_batch},
+    {"You divide by the number of ranks that had a batch in the step before. It is among the sums "
+     "of this step.",
+     [](double, double, double before) { return before; }},
+    {"You do not divide the sum of the gradients by anything.",
+     [](double, double, double) { return 1.0; }},
+    {"You divide twice: by the number of ranks with a batch, and by that of all.",
+     [](double ranks, double active, double) { return ranks * active; }},
+    {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1}};
 
 // ---- Running it
 
@@ -207,6 +247,40 @@ bool are_close(const Numbers& a, const Numbers& b) {
     return true;
 }
 
+// Returns what a wrong result's parameters tell of its mistake, or "".
+std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
+                     const JoinTraining& training, const Numbers& begin) {
+    for (const Variation& mistake : mistakes)
+        if (are_close(in_one_thread(batches, training, begin, mistake).parameters,
+                      yours.parameters))
+            return " " + mistake.words;
+    return "";
+}
+
+// The same for wrong validations; the parameters are right.
+std::string cause_of_validations(int rank, const JoinResult& yours, const JoinResult& right,
+                                 const std::vector<int>& batches, const JoinTraining& training,
+                                 const Numbers& begin) {
+    Variation mistake = as_told(training.divisor);
+    mistake.validates_old = true;
+    if (are_close(in_one_thread(batches, training, begin, mistake).validations, yours.validations))
+        return " You validate one step too early: a validation comes after the step, and steps are "
+               "counted from 1.";
+    if (yours.validations.size() != right.validations.size())
+        return " That is another number of validations: they come after steps validate_every, 2 * "
+               "validate_every, ..., counted from 1, and never elsewhere.";
+    Numbers sums, own;
+    for (const double loss : right.validations) {
+        own.push_back(loss - (training.ranks - 1) / 2.0 + rank);
+        sums.push_back(loss * training.ranks);
+    }
+    if (are_close(own, yours.validations))
+        return " Your numbers are the rank's own losses: a mean over all ranks is asked for.";
+    if (are_close(sums, yours.validations))
+        return " Your numbers are sums over the ranks, and not divided.";
+    return "";
+}
+
 void check(const std::vector<int>& batches, JoinTraining training, const std::string& hint) {
     training.ranks = static_cast<int>(batches.size());
     training.learning_rate = 0.125;
@@ -217,7 +291,8 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
     } catch (const Wrong& wrong) {
         throw Wrong(text(batches) + wrong.what());
     }
-    const JoinResult right = in_one_thread(batches, training, begin);
+    const Variation told = as_told(training.divisor);
+    const JoinResult right = in_one_thread(batches, training, begin, told);
     for (std::size_t i = 0; i < results.size(); i++) {
         const std::string who = text(batches) + "At the end " + rank_name(static_cast<int>(i));
         if (i > 0 && results[i].parameters != results[0].parameters)
@@ -226,10 +301,13 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
                         ": all must take each step alike.\n" + hint);
         if (!are_close(results[i].parameters, right.parameters))
             throw Wrong(who + " has the parameters " + text(results[i].parameters) +
-                        "; right are " + text(right.parameters) + ".\n" + hint);
+                        "; right are " + text(right.parameters) + ".\n" + hint +
+                        cause_of(results[i], batches, training, begin));
         if (!are_close(results[i].validations, right.validations))
             throw Wrong(who + " has the validation losses " + text(results[i].validations) +
-                        "; right are " + text(right.validations) + ".\n" + hint);
+                        "; right are " + text(right.validations) + ".\n" + hint +
+                        cause_of_validations(static_cast<int>(i), results[i], right, batches,
+                                             training, begin));
     }
 }
 
@@ -252,6 +330,7 @@ void check_validate() {
     check({5, 0, 2}, {.divisor = Divisor::ranks_with_a_batch, .validate_every = 3},
           "A validation is a mean over all ranks, whatever the gradients are divided by.");
     check({2, 3}, {.validate_every = 1}, "A validation after every step.");
+    check({3, 5}, {.validate_every = 2}, "Five steps: the validations come after steps 2 and 4.");
     check({2, 3}, {.validate_every = 9}, "There are fewer steps than that: no validation.");
 }
 

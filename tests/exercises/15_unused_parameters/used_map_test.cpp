@@ -2,6 +2,8 @@
 // counting that is slower and simpler.
 #include "exercises/15_unused_parameters/used_map.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -57,7 +59,40 @@ std::vector<bool> reached_slowly(const Graph& graph, const std::vector<int>& out
     return found;
 }
 
+// Two ways into each of a few layers: without marks, the ways double from layer to layer.
+Graph layers(int count) {
+    Graph graph{{{}, 0}, {{}, 1}};
+    for (int layer = 0; layer < count; layer++)
+        graph.push_back({{layer + 1, layer + 1}});
+    return graph;
+}
+
+double seconds_to_search(int count) {
+    const Graph graph = layers(count);
+    const auto begin = std::chrono::steady_clock::now();
+    reached_parameters(graph, {count + 1}, 2);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Throws Wrong if the search takes twice as long with every layer: with a thousand of them it would
+// not end. It is stopped where it takes a tenth of a second, so a slow machine does no harm.
+void require_one_visit() {
+    for (int count = 12; count <= 40; count += 2)
+        if (seconds_to_search(count) > 0.1 && seconds_to_search(count + 2) > 0.25)
+            throw Wrong("A graph of " + std::to_string(count) +
+                        " layers with two paths into each already takes more than a tenth of a "
+                        "second, and each two layers more make that four times as long: a node is "
+                        "looked at once, however many paths lead to it. Mark a node, and do not "
+                        "follow its inputs again for every path.");
+}
+
 void check_search() {
+    check_reached(
+        {{{}, 0}, {{0}}, {{1}}}, {2}, {true},
+        "The output is the third node of a chain: the path goes through the second one. Do "
+        "you go from the last node to the first?");
+    check_reached({{{}, 0}, {{}, 1}, {{0, 1}}}, {2}, {true, true},
+                  "The operation has two inputs: the second one is an input, too.");
     // Parameters 0, 1, 2 and operations with one each: 3 on 0; 4 on 1 and 3; 5 on 2 and 3.
     Graph graph{{{}, 0}, {{}, 1}, {{}, 2}, {{0}}, {{1, 3}}, {{2, 3}}};
     check_reached(graph, {4}, {true, true, false},
@@ -70,11 +105,9 @@ void check_search() {
     check_reached(graph, {4, 5}, {false, true, true},
                   "Operation 3 is detached here: backward comes to it, and goes no farther.");
     check_reached(graph, {}, {false, false, false}, "There is no output, so nothing is reached.");
-    // Two ways into each of a thousand layers.
-    Graph deep{{{}, 0}, {{}, 1}};
-    for (int layer = 0; layer < 1000; layer++)
-        deep.push_back({{layer + 1, layer + 1}});
-    check_reached(deep, {1001}, {false, true}, "A thousand layers: look at every node once.");
+    check_reached(graph, {0}, {true, false, false}, "A parameter is an output here, too.");
+    require_one_visit();
+    check_reached(layers(1000), {1001}, {false, true}, "A thousand layers, two paths into each.");
     std::uint64_t random = 1;
     const auto below = [&](std::size_t n) {
         random = random * 6364136223846793005u + 1442695040888963407u;
@@ -91,6 +124,22 @@ void check_search() {
 
 // ---- first_hang
 
+std::string cause_of_hang(const Hang& yours, const Hang& right, std::size_t ranks,
+                          const std::string& hint) {
+    std::vector<int> others;
+    for (int rank = 0; rank < static_cast<int>(ranks); rank++)
+        if (std::ranges::count(right.absent, rank) == 0)
+            others.push_back(rank);
+    if (yours.bucket == right.bucket && yours.absent == others)
+        return "These are the ranks that send it, and wait. Asked for are those that never send "
+               "it.";
+    if (yours.bucket == right.bucket && yours.absent.size() > right.absent.size())
+        return hint +
+               " (A rank is absent from a bucket once, however many parameters it lacks, and "
+               "what it lacks in later buckets does not count.)";
+    return hint;
+}
+
 void check_hang(const std::vector<std::vector<int>>& buckets,
                 const std::vector<std::vector<bool>>& reached, const Hang& right,
                 const std::string& hint) {
@@ -98,13 +147,15 @@ void check_hang(const std::vector<std::vector<int>>& buckets,
     if (yours != right)
         throw Wrong("You say bucket " + std::to_string(yours.bucket) + ", which lacks the ranks " +
                     text(yours.absent) + "; it is bucket " + std::to_string(right.bucket) +
-                    ", and the ranks " + text(right.absent) + ".\n" + hint);
+                    ", and the ranks " + text(right.absent) + ".\n" +
+                    cause_of_hang(yours, right, reached.size(), hint));
 }
 
 void check_first_hang() {
     const std::vector<std::vector<int>> buckets{{3, 4}, {2}, {0, 1}};
     const std::vector<bool> all(5, true);
-    check_hang(buckets, {all, all, all}, {}, "All ranks reach everything: nobody waits.");
+    check_hang(buckets, {all, all, all}, {},
+               "All ranks reach everything: nobody waits, and the bucket is -1.");
     check_hang(buckets, {all, {true, true, false, true, true}, all}, {1, {1}},
                "Rank 1 has nothing for parameter 2: which bucket is that in?");
     check_hang(
@@ -121,6 +172,11 @@ void check_first_hang() {
                 {true, true, false, true, true},
                 {true, true, false, true, true}},
                {1, {0, 1, 2}}, "No rank sends bucket 1: it is never sent, on any rank.");
+    check_hang(buckets, {all, {true, true, false, true, false}, {true, true, true, false, false}},
+               {0, {1, 2}}, "Rank 2 lacks both parameters of bucket 0, rank 1 one of them.");
+    check_hang(buckets, {all, all, {false, true, true, true, true}}, {2, {2}},
+               "Only rank 2 lacks something, in bucket 2: look at the last bucket and at the last "
+               "rank, too.");
 }
 
 // ---- settle
@@ -151,6 +207,9 @@ void check_settle() {
                   {{7, 3}, {7, 3}, {7, 3}}, "All ranks have used everything: these are means.");
     check_settled({{3}, {none}, {12}}, {{true}, {false}, {true}}, {{5}, {5}, {5}},
                   "Rank 1 has not used it: it adds zero, and all ranks get the mean of all ranks.");
+    check_settled({{none}, {6}, {none}}, {{false}, {true}, {false}}, {{2}, {2}, {2}},
+                  "Rank 1 alone has used it. The map that decides is that of all ranks, an OR over "
+                  "them: neither rank 0's own map nor an AND.");
     check_settled({{none}, {none}}, {{false}, {false}}, {{none}, {none}},
                   "Nobody has used it: there is no gradient. An optimizer with momentum would move "
                   "a parameter whose gradient is zero.");

@@ -2,6 +2,7 @@
 // all ranks is computed anew.
 #include "exercises/16_sync_batch_norm/sync_backward.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -64,6 +65,95 @@ void require_near(double yours, double right, const std::string& what, const std
                     ", and moving it a little shows " + std::to_string(right) + ".\n" + hint);
 }
 
+// ---- What a wrong gradient tells
+
+// The sums of backward: over all ranks' values, or over one rank's.
+struct Sums {
+    double dy = 0, dy_x = 0, count = 0;
+};
+Sums sums_of(const ByRank& x, const ByRank& dy, const Moments& moments, int only = -1) {
+    Sums sums;
+    for (std::size_t r = 0; r < x.size(); r++)
+        for (std::size_t i = 0; i < x[r].size() && (only < 0 || only == static_cast<int>(r)); i++) {
+            sums.dy += dy[r][i];
+            sums.dy_x += dy[r][i] * (x[r][i] - moments.mean) * moments.inverse_std;
+            sums.count++;
+        }
+    return sums;
+}
+
+// One gradient of x, by what its formula may use.
+struct Place {
+    double x, dy;  // normalised x
+    Sums all, own;
+    double factor;  // weight * inverse_std
+};
+struct WrongFormula {
+    const char* words;
+    double (*gradient)(const Place&);
+};
+const WrongFormula wrong_batch_norm[] = {
+    {"The sums and the count are this rank's own; forward took the statistics of all ranks.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.own.dy + p.x * p.own.dy_x) / p.own.count);
+     }},
+    {"The sums are this rank's own, and the count is that of all ranks.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.own.dy + p.x * p.own.dy_x) / p.all.count);
+     }},
+    {"The sums are those of all ranks, and the count is this rank's own.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x) / p.own.count);
+     }},
+    {"The way through the variance is missing: x' times the sum of dy x'.",
+     [](const Place& p) { return p.factor * (p.dy - p.all.dy / p.all.count); }},
+    {"The way through the mean is missing: the sum of dy.",
+     [](const Place& p) { return p.factor * (p.dy - p.x * p.all.dy_x / p.all.count); }},
+    {"The way through the variance is not multiplied by this value's x'.",
+     [](const Place& p) { return p.factor * (p.dy - (p.all.dy + p.all.dy_x) / p.all.count); }},
+    {"The ways through the mean and the variance are missing: this is a constant scale.",
+     [](const Place& p) { return p.factor * p.dy; }},
+    {"The weight is missing: y is weight times x', so dx has that factor, too.",
+     [](const Place& p) {
+         return p.factor / weight * (p.dy - (p.all.dy + p.x * p.all.dy_x) / p.all.count);
+     }},
+    {"The sums are not divided by the count.",
+     [](const Place& p) { return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x)); }}};
+const WrongFormula wrong_rms_norm[] = {
+    {"You subtract the mean of dy, as batch normalisation does; here no mean is subtracted in "
+     "forward, so there is no way through it.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x) / p.all.count);
+     }},
+    {"The sum and the count are this rank's own.",
+     [](const Place& p) { return p.factor * (p.dy - p.x * p.own.dy_x / p.own.count); }},
+    {"The sum is that of all ranks, and the count is this rank's own.",
+     [](const Place& p) { return p.factor * (p.dy - p.x * p.all.dy_x / p.own.count); }},
+    {"The sum is this rank's own, and the count is that of all ranks.",
+     [](const Place& p) { return p.factor * (p.dy - p.x * p.own.dy_x / p.all.count); }},
+    {"The way through the rms is missing.", [](const Place& p) { return p.factor * p.dy; }},
+    {"The way through the rms is not multiplied by this value's x / rms.",
+     [](const Place& p) { return p.factor * (p.dy - p.all.dy_x / p.all.count); }},
+    {"The weight is missing: y is weight times x / rms, so dx has that factor, too.",
+     [](const Place& p) { return p.factor / weight * (p.dy - p.x * p.all.dy_x / p.all.count); }},
+    {"The sum is not divided by the count.",
+     [](const Place& p) { return p.factor * (p.dy - p.x * p.all.dy_x); }},
+    {"x' is x / rms: the rms stands in the result three times, as in the derivative of 1 / rms.",
+     [](const Place& p) {
+         const double rms = weight / p.factor;
+         return p.factor * (p.dy - p.x * rms * p.all.dy_x / p.all.count);
+     }}};
+
+template <std::size_t n>
+std::string cause_among(const WrongFormula (&formulas)[n], double yours, const Place& place) {
+    for (const WrongFormula& wrong : formulas) {
+        const double found = wrong.gradient(place);
+        if (std::abs(yours - found) <= 1e-9 * (1 + std::abs(found)))
+            return std::string(wrong.words) + "\n";
+    }
+    return "";
+}
+
 void check_gradients(Kind kind, const std::vector<int>& counts, const std::string& hint) {
     const ByRank x = made(counts, 1.7), dy = made(counts, 2.9);
     const Moments moments = moments_of(kind, x);
@@ -79,6 +169,13 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
     for (const int count : counts)
         about += (about.empty() ? "" : ", ") + std::to_string(count);
     about = "Ranks with " + about + " values: ";
+    const auto cause = [&](std::size_t r, std::size_t i, double yours) {
+        const Place place{(x[r][i] - moments.mean) * moments.inverse_std, dy[r][i],
+                          sums_of(x, dy, moments), sums_of(x, dy, moments, static_cast<int>(r)),
+                          weight * moments.inverse_std};
+        return kind == Kind::batch_norm ? cause_among(wrong_batch_norm, yours, place)
+                                        : cause_among(wrong_rms_norm, yours, place);
+    };
     constexpr double h = 1e-5;
     for (std::size_t r = 0; r < counts.size(); r++) {
         const int rank = static_cast<int>(r);
@@ -96,7 +193,7 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
             require_near(all[r].x[i], right,
                          about + "the gradient of x number " + std::to_string(i) + " of rank " +
                              std::to_string(r),
-                         hint);
+                         cause(r, i, all[r].x[i]) + hint);
         }
         const std::string own =
             "Gradients of parameters stay the rank's own: DDP joins them, and would count them "
@@ -109,7 +206,10 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
         const double bias_gradient =
             kind == Kind::batch_norm ? std::accumulate(dy[r].begin(), dy[r].end(), 0.0) : 0;
         require_near(all[r].bias, bias_gradient,
-                     about + "the gradient of bias on rank " + std::to_string(r), own);
+                     about + "the gradient of bias on rank " + std::to_string(r),
+                     kind == Kind::batch_norm ? own
+                                              : "RMS normalisation adds no bias, so there is "
+                                                "nothing whose gradient it could be.");
     }
 }
 
@@ -135,6 +235,37 @@ void check_rms_norm() {
     check_gradients(Kind::rms_norm, {4, 0, 6}, "One rank has no value, and takes part.");
 }
 
+// Returns what wrong scales tell, or "".
+std::string cause_of_scale(const std::vector<int>& counts) {
+    struct Wrong {
+        const char* words;
+        double (*scale)(double own, double all, double ranks);
+    };
+    constexpr Wrong wrongs[] = {
+        {"Your factor leaves out world_size: DDP divides by it, too.\n",
+         [](double own, double all, double) { return own / all; }},
+        {"Your factor is upside down: ranks with few samples are scaled up.\n",
+         [](double own, double all, double ranks) { return all / (own * ranks); }},
+        {"Your factor is always 1: that is the mean of the ranks' means.\n",
+         [](double, double, double) { return 1.0; }},
+        {"Your factor is a whole number: int divided by int drops the rest in C++.\n",
+         [](double own, double all, double ranks) { return std::floor(own * ranks / all); }},
+        {"Your factor is a whole number: int divided by int drops the rest in C++.\n",
+         [](double own, double all, double ranks) { return std::floor(own / all) * ranks; }},
+        {"Your factor makes the SUM over all samples: the mean is divided by their number.\n",
+         [](double own, double, double ranks) { return own * ranks; }},
+        {"Your factor does not look at this rank's own samples.\n",
+         [](double, double all, double ranks) { return ranks / all; }}};
+    const int all = std::accumulate(counts.begin(), counts.end(), 0);
+    const auto ranks = static_cast<int>(counts.size());
+    for (const Wrong& wrong : wrongs)
+        if (std::ranges::all_of(counts, [&](int own) {
+                return std::abs(loss_scale(own, all, ranks) - wrong.scale(own, all, ranks)) < 1e-9;
+            }))
+            return wrong.words;
+    return "";
+}
+
 // A loss that is linear in one parameter: sample s of all has the gradient s + 1.
 void check_scales(const std::vector<int>& counts) {
     const int all = std::accumulate(counts.begin(), counts.end(), 0);
@@ -158,13 +289,14 @@ void check_scales(const std::vector<int>& counts) {
             " samples, and sample number s has the gradient s. DDP's average of your scaled "
             "gradients is " +
             std::to_string(averaged) + "; the mean over all samples is " + std::to_string(right) +
-            ".\nHow much does one sample weigh in the mean of its rank, and then in DDP's "
+            ".\n" + cause_of_scale(counts) +
+            "How much does one sample weigh in the mean of its rank, and then in DDP's "
             "average over the ranks?");
 }
 
 void check_loss_scale() {
-    check_scales({4, 4, 4});
     check_scales({1, 3});
+    check_scales({4, 4, 4});
     check_scales({5, 2, 8, 1});
 }
 

@@ -30,7 +30,7 @@ constexpr RunCosts small{1, 2, 5};
 void check_finish_of(int steps, int interval, const std::vector<double>& failures, double right,
                      const std::string& hint) {
     const double yours = finish(small, steps, interval, failures);
-    if (yours == right)
+    if (std::abs(yours - right) <= 1e-9 * right)
         return;
     std::string when;
     for (const double failure : failures)
@@ -58,6 +58,13 @@ void check_finish() {
                     "The second failure comes in the restart, which begins anew.");
     check_finish_of(10, 5, {9, 12, 16, 27}, 39,
                     "Four failures; the last one comes when the last checkpoint is almost there.");
+    check_finish_of(10, 5, {1, 2, 3, 30}, 22,
+                    "A failure in the first interval, and two more in its restart. The one at 30 "
+                    "comes when the training has ended.");
+    check_finish_of(
+        10, 5, {1, 6, 13}, 32,
+        "The failure at 6 comes when the restart ends, and needs another one, until 11; "
+        "that at 13 comes two seconds later.");
     check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
 }
 
@@ -94,10 +101,34 @@ void check_expected_of(const RunCosts& costs, int interval, double between_failu
     const double seen = simulated_step(costs, interval, between_failures);
     if (std::abs(yours - seen) <= 0.02 * seen)
         return;
+    std::string cause;
+    const double work = interval * costs.step, segment = work + costs.save;
+    const double m = between_failures, restarts = std::exp(costs.restart / m);
+    const std::pair<double, const char*> wrongs[] = {
+        {m * restarts * std::expm1(segment / m),
+         "That is the time of a whole interval; asked for is that of one step. "},
+        {m * restarts * std::expm1(work / m) / interval,
+         "You forget that a checkpoint takes time. "},
+        {m * std::expm1(segment / m) / interval,
+         "You forget that a failure costs a restart, too. "},
+        {m * std::expm1((segment + costs.restart) / m) / interval,
+         "You restart before every interval, also where nothing has failed. "},
+        {segment / interval, "You forget the failures. "},
+        {(segment + std::expm1(segment / m) * costs.restart) / interval,
+         "You forget that what was done before a failure is lost. "},
+        {(m * std::expm1(segment / m) + std::expm1(segment / m) * costs.restart) / interval,
+         "You forget that a restart can fail, too. "},
+        {segment * (1 + (segment / 2 + costs.restart) / m) / interval,
+         "You reckon with one failure in an interval at most, in its middle. "},
+        {segment * (1 + (segment + costs.restart) / m) / interval,
+         "You reckon with one failure in an interval at most, at its end. "}};
+    for (const auto& [wrong, words] : wrongs)
+        if (cause.empty() && std::abs(yours - wrong) <= 1e-9 * wrong)
+            cause = words;
     throw Wrong(text(costs) + "; it is saved after every " + std::to_string(interval) +
                 " steps, and fails every " + text(between_failures) + " s on average: you expect " +
                 text(yours) + " s a step. A run with 100000 checkpoints takes " + text(seen) +
-                " s a step.\n" + hint);
+                " s a step.\n" + cause + hint);
 }
 
 void check_expected() {
@@ -119,6 +150,28 @@ double exact_step(const RunCosts& costs, int interval, double between_failures) 
            std::expm1((interval * costs.step + costs.save) / between_failures) / interval;
 }
 
+// Returns what a wrong interval tells, or "".
+std::string cause_of_best(const RunCosts& costs, int yours, double between_failures, int most) {
+    const auto is = [&](double seconds) {
+        return yours == std::clamp(static_cast<int>(std::lround(seconds)), 1, most) ||
+               yours == std::clamp(static_cast<int>(seconds), 1, most);
+    };
+    const double young = std::sqrt(2 * costs.save * between_failures);
+    if (is(young / costs.step) && young / costs.step > 1)
+        return "That is Young's sqrt(2 save between_failures), in steps. ";
+    if (is(young))
+        return "That is Young's formula, which gives seconds. ";
+    if (yours == most)
+        return "That is the largest interval there may be: does your search keep the smallest "
+               "cost, "
+               "or the largest? ";
+    if (yours == 1)
+        return "That is the smallest interval: which cost does your search begin with? ";
+    if (is(between_failures / costs.step))
+        return "That is a save for each failure: much of the work is lost. ";
+    return "";
+}
+
 void check_best_of(const RunCosts& costs, double between_failures, int most, int right,
                    const std::string& hint) {
     const int yours = best_interval(costs, between_failures, most);
@@ -134,7 +187,7 @@ void check_best_of(const RunCosts& costs, double between_failures, int most, int
         throw Wrong(text(costs) + "; it fails every " + text(between_failures) +
                     " s on average: you save after every " + std::to_string(yours) + " steps (" +
                     step(yours) + "), best is every " + std::to_string(right) + " (" + step(right) +
-                    ").\n" + hint);
+                    ").\n" + cause_of_best(costs, yours, between_failures, most) + hint);
 }
 
 int best_of_all(const RunCosts& costs, double between_failures, int most) {

@@ -1,6 +1,8 @@
 // The exercise shards, on a folder that goes down in every call.
 #include "exercises/17_checkpoint_failover/shards.hpp"
 
+#include <algorithm>
+
 #include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -48,6 +50,19 @@ void require(const std::optional<Shards>& found, const std::optional<Shards>& ex
                     text_of(expected) + ".\n" + hint);
 }
 
+// Each shard's bytes are those of a file, and no file has those of two: a rank writes its own.
+void require_shards_alone(const CrashingFolder& folder, const Shards& shards) {
+    for (std::size_t rank = 0; rank < shards.size(); rank++)
+        if (std::ranges::none_of(folder.names(), [&](const std::string& name) {
+                const std::vector<std::uint8_t> bytes = folder.read(name);
+                return std::ranges::search(bytes, shards[rank]).begin() != bytes.end() &&
+                       (shards.size() == 1 ||
+                        std::ranges::search(bytes, shards[(rank + 1) % shards.size()]).empty());
+            }))
+            throw Wrong("No file has shard " + std::to_string(rank) +
+                        " and no other shard: each is to be a file of its own.");
+}
+
 void check_save_and_load() {
     require(loaded({}), std::nullopt, "Nothing has been saved yet.");
     CrashingFolder folder({}, never);
@@ -59,10 +74,21 @@ void check_save_and_load() {
                 ". Do the shards of several steps get mixed up, or are steps compared as text?");
         if (folder.names().size() < static_cast<std::size_t>(count))
             throw Wrong("There are fewer files than shards: each is to be a file of its own.");
+        require_shards_alone(folder, shards_of(step, count));
     }
+    CrashingFolder many({}, never);
+    save_shards(many, 3, shards_of(3, 12));
+    require(
+        load_shards(many), shards_of(3, 12),
+        "There are twelve shards: as text, shard 10 comes before shard 2. Sort numbers, or write "
+        "the names down in their order.");
     const Shards with_empty{{1, 2}, {}, {3}};
     save_shards(folder, 12, with_empty);
-    require(load_shards(folder), with_empty, "A shard may be empty.");
+    require(load_shards(folder), with_empty, "A shard may be empty, and is a shard.");
+    const Shards with_newlines{{'\n', 0, '\n'}, {' ', '\n'}};
+    save_shards(folder, 13, with_newlines);
+    require(load_shards(folder), with_newlines,
+            "A shard may have any bytes, also zeros, spaces and newlines.");
 }
 
 // `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them
@@ -114,6 +140,26 @@ void check_crash_safe() {
                      {old, newer});
 }
 
+// Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
+// nothing wherever it is interrupted.
+void check_forgets(const Contents& left, std::size_t files_of_one, const std::string& about) {
+    crash_everywhere(left, [](Folder& f) { forget_shards(f); }, {loaded(left)});
+    CrashingFolder all(left, never);
+    forget_shards(all);
+    if (all.names().size() <= files_of_one)
+        return;
+    std::string names;
+    for (const std::string& name : all.names())
+        names += (names.empty() ? "" : ", ") + name;
+    const bool has_unfinished = names.find("unfinished") != std::string::npos;
+    throw Wrong(about + " forget_shards leaves " + std::to_string(all.names().size()) + " files (" +
+                names + "), and one checkpoint has " + std::to_string(files_of_one) + ".\n" +
+                (has_unfinished ? "What ends in .unfinished was left by a killed save_atomically: "
+                                  "nobody needs it.\n"
+                                : "") +
+                "Ask what load_shards needs, and remove everything else.");
+}
+
 void check_forget_shards() {
     CrashingFolder folder({}, never);
     std::size_t once = 0;
@@ -127,16 +173,29 @@ void check_forget_shards() {
         save_shards(interrupted, 4, shards_of(4, 2));
     } catch (const Crash&) {
     }
-    const Contents left = interrupted.after_kill();
-    const std::optional<Shards> last = loaded(left);
-    crash_everywhere(left, [](Folder& f) { forget_shards(f); }, {last});
-    CrashingFolder all(left, never);
-    forget_shards(all);
-    if (all.names().size() > once)
-        throw Wrong("Steps 1, 2 and 3 were saved, and 4 was interrupted. forget_shards leaves " +
-                    std::to_string(all.names().size()) + " files, and one checkpoint has " +
-                    std::to_string(once) +
-                    ".\nAsk what load_shards needs, and remove everything else.");
+    check_forgets(interrupted.after_kill(), once,
+                  "Steps 1, 2 and 3 were saved, and 4 was interrupted.");
+    // Interrupted in each of its calls: between the shards, too, and in the manifest.
+    for (int call = 0;; call++) {
+        CrashingFolder killed(folder.after_kill(), call);
+        try {
+            save_shards(killed, 4, shards_of(4, 2));
+            break;
+        } catch (const Crash&) {
+        }
+        check_forgets(killed.after_kill(), once,
+                      "Steps 1, 2 and 3 were saved, and 4 was interrupted in its call number " +
+                          std::to_string(call + 1) + ".");
+    }
+    check_forgets(folder.after_kill(), once, "Steps 1, 2 and 3 were saved.");
+    CrashingFolder empty({}, never);
+    forget_shards(empty);
+    require(loaded(empty.after_kill()), std::nullopt, "Nothing has been saved yet, or forgotten.");
+    // Forgetting is not the end: the next checkpoint comes.
+    CrashingFolder next(folder.after_kill(), never);
+    forget_shards(next);
+    save_shards(next, 5, shards_of(5, 3));
+    require(load_shards(next), shards_of(5, 3), "Step 5 was saved after forget_shards.");
 }
 
 }  // namespace
