@@ -31,6 +31,26 @@ std::int64_t large_counts(int rank, std::size_t cell) {
     return (std::int64_t{1} << (24 + cell)) + rank + 1;
 }
 
+// Returns what a wrong table tells, or "".
+std::string cause_of(const Confusion& yours, const Confusion& mine,
+                     const std::vector<std::int64_t>& right) {
+    bool is_own = true, is_float = true, is_int = true, counts_own_twice = true, is_turned = true;
+    const auto classes = static_cast<std::size_t>(mine.classes);
+    for (std::size_t i = 0; i < right.size(); i++) {
+        is_own = is_own && yours.counts[i] == mine.counts[i];
+        is_int = is_int && yours.counts[i] == static_cast<std::int32_t>(right[i]);
+        is_float = is_float && std::abs(yours.counts[i] - right[i]) <= right[i] >> 22;
+        counts_own_twice = counts_own_twice && yours.counts[i] == right[i] + mine.counts[i];
+        is_turned = is_turned && yours.counts[i] == right[i % classes * classes + i / classes];
+    }
+    return is_own             ? " That is this rank's own table."
+           : is_int           ? " That is what is left of the sum in 32 bits: an int is too small."
+           : is_float         ? " That is the sum in floats, which have 24 bits for the digits."
+           : counts_own_twice ? " This rank's own counts are in it twice."
+           : is_turned        ? " Rows and columns have changed places."
+                              : "";
+}
+
 void check_tables(int ranks, int classes, CountsOf counts_of, const std::string& hint) {
     on_ranks(ranks, [&](Rank& rank) {
         Confusion mine{classes, {}};
@@ -52,6 +72,8 @@ void check_tables(int ranks, int classes, CountsOf counts_of, const std::string&
                 wrong = "counts[" + std::to_string(cell) + "] is " +
                         std::to_string(all.counts[cell]) + ", and should be " +
                         std::to_string(right[cell]) + ".";
+        if (!wrong.empty() && all.counts.size() == right.size())
+            wrong += cause_of(all, mine, right);
         throw_first_wrong(rank, wrong.empty()
                                     ? ""
                                     : on_so_many(ranks) + ", on rank " +
@@ -70,6 +92,19 @@ void check_confusion() {
 
 // ---- Scores
 
+// The same as the mean recall, with rows and columns exchanged; 0 for a class that is never said.
+double mean_precision(const Confusion& confusion) {
+    const auto n = static_cast<std::size_t>(confusion.classes);
+    double sum = 0;
+    for (std::size_t p = 0; p < n; p++) {
+        double said = 0;
+        for (std::size_t t = 0; t < n; t++)
+            said += static_cast<double>(confusion.counts[t * n + p]);
+        sum += said > 0 ? static_cast<double>(confusion.counts[p * n + p]) / said : 0;
+    }
+    return sum / static_cast<double>(n);
+}
+
 void check_score(const Confusion& confusion, const Scores& right, const std::string& hint) {
     const Scores scores = scores_of(confusion);
     const auto is_near = [](double yours, double wanted) {
@@ -78,10 +113,20 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
     if (!is_near(scores.accuracy, right.accuracy))
         throw Wrong(
             text_of("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
+            (scores.accuracy == 0 && right.accuracy > 0
+                 ? "Is an integer divided by an integer? The rest is dropped in C++. "
+                 : "") +
             hint);
     if (!is_near(scores.mean_recall, right.mean_recall))
         throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
                             right.mean_recall) +
+                    (is_near(scores.mean_recall, right.accuracy)
+                         ? "That is the accuracy: in the mean recall each class counts the same. "
+                         : "") +
+                    (is_near(scores.mean_recall, mean_precision(confusion))
+                         ? "You divide by the column's sum (precision); the recall divides by the "
+                           "row's. "
+                         : "") +
                     hint);
 }
 
@@ -116,6 +161,35 @@ bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-9 * std::abs(right);  // false for NaN
 }
 
+// Returns what a wrong spread tells, or "".
+std::string cause_of_spread(const Spread& yours, const Spread& mine, const Spread& right,
+                            const Parts& parts) {
+    double deviations = 0, means = 0, within = 0, between = 0;
+    for (const std::vector<double>& part : parts) {
+        const Spread of = spread_of(part);
+        deviations += of.standard_deviation() / static_cast<double>(parts.size());
+        means += of.mean / static_cast<double>(parts.size());
+        within += of.squares;
+        between += (of.mean - right.mean) * (of.mean - right.mean);
+    }
+    if (std::isnan(yours.mean) || std::isnan(yours.squares))
+        return " That comes of 0 / 0.";
+    if (parts.size() > 1 && yours.count == mine.count)
+        return " That is this rank's own spread.";
+    if (yours.count == right.count && !is_near(yours.mean, right.mean))
+        return is_near(yours.mean, means) ? " That is the mean of the ranks' means." : "";
+    if (is_near(yours.standard_deviation(), deviations))
+        return " That is the mean of the ranks' deviations.";
+    if (is_near(yours.squares, right.squares / static_cast<double>(right.count)))
+        return " Your squares are divided by the count; asked for is their sum.";
+    if (is_near(yours.squares, within))
+        return " Your squares are those from the ranks' own means.";
+    if (is_near(yours.squares, within + between))
+        return " The distance of a rank's mean counts once in yours, and not for each of its "
+               "numbers.";
+    return "";
+}
+
 void check_parts(const Parts& parts, const std::string& hint) {
     std::vector<double> numbers;
     for (const std::vector<double>& part : parts)
@@ -134,6 +208,8 @@ void check_parts(const Parts& parts, const std::string& hint) {
         else if (!is_near(all.standard_deviation(), right.standard_deviation()))
             wrong = text_of("you say the standard deviation is %.12g; it is %.12g.",
                             all.standard_deviation(), right.standard_deviation());
+        if (!wrong.empty())
+            wrong += cause_of_spread(all, mine, right, parts);
         throw_first_wrong(rank, wrong.empty()
                                     ? ""
                                     : on_so_many(ranks) + ", on rank " +

@@ -27,7 +27,14 @@ void check_weights_of(int samples, int world_size, const std::string& hint) {
         if (weights.size() != indices.size())
             throw Wrong(case_of(samples, world_size) + "rank " + std::to_string(rank) + " has " +
                         std::to_string(indices.size()) + " indices, and you give it " +
-                        std::to_string(weights.size()) + " weights.");
+                        std::to_string(weights.size()) +
+                        " weights: one for each, also for padding.");
+        for (std::size_t i = 0; i < indices.size(); i++)
+            if (weights[i] != 0 && weights[i] != 1)
+                throw Wrong(case_of(samples, world_size) + "rank " + std::to_string(rank) +
+                            " gives its index number " + std::to_string(i) + " the weight " +
+                            std::to_string(weights[i]).substr(0, 4) +
+                            ": a weight is 1, or 0 for padding. (Sums of counts stay whole.)");
         for (std::size_t i = 0; i < indices.size(); i++)
             counted[static_cast<std::size_t>(indices[i])] += weights[i];
     }
@@ -35,6 +42,20 @@ void check_weights_of(int samples, int world_size, const std::string& hint) {
         if (const double count = counted[static_cast<std::size_t>(i)]; count != 1)
             throw Wrong(case_of(samples, world_size) + "sample " + std::to_string(i) + " counts " +
                         std::to_string(count).substr(0, 4) + " times.\n" + hint);
+    // The first time counts: entries below `samples` of the padded order.
+    for (int rank = 0; rank < world_size; rank++) {
+        const std::vector<double> weights = weights_of_padded(samples, rank, world_size);
+        for (std::size_t i = 0; i < weights.size(); i++)
+            if (const bool counts = rank + static_cast<int>(i) * world_size < samples;
+                (weights[i] == 1) != counts)
+                throw Wrong(case_of(samples, world_size) + "index number " + std::to_string(i) +
+                            " of rank " + std::to_string(rank) + " is entry " +
+                            std::to_string(rank + static_cast<int>(i) * world_size) +
+                            " of the padded order, and you give it " +
+                            std::to_string(static_cast<int>(weights[i])) +
+                            ". Each sample counts once in your weights, but not the FIRST time it "
+                            "comes.");
+    }
 }
 
 void check_weights() {
@@ -60,6 +81,34 @@ Answers answers_of(const std::vector<int>& predicted, const std::vector<int>& la
     return mine;
 }
 
+// Returns what a wrong metric tells, or "".
+std::string cause_of(double yours, const std::vector<int>& predicted,
+                     const std::vector<int>& label) {
+    std::vector<double> hits(3), of_label(3), of_predicted(3);
+    double all = 0, classes = 0, precision = 0;
+    for (std::size_t i = 0; i < label.size(); i++) {
+        const auto l = static_cast<std::size_t>(label[i]);
+        hits[l] += predicted[i] == label[i] ? 1 : 0;
+        of_label[l]++;
+        of_predicted[static_cast<std::size_t>(predicted[i])]++;
+        all += predicted[i] == label[i] ? 1 : 0;
+    }
+    for (std::size_t c = 0; c < 3; c++) {
+        classes += of_label[c] > 0 ? 1 : 0;
+        precision += of_predicted[c] > 0 ? hits[c] / of_predicted[c] : 0;
+    }
+    const auto is = [&](double wrong) { return std::abs(yours - wrong) < 1e-9; };
+    if (std::isnan(yours))
+        return "That is 0 / 0.\n";
+    if (!label.empty() && is(all / static_cast<double>(label.size())))
+        return "That is the plain accuracy, in which a rare class hardly counts.\n";
+    if (is(precision / classes))
+        return "You divide by how often a class was PREDICTED (that is precision); recall divides "
+               "by "
+               "how often it occurs.\n";
+    return "";
+}
+
 void check_metric(const std::vector<int>& predicted, const std::vector<int>& label, int world_size,
                   bool is_padded, double right, const std::string& hint) {
     constexpr int classes = 3;
@@ -73,7 +122,8 @@ void check_metric(const std::vector<int>& predicted, const std::vector<int>& lab
             throw Wrong(case_of(static_cast<int>(label.size()), world_size) + "rank " +
                         std::to_string(rank) + " says " +
                         std::to_string(found[static_cast<std::size_t>(rank)]) + ", right is " +
-                        std::to_string(right) + ".\n" + hint);
+                        std::to_string(right) + ".\n" +
+                        cause_of(found[static_cast<std::size_t>(rank)], predicted, label) + hint);
 }
 
 void check_balanced_accuracy() {
@@ -121,6 +171,29 @@ double measured_worst(int samples, int world_size) {
     return worst;
 }
 
+// Returns what a wrong prediction tells, or "".
+std::string cause_of_worst(double yours, double n, double world_size) {
+    const double rest = std::fmod(n, world_size), p = rest == 0 ? 0 : world_size - rest;
+    const auto is = [&](double wrong) { return std::abs(yours - wrong) < 1e-9; };
+    if (rest == 0)
+        return is(world_size * (n - world_size) / (n * (n + world_size)))
+                   ? "The number of ranks divides the samples here, so p is 0 and not world_size.\n"
+                   : "";
+    if (is(rest * (n - rest) / (n * (n + rest))) || is(rest / (n + rest)))
+        return "You take the remainder for the padding; padding is what is missing to the next "
+               "multiple.\n";
+    if (is(p / (n + p)))
+        return "That is the share of padded samples, not a distance between two accuracies.\n";
+    if (is(p / n))
+        return "That is the exact accuracy if the padded samples are right. The padded one is not "
+               "0.\n";
+    if (yours == 0)
+        return "Yours is 0: int divided by int drops the rest in C++.\n";
+    if (is(p * (n - p) / (n * n)))
+        return "The padded accuracy is divided by n + p, not by n.\n";
+    return "";
+}
+
 void check_worst(int samples, int world_size, const std::string& hint) {
     const double predicted = worst_padding(samples, world_size);
     const double measured = measured_worst(samples, world_size);
@@ -129,7 +202,8 @@ void check_worst(int samples, int world_size, const std::string& hint) {
                     "; of all " + std::to_string(1u << samples) +
                     " ways to be right and wrong the worst is "
                     "wrong by " +
-                    std::to_string(measured) + ".\n" + hint);
+                    std::to_string(measured) + ".\n" +
+                    cause_of_worst(predicted, samples, world_size) + hint);
 }
 
 void check_worst_padding() {

@@ -21,6 +21,33 @@ struct Part {
     int world_size, batch, steps;
 };
 
+// Returns what a wrong state tells, or "".
+std::string cause_of(const EpochState& found, const EpochState& begin, int samples,
+                     const Part& part) {
+    const int left = (samples - begin.taken) / part.world_size;
+    const int done = std::min(left, part.steps * part.batch);
+    const auto is = [&](int epoch, int taken) {
+        return found == EpochState{begin.seed, epoch, taken};
+    };
+    if (found.seed != begin.seed)
+        return "The seed is the sampler's, and stays: epochs differ by their number.\n";
+    if (is(begin.epoch, begin.taken + part.steps * part.batch * part.world_size))
+        return "A rank cannot take more than it has left: its last batch is smaller.\n";
+    if (is(begin.epoch, begin.taken + done * part.world_size))
+        return "No rank has a sample left: the next epoch begins.\n";
+    if (is(begin.epoch, done * part.world_size))
+        return "You forget what was taken before `begin`.\n";
+    if (is(begin.epoch + 1, begin.taken + done * part.world_size) ||
+        is(begin.epoch + 1, begin.taken))
+        return "At the beginning of the next epoch nothing is taken yet.\n";
+    if (is(begin.epoch, begin.taken + part.steps * part.batch))
+        return "You count one rank's samples.\n";
+    if (found.epoch == begin.epoch + 1 && done < left)
+        return "Each rank still has samples: the epoch is not over, even if they do not fill a "
+               "batch.\n";
+    return "";
+}
+
 void check_state(const EpochState& begin, int samples, const Part& part, const EpochState& right,
                  const std::string& hint) {
     const EpochState found = state_after(begin, samples, part.world_size, part.batch, part.steps);
@@ -28,7 +55,8 @@ void check_state(const EpochState& begin, int samples, const Part& part, const E
         throw Wrong(std::to_string(samples) + " samples, " + text_of(begin) + "; then " +
                     std::to_string(part.steps) + " steps of " + std::to_string(part.world_size) +
                     " ranks with batches of " + std::to_string(part.batch) + ": you say " +
-                    text_of(found) + "; right is " + text_of(right) + ".\n" + hint);
+                    text_of(found) + "; right is " + text_of(right) + ".\n" +
+                    cause_of(found, begin, samples, part) + hint);
 }
 
 void check_states() {
@@ -44,6 +72,9 @@ void check_states() {
         "that do not divide are left out.");
     check_state({9, 0, 94}, 103, {2, 4, 1}, {9, 1, 0},
                 "Nine are left, four for each rank: one step, and the epoch is over.");
+    check_state({9, 3, 0}, 24, {2, 4, 3}, {9, 4, 0},
+                "The last batch is a whole one, and nothing is left out: this is the end, too.");
+    check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
     check_state({9, 0, 94}, 103, {2, 3, 1}, {9, 0, 100}, "One more for each rank is left.");
 }
 
@@ -55,6 +86,47 @@ std::string ranks_text(int world_size) {
     return std::to_string(world_size) + (world_size == 1 ? " rank" : " ranks");
 }
 
+// Returns what a wrong rest tells, or "".
+std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>& right,
+                          const EpochState& state, int samples, int rank, int world_size) {
+    // What the rank would get from entry `first` of `order` on, every `stride` entries.
+    const auto dealt = [&](const std::vector<int>& order, int first, int stride) {
+        std::vector<int> own;
+        for (std::size_t i = 0; i < right.size(); i++)
+            own.push_back(order[static_cast<std::size_t>(first + static_cast<int>(i) * stride) %
+                                order.size()]);
+        return own;
+    };
+    const auto of_seed = [&](std::uint64_t with) { return random_permutation(samples, with); };
+    const std::vector<int> order = of_seed(seed + static_cast<std::uint64_t>(state.epoch));
+    const int each = static_cast<int>(right.size());
+    if (yours.size() != right.size())
+        return "These are " + std::to_string(yours.size()) + " samples, and not " +
+               std::to_string(right.size()) +
+               ": what does not divide is left out. Padded, a sample comes twice in one epoch; "
+               "dealt "
+               "out, one rank waits for another for ever.\n";
+    if (yours == dealt(order, state.taken + rank * each, 1))
+        return "You cut the rest like a cake; it is dealt like cards.\n";
+    if (yours == dealt(of_seed(seed), state.taken + rank, world_size))
+        return "That is the order of epoch 0: this epoch has one of its own.\n";
+    std::vector<int> none(static_cast<std::size_t>(samples));
+    for (int i = 0; i < samples; i++)
+        none[static_cast<std::size_t>(i)] = i;
+    if (yours == dealt(none, state.taken + rank, world_size))
+        return "The samples are not shuffled in your order.\n";
+    if (yours == dealt(order, rank, world_size))
+        return "You begin at the front of the order, which was taken already.\n";
+    if (yours == dealt(order, state.taken / world_size + rank, world_size))
+        return "All ranks together have taken `taken` entries, not each of them.\n";
+    std::vector<int> a = yours, b = right;
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    if (a == b)
+        return "These are the samples, in another order.\n";
+    return "";
+}
+
 void require_as_if_unbroken(int samples, int world_size, int epoch, int taken_each) {
     for (int rank = 0; rank < world_size; rank++) {
         DistributedSampler sampler(samples, rank, world_size, {true, seed, true});
@@ -62,14 +134,16 @@ void require_as_if_unbroken(int samples, int world_size, int epoch, int taken_ea
         std::vector<int> right = sampler.indices();
         right.erase(right.begin(), right.begin() + taken_each);
         const EpochState state{seed, epoch, taken_each * world_size};
-        if (rest_of_epoch(state, samples, rank, world_size) != right)
+        const std::vector<int> yours = rest_of_epoch(state, samples, rank, world_size);
+        if (yours != right)
             throw Wrong(std::to_string(samples) + " samples, epoch " + std::to_string(epoch) +
                         ": " + ranks_text(world_size) + " have taken " +
                         std::to_string(taken_each) + " each, and as many ranks go on. Rank " +
                         std::to_string(rank) +
-                        " does not get what would have come without a break: in which order does "
-                        "the chapter's sampler go through this epoch, and where does this rank "
-                        "stand in it?");
+                        " does not get what would have come without a break.\n" +
+                        cause_of_rest(yours, right, state, samples, rank, world_size) +
+                        "In which order does the chapter's sampler go through this epoch, and "
+                        "where does this rank stand in it?");
     }
 }
 
@@ -131,6 +205,11 @@ class Epoch {
 };
 
 void check_rest() {
+    require_as_if_unbroken(24, 2, 0, 0);
+    require_as_if_unbroken(24, 2, 0, 5);
+    require_as_if_unbroken(103, 4, 0, 16);
+    require_as_if_unbroken(103, 4, 3, 16);
+    require_as_if_unbroken(103, 4, 3, 25);
     for (const int number : {0, 4}) {
         Epoch epoch(103, number);
         epoch.go_on(4, 8);
@@ -144,11 +223,6 @@ void check_rest() {
     grown.go_on(7, 50);
     grown.require_that_few_are_missed(7);
     grown.go_on(8, 50);  // fewer are left than there are ranks
-    require_as_if_unbroken(24, 2, 0, 0);
-    require_as_if_unbroken(24, 2, 0, 5);
-    require_as_if_unbroken(103, 4, 0, 16);
-    require_as_if_unbroken(103, 4, 3, 16);
-    require_as_if_unbroken(103, 4, 3, 25);
 }
 
 }  // namespace

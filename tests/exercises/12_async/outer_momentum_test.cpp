@@ -40,6 +40,47 @@ double measured_point(const std::vector<LocalLoss>& losses, double learning_rate
     return found;
 }
 
+// How far a rank goes towards its target between two meetings, wrongly computed.
+struct WrongWeight {
+    const char* words;
+    double (*weight)(double curvature, double learning_rate, int every);
+};
+constexpr WrongWeight wrong_weights[] = {
+    {"That is the mean of the targets: it forgets that ranks do not get all the way.\n",
+     [](double, double, int) { return 1.0; }},
+    {"That is the minimum of the mean loss, which local SGD does not rest at.\n",
+     [](double c, double, int) { return c; }},
+    {"You take the part of the way that is LEFT for the part that is gone.\n",
+     [](double c, double rate, int every) { return std::pow(1 - rate * c, every); }},
+    {"You count one step too few between two meetings.\n",
+     [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every - 1); }},
+    {"You count one step too many between two meetings.\n",
+     [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every + 1); }},
+    {"The learning rate is missing in your weights.\n",
+     [](double c, double, int every) { return 1 - std::pow(1 - c, every); }}};
+
+// Returns what a wrong prediction tells, or "".
+std::string cause_of(const std::vector<LocalLoss>& losses, double learning_rate, int every,
+                     double predicted) {
+    for (const WrongWeight& wrong : wrong_weights) {
+        double sum = 0, weights = 0;
+        for (const LocalLoss& loss : losses) {
+            const double weight = wrong.weight(loss.curvature, learning_rate, every);
+            sum += weight * loss.target;
+            weights += weight;
+        }
+        if (std::abs(predicted - sum / weights) <= 1e-6)
+            return wrong.words;
+    }
+    double sum = 0;
+    for (const LocalLoss& loss : losses)
+        sum += (1 - std::pow(1 - learning_rate * loss.curvature, every)) * loss.target;
+    if (std::abs(predicted - sum / static_cast<double>(losses.size())) <= 1e-6)
+        return "You divide by the number of ranks; a weighted mean is divided by the sum of its "
+               "weights.\n";
+    return "";
+}
+
 void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int every,
                  int meetings, const std::string& hint) {
     const double predicted = resting_point(losses, learning_rate, every);
@@ -58,11 +99,12 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
                   "; learning rate %g, a meeting every %d steps: you predict w = %.4f, and the "
                   "chapter's local SGD rests at %.4f.\n",
                   learning_rate, every, predicted, measured);
-    throw Wrong(ranks + text + hint);
+    throw Wrong(ranks + text + cause_of(losses, learning_rate, every, predicted) + hint);
 }
 
 void check_resting_point() {
     check_point({{1, 2}, {1, 6}}, 0.5, 4, 10, "Both ranks pull equally hard.");
+    check_point({{1, 2}, {1, 6}, {1, 7}}, 0.5, 4, 10, "Three ranks pull equally hard.");
     check_point({{1, 0}, {3, 8}}, 0.25, 1, 30,
                 "They meet after every step: that is averaging gradients, and it rests where the "
                 "mean gradient is 0.");
@@ -81,12 +123,47 @@ struct Meeting {
     float mean, agreed;
 };
 
+// One element before and after a step.
+struct Element {
+    float old, old_velocity, agreed, velocity;
+};
+
+// Returns what a wrong step tells, or "".
+std::string cause_of_step(const OuterOptions& options, const Element& yours, float mean) {
+    const auto rate = static_cast<float>(options.learning_rate);
+    const auto momentum = static_cast<float>(options.momentum);
+    const float gradient = yours.old - mean;
+    const auto is = [](float one, float other) { return std::abs(one - other) <= 1e-4f; };
+    const float velocity = momentum * yours.old_velocity + gradient;
+    const float look_ahead = gradient + momentum * velocity;
+    if (is(yours.agreed, yours.old))
+        return "The parameters are as they were.\n";
+    if (is(yours.velocity, yours.old_velocity) && !is(velocity, yours.old_velocity))
+        return "`velocity` is as it was before: it is kept for the next meeting.\n";
+    if (rate < 1 && is(yours.velocity, momentum * yours.old_velocity + rate * gradient))
+        return "The learning rate is in your velocity. In PyTorch's SGD it is not.\n";
+    if (momentum > 0 &&
+        is(yours.velocity, momentum * yours.old_velocity + (1 - momentum) * gradient))
+        return "You weigh the gradient by 1 - momentum, as an average does (PyTorch's dampening). "
+               "Here it is added as it is.\n";
+    if (momentum > 0 &&
+        (is(yours.agreed, yours.old - rate * velocity) ||
+         is(yours.agreed, yours.old - rate * (gradient + momentum * yours.old_velocity))))
+        return "That is plain momentum, or you look ahead with the OLD velocity.\n";
+    if (is(yours.agreed, mean - rate * look_ahead))
+        return "Your step begins at the mean; it begins at `agreed`.\n";
+    if (is(yours.agreed, yours.old + rate * look_ahead))
+        return "You add the step.\n";
+    return "";
+}
+
 void check_meetings(const OuterOptions& options, float begin, const std::vector<Meeting>& meetings,
                     const std::string& hint) {
     // The second element is always one more: elements must not be mixed up.
     std::vector<float> agreed = {begin, begin + 1}, velocity = {0, 0};
     for (std::size_t m = 0; m < meetings.size(); m++) {
         const Meeting& meeting = meetings[m];
+        const std::vector<float> old = agreed, old_velocity = velocity;
         outer_step(options, agreed, velocity, {meeting.mean, meeting.mean + 1});
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
             const float right = meeting.agreed + static_cast<float>(i);
@@ -100,7 +177,10 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
                 options.learning_rate, options.momentum, static_cast<int>(m) + 1,
                 static_cast<double>(meeting.mean) + static_cast<double>(i),
                 static_cast<double>(agreed.at(i)), static_cast<double>(right));
-            throw Wrong(text + hint);
+            throw Wrong(text +
+                        cause_of_step(options, {old[i], old_velocity[i], agreed[i], velocity[i]},
+                                      meeting.mean + static_cast<float>(i)) +
+                        hint);
         }
     }
 }
@@ -113,6 +193,10 @@ void check_outer_step() {
         {0.5, 0}, 8, {{6, 7}, {6, 6.5f}},
         "Without momentum it goes a part of the way to the mean, as much as the learning "
         "rate says.");
+    check_meetings({0.5, 0.25}, 8,
+                   {{6, 6.75f}, {6, 6.21875f}, {6, 6.04296875f}, {8, 7.24951171875f}},
+                   "The velocity is momentum times the old one, plus the gradient. Nesterov's step "
+                   "looks ahead: it is made of the gradient, and momentum times the NEW velocity.");
     // By torch.optim.SGD(lr=0.5, momentum=0.5, nesterov=True), whose gradient is agreed - mean.
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 5.875f}, {6, 5.78125f}, {8, 7.3671875f}},
                    "The velocity is momentum times the old one, plus the gradient. Nesterov's step "

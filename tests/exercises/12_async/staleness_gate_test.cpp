@@ -10,6 +10,7 @@
 #include <functional>
 #include <future>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -31,6 +32,24 @@ std::string gate_of(int workers, int bound) {
 std::string worker_text(int worker) {
     return "worker " + std::to_string(worker);
 }
+
+// ---- Calls that may not return
+
+// Calls `call`, and throws Wrong if it has not returned after `limit`: a thread of it then stays
+// behind until the program ends, so whatever the call uses is owned by it.
+template <class Call>
+bool returned(const std::string& what, milliseconds limit, const Call& call) {
+    std::packaged_task<bool()> task(call);
+    std::future<bool> result = task.get_future();
+    std::thread thread(std::move(task));
+    if (result.wait_for(limit) == std::future_status::ready) {
+        thread.join();
+        return result.get();
+    }
+    thread.detach();
+    throw Wrong(what);
+}
+constexpr milliseconds no_end{5000};
 
 // ---- Who may pass?
 
@@ -54,7 +73,8 @@ class Book {
                 " more than the slowest" + whom_we_count() + "; it " +
                 (may_begin ? "need not wait here, and you let it wait."
                            : "must wait here, and you let it pass.") +
-                (ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?" : ""));
+                (ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?" : "") +
+                " Is it compared with the slowest one of those that are there, and no other?");
         if (!may_begin)
             return;
         gate_->end_step(worker);
@@ -138,8 +158,89 @@ void check_all_are_woken(const std::function<void(WaitingGate&)>& free_them,
                     ". Whoever changes what others wait for must wake all of them.");
 }
 
+// Worker 1 is one step ahead with a bound of 0, so it has to wait for worker 0.
+std::shared_ptr<WaitingGate> gate_with_one_ahead(int workers) {
+    const std::shared_ptr<WaitingGate> gate = make_staleness_gate(workers, 0);
+    gate->begin_step(1, at_once);
+    gate->end_step(1);
+    return gate;
+}
+
+// A wait lasts as long as `patience` says, and no longer.
+void check_patience() {
+    constexpr milliseconds patience{80};
+    const auto gate = gate_with_one_ahead(2);
+    const auto begin = std::chrono::steady_clock::now();
+    const bool may_begin = returned(
+        "Worker 1 has to wait for worker 0, which does nothing: begin_step does not return, though "
+        "its patience of 80 ms is over. Every wait has an end: wait_for, not wait.",
+        no_end, [gate, patience] { return gate->begin_step(1, patience); });
+    const auto waited =
+        std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    if (may_begin)
+        throw Wrong(
+            "Worker 1 has to wait for worker 0, which does nothing: begin_step returns true, "
+            "though nothing has changed when its patience is over.");
+    if (waited < patience)
+        throw Wrong(
+            "Worker 1 has to wait for worker 0: begin_step has a patience of 80 ms, and "
+            "gives up after " +
+            std::to_string(waited.count()) + " ms. It has to wait for a change that long.");
+}
+
+// A step counts when it is done, not when it is begun.
+void check_done_counts() {
+    const auto gate = gate_with_one_ahead(2);
+    gate->begin_step(0, at_once);
+    if (gate->begin_step(1, at_once))
+        throw Wrong(
+            "Worker 1 has done one step more than worker 0, which has only begun its first "
+            "one, and the bound is 0: you let worker 1 pass. A step counts when end_step "
+            "says that it is done.");
+    gate->end_step(0);
+    if (!gate->begin_step(1, at_once))
+        throw Wrong(
+            "Worker 0 has done its step, as worker 1 has: worker 1 need not wait, though an "
+            "earlier call of its begin_step returned false. A call that gives up must leave "
+            "nothing behind.");
+}
+
+// Whoever is woken looks again: worker 2's step changes nothing for worker 1.
+void check_woken_too_early() {
+    const auto gate = gate_with_one_ahead(3);
+    std::atomic<bool> is_coming = false;
+    auto waiting = std::async(std::launch::async, [&] {
+        is_coming = true;
+        return gate->begin_step(1, long_wait);
+    });
+    while (!is_coming)
+        std::this_thread::yield();
+    std::this_thread::sleep_for(
+        milliseconds(20));  // not yet waiting is right, too, and proves less
+    returned(
+        "Worker 1 waits in begin_step, and worker 2 cannot do a step meanwhile: its calls do not "
+        "return. Does the one that waits keep the mutex? wait_for gives it back, a sleep does not.",
+        long_wait / 2, [gate] {
+            gate->begin_step(2, at_once);
+            gate->end_step(2);
+            return true;
+        });
+    const bool has_gone_on = waiting.wait_for(milliseconds(20)) == std::future_status::ready;
+    gate->begin_step(0, at_once);
+    gate->end_step(0);
+    waiting.get();
+    if (has_gone_on)
+        throw Wrong(
+            "Worker 1 waits for worker 0. Worker 2 does a step, which wakes worker 1, and "
+            "its begin_step returns, though worker 0 has done nothing and the patience is "
+            "not over. Whoever is woken must look again whether it may go on.");
+}
+
 void check_bound() {
     check_who_may_pass();
+    check_done_counts();
+    check_patience();
+    check_woken_too_early();
     for (int round = 0; round < 5; round++)
         check_all_are_woken(
             [](WaitingGate& gate) {
@@ -168,6 +269,13 @@ void check_leaving() {
         }
     for (int round = 0; round < 5; round++)
         check_all_are_woken([](WaitingGate& gate) { gate.leave(0); }, "leaves");
+    for (int round = 0; round < 5; round++)
+        check_all_are_woken(
+            [](WaitingGate& gate) {
+                gate.begin_step(0, at_once);
+                gate.leave(0);
+            },
+            "is lost in the middle of a step: it leaves after begin_step");
 }
 
 // ---- When are they done?
@@ -198,13 +306,19 @@ double measured(int steps, int bound,
     return now;
 }
 
+// A wrong formula's seconds, and what the student is told.
+using Causes = std::vector<std::pair<double, const char*>>;
+
 void compare_seconds(double predicted, double right, const std::string& what,
-                     const std::string& hint) {
+                     const std::string& hint, const Causes& causes) {
     if (std::abs(predicted - right) <= 1e-9 * right)
         return;
     char text[200];
     std::snprintf(text, sizeof text, ": you predict %.3f s; through your gate it takes %.3f s.\n",
                   predicted, right);
+    for (const auto& [wrong, words] : causes)
+        if (std::abs(predicted - wrong) <= 1e-9 * (1 + std::abs(wrong)))
+            throw Wrong(what + text + words + "\n" + hint);
     throw Wrong(what + text + hint);
 }
 
@@ -215,8 +329,19 @@ void check_pause(int steps, int bound, double step_s, double pause_s, const std:
     const auto seconds_of = [&](int worker, int step) {
         return worker == 0 && step == 0 ? step_s + pause_s : step_s;
     };
-    compare_seconds(seconds_with_pause(steps, bound, step_s, pause_s),
-                    measured(steps, bound, seconds_of), what, hint);
+    compare_seconds(
+        seconds_with_pause(steps, bound, step_s, pause_s), measured(steps, bound, seconds_of), what,
+        hint,
+        {{steps * step_s, "You take it that the others never wait."},
+         {steps * step_s + pause_s, "You take it that the bound hides nothing."},
+         {steps * step_s + pause_s - bound * step_s,
+          "The others cannot be done sooner than without a pause: the wait is not below 0."},
+         {steps * step_s + std::max(0.0, pause_s - (bound + 1) * step_s),
+          "You hide one step too many: worker 0 does its first step after the pause, and "
+          "only then the others have one more."},
+         {std::max(steps * step_s, pause_s),
+          "You take it that the whole training runs beside the pause."},
+         {(steps + bound) * step_s + pause_s, "The bound makes it longer in your formula."}});
 }
 
 void check_slow(int steps, int bound, double step_s, double times, const std::string& hint) {
@@ -224,8 +349,25 @@ void check_slow(int steps, int bound, double step_s, double times, const std::st
     std::snprintf(what, sizeof what, "%d steps of %g s, bound %d, worker 0 takes %g times as long",
                   steps, step_s, bound, times);
     const auto seconds_of = [&](int worker, int) { return worker == 0 ? times * step_s : step_s; };
-    compare_seconds(seconds_with_slow(steps, bound, step_s, times),
-                    measured(steps, bound, seconds_of), what, hint);
+    compare_seconds(
+        seconds_with_slow(steps, bound, step_s, times), measured(steps, bound, seconds_of), what,
+        hint,
+        {{steps * step_s, "You take it that the others never wait."},
+         {steps * times * step_s,
+          "You take it that the others do each step together with worker 0: they may be "
+          "`bound` steps ahead."},
+         {(steps - 1 - bound) * times * step_s + step_s,
+          "With so few steps worker 0 need not have done any: the others still have to "
+          "do all of theirs."},
+         {(steps - bound) * times * step_s,
+          "The last step of the others begins when worker 0 has done steps - 1 - bound, "
+          "and then takes one of THEIR steps."},
+         {(steps - bound) * times * step_s + step_s, "You wait for one step of worker 0 too many."},
+         {std::max(steps * step_s, (steps - bound) * times * step_s),
+          "The last step of the others begins when worker 0 has done steps - 1 - bound, "
+          "and then takes one of THEIR steps."},
+         {(steps - bound) * times * step_s + bound * step_s,
+          "The head start is used up while worker 0 works: do not add it once more."}});
 }
 
 void check_seconds() {

@@ -142,6 +142,8 @@ void check_exposed() {
                       "Buckets become ready faster than the link can carry them. A bucket's "
                       "all-reduce begins when it is ready AND the one before has ended.");
     compare_with_link(7, 16'000, 0.05, 3, "The last bucket has one gradient only.");
+    compare_with_link(4, 40'000, 0.02, 3,
+                      "Three gradients are in the first bucket, and one is left for the second.");
 }
 
 // ---- Task best

@@ -100,21 +100,21 @@ const std::vector<Rule> mistakes = {
      .counts_elements = true},
     {.words = "What is left at the end is missing: buckets that are still open are closed then.\n",
      .leaves_open = true},
-    {.words = "You go on counting the bytes of the bucket that was closed: the next one begins "
-              "with 0 bytes.\n",
-     .keeps_counting = true},
     {.words = "You take the limits round and round: behind the last one, the LAST one holds for "
               "all that follow.\n",
      .takes_limits_round = true},
+    {.words = "A sparse gradient uses up a limit in your code; it touches none.\n",
+     .sparse_uses_a_limit = true},
+    {.words = "A sparse gradient closes the open bucket in your code; it goes past it.\n",
+     .sparse_closes_the_open = true},
     {.words = "Each of your buckets has the first limit.\n", .stays_at_the_first = true},
     {.words = "A bucket that has exactly reached its limit is closed, too: >=, not >.\n",
      .closes_above = true},
     {.words = "You put two devices' gradients into one bucket.\n", .mixes_devices = true},
     {.words = "You put gradients of two types into one bucket.\n", .mixes_types = true},
-    {.words = "A sparse gradient uses up a limit in your code; it touches none.\n",
-     .sparse_uses_a_limit = true},
-    {.words = "A sparse gradient closes the open bucket in your code; it goes past it.\n",
-     .sparse_closes_the_open = true}};
+    {.words = "You go on counting the bytes of the bucket that was closed: the next one begins "
+              "with 0 bytes.\n",
+     .keeps_counting = true}};
 
 // Returns what wrong buckets tell, or "".
 std::string cause_of(Buckets yours, const Gradients& gradients,

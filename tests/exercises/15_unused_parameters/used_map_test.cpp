@@ -161,6 +161,9 @@ void check_first_hang() {
     check_hang(
         buckets, {all, {true, true, true, true, false}, all}, {0, {1}},
         "Rank 1 has one of the two parameters of bucket 0: a bucket is sent when it is full.");
+    check_hang(buckets, {all, all, {false, true, true, true, true}}, {2, {2}},
+               "Only rank 2 lacks something, in bucket 2: look at the last bucket and at the last "
+               "rank, too.");
     check_hang(
         buckets, {{false, true, true, true, true}, {true, true, false, true, true}, all}, {1, {1}},
         "Rank 0 lacks a parameter of bucket 2, rank 1 one of bucket 1: nobody gets beyond the "
@@ -174,9 +177,6 @@ void check_first_hang() {
                {1, {0, 1, 2}}, "No rank sends bucket 1: it is never sent, on any rank.");
     check_hang(buckets, {all, {true, true, false, true, false}, {true, true, true, false, false}},
                {0, {1, 2}}, "Rank 2 lacks both parameters of bucket 0, rank 1 one of them.");
-    check_hang(buckets, {all, all, {false, true, true, true, true}}, {2, {2}},
-               "Only rank 2 lacks something, in bucket 2: look at the last bucket and at the last "
-               "rank, too.");
 }
 
 // ---- settle
