@@ -154,10 +154,10 @@ void check_weights(const std::vector<int>& samples, const std::string& hint) {
 void check_sample_weight() {
     check_weights({1}, "One rank with one sample.");
     check_weights({4}, "One rank: a mean over its samples.");
-    check_weights({4, 4}, "Each rank has a mean over its own, and then the ranks' mean is taken.");
     check_weights(
         {8, 1, 2},
         "Each rank's mean counts as much, whether it was made of one sample or of eight.");
+    check_weights({4, 4}, "Each rank has a mean over its own, and then the ranks' mean is taken.");
 }
 
 // ---- Steps

@@ -1,6 +1,7 @@
 // The exercise join_in: one thread a rank, and a meeting that knows when nobody will come any more.
 #include "exercises/15_unused_parameters/join_in.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <condition_variable>
 #include <exception>
@@ -127,6 +128,7 @@ struct Variation {
     std::function<double(double ranks, double active, double before)> divisor;
     double sign = -1;            // of a step
     bool validates_old = false;  // with the parameters before the step
+    bool stops_early = false;    // when the first rank has no batch left
 };
 
 JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
@@ -134,7 +136,8 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
     JoinResult right{begin, {}};
     const auto ranks = static_cast<double>(batches.size());
     double before = ranks;
-    for (int step = 0; step < most_of(batches); step++) {
+    const int steps = how.stops_early ? std::ranges::min(batches) : most_of(batches);
+    for (int step = 0; step < steps; step++) {
         Numbers sum(begin.size(), 0);
         double active = 0;
         for (std::size_t rank = 0; rank < batches.size(); rank++) {
@@ -182,7 +185,10 @@ const std::vector<Variation> mistakes = {
      [](double, double, double) { return 1.0; }},
     {"You divide twice: by the number of ranks with a batch, and by that of all.",
      [](double ranks, double active, double) { return ranks * active; }},
-    {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1}};
+    {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
+    {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
+     .divisor = all_ranks,
+     .stops_early = true}};
 
 // ---- Running it
 

@@ -27,6 +27,15 @@ std::string text(const std::vector<int>& values) {
     return all.empty() ? "none" : all;
 }
 
+// "Nodes 0 to 3 are the parameters; 4: from 1 and 0; 5 (detached): ...; the outputs are 8, 11."
+std::string text(const Graph& graph, const std::vector<int>& outputs) {
+    std::string all = "Nodes 0 to 3 are the parameters 0 to 3";
+    for (std::size_t i = 4; i < graph.size(); i++)
+        all += "; " + std::to_string(i) + (graph[i].is_detached ? " (detached)" : "") + ": from " +
+               text(graph[i].inputs);
+    return all + "; the outputs are " + text(outputs) + ".";
+}
+
 // ---- search
 
 void check_reached(const Graph& graph, const std::vector<int>& outputs,
@@ -118,7 +127,8 @@ void check_search() {
         while (any.size() < 12)
             any.push_back({{below(any.size()), below(any.size())}, -1, below(5) == 0});
         const std::vector<int> outputs{below(12), 11};
-        check_reached(any, outputs, reached_slowly(any, outputs, 4), "A graph made at random.");
+        check_reached(any, outputs, reached_slowly(any, outputs, 4),
+                      "A graph made at random. " + text(any, outputs));
     }
 }
 

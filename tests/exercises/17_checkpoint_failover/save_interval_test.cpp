@@ -162,13 +162,10 @@ std::string cause_of_best(const RunCosts& costs, int yours, double between_failu
     if (is(young))
         return "That is Young's formula, which gives seconds. ";
     if (yours == most)
-        return "That is the largest interval there may be: does your search keep the smallest "
-               "cost, "
-               "or the largest? ";
+        return "That is the largest interval there may be, which few failures would allow. ";
     if (yours == 1)
-        return "That is the smallest interval: which cost does your search begin with? ";
-    if (is(between_failures / costs.step))
-        return "That is a save for each failure: much of the work is lost. ";
+        return "That is the smallest interval: does your search keep the smallest cost, or the "
+               "largest? ";
     return "";
 }
 
