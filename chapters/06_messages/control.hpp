@@ -34,7 +34,7 @@ struct OperationRecord : BufferOffsets {
     std::uint64_t count = 0;     // elements
     std::int64_t peer = -1;      // the other rank of a message, or the root; -1: none
     OperationKind kind = OperationKind::all_ranks;
-    char operation[24] = "";
+    char operation[32] = "";
     char type[16] = "";
     char name[32] = "";  // that the program has given to the data
 

@@ -248,6 +248,15 @@ void Peers::enqueued(Stream& stream) {
     last_[stream].record(stream);
 }
 
+void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
+    const auto last = last_.find(other);
+    if (last == last_.end())
+        throw std::logic_error(
+            "the operation before this one was launched on another stream, and nobody has noted "
+            "it: call peers.enqueued(stream) after each launch of a kernel that uses view()");
+    stream.wait(last->second);
+}
+
 void Peers::require_peer(int peer, const std::string& operation) const {
     const std::string place = operation + " rank " + std::to_string(peer) + ": ";
     if (peer < 0 || peer >= rank_.world_size() || peer == rank_.rank())

@@ -94,8 +94,9 @@ class Peers : private Abortable {
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
     void enqueued(Stream& stream);
-    // Makes `stream` wait for what was noted last on `other`.
-    void wait_for_last_on(cudaStream_t other, Stream& stream) { stream.wait(last_.at(other)); }
+    // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
+    // was.
+    void wait_for_last_on(cudaStream_t other, Stream& stream);
 
     // The host's state of such operations: one object, which the first call makes as T(*this), and
     // some memory of the arena for it.

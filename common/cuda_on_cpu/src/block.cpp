@@ -403,6 +403,8 @@ void BlockExecutor::check_barrier(Where where) {
                                           ": all threads of a block must meet at the same one");
     }
     check_cancelled();  // by one of these faults
+    if (at_barrier_.empty())
+        run_->meetings++;
 }
 
 std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int mask,
@@ -481,6 +483,7 @@ BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, uns
 
 // All lanes have come: each gets its result, and may go on.
 void BlockExecutor::complete(const WarpGroup& group) {
+    run_->meetings++;
     std::uint64_t brought[warp_lanes];
     unsigned int votes = 0;
     Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * warp_lanes];

@@ -2,6 +2,7 @@
 // One launch while it runs: what its blocks share, and how it ends early.
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -33,6 +34,7 @@ class KernelRun {
     const PreparedKernel& kernel;
     const Settings settings;
     const std::chrono::steady_clock::time_point started;
+    std::atomic<std::uint64_t> meetings{0};  // barriers and warp exchanges: see observe.hpp
 
   private:
     std::mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "cuda_on_cpu/observe.hpp"
 #include "errors.hpp"
 #include "faults.hpp"
 #include "memory.hpp"
@@ -111,7 +112,13 @@ void BlockThreads::run(KernelRun& run, std::uint64_t blocks, BlockExecutor& exec
     idle_.insert(idle_.end(), members.begin(), members.end());
 }
 
+std::atomic<void (*)(const FinishedKernel&)> kernel_observer{nullptr};
+
 }  // namespace
+
+void observe_kernels(void (*observer)(const FinishedKernel&)) {
+    kernel_observer.store(observer);
+}
 
 // ---- Stream
 
@@ -217,6 +224,8 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
         if (!damage.empty())
             device_failed(cudaErrorIllegalAddress, run.name() + ": " + damage);
     }
+    if (const auto observer = kernel_observer.load())
+        observer({kernel.shape, run.meetings.load()});
 }
 
 void Stream::check_time_limit() {
@@ -230,8 +239,8 @@ void Stream::check_time_limit() {
             cudaErrorLaunchTimeout,
             run_->name() + ": still running after " +
                 std::to_string(static_cast<int>(elapsed.count())) +
-                " s, so it was ended. A loop that waits for another thread, block or rank "
-                "must call __nanosleep and have a limit of its own");
+                " s, so it was ended. Does one of its loops never end? (One that waits for another "
+                "block or rank must call __nanosleep, and have a limit of its own.)");
     if (device_is_lost())
         run_->interrupt();
 }

@@ -1,9 +1,12 @@
-// The exercise argmax: arrays that each ask one question, so that a wrong answer has a name.
+// The exercise argmax: arrays that each ask one question, so that a wrong answer has a name; and
+// who does the work: the blocks and threads of the contract, while the host goes on.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include "exercises/02_kernels/argmax.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -79,20 +82,37 @@ bool is_same(Largest a, Largest b) {
            (a.value == b.value || (std::isnan(a.value) && std::isnan(b.value)));
 }
 
-// How many blocks; 0: argmax_by_one_block.
-Largest answer_to(const Question& question, int blocks, int block) {
+// The memory of one call. How many blocks; 0: argmax_by_one_block.
+struct OneCall {
+    OneCall(const std::vector<float>& numbers, int blocks, int block)
+        : blocks(blocks),
+          block(block),
+          values(numbers),
+          scratch(static_cast<std::size_t>(blocks)) {}
+
+    void enqueue() {
+        const int n = static_cast<int>(values.size());
+        if (blocks == 0)
+            argmax_by_one_block(values.data(), n, block, result.data(), stream);
+        else
+            argmax_by_many_blocks(values.data(), n, blocks, block, scratch.data(), result.data(),
+                                  stream);
+    }
+    Largest answer() {
+        stream.synchronize();
+        return result.to_host()[0];
+    }
+
+    const int blocks, block;
     Stream stream;
-    const int n = static_cast<int>(question.values.size());
-    Buffer<float> values(question.values);
-    Buffer<Largest> result(std::vector<Largest>{{nan_value, -1}});
-    Buffer<Largest> scratch(static_cast<std::size_t>(blocks));
-    if (blocks == 0)
-        argmax_by_one_block(values.data(), n, block, result.data(), stream);
-    else
-        argmax_by_many_blocks(values.data(), n, blocks, block, scratch.data(), result.data(),
-                              stream);
-    stream.synchronize();
-    return result.to_host()[0];
+    Buffer<float> values;
+    Buffer<Largest> scratch, result{std::vector<Largest>{{nan_value, -1}}};
+};
+
+Largest answer_to(const Question& question, int blocks, int block) {
+    OneCall call(question.values, blocks, block);
+    call.enqueue();
+    return call.answer();
 }
 
 void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
@@ -109,6 +129,27 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
     }
 }
 
+// Checks who has done the work.
+void check_work(std::size_t n, int blocks, int block) {
+    const std::vector<float> numbers = with_largest_at(n, n / 2);
+    const std::string what = std::to_string(n) + " values";
+    OneCall call(numbers, blocks, block);
+    check_shape(static_cast<unsigned int>(std::max(blocks, 1)), static_cast<unsigned int>(block),
+                what, [&] {
+                    call.enqueue();
+                    call.stream.synchronize();
+                });
+    // At first the values are others, whose largest is elsewhere.
+    OneCall late(with_largest_at(n, 0), blocks, block);
+    check_host_goes_on(what, late.stream, late.values, call.values, [&] { late.enqueue(); });
+    if (late.answer().index != static_cast<int>(n / 2))
+        throw Wrong(what +
+                    ": your answer is that to what `values` held when your function was called. "
+                    "Work that was enqueued on the stream before it had not come to its end yet: "
+                    "read the values in a kernel on that stream.");
+    held();
+}
+
 void check_one_block() {
     const std::string fewer = " There are fewer values than threads.";
     const std::string more = " There are more values than threads: each thread reads several.";
@@ -123,6 +164,7 @@ void check_one_block() {
     ask(2021, 0, 1, " There is only one thread, which reads all values.");
     for (const int block : {2, 3, 48, 96, 100, 1000})
         ask(1009, 0, block, odd);
+    check_work(1009, 0, 96);
 }
 
 void check_many_blocks() {
@@ -131,6 +173,7 @@ void check_many_blocks() {
     ask(40, 16, 32, " Most blocks have no value at all.");
     ask(50'000, 130, 64, " There are more blocks than threads in a block.");
     ask(5'003, 1, 100, " There is only one block.");
+    check_work(20'011, 7, 96);
 }
 
 }  // namespace

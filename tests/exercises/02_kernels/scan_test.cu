@@ -1,9 +1,12 @@
-// The exercise scan: whole numbers, whose sums are exact, so the first wrong one shows the mistake.
+// The exercise scan: whole numbers, whose sums are exact, so the first wrong one shows the mistake;
+// and who does the work: the blocks and threads of the contract, while the host goes on.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include "exercises/02_kernels/scan.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -40,23 +43,61 @@ void compare_starts(const std::string& what, const std::vector<int>& counts,
     }
 }
 
-// `blocks` 0: starts_by_one_block.
-void check_starts(int n, int blocks, int block, const std::string& hint) {
+// The memory of one call. `blocks` 0: starts_by_one_block.
+struct OneCall {
+    OneCall(const std::vector<int>& numbers, int blocks, int block)
+        : blocks(blocks),
+          block(block),
+          counts(numbers),
+          starts(std::vector<int>(numbers.size(), unused)),
+          scratch(std::vector<int>(static_cast<std::size_t>(blocks), unused)) {}
+
+    void enqueue() {
+        const int n = static_cast<int>(counts.size());
+        if (blocks == 0)
+            starts_by_one_block(counts.data(), n, block, starts.data(), stream);
+        else
+            starts_by_many_blocks(counts.data(), n, blocks, block, scratch.data(), starts.data(),
+                                  stream);
+    }
+
+    const int blocks, block;
     Stream stream;
+    Buffer<int> counts, starts, scratch;
+};
+
+void check_starts(int n, int blocks, int block, const std::string& hint) {
     const std::vector<int> counts = counts_for(n);
-    Buffer<int> input(counts), starts(std::vector<int>(counts.size(), unused));
-    Buffer<int> scratch(std::vector<int>(static_cast<std::size_t>(blocks), unused));
-    if (blocks == 0)
-        starts_by_one_block(input.data(), n, block, starts.data(), stream);
-    else
-        starts_by_many_blocks(input.data(), n, blocks, block, scratch.data(), starts.data(),
-                              stream);
-    stream.synchronize();
-    compare_starts(std::to_string(n) + " counts, " + shape(blocks, block), counts, starts.to_host(),
-                   hint);
-    if (input.to_host() != counts)
+    OneCall call(counts, blocks, block);
+    call.enqueue();
+    call.stream.synchronize();
+    compare_starts(std::to_string(n) + " counts, " + shape(blocks, block), counts,
+                   call.starts.to_host(), hint);
+    if (call.counts.to_host() != counts)
         throw Wrong(std::to_string(n) +
                     " counts: they were changed, but other kernels still need them.");
+    held();
+}
+
+const std::string read_too_early =
+    "These are the sums of what `counts` held when your function was called. Work that was "
+    "enqueued on the stream before it had not come to its end yet: read the counts in a kernel on "
+    "that stream.";
+
+// Checks who has done the work.
+void check_work(int n, int blocks, int block) {
+    const std::vector<int> counts = counts_for(n);
+    const std::string what = std::to_string(n) + " counts";
+    OneCall call(counts, blocks, block);
+    check_shape(static_cast<unsigned int>(std::max(blocks, 1)), static_cast<unsigned int>(block),
+                what, [&] {
+                    call.enqueue();
+                    call.stream.synchronize();
+                });
+    OneCall late(std::vector<int>(counts.size(), 1), blocks, block);
+    check_host_goes_on(what, late.stream, late.counts, call.counts, [&] { late.enqueue(); });
+    compare_starts(what, counts, late.starts.to_host(), read_too_early);
+    held();
 }
 
 void check_one_block() {
@@ -70,6 +111,7 @@ void check_one_block() {
     for (const int block : {1, 3, 48, 100, 1000})
         check_starts(1009, 0, block, odd);
     check_starts(0, 0, 32, "");
+    check_work(1009, 0, 96);
 }
 
 void check_many_blocks() {
@@ -81,6 +123,7 @@ void check_many_blocks() {
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
     check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
     check_starts(777, 1, 100, "There is only one block.");
+    check_work(5'003, 7, 96);
 }
 
 // ---- Task compact
@@ -120,6 +163,32 @@ void check_compact(const std::vector<float>& values, float threshold, int blocks
     }
 }
 
+// Checks who has done the work: every second value is kept.
+void check_compact_work(int n, int blocks, int block) {
+    const auto size = static_cast<std::size_t>(n);
+    std::vector<float> numbers(size);
+    for (std::size_t i = 0; i < size; i++)
+        numbers[i] = static_cast<float>(i % 2);
+    Stream stream;
+    const Buffer<float> source(numbers);
+    Buffer<float> values(std::vector<float>(size, 1)), kept(size);
+    Buffer<int> places(size), count(1), scratch(2 * size + static_cast<std::size_t>(blocks));
+    const auto enqueue = [&] {
+        compact(values.data(), n, 0.5f, blocks, block, scratch.data(),
+                {kept.data(), places.data(), count.data()}, stream);
+    };
+    const std::string what = std::to_string(n) + " values";
+    check_shape(static_cast<unsigned int>(blocks), static_cast<unsigned int>(block), what, [&] {
+        enqueue();
+        stream.synchronize();
+    });
+    check_host_goes_on(what, stream, values, source, enqueue);
+    if (count.to_host()[0] != n / 2)
+        throw Wrong(what + ": " + std::to_string(count.to_host()[0]) + " are kept, right are " +
+                    std::to_string(n / 2) + ".\n" + read_too_early);
+    held();
+}
+
 void check_compact_task() {
     std::vector<float> values;
     for (int i = 0; i < 2'021; i++)
@@ -134,6 +203,7 @@ void check_compact_task() {
     check_compact(values, 5, 7, 96, "A value goes to where as many are as are kept before it.");
     check_compact({0.5f, std::numeric_limits<float>::quiet_NaN(), 0.25f, 3}, 1, 1, 32,
                   "One value is NaN. It is not smaller than the threshold: it stays.");
+    check_compact_work(2'000, 7, 96);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // The exercise scatter_gather: values that show their rank and place, every root, sizes that do not
-// divide, and the reader's own prediction compared with the reader's own run.
+// divide; who sends to whom, and how long it takes, which no other broadcast has alike; and the
+// reader's own prediction compared with the reader's own run.
 #include "exercises/07_broadcast/scatter_gather.hpp"
 
 #include <algorithm>
 
+#include "tests/exercises/support/collectives.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -77,15 +79,48 @@ void check_on(int ranks, int root, const std::string& hint) {
     });
 }
 
+OnFloats from_root(int root) {
+    return [root](Peers& peers, float* data, std::size_t count, Stream& stream) {
+        scatter_gather_broadcast(peers, data, count, root, stream);
+    };
+}
+
 // Every rank overwrites its array as soon as its call is done.
 void check_who_leaves(int ranks, int root) {
     check_overwriting(
-        ranks,
-        [root](Peers& peers, float* data, std::size_t count, Stream& stream) {
-            scatter_gather_broadcast(peers, data, count, root, stream);
-        },
+        ranks, from_root(root),
         [root](int rank, std::size_t i) { return rank == root ? of_root(i) : before(rank); },
         of_root);
+}
+
+// ---- Which algorithm it is
+
+// Throws Wrong unless every rank but the root is sent data by the root and by its left neighbour,
+// and by no other rank.
+void check_senders(int ranks, int root) {
+    RightTrace right;
+    right.root = root;
+    right.judge = [ranks, root](int rank, const std::set<int>& posted_by) -> std::string {
+        const int left = (rank + ranks - 1) % ranks;
+        const std::set<int> senders{root, left};
+        if (rank == root || posted_by == senders)
+            return "";
+        return "rank " + std::to_string(rank) + " was sent data by " + ranks_text(posted_by) +
+               ". It should be sent its chunk by the root, and the other chunks by its left "
+               "neighbour: by " +
+               ranks_text(senders) + ". (Another broadcast brings the same elements.)";
+    };
+    check_trace(ranks, from_root(root), right,
+                std::to_string(ranks) + " ranks, root " + std::to_string(root));
+}
+
+void check_algorithm_time(int ranks, std::size_t bytes) {
+    const auto right = [](const CostModel& message, int n, std::size_t size) {
+        return 2 * (n - 1) * message.seconds(size / static_cast<std::size_t>(n));
+    };
+    check_time("scatter and ring", right, from_root(0), ranks, bytes,
+               "The root deals out N - 1 chunks, one after the other, and the ring has N - 1 steps "
+               "with one chunk each. (Does another broadcast do the work?)");
 }
 
 void check_root_0() {
@@ -98,6 +133,13 @@ void check_root_0() {
         check_on(ranks, 0,
                  "A chunk that has been dealt goes on round the ring, N - 1 steps in all: in each "
                  "of them a rank reads what its left neighbour received in the step before.");
+    for (const int ranks : {1, 2, 4})
+        check_senders(ranks, 0);
+    check_algorithm_time(5, 4);
+    check_algorithm_time(4, 200'000);
+    check_enqueues_only(2, from_root(0));
+    for (const int ranks : {2, 3})
+        check_mismatch(ranks, from_root(0));
     for (const int ranks : {2, 4})
         check_who_leaves(ranks, 0);
 }
@@ -107,15 +149,13 @@ void check_any_root() {
         check_on(3, root, "The root is not rank 0 here.");
     for (const int root : {1, 3, 4})
         check_on(5, root, "The root is not rank 0 here.");
+    check_senders(5, 3);
     check_who_leaves(5, 3);
 }
 
 void check_cost() {
-    const auto run = [](Peers& peers, float* data, std::size_t count, Stream& stream) {
-        scatter_gather_broadcast(peers, data, count, 0, stream);
-    };
-    const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
-        compare(scatter_gather_seconds, run, ranks, bytes, hint);
+    const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(scatter_gather_seconds, from_root(0), ranks, bytes, hint);
     };
     check(2, 4, "This short a message is all latency: how many messages go one after the other?");
     check(5, 4, "This short a message is all latency: how many messages go one after the other?");

@@ -1,8 +1,12 @@
 // The exercise halving_doubling: sums that show which rank is missing, sizes that do not divide,
-// numbers of ranks that are powers of two and others, and the reader's own prediction compared with
-// the reader's own run.
+// numbers of ranks that are powers of two and others; who sends to whom, and how long it takes,
+// which no other algorithm has alike; and the reader's own prediction compared with the reader's
+// own run.
 #include "exercises/09_all_reduce/halving_doubling.hpp"
 
+#include <bit>
+
+#include "tests/exercises/support/collectives.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -76,6 +80,56 @@ void check_who_leaves(int ranks) {
     });
 }
 
+// ---- Which algorithm it is
+
+// Returns the seconds that halving and doubling takes, in halves of `bytes`, with a power of two of
+// ranks; the other ranks take two messages more.
+double right_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+    const auto pairs = static_cast<int>(std::bit_floor(static_cast<unsigned int>(ranks)));
+    double seconds = pairs == ranks ? 0 : 2 * message.seconds(bytes);
+    for (int distance = 1; distance < pairs; distance *= 2)
+        seconds += 2 * message.seconds(bytes / static_cast<std::size_t>(2 * distance));
+    return seconds;
+}
+
+// Throws Wrong unless every rank is sent data by its partners, and by no other rank.
+void check_partners(int ranks) {
+    RightTrace right;
+    right.judge = [ranks](int rank, const std::set<int>& posted_by) -> std::string {
+        std::set<int> partners;
+        for (int distance = 1; distance < ranks; distance *= 2)
+            partners.insert(rank ^ distance);
+        if (posted_by == partners)
+            return "";
+        return "rank " + std::to_string(rank) + " was sent data by " + ranks_text(posted_by) +
+               ". In halving and doubling it is sent data by its partners: " +
+               ranks_text(partners) +
+               ". (Another algorithm, such as the ring or two-shot, has the same sums.)";
+    };
+    check_trace(ranks, halving_doubling_all_reduce, right, std::to_string(ranks) + " ranks");
+}
+
+// The same where not all ranks have a partner. Which one works with which is not said.
+void check_number_of_partners(int ranks) {
+    const int most = std::bit_width(static_cast<unsigned int>(ranks));
+    RightTrace right;
+    right.judge = [most](int rank, const std::set<int>& posted_by) -> std::string {
+        if (!posted_by.empty() && static_cast<int>(posted_by.size()) <= most)
+            return "";
+        return "rank " + std::to_string(rank) + " was sent data by " + ranks_text(posted_by) +
+               ". In halving and doubling each rank works with one partner for each distance, and "
+               "with one rank that has none.";
+    };
+    check_trace(ranks, halving_doubling_all_reduce, right, std::to_string(ranks) + " ranks");
+}
+
+void check_algorithm_time(int ranks, std::size_t bytes) {
+    check_time("halving and doubling", right_seconds, halving_doubling_all_reduce, ranks, bytes,
+               "Count your messages: each rank exchanges data with one partner at a time, and the "
+               "ranges become half as long each time, then twice as long. (Does another "
+               "all-reduce do the work?)");
+}
+
 void check_powers_of_two() {
     check_on(1, "A single rank has nothing to do.");
     check_on(2, "Two ranks exchange data once to sum and once to copy.");
@@ -85,6 +139,12 @@ void check_powers_of_two() {
     check_on(4, more);
     check_on(8, more);
     for (const int ranks : {4, 8})
+        check_partners(ranks);
+    check_algorithm_time(8, 4);
+    check_algorithm_time(4, 200'000);
+    check_enqueues_only(2, halving_doubling_all_reduce);
+    check_mismatch(2, halving_doubling_all_reduce);
+    for (const int ranks : {4, 8})
         check_who_leaves(ranks);
 }
 
@@ -93,6 +153,10 @@ void check_any_ranks() {
         check_on(ranks,
                  "The largest power of two below the number of ranks can work in pairs; the others "
                  "must send their data first, and receive the sum at the end.");
+    for (const int ranks : {3, 7})
+        check_number_of_partners(ranks);
+    check_algorithm_time(7, 4);
+    check_mismatch(3, halving_doubling_all_reduce);
     for (const int ranks : {3, 6})
         check_who_leaves(ranks);
 }

@@ -1,10 +1,14 @@
 // The exercise narrow_wire: sums whose roundings are known, so that a wrong bit shows its cause;
-// the same bits on all ranks; and the reader's own prediction compared with the reader's own run.
+// the same bits on all ranks; the time, which floats do not reach; and the reader's own prediction
+// compared with the reader's own run.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
 #include <cmath>
 #include <cstring>
 
+#include "common/report/units.hpp"
+#include "tests/exercises/support/collectives.hpp"
+#include "tests/exercises/support/gate.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -106,11 +110,58 @@ void check_on(int ranks, const std::vector<std::size_t>& counts, const std::stri
     });
 }
 
+// ---- What travels
+
+// The exercise's all-reduce with scratch memory of its own, which it keeps until its work is done.
+void reduce_and_wait(Peers& peers, float* data, std::size_t count, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers.rank().world_size());
+    auto narrow = peers.allocate<__nv_bfloat16>(ranks * equal_chunk(count, ranks));
+    narrow_all_reduce(peers, data, count, narrow.data(), stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+}
+
+// Returns the seconds of two-shot, with elements of two bytes.
+double right_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+    const double received = static_cast<double>(bytes) / 2 * (ranks - 1) / ranks;
+    return ranks == 1 ? 0 : 2 * (message.alpha_s + received * message.beta_s_per_byte);
+}
+
+void check_what_travels(int ranks, std::size_t bytes) {
+    check_time(
+        "two-shot with bfloat16", right_seconds, reduce_and_wait, ranks, bytes,
+        "With whole floats it would take " +
+            format_seconds(right_seconds({10e-3, 1 / 2e6}, ranks, 2 * bytes)) +
+            ". What do the ranks read of each other, and how much of it? (Or do your kernels "
+            "not wait for the link? fetch_over_link() does, for one chunk from each of the "
+            "others.)");
+}
+
+void check_host_goes_on(int ranks) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 1000;
+        const auto n = static_cast<std::size_t>(ranks);
+        Buffer<float> data(std::vector<float>(count, 1));
+        auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
+        rank.barrier();
+        Stream stream;
+        const std::string wrong = wrong_if_host_waits(
+            stream, [&] { narrow_all_reduce(peers, data.data(), count, narrow.data(), stream); });
+        peers.synchronize(stream);
+        throw_first_wrong(rank,
+                          wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
+    });
+}
+
 void check_one_rounding() {
     check_on(1, {1024}, "The sum of a single rank is its own summand, rounded like any other.");
     for (const int ranks : {2, 4})
         check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
+    check_what_travels(4, 200'000);
+    check_what_travels(8, 64);
+    check_host_goes_on(2);
 }
 
 void check_same_bits() {
@@ -125,15 +176,8 @@ void check_same_bits() {
 }
 
 void check_seconds() {
-    const auto run = [](Peers& peers, float* data, std::size_t count, Stream& stream) {
-        const auto ranks = static_cast<std::size_t>(peers.rank().world_size());
-        auto narrow = peers.allocate<__nv_bfloat16>(ranks * equal_chunk(count, ranks));
-        narrow_all_reduce(peers, data, count, narrow.data(), stream);
-        peers.synchronize(stream);
-        peers.rank().barrier();
-    };
-    const auto check = [&](int ranks, std::size_t bytes, const std::string& hint) {
-        compare(narrow_all_reduce_seconds, run, ranks, bytes, hint);
+    const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
+        compare(narrow_all_reduce_seconds, reduce_and_wait, ranks, bytes, hint);
     };
     check(2, 16, "This short an array is all latency: how often do all ranks synchronize?");
     check(4, 16, "This short an array is all latency: how often do all ranks synchronize?");

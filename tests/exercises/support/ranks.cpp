@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <thread>
 
 #include "common/report/units.hpp"
 #include "exercises/not_implemented.hpp"
@@ -29,6 +31,26 @@ std::string ranks_in(double sum, int ranks) {
                     (rest % 8 == 0 ? " is missing in it"
                                    : " is in it " + std::to_string(rest % 8) + " times");
     return "is not the sum of all ranks: " + text + ".";
+}
+
+// Returns " (This machine is busy: ...)" if more threads want to run than it has cores for, or "".
+std::string busy_words() {
+    double load = 0;
+    const unsigned int cores = std::thread::hardware_concurrency();
+    if (getloadavg(&load, 1) != 1 || load < 1.5 * cores)
+        return "";
+    return "\n(This machine is busy: " + format_fixed(load, 1) + " threads want to run on its " +
+           std::to_string(cores) + " cores. Try again when it is not.)";
+}
+
+// Returns what to make of a wait that took too long.
+std::string words_for_waits(const std::string& cause) {
+    if (cause.find("waited") == std::string::npos)
+        return "";
+    return ".\nA wait of " + format_fixed(timeout_s, 0) +
+           " s or less is enough on a machine that has nothing else to do. So a rank waits for "
+           "something that never comes, your code does not end, or this machine is busy." +
+           busy_words();
 }
 
 }  // namespace
@@ -57,10 +79,10 @@ void on_ranks(int ranks, const std::function<void(Rank&)>& work, std::optional<L
                 throw;
             }
         });
-    } catch (const RunFailed&) {
+    } catch (const RunFailed& failure) {
         if (first)
             std::rethrow_exception(first);
-        throw;
+        throw RunFailed(failure.what() + words_for_waits(failure.what()), false);
     }
 }
 
@@ -185,32 +207,64 @@ static double seconds_of(const OnFloats& collective, Peers& peers, float* data, 
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+namespace {
+constexpr LinkSpeed slow_link{2e6, 10e-3};
+
+bool is_near(double seconds, double measured) {
+    return std::abs(seconds - measured) <= 0.25 * measured;
+}
+
+// Returns the least of up to ten measured times: a machine with other work to do is slower than the
+// link at times, never faster. The first that is near `expected` is enough.
+double least_seconds(const OnFloats& collective, int ranks, std::size_t bytes, double expected) {
+    double least = std::numeric_limits<double>::infinity();
+    on_ranks(
+        ranks,
+        [&](Rank& rank) {
+            Peers peers(rank, 1 << 20);
+            const std::size_t count = bytes / sizeof(float);
+            ArenaBuffer<float> data = peers.allocate<float>(count);
+            data.copy_from(std::vector<float>(count));
+            for (int i = 0; i < 10; i++) {
+                const double seconds = seconds_of(collective, peers, data.data(), count);
+                if (rank.rank() == 0)
+                    least = std::min(least, seconds);
+                if (rank.broadcast(is_near(expected, least) ? "near" : "again", 0) == "near")
+                    return;
+            }
+        },
+        slow_link);
+    return least;
+}
+
+std::string over_slow_link(int ranks, std::size_t bytes) {
+    return std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
+           " bytes, a link of 2 MB/s with a latency of 10 ms: ";
+}
+}  // namespace
+
 void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
              const std::string& hint) {
-    constexpr LinkSpeed link{2e6, 10e-3};
-    const double predicted = predict({link.latency_s, 1 / link.bytes_per_second}, ranks, bytes);
-    const auto work = [&](Rank& rank) {
-        Peers peers(rank, 1 << 20);
-        const std::size_t count = bytes / sizeof(float);
-        ArenaBuffer<float> data = peers.allocate<float>(count);
-        data.copy_from(std::vector<float>(count));
-        double measured = std::numeric_limits<double>::infinity();
-        // A machine with other work to do is slower than the link at times, never faster.
-        for (int i = 0; i < 10; i++) {
-            measured = std::min(measured, seconds_of(collective, peers, data.data(), count));
-            const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
-            if (rank.broadcast(is_near ? "near" : "again", 0) == "near") {
-                held();
-                return;
-            }
-        }
-        if (rank.rank() == 0)
-            throw Wrong(std::to_string(ranks) + " ranks, " + std::to_string(bytes) +
-                        " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
-                        format_seconds(predicted) + ", and your kernels take " +
-                        format_seconds(measured) + ".\n" + hint);
-    };
-    on_ranks(ranks, work, link);
+    const double predicted =
+        predict({slow_link.latency_s, 1 / slow_link.bytes_per_second}, ranks, bytes);
+    const double measured = least_seconds(collective, ranks, bytes, predicted);
+    if (!is_near(predicted, measured))
+        throw Wrong(over_slow_link(ranks, bytes) + "you predict " + format_seconds(predicted) +
+                    ", and your kernels take " + format_seconds(measured) + ".\n" + hint +
+                    (predicted < measured ? busy_words() : ""));
+    held();
+}
+
+void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
+                int ranks, std::size_t bytes, const std::string& hint) {
+    const double expected =
+        right({slow_link.latency_s, 1 / slow_link.bytes_per_second}, ranks, bytes);
+    const double measured = least_seconds(collective, ranks, bytes, expected);
+    if (!is_near(expected, measured))
+        throw Wrong(over_slow_link(ranks, bytes) + "your kernels take " + format_seconds(measured) +
+                    ", and " + algorithm + " takes " + format_seconds(expected) + ".\n" + hint +
+                    (expected < measured ? busy_words() : ""));
+    held();
 }
 
 }  // namespace ddp::test

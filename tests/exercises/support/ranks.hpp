@@ -13,7 +13,8 @@
 namespace ddp::test {
 
 // Calls `work` on `ranks` threads of this process, over `link` if it is given. Rethrows the first
-// NotImplemented or Wrong of a rank, and throws RunFailed with the first cause for anything else.
+// NotImplemented or Wrong of a rank, and throws RunFailed with the first cause for anything else;
+// if that is a wait that took too long, it adds what may be behind it.
 void on_ranks(int ranks, const std::function<void(Rank&)>& work,
               std::optional<LinkSpeed> link = std::nullopt);
 
@@ -65,5 +66,10 @@ using Prediction = std::function<double(const CostModel&, int ranks, std::size_t
 // Throws Wrong, with `hint` at its end, unless the prediction is within 25 % of the measured time.
 void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
              const std::string& hint);
+
+// Does the same with the time that the task's own algorithm takes: much more and much less are both
+// another algorithm. `algorithm` is its name.
+void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
+                int ranks, std::size_t bytes, const std::string& hint);
 
 }  // namespace ddp::test

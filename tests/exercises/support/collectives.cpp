@@ -1,0 +1,141 @@
+#include "tests/exercises/support/collectives.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "07_broadcast/collective.hpp"
+#include "tests/exercises/support/gate.hpp"
+
+namespace ddp::test {
+
+LeftBehind left_behind(Peers& peers) {
+    const int rank = peers.view().rank, ranks = peers.view().world_size;
+    const auto block = std::make_unique<ControlBlock>();
+    DDP_CHECK(cudaMemcpy(block.get(), peers.view().control[rank], sizeof(ControlBlock),
+                         cudaMemcpyDeviceToHost));
+    const auto& state = *reinterpret_cast<const CollectiveState*>(block->room);
+    const PostedCall* own = state.posted_calls[rank];
+    const std::uint64_t number = std::max(own[0].number, own[1].number);
+    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}};
+    for (int r = 0; r < ranks; r++)
+        for (const Flag& flag : state.posted[r])
+            if (number > 0 && flag.value >> 32 == number)
+                left.posted_by.insert(r);
+    return left;
+}
+
+std::string ranks_text(const std::set<int>& ranks) {
+    std::string text;
+    for (auto r = ranks.begin(); r != ranks.end(); ++r)
+        text += (r == ranks.begin()            ? ""
+                 : std::next(r) == ranks.end() ? " and "
+                                               : ", ") +
+                std::to_string(*r);
+    return ranks.empty() ? "no rank" : (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+// ---- Records and flags
+
+namespace {
+
+std::string wrong_trace(Peers& peers, const LeftBehind& before, const LeftBehind& left,
+                        std::size_t count, const RightTrace& right) {
+    const int rank = peers.rank().rank();
+    const std::string name = "rank " + std::to_string(rank) + " ";
+    const std::uint64_t operations = left.record.sequence - before.record.sequence;
+    if (operations == 0)
+        return name +
+               "has begun no operation. The ranks know what a rank does by its record: describe "
+               "the call as a Call, and launch your kernel by launch_collective().";
+    if (operations > right.operations)
+        return name + "has made " + std::to_string(operations) +
+               " operations, one after the other, " +
+               (right.operations == 1
+                    ? "where one kernel does all of it."
+                    : "where " + std::to_string(right.operations) + " are enough.");
+    if (!left.is_over || left.odd_blocks != 0)
+        return name +
+               "is still in its operation, by its own record, although its kernel has ended: "
+               "one thread of each block must call end_block() when the block has done its "
+               "work, also on the root and on a rank that is alone.";
+    if (right.root >= 0 && left.record.peer != right.root)
+        return name + "has written down a call of root " + std::to_string(left.record.peer) +
+               ", and the root is " + std::to_string(right.root) +
+               ". Call::peer is the root: by it the handshake finds ranks that do not agree. "
+               "broadcast_call() fills it in.";
+    if (right.operations == 1 && left.record.count != count)
+        return name + "has written down a call of " + std::to_string(left.record.count) +
+               " elements, and the array has " + std::to_string(count) + ": Call::count.";
+    return right.judge(rank, left.posted_by);
+}
+
+}  // namespace
+
+void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
+                 const std::string& what) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 8192;
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        const LeftBehind before = left_behind(peers);
+        rank.barrier();
+        Stream stream;
+        collective(peers, data.data(), count, stream);
+        peers.synchronize(stream);
+        rank.barrier();
+        const std::string wrong = wrong_trace(peers, before, left_behind(peers), count, right);
+        throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
+    });
+    held();
+}
+
+// ---- The host
+
+void check_enqueues_only(int ranks, const OnFloats& collective) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 1000;
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        rank.barrier();
+        Stream stream;
+        const std::string wrong =
+            wrong_if_host_waits(stream, [&] { collective(peers, data.data(), count, stream); });
+        peers.synchronize(stream);
+        throw_first_wrong(rank,
+                          wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
+    });
+}
+
+// ---- Calls that differ
+
+void check_mismatch(int ranks, const OnFloats& collective) {
+    std::string refusal;
+    try {
+        on_ranks(ranks, [&](Rank& rank) {
+            Peers peers(rank, 1 << 20, 1.0);
+            constexpr std::size_t count = 1000;
+            ArenaBuffer<float> data = peers.allocate<float>(count);
+            data.copy_from(std::vector<float>(count));
+            rank.barrier();
+            Stream stream;
+            const bool is_other = rank.rank() == ranks - 1;
+            collective(peers, data.data(), is_other ? count - 1 : count, stream);
+            peers.synchronize(stream);
+            rank.barrier();
+        });
+    } catch (const RunFailed& failure) {
+        refusal = failure.what();
+    }
+    if (refusal.find("all ranks must do the same") != std::string::npos)
+        return held();
+    throw Wrong("Rank " + std::to_string(ranks - 1) +
+                " calls your function with 999 elements here and the others with 1000. All should "
+                "learn that they do not do the same; instead " +
+                (refusal.empty() ? "nobody noticed" : "the run ended so: " + refusal) +
+                ".\nA rank may read another one's data only after a handshake with it: post(1) and "
+                "consume(1, ...) begin with one, later steps do not.");
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,44 @@
+#pragma once
+// What a collective leaves behind on each rank, for tests that ask which algorithm it was: the
+// rank's record, its flags, and that it did not make the host wait.
+#include <functional>
+#include <set>
+#include <string>
+
+#include "tests/exercises/support/ranks.hpp"
+
+namespace ddp::test {
+
+// What the last collective of a rank has left in its control block, when all its kernels have
+// ended.
+struct LeftBehind {
+    OperationRecord record;   // of the rank's last operation; its sequence number counts them
+    bool is_over;             // whether end_block was called by all blocks
+    unsigned int odd_blocks;  // 0 if it was called once by each block
+    std::set<int> posted_by;  // ranks that have posted a step to this one: whose data it was sent
+};
+LeftBehind left_behind(Peers& peers);
+
+// Returns "1, 2 and 4"; "no rank" for none.
+std::string ranks_text(const std::set<int>& ranks);
+
+// Makes one call of `collective` and compares what it leaves behind with what it should. `what`
+// begins the sentences. Throws Wrong on all ranks alike.
+struct RightTrace {
+    std::uint64_t operations = 1;  // at most so many; each is a launch
+    int root = -1;                 // that the call must name; -1: it has none
+    // Returns what is wrong with the ranks that have posted to rank `rank`, or "".
+    std::function<std::string(int rank, const std::set<int>& posted_by)> judge;
+};
+void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
+                 const std::string& what);
+
+// Checks that the host does not wait in the call, and that the call reads its data only when the
+// work that was enqueued before it is done.
+void check_enqueues_only(int ranks, const OnFloats& collective);
+
+// Checks that a call is refused in which one rank differs from the others: `collective` is called
+// with another count there. Ranks that never handshake do not notice.
+void check_mismatch(int ranks, const OnFloats& collective);
+
+}  // namespace ddp::test
