@@ -1,7 +1,7 @@
 # Sourced by ./book and by the tests of the exercises: runs one task of an exercise's program.
 # shellcheck shell=bash
 
-task_seconds=60    # that a task may take; a kernel may take:
+task_seconds=15    # that a task may take: a right one takes two, and a reader waits; a kernel may take:
 kernel_seconds=10
 # How it is run: orders of threads, and what a launch gets that leaves the number of threads to the device (on a CPU that is
 # one thread otherwise).
@@ -24,7 +24,7 @@ run_task() {
             words+=" of its own? Is there a __syncthreads() missing?"
         fi ;;
         5) ;;  # the words say it
-        124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end." ;;
+        124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end, or the machine is busy." ;;
         139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)." ;;
         134) words+=$'\n'"Your code has crashed: something in it has called abort()." ;;
         136) words+=$'\n'"Your code has crashed: it divides an integer by zero." ;;

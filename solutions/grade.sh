@@ -19,6 +19,7 @@ root=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(cd "$1" && pwd) class=$2 csv=$3
 shift 3
 most_bytes=262144     # of a student's file
+task_seconds=60       # more than ./book check gives: the machine may have the whole class to do
 compile_seconds=120
 most_processes=256    # and threads, of all submissions that are compiled or run at the time
 memory_kib=$((4 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too

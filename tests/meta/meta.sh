@@ -49,6 +49,7 @@ little_book() {
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
+    cp "$root/chapters/predictions.sh" "$dir/chapters"
     mkdir -p "$dir"/{exercises,tests/exercises}
     sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"

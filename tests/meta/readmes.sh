@@ -5,6 +5,8 @@
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 cd "$root" || exit 1
+# shellcheck source=chapters/predictions.sh
+. chapters/predictions.sh
 readmes() { find README.md CONTRIBUTING.md chapters common exercises plots -name '*.md' | sort; }
 # As lines "FILE ./book run 07 --ranks 5": every call in a code span, or in a line of its own.
 # shellcheck disable=SC2016  # these dollars and backticks are text
@@ -20,11 +22,25 @@ if (($# == 2)); then
         [[ $verb == run && $chapter == [0-9]* ]] || continue
         program=$(cd chapters && echo "${chapter}"_*)
         help=$("$2/bin/${program#*_}" --help)
-        for option in $options; do  # --cpu, --gpu and --algorithm are for ./book itself
-            [[ $option != --?* || " --cpu --gpu --algorithm " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
+        for option in $options; do  # --cpu, --gpu, --algorithm and --predict are for ./book itself
+            [[ $option != --?* || " --cpu --gpu --algorithm --predict " == *" $option "* ]] || grep -qw -e "$option" <<<"$help" ||
                 complain "$file: chapter $chapter has no option $option"
         done
     done < <(commands)
+    # What a chapter says was measured is found in what its program prints.
+    for chapter in chapters/[0-9]*/; do
+        program=$2/bin/$(basename "${chapter#*_}")
+        rm -f "$scratch/quick" "$scratch/full"
+        for number in $(predictions "$chapter/README.md" "Your predictions" numbers); do
+            regex=$(predictions "$chapter/README.md" "Your predictions" measured "$number")
+            [[ -n $regex ]] || continue
+            [[ -e $scratch/quick ]] || "$program" --quick >"$scratch/quick" 2>/dev/null </dev/null
+            measured "$regex" <"$scratch/quick" >/dev/null && continue
+            [[ -e $scratch/full ]] || "$program" >"$scratch/full" 2>/dev/null </dev/null
+            measured "$regex" <"$scratch/full" >/dev/null ||
+                complain "$chapter/README.md: nothing that the program prints matches the regular expression of prediction $number"
+        done
+    done
     finish
 fi
 
@@ -165,9 +181,38 @@ wrong_links() {
         [[ -z $link || $link == http*:* || -e $(dirname "$file")/$link ]] || echo "$file: the link to $link leads nowhere"
     done < <(links)
 }
+# Every question that a chapter asks first is answered in it, with the place, and what is measured can be found.
+wrong_predictions() {
+    local readme number text anchor regex asked found
+    for readme in chapters/[0-9]*/README.md; do
+        asked=$(predictions "$readme" "Predict first" numbers | xargs)
+        [[ $asked == "$(seq -s ' ' "$(wc -w <<<"$asked")")" ]] || echo "$readme: the questions are numbered $asked"
+        if ! grep -q '^## Your predictions$' "$readme"; then
+            [[ ! $asked || $answers_may_lack ]] || echo "$readme: nothing answers its questions: it has no section Your predictions"
+            continue
+        fi
+        [[ $asked == "$(predictions "$readme" "Your predictions" numbers | xargs)" ]] ||
+            echo "$readme: it asks $asked and answers $(predictions "$readme" "Your predictions" numbers | xargs)"
+        found=0
+        for number in $(predictions "$readme" "Your predictions" numbers); do
+            text=$(predictions "$readme" "Your predictions" text "$number")
+            [[ -n $(places "$readme" "$text") ]] || echo "$readme: answer $number links no section of the chapter"
+            regex=$(predictions "$readme" "Your predictions" measured "$number")
+            [[ -n $regex ]] || continue
+            found=$((found + 1))
+            # An empty text matches the empty alternative, whatever the other is; 2 is the status of what cannot be compiled.
+            [[ '' =~ (|$regex) ]] 2>/dev/null && ((${#BASH_REMATCH[@]} == 3)) ||
+                echo "$readme: the regular expression of answer $number is not one with one group"
+        done
+        (($(grep -c '^ .*<!-- measured:' "$readme") == found)) ||
+            echo "$readme: a regular expression for what is measured belongs to no answer"
+    done
+}
+answers_may_lack=yes  # until all chapters have theirs
+
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands && wrong_links)
+wrong=$(wrong_commands && wrong_links && wrong_predictions)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -177,4 +222,28 @@ cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
 wrong=$(wrong_commands && wrong_links)
 [[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
     complain "of wrong commands and links these are found: $wrong"
+
+# A wrong prediction of each kind.
+asks='## Predict first\n\n1. What?\n2. Who?\n\n## A tree\n\n'
+answers='## Your predictions\n\n1. That. [A tree](#a-tree)\n   <!-- measured: ^x ([0-9]+) -->\n2. They. [A tree](#a-tree)\n'
+stray='   <!-- measured: (x) -->\n'
+# mistaken WORDS TEXT: what is said of a README with this text.
+mistaken() {
+    printf %b "$2" >"$readme"
+    wrong=$(answers_may_lack='' && wrong_predictions)
+    [[ $wrong == "${1:+chapters/01_x/README.md: }$1" ]] || complain "not '$1' but '$wrong' is said of: $(cat "$readme")"
+}
+mistaken "" "$asks$answers"
+mistaken "" "Nothing is asked."
+mistaken "nothing answers its questions: it has no section Your predictions" "$asks"
+mistaken "it asks 1 2 and answers 1" "$asks${answers%2. *}"
+mistaken "it asks 1 2 and answers 1 2 3" "$asks${answers}3. Or so. [A tree](#a-tree)\n"
+mistaken "the questions are numbered 1 3" "${asks/2. /3. }${answers/2. /3. }"
+mistaken "answer 2 links no section of the chapter" "$asks${answers%' [A tree]'*}\n"
+mistaken "answer 1 links no section of the chapter" "$asks${answers/'#a-tree'/'#tree'}"
+for regex in '^x [0-9]+' '^x ([0-9]+) (s)' '^x ([0-9]+'; do
+    mistaken "the regular expression of answer 1 is not one with one group" "$asks${answers/'^x ([0-9]+)'/$regex}"
+done
+mistaken "a regular expression for what is measured belongs to no answer" "$stray$asks$answers"
+mistaken "a regular expression for what is measured belongs to no answer" "$asks$answers\n$stray"
 finish

@@ -1,0 +1,100 @@
+# Sourced by ./book and by the tests: the questions that a chapter asks before it is run, what the reader answers, what the
+# run measures, and what the chapter says. In a chapter's README.md:
+#     ## Predict first                  what the questions are about, and then, as 1. 2. 3., the questions
+#     ## Your predictions               the answers, as 1. 2. 3.; each links the section that explains it: [A tree](#a-tree).
+#        <!-- measured: REGEX -->       may end an answer. REGEX is an extended regular expression with one group: in the first
+#                                       line of the run's output that it matches, the group is what was measured
+# shellcheck shell=bash
+
+# predictions README HEADING about|numbers|text|measured [NUMBER]: of that section, what stands before the first item; the
+# numbers of all items; or an item's text, in one line, or its regular expression.
+predictions() {
+    heading="## $2" wanted=$3 number=${4:-} awk '
+        BEGIN { wanted = ENVIRON["wanted"] }
+        /^```/ { is_code = !is_code }
+        is_code { next }
+        /^## / { is_here = $0 == ENVIRON["heading"]; item = "about"; next }
+        !is_here { next }
+        match($0, /^[0-9]+\. /) {
+            item = substr($0, 1, RLENGTH - 2)
+            if (wanted == "numbers") print item
+            $0 = substr($0, RLENGTH)
+        }
+        /^ +<!-- measured: .* -->$/ {
+            sub(/^ +<!-- measured: /, "")
+            sub(/ -->$/, "")
+            if (wanted == "measured" && item == ENVIRON["number"]) print
+            next
+        }
+        item != "about" && !/^ / { item = "" }  # an item is one paragraph
+        { sub(/^ +/, "") }
+        wanted == "about" && item == "about" { print }
+        wanted == "text" && item == ENVIRON["number"] && item != "" { text = text (text == "" ? "" : " ") $0 }
+        END { if (text != "") print text }
+    ' "$1"
+}
+sections() {  # README: as lines "tree-of-ranks 52 Tree of ranks", its sections with their anchors and lines
+    awk '
+        /^```/ { is_code = !is_code }
+        !is_code && /^##+ / {
+            sub(/^#+ /, "")
+            gsub(/`/, "")
+            anchor = tolower($0)
+            gsub(/[][!-,.\/:-@\\^{|}~]/, "", anchor)
+            gsub(/ /, "-", anchor)
+            print anchor, NR, $0
+        }' "$1"
+}
+spoken() { sed -E 's/\[([^]]*)\]\(#[^)]*\)/"\1"/g; s/\[([^]]*)\]\([^)]*\)/\1/g; s/\*\*//g'; }  # Markdown, for a terminal
+under() { fmt -w 86 | sed "2,\$s/^/$1/"; }  # all lines of stdin but the first begin with these blanks
+
+# ask_predictions README FILE: asks on the terminal, and adds what is answered to FILE.
+ask_predictions() {
+    local number answer before dated=
+    printf '\nPredict first. Enter skips a question; your answers are kept in %s.\n' "${2#"$root/"}" >&2
+    predictions "$1" "Predict first" about | spoken | fmt -w 96 >&2
+    for number in $(predictions "$1" "Predict first" numbers); do
+        printf '%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')" >&2
+        before=$(prediction "$2" "$number")
+        [[ -z $before ]] || printf '   (before: %s)\n' "$before" >&2
+        read -rep "   > " answer || break
+        [[ $answer == *[![:space:]]* ]] || continue
+        mkdir -p "${2%/*}"
+        [[ $dated ]] || date '+# %Y-%m-%d %H:%M' >>"$2"
+        dated=yes
+        printf '%s. %s\n' "$number" "$answer" >>"$2"
+    done
+    printf '\n' >&2
+}
+prediction() { { sed -n "s/^$2\. //p" "$1" 2>/dev/null || true; } | tail -n 1; }  # FILE NUMBER: the latest answer
+
+# compare_predictions README FILE OUTPUT: prints each question with what was predicted, what the run's OUTPUT says, and
+# what the chapter does.
+compare_predictions() {
+    local number text regex
+    printf '\nWhat you predicted, and what came of it\n'
+    for number in $(predictions "$1" "Predict first" numbers); do
+        printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')"
+        text=$(prediction "$2" "$number")
+        printf '   you       %s\n' "${text:--}"
+        regex=$(predictions "$1" "Your predictions" measured "$number")
+        [[ -z $regex ]] || printf '   measured  %s\n' "$(measured "$regex" <"$3" || echo "not in this run")"
+        text=$(predictions "$1" "Your predictions" text "$number")
+        [[ -z $text ]] || printf '   the book  %s\n' "$(spoken <<<"$text" | under '             ')"
+        places "$1" "$text" | sed 's/^/             /'
+    done
+}
+measured() {  # REGEX: its group, in the first line of stdin that it matches
+    local line
+    while IFS= read -r line; do
+        [[ $line =~ $1 ]] && echo "${BASH_REMATCH[1]}" && return
+    done
+    return 1
+}
+places() {  # README TEXT: where the sections are that the text links, one a line
+    local anchor line title
+    { grep -oE '\]\(#[^)]*\)' <<<"$2" || true; } | sed 's/^](#//; s/)$//' | while read -r anchor; do
+        read -r _ line title < <(sections "$1" | grep -m1 "^$anchor ") || continue
+        echo "${1#"$root/"}:$line, \"$title\""
+    done
+}

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# ./book run NN --predict: asks a chapter's questions, keeps what is answered, runs, and compares.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+export PATH
+PATH=$(machine_without nvidia-smi)
+here=$scratch/book
+little_book "$here"
+cd "$here" || exit 1
+cat >chapters/01_line/README.md <<'END_OF_README'
+# 01 A line
+
+## Predict first
+
+A line is given **options**. Look at
+[the other one](../02_slope) first.
+
+1. How many options are there?
+2. What does the last one say,
+   and who has [said](#a-second-word) it?
+3. Does it end?
+
+This is no question. 4. This neither.
+
+    5. Nor this.
+
+## A word
+### A second `word`: what, then?
+
+1. Not asked.
+
+## Your predictions
+
+1. As many as were given, see [A word](#a-word).
+   <!-- measured: with ([0-9]+) options -->
+2. What you typed: [A second word](#a-second-word-what-then), [elsewhere](../02_slope),
+   [A word](#a-word).
+   <!-- measured: ^second, (.*) -->
+3. Yes.
+
+## Try
+
+4. Nothing.
+END_OF_README
+# It waits for a sign between its first line and its second: nobody could give it if the first did not come in time.
+cat >chapters/01_line/main.cpp <<'END_OF_MAIN'
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+int main(int argc, char** argv) {
+    std::printf("this is a line with %d options, the last %s\n", argc - 1, argv[argc - 1]);
+    if (std::strcmp(argv[argc - 1], "--fail") == 0)
+        return 7;
+    for (int i = 0; i < 6000 && std::strcmp(argv[argc - 1], "--wait") == 0 && !std::filesystem::exists("go"); i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::printf("with 9 options\nsecond, [that] is (%s)\n", std::filesystem::exists("go") ? "going" : "all");
+}
+END_OF_MAIN
+kept=my/01_line/predictions
+predict() { ./book run 1 --predict "$@"; }
+
+# Without a terminal there is nobody to answer; nothing is built for that.
+expect_sentence 2 "--predict asks questions on a terminal, and this is none, nor are there answers in $kept yet." predict
+expect_sentence 2 "Chapter 02 has no questions for --predict: run it without." ./book run 2 --predict
+expect_sentence 2 "There is no chapter '3'; there are: 01 line, 02 slope." ./book run --predict 3
+[[ ! -e build && ! -e my ]] || complain "bad input has left something behind"
+
+# Answers that are there are compared, the latest of each question; a run without --predict says nothing of them.
+mkdir -p my/01_line
+printf '%s\n' '# 2026-01-01 10:00' '1. two' '3. it does' '# 2026-01-02 10:00' '1. thr\ee & "more"' >"$kept"
+cp "$kept" "$scratch/kept"
+expect 0 'What you predicted, and what came of it
+
+1. How many options are there?
+   you       thr\ee & "more"
+   measured  3
+   the book  As many as were given, see "A word".
+             chapters/01_line/README.md:17, "A word"
+
+2. What does the last one say, and who has "said" it?
+   you       -
+   measured  [that] is (all)
+   the book  What you typed: "A second word", elsewhere, "A word".
+             chapters/01_line/README.md:18, "A second word: what, then?"
+             chapters/01_line/README.md:17, "A word"
+
+3. Does it end?
+   you       it does
+   the book  Yes.' predict --quick
+[[ $output == *$'\nthis is a line with 3 options, the last --quick\n'* ]] || complain "the run has not got its options: $output"
+cmp -s "$kept" "$scratch/kept" || complain "nobody has answered, and yet the answers are: $(cat "$kept")"
+expect 0 "the last --quick" ./book run 1 --quick
+lacks "predicted"
+expect 7 "the last --fail" predict --fail
+lacks "predicted"
+sed -i 's/measured: with/measured: without/' chapters/01_line/README.md
+expect 0 "   measured  not in this run" predict
+sed -i 's/measured: without/measured: with/' chapters/01_line/README.md
+
+# Its output comes as it is made.
+predict --wait &>"$scratch/said" </dev/null &
+for ((i = 0; i < 6000; i++)); do
+    ! grep -qs "this is a line" "$scratch/said" || break
+    sleep 0.01
+done
+touch go
+wait $!
+grep -qF "measured  [that] is (going)" "$scratch/said" || complain "what is printed does not come at once: $(cat "$scratch/said")"
+rm go
+
+# On a terminal it asks. Enter skips; what was said before stays, and is shown.
+if ! command -v script >/dev/null; then
+    echo "SKIPPED: no script here to play a terminal"
+    finish
+fi
+on_terminal() { printf %b "$1" | TERM=dumb script -qec "./book run 1 --predict --quick" /dev/null | tr -d '\r'; }
+output=$(on_terminal 'four  \n\nit may\n')
+for text in "Predict first. Enter skips a question; your answers are kept in $kept." \
+    $'\nA line is given options. Look at the other one first.\n' $'1. How many options are there?\n' \
+    '(before: thr\ee & "more")' $'\n2. What does the last one say, and who has "said" it?\n' '(before: it does)' \
+    $'   you       four\n   measured  3\n' $'   you       -\n   measured  [that] is (all)\n' $'   you       it may\n'; do
+    [[ $output == *"$text"* ]] || complain "on a terminal '$text' is missing in: $output"
+done
+[[ $output != *"This is no question"* && $output != *"Not asked"* ]] || complain "that is no question: $output"
+head -n 5 "$kept" | cmp -s - "$scratch/kept" || complain "earlier answers are lost: $(cat "$kept")"
+tail -n +6 "$kept" | grep -qE '^# [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}$' || complain "no date: $(cat "$kept")"
+[[ $(tail -n +7 "$kept") == $'1. four\n3. it may' ]] || complain "these answers are kept: $(cat "$kept")"
+cp "$kept" "$scratch/kept"
+output=$(on_terminal '\n \n\n')
+cmp -s "$kept" "$scratch/kept" || complain "three times Enter adds: $(cat "$kept")"
+[[ $output == *$'   you       four\n'* ]] || complain "a skipped question has lost its answer: $output"
+
+if command -v git >/dev/null; then
+    git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
+    [[ -z $(git status --porcelain) ]] || complain "the tree is dirty: $(git status --porcelain)"
+    expect 0 "" ./book handout "$scratch/class"
+    expect_sentence 2 "nor are there answers in $kept yet." "$scratch/class/book" run 1 --predict
+fi
+finish
