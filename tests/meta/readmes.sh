@@ -210,9 +210,23 @@ wrong_predictions() {
 }
 answers_may_lack=yes  # until all chapters have theirs
 
+# The glossary is in alphabetical order, each entry links the chapter whose number it names, and links to entries lead to some.
+wrong_glossary() {
+    local anchor
+    sed -n 's/^- <a id="\([^"]*\)".*/\1/p' chapters/glossary.md >"$scratch/anchors"
+    tr -d '-' <"$scratch/anchors" | LC_ALL=C sort -cf 2>&1 | sed -n 's/.*disorder: /chapters\/glossary.md: not in order: /p'
+    sort "$scratch/anchors" | uniq -d | sed 's/^/chapters\/glossary.md: twice: /'
+    grep '^- ' chapters/glossary.md | grep -v '^- <a id="[a-z0-9-]*"></a>\*\*.*\*\* (\[\([0-9][0-9]\)\](\1_[a-z0-9_]*)): ' |
+        sed 's/^/chapters\/glossary.md: this is no entry: /'
+    links | grep -o 'glossary\.md#[^)]*' | sort -u | while IFS='#' read -r _ anchor; do
+        grep -qxF -e "$anchor" "$scratch/anchors" || echo "chapters/glossary.md has no entry $anchor, to which a link leads"
+    done
+}
+early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md chapters/[0-9]*/README.md exercises/[0-9]*/README.md; }
+
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands && wrong_links && wrong_predictions)
+wrong=$(wrong_commands && wrong_links && wrong_predictions && wrong_glossary)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -246,4 +260,45 @@ for regex in '^x [0-9]+' '^x ([0-9]+) (s)' '^x ([0-9]+'; do
 done
 mistaken "a regular expression for what is measured belongs to no answer" "$stray$asks$answers"
 mistaken "a regular expression for what is measured belongs to no answer" "$asks$answers\n$stray"
+
+# Glossaries with one fault each, and terms that are used too early.
+entry() { printf -- '- <a id="%s"></a>**%s** ([%s](%s)): %s\n' "$1" "${1/-/ }" "${2%%_*}" "$2" "${3-It is that.}"; }
+mkdir -p exercises/01_x
+printf '%s\n' '[a](../../chapters/glossary.md#alloy), [b](../../chapters/glossary.md#allay)' >exercises/01_x/README.md
+faulty() {
+    wrong=$(wrong_glossary)
+    [[ $wrong == "chapters/glossary.md$1" ]] || complain "not '$1' but '$wrong' is said of the glossary: $(cat chapters/glossary.md)"
+}
+{ entry all-in 01_x && entry alloy 02_y; } >chapters/glossary.md
+faulty ' has no entry allay, to which a link leads'
+entry allay 01_x >>chapters/glossary.md
+faulty ': not in order: allay'
+{ entry allay 01_x && entry allay 01_x && entry alloy 02_y; } >chapters/glossary.md
+faulty ': twice: allay'
+{ entry allay 01_x && entry alloy 02_y | sed 's/\[02\]/[03]/'; } >chapters/glossary.md
+[[ $(wrong_glossary) == 'chapters/glossary.md: this is no entry: - <a id="alloy">'* ]] || complain "an entry of two chapters is none"
+
+{ entry alloy 01_x && entry block 02_y 'A thread block. <!-- checked as: block of threads, blocks of threads -->' &&
+    entry hash-tag 02_y && entry host 02_y '<!-- not checked -->'; } >chapters/glossary.md
+: >exercises/01_x/README.md
+# early LINES TEXT: the terms that are named in a README of chapter 01, as lines "5 block"
+early() {
+    printf '%b\n' "$2" >"$readme"
+    wrong=$(early_terms | sed -n 's|^chapters/01_x/README.md:\([0-9]*\): \(.*\) belongs to chapter 02$|\1 \2|p')
+    [[ $wrong == "$(printf %b "$1")" ]] || complain "not '$1' but '$wrong' is used too early in: $(cat "$readme")"
+}
+early '' 'An alloy is a block for a host, and a hash is a tag.'
+early '1 block' 'These blocks\nof threads come early.'
+early '3 block\n3 hash tag' 'One.\n\nHash-tags are not meant. But *hash tags*\n(and a block of threads).\nAnd a hash tag again.'
+early '' 'See [the next chapter](../02_y) for a hash tag. And a hash tag again.'
+early '' 'A [hash tag](../glossary.md#hash-tag) is linked.'
+early '' 'It is (chapter [02](../02_y) has it: a\n[hash tag](../glossary.md#hash-tag)).'
+early '1 hash tag' 'A hash tag. It is linked later: a [hash tag](../glossary.md#hash-tag).'
+early '1 hash tag' 'A [hash tag](../glossary.md#hash-tags) that leads elsewhere.'
+early '2 hash tag' '- One [02](../02_y)\n- A hash tag'
+early '2 hash tag' '| [02](../02_y) | one |\n| hash tag | two |'
+# shellcheck disable=SC2016  # these backticks are text
+early '' '# A hash tag\n\n    a hash tag\n\n```\na hash tag\n```\n<!-- hash tag --> `hash tag` ![A hash tag](x.svg)'
+printf 'A hash tag.\n' >exercises/01_x/README.md
+[[ $(early_terms) == "exercises/01_x/README.md:1: hash tag belongs to chapter 02" ]] || complain "exercises are not looked at: $(early_terms)"
 finish
