@@ -9,11 +9,12 @@
 #     <!-- output: ./book run 07: Title of a table -->          of that, from the one line that has these words to the
 #                                                               next empty one (or, with ..., to the line with the last)
 #     <!-- measured: ./book run 07: Title of a table -->        the same with times: its numbers differ from run to run
+#     <!-- minutes -->                                          in the line below: how long the chapter, or the exercise, takes
 # With `slow` before output or measured the command takes more than a second or two. A file is named as #include
 # names it. A measured block in which nothing but numbers and "names in quotes" (of two ranks that wait for each other,
 # either may be the first to say so) is different stays as it is, since the text around it quotes them: to measure
 # again, empty it. --check writes nothing, and says which blocks are stale. --only takes the blocks
-# of one kind (slow or not). --built runs the programs in FOLDER/bin, where ./book would build them first.
+# of one kind (slow or not), and minutes always. --built runs the programs in FOLDER/bin, where ./book would build them first.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
@@ -138,13 +139,71 @@ alike() {
             s/(─|█|▉|▊|▋|▌|▍|▎|▏)+/─/g; s/ +/ /g; s/ +$//' <<<"$1"
 }
 
+# ---- Minutes ----
+# One to read 120 words or ten lines of code or output, or to write one line; five to think about a task; rounded to 5.
+# reading_seconds: of the Markdown on stdin, without the table of the files and the hints.
+reading_seconds() {
+    awk -v fence="$fence" '
+        index($0, fence) == 1 { is_code = !is_code; next }
+        /^<details/ { is_hint = 1 }
+        /^<\/details/ { is_hint = 0 }
+        /^## / { is_files = /^## Files, in reading order/ }
+        before == "<!-- minutes -->" { before = ""; next }
+        { before = $0 }
+        is_hint || is_files || /^</ { next }
+        is_code || /^    / { lines += /[^ ]/; next }
+        {
+            gsub(/\]\([^)]*\)/, "")
+            count = split($0, word)
+            for (i = 1; i <= count; i++) words += word[i] ~ /[A-Za-z0-9]/
+        }
+        END { print int(words / 2 + 6 * lines) }'
+}
+lines() { cat "$@" | grep -c '[^[:space:]]'; }  # of these files, without empty ones
+rounded() {  # SECONDS, as minutes
+    local fives=$((($1 + 150) / 300))
+    echo $((fives > 0 ? 5 * fives : 5))
+}
+minutes() {  # README EXERCISE: the line for a chapter or, in a README of exercises, for that one
+    local folder=${1%/*}
+    if [[ $2 && ! -d solutions ]]; then
+        printf '%s\n' "$old"  # a book for students cannot count what is to be written
+    elif [[ $2 ]]; then
+        echo "*About $(minutes_of_exercise "$folder" "$2") minutes.*"
+    else
+        echo "*$(minutes_of_chapter "$folder" | sed 's/, \(.*\)/ minutes to read and run, \1 with the files marked ●/').*"
+    fi
+}
+minutes_of_chapter() {  # FOLDER: as "25, 60": to read and run it, and with the files of the first reading
+    local files seconds
+    seconds=$(reading_seconds <"$1/README.md")
+    mapfile -t files < <(sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1/README.md" | sed '/^$/d')
+    echo "$(rounded "$seconds"), $(rounded $((seconds + 6 * $(cd "$1" && lines /dev/null "${files[@]}"))))"
+}
+minutes_of_exercise() {  # FOLDER EXERCISE: to read text and contract, to think about each task, and to write the lines of the solution
+    local text read written
+    text=$(sed -n "/^# Exercise \`$2\`/,/^# Exercise \`/{ /^# /d; p; }" "$1/README.md")
+    read=$(reading_seconds <<<"$text")
+    written=$(sed -n '\|^ *// stub|,\|^ *// end stub|{ \|^ *//|d; /[^[:space:]]/p; }' "solutions/${1##*/}/$2".c* | wc -l)
+    rounded $((read + 6 * $(lines "$1/$2.hpp") + 300 * $(grep -c '^## Task' <<<"$text") + 60 * written))
+}
+
 # filled README: prints it with its blocks as they should be.
 filled() {
-    local lines i=0 end slow kind what old new shown
+    local lines i=0 end slow kind what old new shown exercise=''
     mapfile -t lines <"$1"
     while ((i < ${#lines[@]})); do
         place=$1:$((i + 1))
-        printf '%s\n' "${lines[i]}"
+        row "$1" "${lines[i]}"
+        [[ ! ${lines[i]} =~ ^'# Exercise `'([a-z0-9_]*) ]] || exercise=${BASH_REMATCH[1]}
+        if [[ ${lines[i]} == '<!-- minutes -->' ]]; then
+            old=${lines[++i]:-}
+            new=$(minutes "$1" "$exercise")
+            stale "$old" "$new"
+            printf '%s\n' "$new"
+            [[ -z $old ]] || i=$((i + 1))
+            continue
+        fi
         [[ ${lines[i++]} =~ $directive ]] || continue
         slow=${BASH_REMATCH[1]} kind=${BASH_REMATCH[2]} what=${BASH_REMATCH[3]} end=$i
         if [[ ${lines[i]:-} == "$fence"* ]]; then
@@ -164,6 +223,19 @@ filled() {
         printf '%s\n' "$fence$shown" "$new" "$fence"
         i=$end
     done
+}
+row() {  # README LINE: the line; the table of chapters has the minutes of each
+    local begin='^(\| [0-9]{2} \| \[[a-z0-9_]*\]\(([0-9]{2}_[a-z0-9_]*)\) \|[^|]*\| )([0-9]+, [0-9]+)( \|.*)$' new=$2
+    if [[ $1 == chapters/README.md && $2 =~ $begin ]]; then
+        new=$(minutes_of_chapter "chapters/${BASH_REMATCH[2]}")
+        [[ $2 =~ $begin ]]
+        stale "${BASH_REMATCH[3]}" "$new"
+        new=${BASH_REMATCH[1]}$new${BASH_REMATCH[4]}
+    fi
+    printf '%s\n' "$new"
+}
+stale() {  # OLD NEW: minutes
+    [[ ! $check || $1 == "$2" ]] || complain "\"$1\" is \"$2\" now; run \`bash chapters/make_readmes.sh\`."
 }
 is_wanted() {  # SLOW KIND
     case $only in

@@ -145,6 +145,54 @@ for kind in excerpt output slow; do
 done
 expect_sentence 2 "There is no chapter 02." bash "$book/chapters/make_readmes.sh" 02
 
+# Minutes: of words, of code, of the files of the first reading, of an exercise; and the column of the overview.
+times() { printf "$2%.0s" $(seq "$1"); }
+mkdir -p "$book/exercises/01_x" "$book/solutions/01_x"
+{
+    printf '# 01 X\n\n<!-- minutes -->\n\n'
+    times 1200 'a [word](x) - '
+    printf '\n\n    '
+    times 25 'line\n\n    '
+    # shellcheck disable=SC2016  # the backquotes are Markdown's
+    printf '\n```text\n%s```\n## Files, in reading order\n\n| ● | [x.cu](x.cu), [y.cu](y.cu) | ' "$(times 25 'a line\n')"$'\n'
+    times 1200 'word '
+    printf '|\n| | [z.cu](z.cu) | no |\n\n## More\n'
+} >"$readme"
+cp "$readme" "$scratch/before"
+{ times 150 'int i;\n\n' && times 49 '// why\n'; } >"$book/chapters/01_x/y.cu"  # x.cu has 21 lines
+overview=$book/chapters/README.md
+printf '%s\n' '| 01 | [x](01_x) | What? | 10, 10 | 5 |' '| 10 | no |' >"$overview"
+make 1 'chapters/01_x/README.md:3: "" is "*25 minutes to read and run, 45 with the files marked ●.*" now' --check --only excerpt
+[[ $output == *'chapters/README.md:1: "10, 10" is "25, 45" now'* ]] || complain "the overview is not looked at: $output"
+make 0 ""
+[[ $(sed 4d "$readme") == "$(cat "$scratch/before")" ]] || complain "the minutes have changed more: $(diff "$readme" "$scratch/before")"
+[[ $(cat "$overview") == $'| 01 | [x](01_x) | What? | 25, 45 | 5 |\n| 10 | no |' ]] || complain "the overview is: $(cat "$overview")"
+make 0 "" --check
+sed -i '4s/45/50/' "$readme"
+make 1 'chapters/01_x/README.md:3: "*25 minutes to read and run, 50 with the files marked ●.*" is "*25 minutes' --check
+make 0 ""
+times 1200 'a word ' >>"$readme"
+make 1 'marked ●.*" is "*45 minutes to read and run, 65 with' --check
+rm "$overview"
+{
+    # shellcheck disable=SC2016  # the backquotes are Markdown's
+    printf '# Exercise `one`\n\n<!-- minutes -->\n\n%s\n## Task `a`: b\n## Task `c`: d\n<details>\n%s\n</details>\n' "$(times 600 'word ')" \
+        "$(times 1200 'word ')"
+    # shellcheck disable=SC2016
+    printf '# Exercise `two`\n\n<!-- minutes -->\n*About 25 minutes.*\n## Task `e`: f\n'
+} >"$book/exercises/01_x/README.md"
+times 100 'int i;\n' | tee "$book/exercises/01_x/one.hpp" "$book/exercises/01_x/two.hpp" >"$readme"
+{ printf 'no\n// stub: a\n//: yes\n' && times 10 'line\n\n' && printf '// end stub\nno\n'; } >"$book/solutions/01_x/one.cu"
+printf '// stub: e\n%s\n// end stub\n' "$(times 10 'line\n')" >"$book/solutions/01_x/two.cpp"
+make 1 'exercises/01_x/README.md:3: "" is "*About 35 minutes.*" now' --check
+[[ $output != *25* ]] || complain "the second exercise is right: $output"
+make 0 ""
+[[ $(sed -n 4p "$book/exercises/01_x/README.md") == "*About 35 minutes.*" ]] || complain "the exercise takes: $(head -n 5 "$book/exercises/01_x/README.md")"
+rm -r "$book/solutions"
+sed -i 's/About 35/About 30/' "$book/exercises/01_x/README.md"
+make 0 "" --check
+rm -r "$book/exercises"
+
 # And the READMEs of this book.
 bash chapters/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
 
