@@ -40,7 +40,7 @@ struct Epoch {
     double seconds = 0;
 };
 
-// What a rank steps with: the mean of all ranks' gradients, or its own.
+// The gradients that a rank steps with: the mean of all ranks', or its own.
 enum class Gradients { averaged, own };
 
 // Data parallel training of the MLP, as this rank takes part in it. All ranks make the same calls.
