@@ -85,8 +85,11 @@ int run(World& world, const CommonOptions& common, int batch) {
             write_deals(ranks, common.seed, beside(common.csv, "dealt"));
         }
         show_divisions(rank, data, samples, batch, common);
-        show_no_sampler(rank, data, batch, common.seed);
         show_metrics(rank, data, batch, common.seed);
+    });
+    world.run([&](Rank& rank) {  // a run of its own: the networks of the last one are freed
+        rank.select_device();
+        show_no_sampler(rank, data, batch, common.seed);
     });
     if (ranks == 1)
         return 0;
