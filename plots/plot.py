@@ -732,7 +732,7 @@ def draw_sampler_dealt(measured):
     marks += [plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor="black", linewidth=2), plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=GREY, linestyle="--")]
     panel.legend(marks, [*(f"rank {rank}" for rank in ranks), "taken a second time", "left out"], loc="upper center", bbox_to_anchor=(0.5, 0.0),
                  ncol=min(6, len(marks)), handlelength=1.2, columnspacing=1.4)
-    panel.set(title="Each sample goes to the rank of its color")
+    panel.set(title="Each sample goes to the rank of its colour")
     return figure
 
 

@@ -34,12 +34,12 @@ TEST_CASE("sampler: samples seen, samples counted, and a hang that is explained"
         const std::string counted = std::to_string(11 * ranks);
         REQUIRE(std::regex_search(run.output, std::regex("\npadded +" + counted + " ")));
         REQUIRE(std::regex_search(run.output, std::regex("\nunpadded +" + pictures + " ")));
-        // Without a sampler all ranks have the same gradients, and their mean is a gradient again:
-        // to the bit where dividing by the number of ranks is exact.
+        // Without a sampler all ranks have the same gradients, and their mean is a gradient again,
+        // except for the rounding of 3 a, 5 a, 6 a and 7 a on the way to a sum.
         const Words difference =
             matches(run.output, "trained alone: parameters\\ndiffer by at most ([0-9.e-]+)\\.\n");
         REQUIRE(difference.size() == 1);
-        REQUIRE(std::stod(difference[0]) <= (ranks == 3 ? 1e-5 : 0));
+        REQUIRE(std::stod(difference[0]) <= (ranks == 1 ? 0 : 1e-5));
         REQUIRE(run.count("Eight updates of rank 0") == 1);
         REQUIRE(run.count("Rank 0 has one batch more than the others") == (ranks == 1 ? 0 : 1));
         REQUIRE(run.count(
