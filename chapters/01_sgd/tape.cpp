@@ -57,7 +57,7 @@ Tensor& Parameter::gradient_for_writing() {
 // ---- Forward: boxes are appended
 
 const Tensor& Variable::value() const {
-    return tape->nodes()[static_cast<std::size_t>(node)].value;
+    return tape->nodes()[node].value;
 }
 
 int Tape::add(Node node) {
@@ -96,7 +96,7 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
     // A result needs a gradient if one of its inputs does. So backward finds the parameters.
     for (const Variable& input : inputs) {
         node.inputs.push_back(input.node);
-        node.needs_gradient |= nodes_[static_cast<std::size_t>(input.node)].needs_gradient;
+        node.needs_gradient |= nodes_[input.node].needs_gradient;
     }
     return {this, add(std::move(node))};
 }
@@ -104,13 +104,12 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
 // ---- Backward: from the last box to the first
 
 bool Tape::InputGradients::is_wanted(std::size_t input) const {
-    const int node = tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input);
-    return tape_.nodes_[static_cast<std::size_t>(node)].needs_gradient;
+    const int node = tape_.nodes_[node_].inputs.at(input);
+    return tape_.nodes_[node].needs_gradient;
 }
 
 GradientTarget Tape::InputGradients::target(std::size_t input) {
-    Node& node = tape_.nodes_[static_cast<std::size_t>(
-        tape_.nodes_[static_cast<std::size_t>(node_)].inputs.at(input))];
+    Node& node = tape_.nodes_[tape_.nodes_[node_].inputs.at(input)];
     // A parameter's gradient outlives the tape. If it is there already, an operation adds to it.
     if (node.parameter) {
         const bool accumulate = node.parameter->has_gradient();
@@ -129,11 +128,11 @@ GradientTarget Tape::InputGradients::target(std::size_t input) {
 std::vector<bool> Tape::reached_from(const std::vector<Variable>& results) const {
     std::vector<bool> reached(nodes_.size(), false);
     for (const Variable& result : results)
-        reached[static_cast<std::size_t>(result.node)] = true;
+        reached[result.node] = true;
     for (std::size_t i = nodes_.size(); i-- > 0;)
         if (reached[i])
             for (int input : nodes_[i].inputs)
-                reached[static_cast<std::size_t>(input)] = true;
+                reached[input] = true;
     return reached;
 }
 
@@ -143,12 +142,12 @@ std::vector<int> Tape::count_uses(const std::vector<bool>& reached) const {
     for (std::size_t i = 0; i < nodes_.size(); i++)
         if (reached[i] && nodes_[i].needs_gradient)
             for (int input : nodes_[i].inputs)
-                uses[static_cast<std::size_t>(input)]++;
+                uses[input]++;
     return uses;
 }
 
 void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
-    Node& last = nodes_.at(static_cast<std::size_t>(loss.node));
+    Node& last = nodes_.at(loss.node);
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +
                                     text_of(last.value.shape()));
@@ -158,23 +157,23 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     // The walk begins with d loss / d loss = 1, times `scale`.
     last.gradient = Tensor(device_, last.value.shape());
     fill(last.gradient, scale);
-    for (std::size_t i = static_cast<std::size_t>(loss.node) + 1; i-- > 0;) {
+    for (int i = loss.node; i >= 0; i--) {
+        Node& box = nodes_[i];
         // Skip what the loss does not depend on, what is not learned, and the parameters: they
         // have no inputs.
-        if (!reached[i] || !nodes_[i].needs_gradient || nodes_[i].parameter)
+        if (!reached[i] || !box.needs_gradient || box.parameter)
             continue;
         // The chain rule: the operation adds its contributions to the gradients of its inputs.
-        InputGradients inputs(*this, static_cast<int>(i));
-        nodes_[i].backward(nodes_[i].gradient, inputs);
+        InputGradients inputs(*this, i);
+        box.backward(box.gradient, inputs);
         // This box's own gradient has been used.
         if (!retain_gradients_)
-            nodes_[i].gradient = Tensor();
+            box.gradient = Tensor();
         // A parameter's gradient is final if this was the last box that uses it.
-        for (int input : nodes_[i].inputs) {
-            const Node& node = nodes_[static_cast<std::size_t>(input)];
-            if (--uses_left[static_cast<std::size_t>(input)] == 0 && node.parameter &&
-                node.needs_gradient && is_final)
-                is_final(*node.parameter);
+        for (int input : box.inputs) {
+            const Node& used = nodes_[input];
+            if (--uses_left[input] == 0 && used.parameter && used.needs_gradient && is_final)
+                is_final(*used.parameter);
         }
     }
 }

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <numeric>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "common/data/fashion_mnist.hpp"
 #include "common/report/csv.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What the run's own network says of single pictures, and what its first layer looks for.
+// Answers of the run's own network to single pictures, and the weights of its first layer.
 #include <filesystem>
 
 #include "03_network/layers/sequential.hpp"

@@ -44,6 +44,31 @@ TEST_CASE("network: a network that has hardly learned mistakes classes, and says
     const std::size_t accuracy = run.output.rfind("test accuracy ");
     REQUIRE(std::stod(run.output.substr(accuracy + 14)) == Approx(right / 30.0).margin(6e-4));
     REQUIRE(has(run.output, "Most often confused: "));
+    // The same counts are in the file behind the heat map.
+    const Csv confusion = run.beside("confusion");
+    REQUIRE(confusion.rows.size() == 100);
+    double counted = 0, on_diagonal = 0;
+    for (std::size_t i = 0; i < confusion.rows.size(); i++) {
+        counted += confusion.number(i, "pictures");
+        if (confusion.text(i, "shows") == confusion.text(i, "says"))
+            on_diagonal += confusion.number(i, "pictures");
+    }
+    REQUIRE(counted == pictures);
+    REQUIRE(on_diagonal == right);
+    // Each picture of a mistake shows another class than the network says.
+    REQUIRE(has(run.output, "The first pictures that it gets wrong"));
+    const Csv answers = run.beside("pictures");
+    int firsts = 0;
+    for (std::size_t i = 0; i < answers.rows.size(); i++) {
+        firsts += answers.text(i, "row") == "first";
+        REQUIRE(answers.text(i, "pixels").size() == 2 * 784);
+        REQUIRE(answers.number(i, "probability") >= 0.1);  // the largest of ten
+        REQUIRE(answers.number(i, "probability") <= 1);
+        if (answers.text(i, "row") == "mistake")
+            REQUIRE(answers.text(i, "shows") != answers.text(i, "says"));
+    }
+    REQUIRE(firsts == 10);
+    REQUIRE(answers.rows.size() == 20);
 }
 
 TEST_CASE("network: both models learn, and say where the time went") {
@@ -68,6 +93,14 @@ TEST_CASE("network: both models learn, and say where the time went") {
         REQUIRE(curve.number(2, "test_accuracy") == 1);
         REQUIRE(has(contents(trace), "epoch 2"));
         require_whole_steps(run.beside("profile"));
+        REQUIRE(!has(run.output, "The first pictures that it gets wrong"));
+        REQUIRE(run.beside("pictures").rows.size() == 10);
+        const Csv weights = run.beside("weights");
+        REQUIRE(weights.rows.size() == 24);
+        REQUIRE(weights.number(0, "width") == (model == "mlp" ? 28 : 3));
+        const std::string first = weights.text(0, "weights");
+        REQUIRE(first.size() == 2 * (model == "mlp" ? 784 : 9));
+        REQUIRE((has(first, "ff") || has(first, "01")));  // the largest is at an end of the scale
     }
 }
 
