@@ -31,15 +31,18 @@ TEST_CASE("sgd: the tape of the first step has twelve boxes, with the pencil's n
 }
 
 TEST_CASE("sgd: the time line has the host's two spans behind each other, and the stream's") {
-    const Program sgd(SGD_PROGRAM, {"--epochs", "400"});
-    const Csv line = sgd.run().beside("stream");
+    const ProgramRun run = Program(SGD_PROGRAM).run({"--epochs", "40"});
+    const Csv line = run.beside("stream");
     REQUIRE(line.rows.size() == 3);
     REQUIRE(line.text(0, "what") == "launch");
     REQUIRE(line.number(0, "end_s") > 0);
     REQUIRE(line.number(1, "begin_s") == line.number(0, "end_s"));
     REQUIRE(line.number(1, "end_s") > line.number(1, "begin_s"));
     REQUIRE(line.number(2, "end_s") == line.number(1, "end_s"));
-    REQUIRE(line.number(1, "w1") == Approx(2.8873).margin(1e-4));  // after waiting
+    // After waiting, the host has what its own loop has computed.
+    const double right = numbers_of(table_row(run.output, "a loop on the host")).front();
+    REQUIRE(right > 2);
+    REQUIRE(line.number(1, "w1") == Approx(right).margin(1e-4));
 }
 
 TEST_CASE("sgd: steps that are too long end the run with a sentence that names the step") {
