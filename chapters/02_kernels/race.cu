@@ -12,7 +12,7 @@
 namespace ddp {
 namespace {
 
-// What the kernels below note down: `count` accesses so far.
+// The accesses that the kernels below note down: `*count` of them so far.
 struct AccessLog {
     int* count;
     SumAccess* accesses;

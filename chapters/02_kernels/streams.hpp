@@ -4,7 +4,7 @@
 
 namespace ddp {
 
-// What the host sees of two results, and when it looks: seconds since just before the first launch.
+// Two results as the host sees them, and when it looks: seconds since just before the first launch.
 struct HostLook {
     float first = 0, second = 0;
     double seconds = 0;

@@ -4,11 +4,15 @@
 
 namespace ddp {
 
-// Which threads add in a step: every second, fourth, eighth ... thread, or the first half, quarter,
-// eighth ... of the threads.
-enum class TreeOrder { interleaved, sequential };
+// The kernels: they differ in the threads that add in a step, and in whether threads wait.
+enum class TreeKernel {
+    interleaved,       // every second, fourth, eighth ... thread
+    sequential,        // the first half, quarter, eighth ... of the threads
+    without_barriers,  // like sequential, but no thread waits after a step: the sum may be wrong
+};
 
-// What a thread's place in shared memory holds after a step, and whether the thread added in it.
+// The content of a thread's place in shared memory after a step, and whether the thread added in
+// it.
 struct TreeCell {
     int value = 0;
     bool has_added = false;
@@ -20,8 +24,6 @@ struct TreeSteps {
 };
 
 // Adds up `values` by one block with a thread for each of them: a power of two, at most 1024.
-// Without barriers the threads do not wait for each other between the steps, and the sum may be
-// wrong.
-TreeSteps sum_of_block(TreeOrder order, const std::vector<int>& values, bool with_barriers = true);
+TreeSteps sum_of_block(TreeKernel kernel, const std::vector<int>& values);
 
 }  // namespace ddp

@@ -52,7 +52,7 @@ std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<
     // Memory on the device: two arrays that are copied from the host, and one for the result.
     const Buffer<float> device_a(a), device_b(b);
     Buffer<float> device_sum(a.size());
-    // As many blocks as are needed: n / threads, rounded up.
+    // The number of blocks: n / threads, rounded up.
     const auto n = static_cast<unsigned int>(a.size());
     const unsigned int blocks = (n + threads - 1) / threads;
     Stream stream;

@@ -23,15 +23,17 @@ std::vector<std::string> numbered(const std::string& first, int count) {
     return header;
 }
 
-// Adds two rows to `table`: the block and the thread of each place.
-void add_places(Table& table, const std::string& name, const std::vector<ThreadPlace>& places) {
-    std::vector<std::string> blocks{name + ": block"}, threads{name + ": thread"};
+// Prints the block and the thread of each place.
+void show_places(const std::string& title, const std::vector<ThreadPlace>& places) {
+    Table table(title, numbered("i", static_cast<int>(places.size())));
+    std::vector<std::string> blocks{"block"}, threads{"thread"};
     for (const ThreadPlace& place : places) {
         blocks.push_back(std::to_string(place.block));
         threads.push_back(std::to_string(place.thread));
     }
     table.row(blocks);
     table.row(threads);
+    std::cout << table << "\n";
 }
 
 // Returns 1, 2, 3, ... count.
@@ -71,10 +73,10 @@ void show_accesses(const std::string& title, const Race& race) {
 
 void show_threads() {
     constexpr unsigned int n = 10;
-    Table table("Which thread computes element 0, 1, ... 9", numbered("element", n));
-    add_places(table, "by index, 3 blocks of 4", places_by_index(n, 3, 4));
-    add_places(table, "by grid_range, 2 blocks of 2", places_by_grid_range(n, 2, 2));
-    std::cout << table << "\n";
+    show_places("By index: element i is computed by ... (3 blocks of 4 threads)",
+                places_by_index(n, 3, 4));
+    show_places("By grid_range: element i is computed by ... (2 blocks of 2 threads)",
+                places_by_grid_range(n, 2, 2));
 
     constexpr std::size_t many = 1'000'000, threads = 256;
     std::vector<float> a(many), b(many);
@@ -124,15 +126,15 @@ void show_race() {
 void show_barrier() {
     const std::vector<int> values = counted(8);
     show_steps("A block's shared memory, with a barrier after each step",
-               sum_of_block(TreeOrder::sequential, values), 36);
+               sum_of_block(TreeKernel::sequential, values), 36);
     show_steps("The same kernel without these barriers",
-               sum_of_block(TreeOrder::sequential, values, false), 36);
+               sum_of_block(TreeKernel::without_barriers, values), 36);
 }
 
 void show_warps(const std::filesystem::path& csv) {
     constexpr std::size_t threads = 128, lanes = 32;
-    const TreeSteps interleaved = sum_of_block(TreeOrder::interleaved, counted(threads));
-    const TreeSteps sequential = sum_of_block(TreeOrder::sequential, counted(threads));
+    const TreeSteps interleaved = sum_of_block(TreeKernel::interleaved, counted(threads));
+    const TreeSteps sequential = sum_of_block(TreeKernel::sequential, counted(threads));
     CsvWriter file(csv.empty() ? csv : beside(csv, "warps"), {"order", "step", "thread"});
     // Returns the busy lanes of each warp, and writes them to the file.
     const auto busy_lanes = [&](const std::string& order, const TreeSteps& steps,

@@ -1,6 +1,6 @@
 #pragma once
-// What the chapter's small kernels do, printed: who computes what, what is read too early, what a
-// race loses, and what a barrier and a warp do.
+// The tables of the chapter's small kernels: who computes what, what is read too early, what a race
+// loses, and what a barrier and a warp do.
 #include <filesystem>
 
 namespace ddp {

@@ -101,7 +101,7 @@ TEST_CASE("race: two threads at the same time lose additions unless they are ato
 }
 
 TEST_CASE("tree: each step is what the picture says") {
-    const TreeSteps steps = sum_of_block(TreeOrder::sequential, {1, 2, 3, 4, 5, 6, 7, 8});
+    const TreeSteps steps = sum_of_block(TreeKernel::sequential, {1, 2, 3, 4, 5, 6, 7, 8});
     REQUIRE(steps.sum == 36);
     const std::vector<std::vector<int>> added{{}, {6, 8, 10, 12}, {16, 20}, {36}};
     for (std::size_t step = 1; step < 4; step++)
@@ -118,13 +118,13 @@ TEST_CASE("tree: both orders add up a block of any size") {
         std::vector<int> values(threads);
         std::iota(values.begin(), values.end(), 1);
         const int right = std::accumulate(values.begin(), values.end(), 0);
-        for (const TreeOrder order : {TreeOrder::interleaved, TreeOrder::sequential}) {
+        for (const TreeKernel order : {TreeKernel::interleaved, TreeKernel::sequential}) {
             const TreeSteps steps = sum_of_block(order, values);
             REQUIRE(steps.sum == right);
             for (std::size_t step = 1; step < steps.cells.size(); step++)
                 for (std::size_t thread = 0; thread < threads; thread++) {
                     const std::size_t distance = std::size_t{1} << step;
-                    const bool is_busy = order == TreeOrder::interleaved
+                    const bool is_busy = order == TreeKernel::interleaved
                                              ? thread % distance == 0
                                              : thread < threads / distance;
                     REQUIRE(steps.cells[step][thread].has_added == is_busy);
