@@ -1,5 +1,9 @@
 // The chapter's program: its tables are read back.
 #include "tests/support/program.hpp"
+
+#include <map>
+#include <set>
+
 #include "common/gpu/gpu.hpp"
 #include "tests/support/catch.hpp"
 
@@ -62,8 +66,15 @@ TEST_CASE("kernels: the work beside the time, and the lanes that are busy") {
     const Csv warps = run.beside("warps");
     REQUIRE(warps.rows.size() == 2 * 127);
     std::map<std::string, int> busy;
-    for (std::size_t i = 0; i < warps.rows.size(); i++)
-        busy[warps.text(i, "order") + warps.text(i, "step")]++;
+    std::set<std::string> interleaved, sequential;  // a step and a warp that adds in it
+    for (std::size_t i = 0; i < warps.rows.size(); i++) {
+        const std::string order = warps.text(i, "order"), step = warps.text(i, "step");
+        busy[order + step]++;
+        (order == "interleaved" ? interleaved : sequential)
+            .insert(step + " " + std::to_string(static_cast<int>(warps.number(i, "thread")) / 32));
+    }
+    REQUIRE(interleaved.size() == 23);
+    REQUIRE(sequential.size() == 8);
     for (int step = 1; step <= 7; step++)
         for (const char* order : {"interleaved", "sequential"})
             REQUIRE(busy[order + std::to_string(step)] == 128 >> step);
