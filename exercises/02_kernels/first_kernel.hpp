@@ -16,11 +16,16 @@ struct Place {
     unsigned int thread;
 };
 
-// A stream that remembers the shapes of its launches for the check. Launch on it as on any stream:
-// launch(stream, {blocks, threads}, kernel, arguments...).
+// A stream that remembers the shapes of its launches for the check, and how often somebody waited.
+// Launch on it as on any stream: launch(stream, {blocks, threads}, kernel, arguments...).
 class RememberingStream : public Stream {
   public:
+    void synchronize(Where where = Where::current()) {
+        waits++;
+        Stream::synchronize(where);
+    }
     std::vector<LaunchShape> launches;
+    int waits = 0;
 };
 template <class... Parameters, class... Arguments>
 void launch(RememberingStream& stream, const LaunchShape& shape, void (*kernel)(Parameters...),

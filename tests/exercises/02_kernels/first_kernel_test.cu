@@ -25,8 +25,13 @@ std::string text_of(Place place) {
 }
 
 // Throws Wrong unless there was one launch of the shape that the case asks for.
-void check_launch(const Case& asked, const std::vector<LaunchShape>& launches) {
+void check_launch(const Case& asked, const RememberingStream& stream) {
     const std::string what = asked.text() + ": ";
+    const std::vector<LaunchShape>& launches = stream.launches;
+    if (stream.waits > 1)  // one is the check's own
+        throw Wrong(what +
+                    "your function waits for the stream. It should return as soon as the "
+                    "kernel is launched; whoever needs the result waits for it.");
     if (launches.empty())
         throw Wrong(what +
                     "nothing was launched on the stream. The work is done by a kernel: "
@@ -57,6 +62,10 @@ void check_place(const Case& asked, unsigned int i, const std::vector<Place>& pl
     if (yours.block == right.block && yours.thread == right.thread)
         return;
     const std::string what = asked.text() + ": element " + std::to_string(i) + " ";
+    if (yours.block == nowhere)
+        throw Wrong(what + "is right, but places[" + std::to_string(i) +
+                    "] was not written. The thread that computes an element also writes "
+                    "{blockIdx.x, threadIdx.x} there.");
     const auto is_first = [&](const Place& place) { return place.block + place.thread == 0; };
     unsigned int by_first = 0;
     for (const Place& place : places)
@@ -74,7 +83,7 @@ void check_place(const Case& asked, unsigned int i, const std::vector<Place>& pl
 // if it was computed so many times.
 void check_times(const Case& asked, unsigned int i, float value,
                  const std::function<float(unsigned int i, int times)>& after,
-                 const std::string& if_never) {
+                 const std::string& formula, const std::string& if_never) {
     if (value == after(i, 1))
         return;
     const std::string what = asked.text() + ": element " + std::to_string(i) + " ";
@@ -86,7 +95,7 @@ void check_times(const Case& asked, unsigned int i, float value,
                         " times: the ranges of your threads overlap.\nTwo threads must not compute "
                         "the same element.");
     throw Wrong(what + "is " + std::to_string(value) + ", right is " + std::to_string(after(i, 1)) +
-                ".");
+                ".\nThe formula is " + formula + ".");
 }
 
 // The array that a kernel changes, with room behind its end, to see who writes there.
@@ -110,7 +119,10 @@ struct Guarded {
         for (unsigned int i = n; i < all; i++)
             if (after[i] != -1 || by[i].block != nowhere)
                 throw Wrong(asked.text() + ": index " + std::to_string(i) +
-                            " was written, which is behind the end of the array.\n" + why);
+                            " was written, which is behind the end of the array.\n" +
+                            (n > 0 && by[0].block == nowhere
+                                 ? "Element 0 was not computed: does your index begin with 1?"
+                                 : why));
     }
 };
 
@@ -120,8 +132,9 @@ const std::string index_rule =
 
 // What is the same for scale and saxpy: one thread for each element.
 void check_one_each(const Case& asked, const RememberingStream& stream, const Guarded& array,
-                    const std::function<float(unsigned int i, int times)>& after) {
-    check_launch(asked, stream.launches);
+                    const std::function<float(unsigned int i, int times)>& after,
+                    const std::string& formula) {
+    check_launch(asked, stream);
     array.check_end(asked,
                     "The last block has more threads than there are elements left: a thread must "
                     "check that its i is smaller than n before it touches memory.");
@@ -129,7 +142,7 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
     std::vector<Place> places = array.places.to_host();
     places.resize(asked.n);
     for (unsigned int i = 0; i < asked.n; i++) {
-        check_times(asked, i, values[i], after,
+        check_times(asked, i, values[i], after, formula,
                     i >= asked.threads
                         ? "It belongs to a later block. Do all blocks compute the same elements? " +
                               index_rule
@@ -154,7 +167,7 @@ void check_scale(unsigned int blocks, unsigned int threads) {
     Guarded array(n, 2 * threads, before);
     scale(n, threads, 2, array.values.data(), array.places.data(), stream);
     stream.synchronize();
-    check_one_each({n, blocks, threads}, stream, array, after);
+    check_one_each({n, blocks, threads}, stream, array, after, "values[i] *= factor");
 }
 
 void check_saxpy(unsigned int n, unsigned int threads) {
@@ -168,7 +181,8 @@ void check_saxpy(unsigned int n, unsigned int threads) {
     const Guarded x(n, 2 * threads, x_of);
     saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
     stream.synchronize();
-    check_one_each({n, (n + threads - 1) / threads, threads}, stream, array, after);
+    check_one_each({n, (n + threads - 1) / threads, threads}, stream, array, after,
+                   "y[i] += a * x[i]");
 }
 
 void check_differences(const Case& asked) {
@@ -185,13 +199,13 @@ void check_differences(const Case& asked) {
     add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
                     result.places.data(), stream);
     stream.synchronize();
-    check_launch(asked, stream.launches);
+    check_launch(asked, stream);
     result.check_end(asked, "n values have n - 1 differences: the last value has no next one.");
     const std::vector<float> sums = result.values.to_host();
     std::vector<Place> places = result.places.to_host();
     places.resize(n - 1);
     for (unsigned int i = 0; i + 1 < n; i++) {
-        check_times(asked, i, sums[i], after,
+        check_times(asked, i, sums[i], after, "result[i] += values[i + 1] - values[i]",
                     i >= grid
                         ? "There are more elements than threads: each thread goes on with its "
                           "next element until there is none. " +
