@@ -143,6 +143,11 @@ std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements
         return "The bucket has another number of elements.\n";
     if (yours == sums)
         return "This is the sum, not divided by the number of ranks.\n";
+    Floats by_elements = sums;
+    for (float& sum : by_elements)
+        sum /= static_cast<float>(sums.size());
+    if (yours == by_elements)
+        return "You divide by the number of elements; a mean over ranks is divided by theirs.\n";
     if (yours == by_place)
         return "Value number i belongs to element indices[i], not to element i.\n";
     if (yours == last)
@@ -205,7 +210,9 @@ std::string cause_of_k(double k, int ranks, std::size_t elements) {
          "You count a list from every rank; a rank need not send its own to itself.\n"},
         {(all_reduce - a) / pair, "You count one list; each other rank has one.\n"},
         {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
-        {(all_reduce - (n - 1) * a) / ((n - 1) * pair),
+        {(all_reduce - 2 * a) / ((n - 1) * pair),
+         "You count two latencies for the all-gather; it has one.\n"},
+        {ranks > 2 ? (all_reduce - (n - 1) * a) / ((n - 1) * pair) : -10,
          "You count a latency for each list; the all-gather takes one.\n"},
         {static_cast<double>(elements) / n,
          "That is one Nth of the elements, which holds for very large buckets.\n"},
@@ -260,7 +267,7 @@ void check_break_even() {
     compare_with_link(2, 20'000,
                       "Two ranks: each gets one list of k pairs, of 8 bytes each, and a latency is "
                       "saved.");
-    compare_with_link(2, 8'000,
+    compare_with_link(2, 3'000,
                       "In a short bucket latencies count: how many has each of the two ways?");
     compare_with_link(4, 20'000,
                       "In an all-gather a rank receives a list from each of the others, one after "

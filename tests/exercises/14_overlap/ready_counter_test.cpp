@@ -166,6 +166,11 @@ void require_refused(const Witness& witness, const std::string& when, const Call
         call();
     } catch (const std::logic_error&) {
         return;
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception& error) {
+        witness.fail(when, "your code throws (\"" + std::string(error.what()) +
+                               "\"), but not a std::logic_error, as the contract says.");
     }
     witness.fail(when, "you accept that. It must not be, and std::logic_error has to say so.");
 }

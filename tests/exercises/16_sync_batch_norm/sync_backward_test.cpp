@@ -70,6 +70,7 @@ void require_near(double yours, double right, const std::string& what, const std
 // The sums of backward: over all ranks' values, or over one rank's.
 struct Sums {
     double dy = 0, dy_x = 0, count = 0;
+    double dy_raw = 0;  // with x as it came
 };
 Sums sums_of(const ByRank& x, const ByRank& dy, const Moments& moments, int only = -1) {
     Sums sums;
@@ -77,6 +78,7 @@ Sums sums_of(const ByRank& x, const ByRank& dy, const Moments& moments, int only
         for (std::size_t i = 0; i < x[r].size() && (only < 0 || only == static_cast<int>(r)); i++) {
             sums.dy += dy[r][i];
             sums.dy_x += dy[r][i] * (x[r][i] - moments.mean) * moments.inverse_std;
+            sums.dy_raw += dy[r][i] * x[r][i];
             sums.count++;
         }
     return sums;
@@ -87,12 +89,27 @@ struct Place {
     double x, dy;  // normalised x
     Sums all, own;
     double factor;  // weight * inverse_std
+    double raw;     // x as it came
 };
 struct WrongFormula {
     const char* words;
     double (*gradient)(const Place&);
 };
 const WrongFormula wrong_batch_norm[] = {
+    {"The ways through the mean and the variance are subtracted, not added.",
+     [](const Place& p) {
+         return p.factor * (p.dy + (p.all.dy + p.x * p.all.dy_x) / p.all.count);
+     }},
+    {"Your x' has still the mean in it: x' is (x - mean) * inverse_std.",
+     [](const Place& p) {
+         const double inverse_std = p.factor / weight;
+         return p.factor * (p.dy - (p.all.dy + p.raw * inverse_std * p.all.dy_raw * inverse_std) /
+                                       p.all.count);
+     }},
+    {"The sum of dy x' is made of x as it came, not of the normalised x'.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_raw) / p.all.count);
+     }},
     {"The sums and the count are this rank's own; forward took the statistics of all ranks.",
      [](const Place& p) {
          return p.factor * (p.dy - (p.own.dy + p.x * p.own.dy_x) / p.own.count);
@@ -120,6 +137,12 @@ const WrongFormula wrong_batch_norm[] = {
     {"The sums are not divided by the count.",
      [](const Place& p) { return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x)); }}};
 const WrongFormula wrong_rms_norm[] = {
+    {"The second term is subtracted, not added.",
+     [](const Place& p) { return p.factor * (p.dy + p.x * p.all.dy_x / p.all.count); }},
+    {"The rms stands in your factor twice; it is weight / rms.",
+     [](const Place& p) {
+         return p.factor * p.factor / weight * (p.dy - p.x * p.all.dy_x / p.all.count);
+     }},
     {"You subtract the mean of dy, as batch normalisation does; here no mean is subtracted in "
      "forward, so there is no way through it.",
      [](const Place& p) {
@@ -170,9 +193,12 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
         about += (about.empty() ? "" : ", ") + std::to_string(count);
     about = "Ranks with " + about + " values: ";
     const auto cause = [&](std::size_t r, std::size_t i, double yours) {
-        const Place place{(x[r][i] - moments.mean) * moments.inverse_std, dy[r][i],
-                          sums_of(x, dy, moments), sums_of(x, dy, moments, static_cast<int>(r)),
-                          weight * moments.inverse_std};
+        const Place place{(x[r][i] - moments.mean) * moments.inverse_std,
+                          dy[r][i],
+                          sums_of(x, dy, moments),
+                          sums_of(x, dy, moments, static_cast<int>(r)),
+                          weight * moments.inverse_std,
+                          x[r][i]};
         return kind == Kind::batch_norm ? cause_among(wrong_batch_norm, yours, place)
                                         : cause_among(wrong_rms_norm, yours, place);
     };
@@ -254,6 +280,8 @@ std::string cause_of_scale(const std::vector<int>& counts) {
          [](double own, double all, double ranks) { return std::floor(own / all) * ranks; }},
         {"Your factor makes the SUM over all samples: the mean is divided by their number.\n",
          [](double own, double, double ranks) { return own * ranks; }},
+        {"The number of all samples is missing in your factor.\n",
+         [](double own, double, double ranks) { return own / ranks; }},
         {"Your factor does not look at this rank's own samples.\n",
          [](double, double all, double ranks) { return ranks / all; }}};
     const int all = std::accumulate(counts.begin(), counts.end(), 0);
