@@ -115,7 +115,8 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
             text_of("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
             (scores.accuracy == 0 && right.accuracy > 0
                  ? "Is an integer divided by an integer? The rest is dropped in C++. "
-                 : "") +
+             : is_near(scores.accuracy, right.mean_recall) ? "That is the mean recall. "
+                                                           : "") +
             hint);
     if (!is_near(scores.mean_recall, right.mean_recall))
         throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
@@ -177,11 +178,19 @@ std::string cause_of_spread(const Spread& yours, const Spread& mine, const Sprea
     if (parts.size() > 1 && yours.count == mine.count)
         return " That is this rank's own spread.";
     if (yours.count == right.count && !is_near(yours.mean, right.mean))
-        return is_near(yours.mean, means) ? " That is the mean of the ranks' means." : "";
+        return is_near(yours.mean, means) ? " That is the mean of the ranks' means."
+                                          : " A set pulls the common mean by its OWN count.";
     if (is_near(yours.standard_deviation(), deviations))
         return " That is the mean of the ranks' deviations.";
     if (is_near(yours.squares, right.squares / static_cast<double>(right.count)))
         return " Your squares are divided by the count; asked for is their sum.";
+    if (parts.size() == 2) {
+        const Spread a = spread_of(parts[0]), b = spread_of(parts[1]);
+        const auto product = static_cast<double>(a.count) * static_cast<double>(b.count);
+        if (is_near(yours.squares,
+                    within + (b.mean - a.mean) * product / static_cast<double>(right.count)))
+            return " The distance between the ranks' means is not squared in yours.";
+    }
     if (is_near(yours.squares, within))
         return " Your squares are those from the ranks' own means.";
     if (is_near(yours.squares, within + between))

@@ -31,6 +31,8 @@ std::string cause_of(const EpochState& found, const EpochState& begin, int sampl
     };
     if (found.seed != begin.seed)
         return "The seed is the sampler's, and stays: epochs differ by their number.\n";
+    if (found.epoch > begin.epoch + 1)
+        return "One epoch has ended: the next one begins, and not a later one.\n";
     if (is(begin.epoch, begin.taken + part.steps * part.batch * part.world_size))
         return "A rank cannot take more than it has left: its last batch is smaller.\n";
     if (is(begin.epoch, begin.taken + done * part.world_size))
@@ -115,6 +117,14 @@ std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>&
         none[static_cast<std::size_t>(i)] = i;
     if (yours == dealt(none, state.taken + rank, world_size))
         return "The samples are not shuffled in your order.\n";
+    if (yours == dealt(random_permutation(samples - state.taken,
+                                          seed + static_cast<std::uint64_t>(state.epoch)),
+                       rank, world_size))
+        return "You shuffle anew what is left. The order is that of the whole epoch, and its front "
+               "is "
+               "gone.\n";
+    if (yours == dealt({order.rbegin(), order.rend()}, state.taken + rank, world_size))
+        return "You deal the order from its back.\n";
     if (yours == dealt(order, rank, world_size))
         return "You begin at the front of the order, which was taken already.\n";
     if (yours == dealt(order, state.taken / world_size + rank, world_size))

@@ -52,6 +52,8 @@ constexpr WrongWeight wrong_weights[] = {
      [](double c, double, int) { return c; }},
     {"You take the part of the way that is LEFT for the part that is gone.\n",
      [](double c, double rate, int every) { return std::pow(1 - rate * c, every); }},
+    {"That is for infinitely small steps: exp is the limit of the power.\n",
+     [](double c, double rate, int every) { return 1 - std::exp(-rate * c * every); }},
     {"You count one step too few between two meetings.\n",
      [](double c, double rate, int every) { return 1 - std::pow(1 - rate * c, every - 1); }},
     {"You count one step too many between two meetings.\n",
@@ -152,6 +154,10 @@ std::string cause_of_step(const OuterOptions& options, const Element& yours, flo
         return "That is plain momentum, or you look ahead with the OLD velocity.\n";
     if (is(yours.agreed, mean - rate * look_ahead))
         return "Your step begins at the mean; it begins at `agreed`.\n";
+    if (is(yours.agreed, yours.old - look_ahead))
+        return "The learning rate is missing in your step.\n";
+    if (is(yours.agreed, yours.old - (rate * gradient + momentum * velocity)))
+        return "The learning rate belongs to the whole step, also to the part with the velocity.\n";
     if (is(yours.agreed, yours.old + rate * look_ahead))
         return "You add the step.\n";
     return "";

@@ -267,6 +267,10 @@ void check_leaving() {
             for (int i = 0; i < 10; i++)
                 book.step(1);  // nobody else is there
         }
+    Book long_run(2, 1);
+    long_run.leave(0);
+    for (int i = 0; i < 20'000; i++)
+        long_run.step(1);  // a worker that has left is never the slowest again
     for (int round = 0; round < 5; round++)
         check_all_are_woken([](WaitingGate& gate) { gate.leave(0); }, "leaves");
     for (int round = 0; round < 5; round++)
@@ -336,6 +340,8 @@ void check_pause(int steps, int bound, double step_s, double pause_s, const std:
          {steps * step_s + pause_s, "You take it that the bound hides nothing."},
          {steps * step_s + pause_s - bound * step_s,
           "The others cannot be done sooner than without a pause: the wait is not below 0."},
+         {steps * step_s + std::max(0.0, pause_s - (bound - 1) * step_s),
+          "You hide one step too few of the pause."},
          {steps * step_s + std::max(0.0, pause_s - (bound + 1) * step_s),
           "You hide one step too many: worker 0 does its first step after the pause, and "
           "only then the others have one more."},
@@ -363,6 +369,8 @@ void check_slow(int steps, int bound, double step_s, double times, const std::st
           "The last step of the others begins when worker 0 has done steps - 1 - bound, "
           "and then takes one of THEIR steps."},
          {(steps - bound) * times * step_s + step_s, "You wait for one step of worker 0 too many."},
+         {(steps - 2 - bound) * times * step_s + step_s,
+          "You wait for one step of worker 0 too few."},
          {std::max(steps * step_s, (steps - bound) * times * step_s),
           "The last step of the others begins when worker 0 has done steps - 1 - bound, "
           "and then takes one of THEIR steps."},

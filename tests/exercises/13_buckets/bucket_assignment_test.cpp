@@ -203,15 +203,19 @@ std::string cause_of_cap(const std::vector<std::size_t>& bytes, std::size_t most
         return "Yours is the sum of all bytes, which makes one bucket; fewer buckets than allowed "
                "are right only if no smaller limit will do.\n";
     if (cap == std::ranges::max(bytes))
-        return "Yours is the largest gradient's size; a limit may be smaller or larger than "
-               "that.\n";
+        return "Yours is the largest gradient's size; a limit may be smaller or larger than that. "
+               "(And "
+               "a bucket is closed at >=, not at >.)\n";
     std::size_t right = 1;
     while (buckets_with(bytes, right) > most)
         right++;
     if (cap == right + 1)
         return "Yours is one byte too many: where does your search stop?\n";
     if (cap + 1 == right)
-        return "Yours is one byte too few: where does your search stop?\n";
+        return "Yours is one byte too few: is the bucket closed at >= or at >, and where does your "
+               "search stop?\n";
+    if (cap < right && buckets_with(bytes, cap) == most + 1)
+        return "You forget the bucket that is still open at the end, or stop too soon.\n";
     return "";
 }
 
