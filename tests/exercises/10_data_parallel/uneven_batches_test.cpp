@@ -408,7 +408,10 @@ void check_plan(const Plan& plan, const std::string& hint) {
             else if (has_any_gradient(*model))
                 wrong = "when you return a gradient is there: clear them after EACH step.";
             else if (values_of(*model) == begin)
-                wrong = "the parameters are those of the beginning: who calls optimizer.step()?";
+                wrong =
+                    "the parameters are those of the beginning: who calls optimizer.step(), and "
+                    "are "
+                    "the gradients still there then?";
             else if (!are_near(values_of(*model), right))
                 wrong = "after " + std::to_string(most) +
                         " steps the parameters are not those of one rank that has learnt from the "

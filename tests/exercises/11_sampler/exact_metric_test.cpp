@@ -85,7 +85,7 @@ Answers answers_of(const std::vector<int>& predicted, const std::vector<int>& la
 std::string cause_of(double yours, const std::vector<int>& predicted,
                      const std::vector<int>& label) {
     std::vector<double> hits(3), of_label(3), of_predicted(3);
-    double all = 0, classes = 0, precision = 0;
+    double all = 0, classes = 0, precision = 0, recalls = 0, with_hits = 0;
     for (std::size_t i = 0; i < label.size(); i++) {
         const auto l = static_cast<std::size_t>(label[i]);
         hits[l] += predicted[i] == label[i] ? 1 : 0;
@@ -96,12 +96,17 @@ std::string cause_of(double yours, const std::vector<int>& predicted,
     for (std::size_t c = 0; c < 3; c++) {
         classes += of_label[c] > 0 ? 1 : 0;
         precision += of_predicted[c] > 0 ? hits[c] / of_predicted[c] : 0;
+        recalls += of_label[c] > 0 ? hits[c] / of_label[c] : 0;
+        with_hits += hits[c] > 0 ? 1 : 0;
     }
     const auto is = [&](double wrong) { return std::abs(yours - wrong) < 1e-9; };
     if (std::isnan(yours))
         return "That is 0 / 0.\n";
     if (!label.empty() && is(all / static_cast<double>(label.size())))
         return "That is the plain accuracy, in which a rare class hardly counts.\n";
+    if (with_hits < classes && is(recalls / with_hits))
+        return "You leave out a class of which no answer is right. It occurs, and its recall is "
+               "0.\n";
     if (is(precision / classes))
         return "You divide by how often a class was PREDICTED (that is precision); recall divides "
                "by "
@@ -127,10 +132,10 @@ void check_metric(const std::vector<int>& predicted, const std::vector<int>& lab
 }
 
 void check_balanced_accuracy() {
-    // Of six cats four are known, of three dogs one, of the only car none.
+    // Of six cats five are known, of three dogs one, of the only car none.
     const std::vector<int> label = {0, 0, 0, 1, 0, 2, 0, 1, 0, 1};
-    const std::vector<int> predicted = {0, 0, 1, 1, 0, 0, 0, 2, 2, 0};
-    const double right = (4.0 / 6 + 1.0 / 3 + 0) / 3;
+    const std::vector<int> predicted = {0, 0, 1, 1, 0, 0, 0, 2, 0, 0};
+    const double right = (5.0 / 6 + 1.0 / 3 + 0) / 3;
     check_metric(predicted, label, 1, false, right,
                  "One rank: of each class the part that was named rightly, then the mean over the "
                  "classes, however rare.");
@@ -189,6 +194,9 @@ std::string cause_of_worst(double yours, double n, double world_size) {
                "0.\n";
     if (yours == 0)
         return "Yours is 0: int divided by int drops the rest in C++.\n";
+    if (is(2 * p / (n + p)))
+        return "That is the padded accuracy if the padded samples are right; the exact one is not "
+               "0.\n";
     if (is(p * (n - p) / (n * n)))
         return "The padded accuracy is divided by n + p, not by n.\n";
     return "";

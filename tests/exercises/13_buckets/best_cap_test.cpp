@@ -108,12 +108,16 @@ void compare_with_link(int gradients, std::size_t bytes, double backward_s, int 
         (two_shot_seconds(message, 2, 1 << 20) - all_reduce.alpha_s) / (1 << 20);
     const BackwardPass pass{gradients, bytes, backward_s, all_reduce};
     const double predicted = exposed_seconds(pass, per_bucket);
+    // A prediction by the contract's own rule gets more tries: the machine may be busy.
+    constexpr Schedule contract{"", 1, true, true, true, true};
+    const bool is_by_contract =
+        std::abs(predicted - predicted_by(contract, pass, per_bucket)) <= 1e-9;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         double measured = std::numeric_limits<double>::infinity();
         // A machine with other work to do is slower than the link at times, never faster.
         std::string verdict = "too slow";
-        for (int i = 0; i < 10 && verdict == "too slow"; i++) {
+        for (int i = 0; i < (is_by_contract ? 60 : 10) && verdict == "too slow"; i++) {
             measured = std::min(measured, measured_once(peers, pass, per_bucket));
             const bool is_fast = predicted > 1.25 * measured;
             const bool is_near = std::abs(predicted - measured) <= 0.25 * measured;
@@ -122,11 +126,15 @@ void compare_with_link(int gradients, std::size_t bytes, double backward_s, int 
         if (verdict == "near")
             return;
         if (rank.rank() == 0)
-            throw Wrong(text_of(pass) + ", " + std::to_string(per_bucket) +
-                        " in a bucket: you predict " + format_seconds(predicted) +
-                        " behind backward, and a run over a simulated link takes " +
-                        format_seconds(measured) + ".\n" + cause_of(pass, per_bucket, predicted) +
-                        hint);
+            throw Wrong(
+                text_of(pass) + ", " + std::to_string(per_bucket) + " in a bucket: you predict " +
+                format_seconds(predicted) +
+                " behind backward, and a run over a simulated link takes " +
+                format_seconds(measured) + ".\n" +
+                (is_by_contract
+                     ? "That is what the contract says: this machine was too busy to show it. "
+                       "Run the check again."
+                     : cause_of(pass, per_bucket, predicted) + hint));
     };
     on_ranks(2, work, link);
 }

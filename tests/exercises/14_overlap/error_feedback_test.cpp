@@ -141,6 +141,8 @@ std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements
         sum /= senders;
     if (yours.size() != right.size())
         return "The bucket has another number of elements.\n";
+    if (senders < ranks && yours == of_senders)
+        return "You leave out the ranks that have sent nothing at all.\n";
     if (yours == sums)
         return "This is the sum, not divided by the number of ranks.\n";
     Floats by_elements = sums;
@@ -152,8 +154,6 @@ std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements
         return "Value number i belongs to element indices[i], not to element i.\n";
     if (yours == last)
         return "A rank's value overwrites those of the ranks before it: add them.\n";
-    if (yours == of_senders)
-        return "You leave out the ranks that have sent nothing at all.\n";
     return "";
 }
 
@@ -171,12 +171,12 @@ void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right
 
 void check_mean() {
     check_mean_of({{{0, 2}, {6, 3}}}, {6, 0, 3}, "There is one rank only.");
-    check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
     check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4}}}, {4, 0, 3, 0},
                   "Both have sent the same places: the mean is half of the sum.");
     check_mean_of({{{0, 2}, {6, 4}}, {{1, 2}, {8, 2}}, {{}, {}}, {{2, 3}, {2, 12}}}, {1.5, 2, 2, 3},
                   "A mean over four ranks is divided by four, whoever has sent: a rank that has "
                   "not sent an element brings a 0 now, and the element itself later.");
+    check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
 }
 
 // ---- Task break_even
@@ -230,6 +230,12 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
         throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
                     " ranks: your k is " + std::to_string(k) + ", and should be below that.\n" +
                     cause_of_k(k, ranks, elements) + hint);
+    // A prediction by the contract's own rule gets more tries: the machine may be busy.
+    const double message_s = link.latency_s, pair_s = 8 / link.bytes_per_second;
+    const double all_reduce =
+        two_shot_seconds({message_s, pair_s / 8}, ranks, elements * sizeof(float));
+    const bool is_by_contract =
+        std::abs(message_s + (ranks - 1) * k * pair_s - all_reduce) <= 1e-6 * all_reduce;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 21);
         Stream stream;
@@ -241,7 +247,7 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
         // The least of all: a machine with other work to do is slower than the link at times, never
         // faster.
         double gather = std::numeric_limits<double>::infinity(), reduce = gather;
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < (is_by_contract ? 60 : 10); i++) {
             gather = std::min(gather, seconds_of(peers, stream, [&] {
                                   all_gather(peers, own.data(), all.data(), pair_floats, stream);
                               }));
@@ -254,11 +260,14 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
                 return;
         }
         if (rank.rank() == 0)
-            throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
-                        " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
-                        std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
-                        format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) +
-                        ".\n" + cause_of_k(k, ranks, elements) + hint);
+            throw Wrong(
+                std::to_string(elements) + " elements on " + std::to_string(ranks) +
+                " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
+                std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
+                format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) + ".\n" +
+                (is_by_contract ? "By the contract they are equal: this machine was too busy "
+                                  "to show it. Run the check again."
+                                : cause_of_k(k, ranks, elements) + hint));
     };
     on_ranks(ranks, work, link);
 }

@@ -161,6 +161,8 @@ std::string cause_of_best(const RunCosts& costs, int yours, double between_failu
         return "That is Young's sqrt(2 save between_failures), in steps. ";
     if (is(young))
         return "That is Young's formula, which gives seconds. ";
+    if (is(young / std::sqrt(2.0) / costs.step))
+        return "The 2 of Young's sqrt(2 save between_failures) is missing. ";
     if (yours == most)
         return "That is the largest interval there may be, which few failures would allow. ";
     if (yours == 1)

@@ -23,6 +23,8 @@ Shards shards_of(int step, int count) {
 std::string text_of(const std::optional<Shards>& shards) {
     if (!shards)
         return "nothing";
+    if (shards->empty())
+        return "no shard, or throws (does it read a file that is not there?)";
     std::string text = std::to_string(shards->size()) + " shards:";
     for (const auto& shard : *shards)
         text += shard.size() == 4 ? " step " + std::to_string(shard[0]) + "'s number " +
