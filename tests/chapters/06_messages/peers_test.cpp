@@ -202,6 +202,11 @@ TEST_CASE("requests that make no sense") {
                 "send of 1000000 int to rank 1: the data does not lie in this rank's arena"));
     REQUIRE(has(refusal([](Peers& p, Stream&, ArenaBuffer<int>&) { p.allocate<int>(5000); }),
                 "has no room for 19.5 KiB: make the Peers with a larger arena"));
+    REQUIRE(has(refusal([](Peers& p, Stream& s, ArenaBuffer<int>&) {
+                    const Stream other;
+                    p.wait_for_last_on(other, s);
+                }),
+                "call peers.enqueued(stream) after each launch"));
 }
 
 TEST_CASE("an arena hands out what it gets back") {

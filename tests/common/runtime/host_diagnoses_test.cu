@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda_on_cpu/observe.hpp"
 #include "tests/common/runtime/diagnoses.hpp"
 #include "tests/support/child.hpp"
 
@@ -382,9 +383,45 @@ TEST_CASE("a kernel that never ends is ended and named") {
         require_parts(message,
                       {"cudaErrorLaunchTimeout", c.sleeps ? "sleep_for_ever" : "loop_for_ever",
                        "launched at " + here(line), "still running after 1 s",
-                       "must call __nanosleep and have a limit of its own"});
+                       "Does one of its loops never end?", "must call __nanosleep"});
         REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
     }
+}
+
+// ---- Kernels that are observed
+
+__global__ void meet_twice(int* shared_by_all) {
+    __syncthreads();
+    if (threadIdx.x == 0)
+        shared_by_all[blockIdx.x] = 1;
+    __syncthreads();
+}
+__global__ void never_meet(int* values) {
+    values[threadIdx.x] = 1;
+}
+
+std::vector<cuda_on_cpu::FinishedKernel>& observed() {
+    static std::vector<cuda_on_cpu::FinishedKernel> kernels;
+    return kernels;
+}
+
+TEST_CASE("an observer is told of each kernel's shape and meetings") {
+    Stream stream;
+    Buffer<int> values(64);
+    observed().clear();
+    cuda_on_cpu::observe_kernels(
+        [](const cuda_on_cpu::FinishedKernel& kernel) { observed().push_back(kernel); });
+    launch(stream, {3, 64}, meet_twice, values.data());
+    launch(stream, {1, 64}, never_meet, values.data());
+    stream.synchronize();
+    cuda_on_cpu::observe_kernels(nullptr);
+    launch(stream, {1, 64}, never_meet, values.data());
+    stream.synchronize();
+    REQUIRE(observed().size() == 2);
+    REQUIRE(observed()[0].shape.grid.x == 3);
+    REQUIRE(observed()[0].shape.block.x == 64);
+    REQUIRE(observed()[0].meetings == 6);
+    REQUIRE(observed()[1].meetings == 0);
 }
 
 // ---- Launches that no GPU takes

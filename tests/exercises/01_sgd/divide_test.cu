@@ -36,13 +36,31 @@ std::string number(double value) {
     return text;
 }
 
+// Fills memory of the device and gives it back, so that what is allocated next holds junk.
+constexpr float junk = 4096;
+void spoil_free_memory(Device& device, const Shape& shape) {
+    std::vector<Tensor> spoilt;
+    for (int i = 0; i < 8; i++)
+        spoilt.emplace_back(device, shape, std::vector<float>(Tensor(device, shape).size(), junk));
+}
+bool is_junk(float value) {
+    return std::isnan(value) || std::abs(value - junk) < 100;
+}
+
+const std::string in_fresh_memory =
+    "Memory that is allocated holds junk here, NaN or 4096. Either no thread has written this "
+    "element (has your kernel been "
+    "launched, for all n?), or your kernel has added to memory that holds nothing yet: if "
+    "GradientTarget::accumulate is false, it writes.";
+
 void compare(const std::string& what, const std::vector<float>& yours,
              const std::vector<double>& right, const std::string& hint) {
     for (std::size_t i = 0; i < right.size(); i++)
         if (!(std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i]))))
             throw Wrong(what + "[" + std::to_string(i) + "] is " +
                         number(static_cast<double>(yours[i])) + ", right is " + number(right[i]) +
-                        ".\n" + hint);
+                        ".\n" + (is_junk(yours[i]) ? in_fresh_memory : hint));
+    held();
 }
 
 void compare_gradient(const Shared& parameter, const std::vector<double>& right,
@@ -86,6 +104,7 @@ void check_both() {
     const Shared a = parameter(device, "a", {6, 5, -7, 0, 1}),
                  b = parameter(device, "b", {2, 4, 2, 5, -8});
     const std::vector<float> ones(5, 1), weights{1, -2, 3, 5, 8};
+    spoil_free_memory(device, {5});
     tape.backward(weighted_sum(divide(tape.parameter(a), tape.parameter(b)), ones));
     compare_gradient(a, {0.5, 0.25, 0.5, 0.2, -0.125}, "How does a / b change if a changes?");
     compare_gradient(b, {-1.5, -0.3125, 1.75, 0, -0.015625},

@@ -58,11 +58,50 @@ bool is_near(float yours, float right, float tolerance) {
     return std::abs(yours - right) <= tolerance;
 }
 
+// Returns which mistake leads to `found`, or "" if it is none of the usual ones.
+std::string cause_of(const House& found, const House& house, const HouseParameters& before,
+                     const HouseParameters& after, double learning_rate) {
+    const double x1 = house.bedrooms, x2 = house.bathrooms;
+    const double predicted = before.w1 * x1 + before.w2 * x2 + before.b,
+                 predicted_after = after.w1 * x1 + after.w2 * x2 + after.b;
+    const double error = predicted - static_cast<double>(house.price);
+    const auto near = [](float yours, double right) {
+        return std::abs(static_cast<double>(yours) - right) <= 0.02 + 0.01 * std::abs(right);
+    };
+    if (near(found.bedrooms, x2) && near(found.bathrooms, x1) && x1 != x2)
+        return "Bedrooms and bathrooms are exchanged: w1 is the weight of bedrooms.";
+    if (near(found.bedrooms, 2 * error * x1) && near(found.bathrooms, 2 * error * x2))
+        return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, and not x1 and x2.";
+    if (near(found.bedrooms, -x1))
+        return "The sign is wrong: a step is parameter -= learning rate * gradient, so the "
+               "gradient "
+               "is (before - after) / learning rate.";
+    if (!near(found.bedrooms, x1) || !near(found.bathrooms, x2))
+        return "All three gradients have the factor 2 e. What is left if you divide two changes by "
+               "each other?";
+    if (near(found.price, predicted - 2 * error))
+        return "The gradient of b is 2 e: the derivative of a square has a factor of 2, and the "
+               "price is missed by e.";
+    if (near(found.price, predicted + error) || near(found.price, predicted + 2 * error))
+        return "The sign of e is wrong in the price: e is predicted - price.";
+    if (near(found.price, -error))
+        return "You have found e alone: what did the model predict? The price is that, minus e.";
+    if (near(found.price, predicted_after - error))
+        return "You have used the parameters after the step: the error is that of the prediction "
+               "before it.";
+    if (near(found.price, predicted - error * learning_rate) ||
+        near(found.price, predicted - error * learning_rate / 0.125) ||
+        near(found.price, predicted - error * learning_rate / 2))
+        return "A step is learning rate times gradient: the learning rate is missing.";
+    return "";
+}
+
 void check_house(const House& house, const HouseParameters& before, double learning_rate,
                  const std::string& hint) {
     Descent descent(house, before, learning_rate);
     descent.step();
     const House found = house_behind_step(before, descent.parameters(), learning_rate);
+    const std::string cause = cause_of(found, house, before, descent.parameters(), learning_rate);
     // The parameters are floats: their differences have lost some digits.
     if (!is_near(found.bedrooms, house.bedrooms, 0.02f) ||
         !is_near(found.bathrooms, house.bathrooms, 0.02f) ||
@@ -72,7 +111,7 @@ void check_house(const House& house, const HouseParameters& before, double learn
                          static_cast<double>(found.bedrooms), static_cast<double>(found.bathrooms),
                          static_cast<double>(found.price), static_cast<double>(house.bedrooms),
                          static_cast<double>(house.bathrooms), static_cast<double>(house.price)) +
-                    hint);
+                    (cause.empty() ? hint : cause));
     held();
 }
 
@@ -103,6 +142,26 @@ double measured_rate(const House& house) {
     return std::sqrt(converging * diverging);
 }
 
+// Returns which mistake leads to `yours`, or "" if it is none of the usual ones.
+std::string cause_of(const House& house, double yours) {
+    const double x1 = house.bedrooms, x2 = house.bathrooms, squares = x1 * x1 + x2 * x2 + 1;
+    const auto near = [&](double rate) { return std::abs(yours - rate) <= 0.001 * rate; };
+    if (near(2 / squares))
+        return "That is twice the rate. The gradient has a factor of 2: a step changes the error "
+               "by "
+               "the factor 1 - 2 learning rate (...).";
+    if (near(0.5 / squares))
+        return "That is the rate at which one step makes the error 0. The error still shrinks "
+               "until "
+               "the factor is -1.";
+    if (near(1 / (squares - 1)) && squares > 2)
+        return "You have forgotten that b is learned as well, and moves the prediction.";
+    if (near(1 / (x1 + x2 + 1)) || near(1 / ((x1 + x2) * (x1 + x2) + 1)))
+        return "w1 changes by a multiple of x1, and that change is multiplied by x1 again in the "
+               "prediction: each input counts by its own square.";
+    return "";
+}
+
 void check_rate(const House& house, const std::string& hint) {
     const double predicted = largest_learning_rate(house), measured = measured_rate(house);
     if (!(std::abs(predicted - measured) <= 0.02 * measured))
@@ -110,7 +169,7 @@ void check_rate(const House& house, const std::string& hint) {
                          "chapter's model converges up to %.4f.\n",
                          static_cast<double>(house.bedrooms), static_cast<double>(house.bathrooms),
                          predicted, measured) +
-                    hint);
+                    (cause_of(house, predicted).empty() ? hint : cause_of(house, predicted)));
     held();
 }
 

@@ -81,13 +81,27 @@ std::vector<float> floats(const std::vector<double>& values) {
     return {values.begin(), values.end()};
 }
 
+// Fills memory of the device and gives it back, so that what is allocated next holds junk.
+constexpr float junk = 4096;
+void spoil_free_memory(Device& device, const Shape& shape) {
+    std::vector<Tensor> spoilt;
+    for (int i = 0; i < 8; i++)
+        spoilt.emplace_back(device, shape, std::vector<float>(Tensor(device, shape).size(), junk));
+}
+bool is_junk(float value) {
+    return std::isnan(value) || std::abs(value - junk) < 100;
+}
+
 struct Layer {
     explicit Layer(const Case& one)
         : x(std::make_shared<Parameter>("x",
                                         Tensor(device, {one.rows, one.columns}, floats(one.x)))),
           gain(
               std::make_shared<Parameter>("gain", Tensor(device, {one.columns}, floats(one.gain)))),
-          eps(static_cast<float>(one.eps)) {}
+          eps(static_cast<float>(one.eps)) {
+        spoil_free_memory(device, {one.rows, one.columns});
+        spoil_free_memory(device, {one.columns});
+    }
 
     Variable forward() {
         const Variable input = tape.parameter(x);  // node 0; the gain is node 1
@@ -110,6 +124,12 @@ struct Layer {
     float eps;
 };
 
+const std::string in_fresh_memory =
+    "Memory that is allocated holds junk here, NaN or 4096. Either no thread has written this "
+    "element (has your kernel been "
+    "launched, for all of them?), or your kernel has added to memory that holds nothing yet: if "
+    "GradientTarget::accumulate is false, it writes. (Or is something divided by 0?)";
+
 void compare(const Case& one, const std::string& what, const std::vector<float>& yours,
              const std::vector<double>& right, const std::string& hint) {
     if (yours.size() != right.size())
@@ -126,7 +146,7 @@ void compare(const Case& one, const std::string& what, const std::vector<float>&
                       "[%d, %d]: %s, element %d of row %d, is %.5g, right is %.5g.", one.rows,
                       one.columns, what.c_str(), static_cast<int>(i % one.width()),
                       static_cast<int>(i / one.width()), static_cast<double>(yours[i]), right[i]);
-        throw Wrong(text + ("\n" + hint));
+        throw Wrong(text + ("\n" + (is_junk(yours[i]) ? in_fresh_memory : hint)));
     }
 }
 
@@ -195,11 +215,27 @@ void check_input_gradient() {
 
 // ---- Task gain_gradient
 
+// Whether it is the sum of dy over the rows.
+bool is_gradient_of_bias(const Case& one, const std::vector<float>& yours) {
+    std::vector<double> sums(one.width());
+    for (std::size_t i = 0; i < one.size(); i++)
+        sums[i % one.width()] += one.dy[i];
+    return std::ranges::equal(yours, sums, [](float a, double b) {
+        return std::abs(double{a} - b) <= 1e-3 * (1 + std::abs(b));
+    });
+}
+
 void check_slopes_of_gain(Case one, const std::string& hint) {
     Layer layer(one);
     layer.backward(layer.forward(), one.dy);
     const std::vector<double> once = slopes(one, one.gain);
-    compare(one, "the gradient of gain", gradient_of(*layer.gain), once, hint);
+    const std::vector<float> yours = gradient_of(*layer.gain);
+    compare(one, "the gradient of gain", yours, once,
+            is_gradient_of_bias(one, yours)
+                ? "That is the sum of dy over the rows: the gradient of a bias, which is added. A "
+                  "gain is a factor, so dy is multiplied by what the gain is multiplied by in "
+                  "forward: x / rms."
+                : hint);
     layer.tape.clear();
     layer.backward(layer.forward(), one.dy);
     std::vector<double> twice = once;

@@ -24,6 +24,29 @@ bool is_near(double yours, double right, double tolerance) {
     return std::abs(yours - right) <= tolerance * std::abs(right);  // false for NaN
 }
 
+double sum_of_squares(const std::vector<MessageTime>& times, const CostModel& line) {
+    double sum = 0;
+    for (const MessageTime& time : times)
+        sum += std::pow(line.seconds(time.bytes) / time.seconds - 1, 2);
+    return sum;
+}
+
+// Returns the line with the smallest sum, by Cramer's rule.
+CostModel right_line(const std::vector<MessageTime>& times) {
+    double ones = 0, bytes = 0, squares = 0, one = 0, byte = 0;
+    for (const MessageTime& time : times) {
+        const double a = 1 / time.seconds, b = static_cast<double>(time.bytes) / time.seconds;
+        ones += a * a;
+        bytes += a * b;
+        squares += b * b;
+        one += a;
+        byte += b;
+    }
+    const double determinant = ones * squares - bytes * bytes;
+    return {(one * squares - byte * bytes) / determinant,
+            (ones * byte - bytes * one) / determinant};
+}
+
 // 4 bytes to 16 MiB; `disturb` says by how much of itself the i-th of twelve times is wrong.
 void check_line(const std::function<double(std::size_t)>& disturb, double tolerance,
                 const std::string& hint) {
@@ -37,6 +60,15 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
         !is_near(line.beta_s_per_byte, true_line.beta_s_per_byte, tolerance))
         throw Wrong("Twelve sizes, from 4 bytes to 16 MiB: you say " + text_of(line) +
                     "; the times were made with " + text_of(true_line) + ".\n" + hint);
+    const double yours = sum_of_squares(times, line),
+                 least = sum_of_squares(times, right_line(times));
+    if (!(yours <= 1.001 * least + 1e-9))
+        throw Wrong(
+            "Twelve sizes, from 4 bytes to 16 MiB: the squares of your line's relative "
+            "errors add up to " +
+            format_fixed(yours, 5) + "; there is a line with " + format_fixed(least, 5) +
+            ".\nDo all twelve times count, each with 1 / seconds^2 as its weight?");
+    held();
 }
 
 // From rank 0 to rank 1, over a link that is so slow that nothing else counts.

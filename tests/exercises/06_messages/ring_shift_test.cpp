@@ -2,9 +2,11 @@
 // kind, and time, measured over a link so slow that nothing else counts.
 #include "exercises/06_messages/ring_shift.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "common/report/units.hpp"
+#include "tests/exercises/support/gate.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr double wait_s = 2;  // of one rank for another: longer is for ever
 constexpr float untouched = -5;
+constexpr std::size_t behind = 8;  // elements that no rank may touch
 
 float element(int rank, std::size_t i) {
     return static_cast<float>(static_cast<std::size_t>(rank) * 100'000 + i);
@@ -43,14 +46,23 @@ void check_shift(Peers& peers, std::size_t count, int distance, const std::strin
     std::vector<float> mine(count);
     for (std::size_t i = 0; i < count; i++)
         mine[i] = element(rank, i);
-    ArenaBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    ArenaBuffer<float> data = peers.allocate<float>(count),
+                       received = peers.allocate<float>(count + behind);
     data.copy_from(mine);
-    received.copy_from(std::vector<float>(count, untouched));
+    std::vector<float> theirs(count + behind, untouched);
+    received.copy_from(theirs);
     Stream stream;
     ring_shift(peers, data.data(), received.data(), count, distance, stream);
     peers.synchronize(stream);
-    std::string wrong =
-        wrong_elements_of(received.to_host(), source_of(rank, ranks, distance), rank);
+    theirs = received.to_host();
+    const bool is_spoilt = std::any_of(theirs.end() - behind, theirs.end(),
+                                       [](float value) { return value != untouched; });
+    theirs.resize(count);
+    std::string wrong = wrong_elements_of(theirs, source_of(rank, ranks, distance), rank);
+    if (is_spoilt)
+        wrong = "rank " + std::to_string(rank) +
+                " has received more than `count` elements, behind the end of the array. Is it "
+                "bytes where it should be elements?";
     if (wrong.empty() && data.to_host() != mine)
         wrong = "rank " + std::to_string(rank) + "'s own data has changed.";
     throw_first_wrong(peers.rank(), wrong.empty() ? "" : what + ": " + wrong);
@@ -69,6 +81,41 @@ void check_on(int ranks, int distance, const std::string& hint) {
     } catch (const RunFailed& failure) {
         throw std::runtime_error(what + ": " + failure.what() + ".\n" + hint);
     }
+}
+
+// ---- How it is done
+
+// Returns how many operations this rank has begun, by its own record.
+std::uint64_t operations_of(Peers& peers) {
+    OperationRecord record;
+    const ControlBlock& own = *peers.view().control[peers.view().rank];
+    DDP_CHECK(cudaMemcpy(&record, &own.current, sizeof record, cudaMemcpyDeviceToHost));
+    return record.sequence;
+}
+
+// Checks that the host does not wait, and that a rank makes one send and one receive.
+void check_calls(int ranks, int distance) {
+    const std::string what = std::to_string(ranks) + " ranks, distance " + std::to_string(distance);
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20, wait_s + 4);
+        constexpr std::size_t count = 1000;
+        ArenaBuffer<float> data = peers.allocate<float>(count),
+                           received = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        const std::uint64_t before = operations_of(peers);
+        rank.barrier();
+        Stream stream;
+        std::string wrong = wrong_if_host_waits(stream, [&] {
+            ring_shift(peers, data.data(), received.data(), count, distance, stream);
+        });
+        peers.synchronize(stream);
+        const std::uint64_t operations = operations_of(peers) - before;
+        if (wrong.empty() && operations > 2)
+            wrong = "rank " + std::to_string(rank.rank()) + " has made " +
+                    std::to_string(operations) +
+                    " operations, where a send and a receive are enough.";
+        throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
+    });
 }
 
 double seconds_of_shift(Peers& peers, std::size_t count, int distance) {
@@ -119,6 +166,8 @@ void check_neighbours() {
     check_on(1, 1, "A single rank sends nothing: it has what it should receive.");
     for (const int ranks : {2, 3, 4, 5})
         check_on(ranks, 1, "If all send first, all wait for ever. Who receives first?");
+    for (const int ranks : {1, 2})
+        check_calls(ranks, 1);
 }
 
 void check_any_distance() {
@@ -132,6 +181,7 @@ void check_any_distance() {
     check_on(6, 4,
              "Ranks of the same parity talk to each other here, in two rings: 0, 4, 2 and 1, 5, 3. "
              "Even and odd do not say who receives first.");
+    check_calls(5, 2);
     check_row(7, 1);
     check_row(8, 3);
 }

@@ -66,7 +66,7 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
 }
 
 void check_on(int ranks, int root, const std::string& hint) {
-    on_ranks(ranks, [&](Rank& rank) {
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         const auto n = static_cast<std::size_t>(ranks);
         check_copies(peers, 1024 * n, root, hint);
@@ -76,7 +76,9 @@ void check_on(int ranks, int root, const std::string& hint) {
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1})
             check_copies(peers, count, root,
                          hint + " There are so few elements that some chunks are empty.");
-    });
+    };
+    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks, root " + std::to_string(root),
+                       hint);
 }
 
 OnFloats from_root(int root) {
@@ -114,11 +116,13 @@ void check_senders(int ranks, int root) {
                 std::to_string(ranks) + " ranks, root " + std::to_string(root));
 }
 
+// Returns the seconds of the chunks that the root deals out, and of the ring's steps.
+double right_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+    return 2 * (ranks - 1) * message.seconds(bytes / static_cast<std::size_t>(ranks));
+}
+
 void check_algorithm_time(int ranks, std::size_t bytes) {
-    const auto right = [](const CostModel& message, int n, std::size_t size) {
-        return 2 * (n - 1) * message.seconds(size / static_cast<std::size_t>(n));
-    };
-    check_time("scatter and ring", right, from_root(0), ranks, bytes,
+    check_time("scatter and ring", right_seconds, from_root(0), ranks, bytes,
                "The root deals out N - 1 chunks, one after the other, and the ring has N - 1 steps "
                "with one chunk each. (Does another broadcast do the work?)");
 }
@@ -155,7 +159,7 @@ void check_any_root() {
 
 void check_cost() {
     const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
-        compare(scatter_gather_seconds, from_root(0), ranks, bytes, hint);
+        compare(scatter_gather_seconds, right_seconds, from_root(0), ranks, bytes, hint);
     };
     check(2, 4, "This short a message is all latency: how many messages go one after the other?");
     check(5, 4, "This short a message is all latency: how many messages go one after the other?");

@@ -46,16 +46,17 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
 
 void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
-    std::string wrong = wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank);
-    if (wrong.empty())
-        wrong = wrong_places(all_reduced(peers, count, share_of_place), ranks, rank);
-    throw_first_wrong(
-        peers.rank(),
-        wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
+    const auto compare_all = [&](const std::string& wrong) {
+        throw_first_wrong(
+            peers.rank(),
+            wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
+    };
+    compare_all(wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank));
+    compare_all(wrong_places(all_reduced(peers, count, share_of_place), ranks, rank));
 }
 
 void check_on(int ranks, const std::string& hint) {
-    on_ranks(ranks, [&](Rank& rank) {
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         const auto n = static_cast<std::size_t>(ranks);
         check_sums(peers, 64 * n, hint);
@@ -67,7 +68,8 @@ void check_on(int ranks, const std::string& hint) {
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n, n + 1})
             check_sums(peers, count,
                        hint + " There are so few elements that some ranges are empty.");
-    });
+    };
+    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks", hint);
 }
 
 // Every rank overwrites its array as soon as its call is done.
@@ -163,7 +165,8 @@ void check_any_ranks() {
 
 void check_cost() {
     const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
-        compare(halving_doubling_seconds, halving_doubling_all_reduce, ranks, bytes, hint);
+        compare(halving_doubling_seconds, right_seconds, halving_doubling_all_reduce, ranks, bytes,
+                hint);
     };
     check(2, 4, "This short a message is all latency: how often do two ranks exchange data?");
     check(8, 4, "This short a message is all latency: how many steps are there?");

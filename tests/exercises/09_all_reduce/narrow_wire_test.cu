@@ -22,6 +22,15 @@ float rounded(float value) {
     return __bfloat162float(__float2bfloat16(value));
 }
 
+// Returns the upper half of a float, whatever stands in the lower one.
+float cut(float value) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits &= 0xffff'0000u;
+    std::memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
 // Returns a number between 1 and 2 that uses all bits of a float. Sums of a few such numbers, each
 // rounded to bfloat16, are exact in float in any order.
 float summand(int rank, std::size_t i) {
@@ -32,15 +41,17 @@ float summand(int rank, std::size_t i) {
 
 // Element i of the result, for several ways of rounding.
 struct Sums {
-    float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0;
+    float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0, cut_off = 0;
 
     Sums(int ranks, std::size_t i) {
         for (int r = 0; r < ranks; r++) {
             in_bfloat16 = rounded(in_bfloat16 + rounded(summand(r, i)));
             not_rounded += rounded(summand(r, i));
             in_float += summand(r, i);
+            cut_off += cut(summand(r, i));
         }
         right = rounded(not_rounded);
+        cut_off = cut(cut_off);
     }
 };
 
@@ -85,6 +96,14 @@ std::string cause_of(float sum, int ranks, std::size_t i) {
     if (sum == sums.in_bfloat16)
         return "has been rounded after every addition. You add in bfloat16: add in float, and "
                "round the sum once.";
+    if (sum == sums.cut_off)
+        return "is what comes of cutting off the lower bits. __float2bfloat16 rounds to the "
+               "nearest "
+               "number.";
+    if (sum == rounded(summand(0, i)) && ranks > 1)
+        return "is the summand of rank 0 alone.";
+    if (std::isnan(sum))
+        return "is NaN: fresh memory holds it here, and nobody has written to it.";
     const auto text = [](float value) { return std::to_string(static_cast<double>(value)); };
     return "is " + text(sum) + ", and should be " + text(sums.right) + ".";
 }
@@ -103,11 +122,12 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
 }
 
 void check_on(int ranks, const std::vector<std::size_t>& counts, const std::string& hint) {
-    on_ranks(ranks, [&](Rank& rank) {
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         for (const std::size_t count : counts)
             check_sums(peers, count, hint);
-    });
+    };
+    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks", hint);
 }
 
 // ---- What travels
@@ -160,7 +180,6 @@ void check_one_rounding() {
         check_on(ranks, {1024, 8192}, "Rank r sums chunk r, and all ranks get all sums.");
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
     check_what_travels(4, 200'000);
-    check_what_travels(8, 64);
     check_host_goes_on(2);
 }
 
@@ -177,7 +196,7 @@ void check_same_bits() {
 
 void check_seconds() {
     const auto check = [](int ranks, std::size_t bytes, const std::string& hint) {
-        compare(narrow_all_reduce_seconds, reduce_and_wait, ranks, bytes, hint);
+        compare(narrow_all_reduce_seconds, right_seconds, reduce_and_wait, ranks, bytes, hint);
     };
     check(2, 16, "This short an array is all latency: how often do all ranks synchronize?");
     check(4, 16, "This short an array is all latency: how often do all ranks synchronize?");

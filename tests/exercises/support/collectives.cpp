@@ -86,6 +86,10 @@ void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
         rank.barrier();
         const std::string wrong = wrong_trace(peers, before, left_behind(peers), count, right);
         throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
+        Stream other;  // the next call may come on any stream, and waits for this one
+        collective(peers, data.data(), count, other);
+        peers.synchronize(other);
+        rank.barrier();
     });
     held();
 }

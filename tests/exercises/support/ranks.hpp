@@ -18,6 +18,10 @@ namespace ddp::test {
 void on_ranks(int ranks, const std::function<void(Rank&)>& work,
               std::optional<LinkSpeed> link = std::nullopt);
 
+// The same, and a run that fails is told with `what` before the cause, and `hint` behind it.
+void on_ranks_with_hint(int ranks, const std::function<void(Rank&)>& work, const std::string& what,
+                        const std::string& hint);
+
 // Throws Wrong with the first text that is not empty, by rank. All ranks call this function.
 void throw_first_wrong(Rank& rank, const std::string& wrong);
 
@@ -63,12 +67,15 @@ void check_overwriting(int ranks, const OnFloats& collective,
 using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
 
 // Runs `collective` on `bytes` over a simulated link that is so slow that nothing else counts.
-// Throws Wrong, with `hint` at its end, unless the prediction is within 25 % of the measured time.
-void compare(const Prediction& predict, const OnFloats& collective, int ranks, std::size_t bytes,
-             const std::string& hint);
+// Throws std::runtime_error, with `hint` at its end, unless the prediction is within 25 % of the
+// measured time.
+// `right` is what the task's own algorithm takes: on a busy machine, which is slower at times, it
+// says when to stop measuring.
+void compare(const Prediction& predict, const Prediction& right, const OnFloats& collective,
+             int ranks, std::size_t bytes, const std::string& hint);
 
-// Does the same with the time that the task's own algorithm takes: much more and much less are both
-// another algorithm. `algorithm` is its name.
+// Does the same with what the task's own algorithm takes, whose name is `algorithm`: less than
+// three quarters of it, or more than 1.6 times as much, is another algorithm.
 void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
                 int ranks, std::size_t bytes, const std::string& hint);
 

@@ -74,6 +74,17 @@ __attribute__((constructor(101))) void take_report() {
         report.take(from_grader);
 }
 
+// Returns the words of an error with the kernel's own sentence first, if it is about a kernel:
+// "cudaStreamSynchronize at F:1 failed: ERROR, words: kernel K, launched at G:2: what it has done".
+std::string cause_first(const std::string& words) {
+    const std::string before_kernel = ": kernel ";
+    const std::size_t failed = words.find(" failed: "), kernel = words.find(before_kernel, failed);
+    if (failed == std::string::npos || kernel == std::string::npos)
+        return words;
+    return "Kernel " + words.substr(kernel + before_kernel.size()) + "\n(" +
+           words.substr(0, kernel) + ")";
+}
+
 int check(const Task& task) {
     try {
         task.check();
@@ -87,7 +98,7 @@ int check(const Task& task) {
         std::puts(wrong.what());
         return 4;
     } catch (const std::exception& error) {
-        std::puts(error.what());
+        std::puts(cause_first(error.what()).c_str());
         return 5;
     } catch (...) {
         std::puts("Your code has thrown something that is no std::exception.");
