@@ -270,11 +270,21 @@ wrong_glossary() {
         grep -qxF -e "$anchor" "$scratch/anchors" || echo "chapters/glossary.md has no entry $anchor, to which a link leads"
     done
 }
+# Every chapter and every exercise says how long it takes, and in numbers that are counted only.
+wrong_minutes() {
+    local readme wanted
+    for readme in {chapters,exercises}/[0-9]*/README.md; do
+        wanted=$(grep -c '^# Exercise ' "$readme")
+        (($(grep -cx '<!-- minutes -->' "$readme") == (wanted > 0 ? wanted : 1))) ||
+            echo "$readme: a chapter and each exercise have one line <!-- minutes -->"
+        ! sed '/^## /,$d; /^<!-- minutes/,/^$/d' "$readme" | grep -qE '[0-9] minutes\.' || echo "$readme: minutes that nobody counts"
+    done
+}
 early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md chapters/[0-9]*/README.md exercises/[0-9]*/README.md; }
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands && wrong_links && wrong_predictions && wrong_glossary)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -349,4 +359,21 @@ early '2 hash tag' '| [02](../02_y) | one |\n| hash tag | two |'
 early '' '# A hash tag\n\n    a hash tag\n\n```\na hash tag\n```\n<!-- hash tag --> `hash tag` ![A hash tag](x.svg)'
 printf 'A hash tag.\n' >exercises/01_x/README.md
 [[ $(early_terms) == "exercises/01_x/README.md:1: hash tag belongs to chapter 02" ]] || complain "exercises are not looked at: $(early_terms)"
+
+# Minutes that are missing, that are two, and that are written by hand.
+minutes='<!-- minutes -->\n*5 minutes.*\n\n'
+slow() {
+    printf %b "$3" >"$1"
+    wrong=$(wrong_minutes)
+    [[ $wrong == "${2:+${1#"$book/"}: }$2" ]] || complain "not '$2' but '$wrong' is said of the minutes in: $(cat "$1")"
+}
+printf %b "# 01 X\n\n$minutes" >"$readme"
+own=exercises/01_x/README.md
+slow "$own" "" "# Exercises\n\n# Exercise one\n\n${minutes}# Exercise two\n\n$minutes"
+slow "$own" "a chapter and each exercise have one line <!-- minutes -->" "# Exercises\n\n# Exercise one\n\n${minutes}# Exercise two\n"
+printf %b "# Exercise one\n\n$minutes" >"$own"
+slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 01 X\n"
+slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 01 X\n\n$minutes$minutes"
+slow "$readme" "minutes that nobody counts" "# 01 X\n\nIt takes 30 minutes.\n\n$minutes"
+slow "$readme" "" "# 01 X\n\n$minutes\n## Try\n\nIt takes 30 minutes.\n"
 finish
