@@ -404,7 +404,7 @@ def draw_messages(measured):
 
 def draw_messages_timeline(measured):
     """Chapter 06: a network split over two ranks; who computes when."""
-    rows = list(zip(measured.text("way"), measured.numbers("rank"), measured.text("name"), measured.numbers("begin_ms"), measured.numbers("end_ms")))
+    rows = list(zip(measured.text("schedule"), measured.numbers("rank"), measured.text("name"), measured.numbers("begin_ms"), measured.numbers("end_ms")))
     lanes = list(dict.fromkeys(sorted(((way, rank) for way, rank, *_ in rows), key=lambda lane: lane[1])))
     ways = list(dict.fromkeys(row[0] for row in rows))
     lanes.sort(key=lambda lane: (ways.index(lane[0]), lane[1]))
@@ -454,23 +454,23 @@ def draw_broadcast_readers(measured):
 
 
 def draw_broadcast(measured):
-    """Chapter 07: the readers' story, and broadcasts on the machine."""
-    columns = ("part", "way", "ranks", "bytes", "seconds", "predicted_seconds")
+    """Chapter 07: the readers' file, and broadcasts on the machine."""
+    columns = ("table", "algorithm", "ranks", "bytes", "seconds", "predicted_seconds")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
     figure, (story, machine) = new_figure(2, width=5)
-    told = [row for row in rows if row["part"] == "story"]
+    told = [row for row in rows if row["table"] == "worked example"]
     predicted_and_measured(
         story,
-        [row["way"] for row in told],
+        [row["algorithm"] for row in told],
         [float(row["predicted_seconds"]) for row in told],
         [float(row["seconds"]) for row in told],
         lambda seconds: f"{seconds:.1f}",
     )
     readers = int(told[0]["ranks"]) - 1
     story.set(title=f"5 MB for {readers} reader{'s' if readers > 1 else ''} at 1 MB/s", xlabel="seconds until the last one has it")
-    runs = [row for row in rows if row["part"] == "machine"]
-    for way, color in zip(dict.fromkeys(row["way"] for row in runs), (BLUE, ORANGE, GREEN, RED)):
-        mine = [row for row in runs if row["way"] == way]
+    runs = [row for row in rows if row["table"] == "machine"]
+    for way, color in zip(dict.fromkeys(row["algorithm"] for row in runs), (BLUE, ORANGE, GREEN, RED)):
+        mine = [row for row in runs if row["algorithm"] == way]
         sizes = [int(row["bytes"]) for row in mine]
         machine.plot(sizes, [float(row["seconds"]) * 1e6 for row in mine], color=color, marker="o", markersize=4, label=way)
         machine.plot(sizes, [float(row["predicted_seconds"]) * 1e6 for row in mine], color=color, linestyle=":", linewidth=1.2)
@@ -538,14 +538,14 @@ def draw_reduce(measured):
 
 def draw_all_reduce(measured):
     """Chapter 09: all-reduces over a link, as predicted; where one beats the other; and in memory, beside its limit."""
-    columns = ("part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
+    columns = ("table", "algorithm", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second")
     rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
-    link_runs = [row for row in rows if row["part"] == "link"]
-    runs = [row for row in rows if row["part"] == "machine"]
-    duels = [row for row in rows if row["part"] == "cross-over"]
+    link_runs = [row for row in rows if row["table"] == "link"]
+    runs = [row for row in rows if row["table"] == "machine"]
+    duels = [row for row in rows if row["table"] == "cross-over"]
     figure, panels = new_figure(3 if runs else 2, width=5.2)
     for way, color in (("reduce+broadcast", ORANGE), ("ring", BLUE)):
-        mine = [row for row in duels if row["way"] == way]
+        mine = [row for row in duels if row["algorithm"] == way]
         sizes = [int(row["bytes"]) / 1024 for row in mine]
         panels[1].plot(sizes, [float(row["seconds"]) * 1e3 for row in mine], color=color, marker="o", markersize=4, label=way)
         panels[1].plot(sizes, [float(row["expected_seconds"]) * 1e3 for row in mine], color=color, linestyle=":", linewidth=1.2)
@@ -560,7 +560,7 @@ def draw_all_reduce(measured):
     panels[1].legend(loc="lower right")
     predicted_and_measured(
         panels[0],
-        [row["way"] for row in link_runs],
+        [row["algorithm"] for row in link_runs],
         [float(row["expected_seconds"]) * 1e3 for row in link_runs],
         [float(row["seconds"]) * 1e3 for row in link_runs],
         lambda ms: f"{ms:.3g} ms",
@@ -573,8 +573,8 @@ def draw_all_reduce(measured):
     if not runs:
         return figure
     colors = {"server": RED, "reduce+broadcast": ORANGE, "host ring": GREEN, "ring": BLUE, "two-shot": "#7a4fa3", "one-shot": "#2aa3a3"}
-    for way in dict.fromkeys(row["way"] for row in runs):
-        mine = [row for row in runs if row["way"] == way]
+    for way in dict.fromkeys(row["algorithm"] for row in runs):
+        mine = [row for row in runs if row["algorithm"] == way]
         line = {"limit": ":", "native": "--"}.get(way, "-")
         style = {"color": colors.get(way, GREY), "linestyle": line, "marker": "o" if way in colors else None, "markersize": 4}
         panels[2].plot([int(row["bytes"]) for row in mine], [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way, **style)

@@ -1,3 +1,14 @@
+// A torn read: the flag has overtaken the record, so the order in memory is W2 R1 R2 W1.
+//
+//     memory holds          sender              receiver
+//     record 6, flag 6
+//     record 6, flag 7      W2: flag = 7
+//                                               R1: the flag is 7, go on
+//                                               R2: record 6, the old one
+//     record 7, flag 7      W1: the record
+//
+// possible_orders makes all orders in two steps: first the orders of each thread's own two
+// accesses, then all ways to merge the two threads.
 #include "06_messages/litmus.hpp"
 
 #include <algorithm>
@@ -42,12 +53,14 @@ std::string name_of(Access access) {
 
 std::vector<AccessOrder> possible_orders(bool release, bool acquire) {
     using enum Access;
+    // Each thread alone: the order of the program, and the exchanged one if nothing forbids it.
     std::vector<AccessOrder> senders{{write_record, write_flag}};
     std::vector<AccessOrder> receivers{{read_flag, read_record}};
     if (!release)
         senders.push_back({write_flag, write_record});
     if (!acquire)
         receivers.push_back({read_record, read_flag});
+    // Both together.
     std::vector<AccessOrder> all;
     for (const AccessOrder& sender : senders)
         for (const AccessOrder& receiver : receivers)
@@ -56,6 +69,7 @@ std::vector<AccessOrder> possible_orders(bool release, bool acquire) {
 }
 
 bool is_torn(const AccessOrder& order) {
+    // Whether each of the two is new in memory, and what the receiver has seen of it.
     bool flag = false, record = false, saw_flag = false, saw_record = false;
     for (const Access access : order) {
         flag |= access == Access::write_flag;

@@ -79,30 +79,21 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
         pace.warn();
 }
 
-int run(int argc, char** argv) {
-    Options options("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
-    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
-    options.example("", "seven readers, then four ranks of this machine");
-    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
-    options.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
-    const CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = launch_processes(common, argv))
-        return *status;
-    World world(common);
+int run(World& world, const CommonOptions& common) {
     if (world.world_size() == 1 || world.job().has_several_hosts()) {
         if (world.has_rank_0())
             std::cout << "Here two or more ranks of one host are needed: try --ranks 4.\n";
         return 0;
     }
     CsvWriter file(world.has_rank_0() ? common.csv : "",
-                   {"part", "way", "ranks", "bytes", "seconds", "predicted_seconds"});
+                   {"table", "algorithm", "ranks", "bytes", "seconds", "predicted_seconds"});
+    const auto show_readers = [&](Rank& rank) { show_worked_example(rank, file, common.csv); };
     if (common.ranks || world.job().has_processes) {
-        world.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
+        world.run(show_readers);
     } else {
         CommonOptions eight = common;
         eight.ranks = 8;
-        World readers(eight);
-        readers.run([&](Rank& rank) { show_worked_example(rank, file, common.csv); });
+        World(eight).run(show_readers);
     }
     world.run([&](Rank& rank) { measure_machine(rank, common, file); });
     return 0;
@@ -111,5 +102,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run(argc, argv); });
+    Options options("broadcast", "How do weights reach everyone? Four ways from one rank to all.");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is random, read or timed so");
+    options.example("", "seven readers, then four ranks of this machine");
+    options.example("--ranks 4 --link 100MB/s,1ms", "four ranks, on a simulated link");
+    options.example("--processes 4 --csv broadcast.csv", "four processes, and what they measured");
+    return run_ranks(argc, argv, options, run);
 }

@@ -40,7 +40,7 @@ std::vector<AllReduceMeasurement> show_machine(Rank& rank, const CommonOptions& 
 void show_bits(Rank& rank) {
     constexpr std::size_t count = 10'007;
     Table table("The bits of a sum of " + format_count(count) + " floats that were rounded",
-                {"way", "bits on rank 0", "on the others", "the same as"});
+                {"algorithm", "bits on rank 0", "on the others", "the same as"});
     std::map<std::string, std::string> first_with;
     const auto add = [&](const std::string& name, const std::vector<std::string>& hashes) {
         if (std::ranges::count(hashes, hashes[0]) != rank.world_size())
@@ -87,9 +87,9 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
         show_chunks(watch_ring(world), common, step_by_step);
     if (step_by_step)
         return 0;
-    CsvWriter file(
-        world.has_rank_0() ? common.csv : "",
-        {"part", "way", "ranks", "bytes", "seconds", "expected_seconds", "bus_bytes_per_second"});
+    CsvWriter file(world.has_rank_0() ? common.csv : "",
+                   {"table", "algorithm", "ranks", "bytes", "seconds", "expected_seconds",
+                    "bus_bytes_per_second"});
     world.run([&](Rank& rank) {
         rank.select_device();
         if (is_on_one_host)

@@ -137,7 +137,7 @@ void print(const std::vector<Step>& steps) {
 void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
     if (csv.empty())
         return;
-    CsvWriter file(beside(csv, "timeline"), {"way", "rank", "name", "begin_ms", "end_ms"});
+    CsvWriter file(beside(csv, "timeline"), {"schedule", "rank", "name", "begin_ms", "end_ms"});
     for (std::size_t i = 0; i < steps.size(); i++)
         for (const StreamSpan& each : steps[i].spans)
             file.row({schedules[i].name, each.rank, each.what,

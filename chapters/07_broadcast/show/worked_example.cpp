@@ -11,10 +11,10 @@
 namespace ddp {
 namespace {
 
-constexpr double faster = 100, bytes_per_second = 1e6;  // the run, and the story's link
+constexpr double faster = 100, bytes_per_second = 1e6;  // the run, and the example's link
 constexpr std::size_t file_bytes = 5'000'000;
 
-// When each of the readers had the file, the first first, in the story's seconds.
+// When each of the readers had the file, the first first, in the example's seconds.
 std::string each_arrival(std::vector<double> arrived) {
     std::ranges::sort(arrived);
     std::string each;
@@ -48,7 +48,7 @@ void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::pat
     const int ranks = rank.world_size();
     Table table("A file of 5 MB for " + std::to_string(ranks - 1) +
                     (ranks == 2 ? " reader" : " readers") + ", at 1 MB/s",
-                {"way", "predicted", "measured", "difference", "seconds until each has it"});
+                {"algorithm", "predicted", "measured", "difference", "seconds until each has it"});
     std::string share;
     for (const BroadcastAlgorithm& algorithm : broadcast_algorithms()) {
         const LinkRun run = broadcast_over_link(peers, algorithm, file_bytes);
@@ -61,13 +61,13 @@ void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::pat
             share = format_bandwidth(static_cast<double>(file_bytes) / measured);
         pace.add(measured, predicted, ranks);
         if (rank.rank() == 0) {
-            file.row({"story", algorithm.name, ranks, file_bytes, measured, predicted});
+            file.row({"worked example", algorithm.name, ranks, file_bytes, measured, predicted});
             write_readers(readers, algorithm, run.arrived);
         }
     }
     table.note("All at once they share the link: it brings " + share + " to each.");
     table.note("The link is simulated, and runs " + format_fixed(faster, 0) +
-               " times as fast as the story tells.");
+               " times as fast as the example says.");
     if (rank.rank() == 0) {
         std::cout << table << "\n";
         pace.warn();

@@ -9,9 +9,10 @@ namespace ddp {
 
 // Brings a file of 5 MB from rank 0 to all others in every way, over a simulated link of 1 MB/s,
 // and prints on rank 0 what was predicted, what was measured and when each of them had it. The run
-// is faster than the story; all it prints is in the story's units. Writes rows to `file`: "story",
-// way, ranks, bytes, seconds, predicted seconds. Writes beside `csv`, as NAME_readers.csv, from
-// when to when each reader receives the file. All ranks call it together, two or more.
+// is faster than the example; all it prints is in the example's units. Writes rows to `file`:
+// "worked example", algorithm, ranks, bytes, seconds, predicted seconds. Writes beside `csv`, as
+// NAME_readers.csv, from when to when each reader receives the file. All ranks call it together,
+// two or more.
 void show_worked_example(Rank& rank, CsvWriter& file, const std::filesystem::path& csv);
 
 }  // namespace ddp

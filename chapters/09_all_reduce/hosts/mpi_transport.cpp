@@ -56,18 +56,18 @@ class MpiTransport final : public Transport {
 
     // MPI's synchronous send: an ordinary one is over, and the next may follow, while the receiver
     // has no place for it yet.
-    std::unique_ptr<Transfer> send(int to, int line, const std::byte* data,
+    std::unique_ptr<Transfer> send(int to, int channel, const std::byte* data,
                                    std::size_t bytes) override {
         auto transfer = std::make_unique<MpiTransfer>(false);
-        check_mpi(MPI_Issend(data, static_cast<int>(bytes), MPI_BYTE, to, line, ranks_,
+        check_mpi(MPI_Issend(data, static_cast<int>(bytes), MPI_BYTE, to, channel, ranks_,
                              transfer->request()),
                   "a send to another host");
         return transfer;
     }
-    std::unique_ptr<Transfer> receive(int from, int line, std::byte* data,
+    std::unique_ptr<Transfer> receive(int from, int channel, std::byte* data,
                                       std::size_t most_bytes) override {
         auto transfer = std::make_unique<MpiTransfer>(true);
-        check_mpi(MPI_Irecv(data, static_cast<int>(most_bytes), MPI_BYTE, from, line, ranks_,
+        check_mpi(MPI_Irecv(data, static_cast<int>(most_bytes), MPI_BYTE, from, channel, ranks_,
                             transfer->request()),
                   "a receive from another host");
         return transfer;

@@ -9,6 +9,7 @@
 #include <list>
 #include <mutex>
 
+#include "09_all_reduce/hosts/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -22,13 +23,6 @@ constexpr double patience_s = 5;
 // For a thread that may not come back.
 constexpr auto farewell = 100ms;
 
-std::uint64_t read_flag(Flag& flag) {
-    return std::atomic_ref(flag.value).load(std::memory_order_acquire);
-}
-void write_flag(Flag& flag, std::uint64_t value) {
-    std::atomic_ref(flag.value).store(value, std::memory_order_release);
-}
-
 // Nothing has moved the last `idle` times. What is waited for may need this core: give way, and
 // after a while sleep.
 void back_off(int idle) {
@@ -40,7 +34,7 @@ void back_off(int idle) {
 
 }  // namespace
 
-// The ends of all lines on this host, and what is under way along them.
+// The ends of all channels on this host, and what is under way along them.
 class ProxyChannels {
   public:
     explicit ProxyChannels(std::unique_ptr<Transport> transport)
@@ -53,26 +47,26 @@ class ProxyChannels {
 
     // The thread's work, until the end, or until all is gone after retire().
     void run();
-    // After that. False where another rank has not come to its end of a line.
+    // After that. False where another rank has not come to its end of a channel.
     bool exit_barrier(const Rank& rank);
 
   private:
-    // One end of a line, and what is under way along it.
+    // One end of a channel, and what is under way along it.
     struct ProxyChannel {
         bool is_to;  // it leads to the peer, not from it
         int peer, number;
         PinnedBuffer<Fifo> fifo;
         std::deque<std::unique_ptr<Transfer>> under_way;
         std::uint64_t started = 0, done = 0;  // slots, so far
-        bool has_parted = false;              // nothing more comes, or is to be sent
+        bool has_ended = false;               // nothing more comes, or is to be sent
     };
 
     bool move_all();
-    bool move(ProxyChannel& line);
-    void begin_transfer(ProxyChannel& line);
-    void end_transfers(ProxyChannel& line);
+    bool move(ProxyChannel& channel);
+    void begin_transfer(ProxyChannel& channel);
+    void end_transfers(ProxyChannel& channel);
     bool is_quiet();
-    void part(ProxyChannel& line);
+    void drain(ProxyChannel& channel);
 
     std::unique_ptr<Transport> transport_;
     std::list<ProxyChannel> channels_;
@@ -106,52 +100,52 @@ void ProxyChannels::run() try {
 
 bool ProxyChannels::move_all() {
     bool has_moved = false;
-    for (ProxyChannel& line : channels_)
-        has_moved = move(line) || has_moved;
+    for (ProxyChannel& channel : channels_)
+        has_moved = move(channel) || has_moved;
     return has_moved;
 }
 
 // Begins what can begin, and ends what is done: slots are filled and emptied in their order. A slot
 // waits for its bytes only when a kernel has asked for them, so at a good end nothing is waited
 // for.
-bool ProxyChannels::move(ProxyChannel& line) {
-    Fifo& fifo = line.fifo[0];
+bool ProxyChannels::move(ProxyChannel& channel) {
+    Fifo& fifo = channel.fifo[0];
     const std::uint64_t limit =
-        line.is_to ? read_flag(fifo.filled)
-                   : std::min(read_flag(fifo.wanted), read_flag(fifo.emptied) + fifo_slots);
-    const std::uint64_t before = line.started + line.done;
-    while (line.started < limit && !line.has_parted)
-        begin_transfer(line);
-    end_transfers(line);
-    return line.started + line.done > before;
+        channel.is_to ? read_flag(fifo.filled)
+                      : std::min(read_flag(fifo.wanted), read_flag(fifo.emptied) + fifo_slots);
+    const std::uint64_t before = channel.started + channel.done;
+    while (channel.started < limit && !channel.has_ended)
+        begin_transfer(channel);
+    end_transfers(channel);
+    return channel.started + channel.done > before;
 }
 
-void ProxyChannels::begin_transfer(ProxyChannel& line) {
-    Fifo& fifo = line.fifo[0];
-    std::byte* slot = fifo.slot(line.started);
-    line.under_way.push_back(
-        line.is_to
-            ? transport_->send(line.peer, line.number, slot, fifo.bytes[line.started % fifo_slots])
-            : transport_->receive(line.peer, line.number, slot, slot_bytes));
-    line.started++;
+void ProxyChannels::begin_transfer(ProxyChannel& channel) {
+    Fifo& fifo = channel.fifo[0];
+    std::byte* slot = fifo.slot(channel.started);
+    channel.under_way.push_back(
+        channel.is_to ? transport_->send(channel.peer, channel.number, slot,
+                                         fifo.bytes[channel.started % fifo_slots])
+                      : transport_->receive(channel.peer, channel.number, slot, slot_bytes));
+    channel.started++;
 }
 
 // Ends the transfers that are done.
-void ProxyChannels::end_transfers(ProxyChannel& line) {
-    Fifo& fifo = line.fifo[0];
-    while (!line.under_way.empty() && line.under_way.front()->is_done()) {
-        line.has_parted = !line.is_to && line.under_way.front()->bytes() == 0;
-        line.under_way.pop_front();
-        if (line.has_parted)
-            return line.under_way.clear();
-        write_flag(line.is_to ? fifo.emptied : fifo.filled, ++line.done);
+void ProxyChannels::end_transfers(ProxyChannel& channel) {
+    Fifo& fifo = channel.fifo[0];
+    while (!channel.under_way.empty() && channel.under_way.front()->is_done()) {
+        channel.has_ended = !channel.is_to && channel.under_way.front()->bytes() == 0;
+        channel.under_way.pop_front();
+        if (channel.has_ended)
+            return channel.under_way.clear();
+        write_flag(channel.is_to ? fifo.emptied : fifo.filled, ++channel.done);
     }
 }
 
 bool ProxyChannels::is_quiet() {
-    return std::ranges::all_of(channels_, [](ProxyChannel& line) {
-        return line.under_way.empty() &&
-               (!line.is_to || read_flag(line.fifo[0].filled) == line.started);
+    return std::ranges::all_of(channels_, [](ProxyChannel& channel) {
+        return channel.under_way.empty() &&
+               (!channel.is_to || read_flag(channel.fifo[0].filled) == channel.started);
     });
 }
 
@@ -162,27 +156,27 @@ bool ProxyChannels::is_quiet() {
 // dropped.
 bool ProxyChannels::exit_barrier(const Rank& rank) try {
     const Stopwatch waited;
-    for (ProxyChannel& line : channels_)
-        if (line.is_to)
-            line.under_way.push_back(transport_->send(line.peer, line.number, nullptr, 0));
-    while (!std::ranges::all_of(channels_, &ProxyChannel::has_parted)) {
+    for (ProxyChannel& channel : channels_)
+        if (channel.is_to)
+            channel.under_way.push_back(transport_->send(channel.peer, channel.number, nullptr, 0));
+    while (!std::ranges::all_of(channels_, &ProxyChannel::has_ended)) {
         if (rank.has_lost_one() || waited.seconds() > patience_s)
             return false;
-        for (ProxyChannel& line : channels_)
-            part(line);
+        for (ProxyChannel& channel : channels_)
+            drain(channel);
         std::this_thread::sleep_for(50us);
     }
     return true;
 } catch (const std::exception&) {
-    return false;  // the wire has broken
+    return false;  // the transport has failed
 }
 
-void ProxyChannels::part(ProxyChannel& line) {
-    end_transfers(line);
-    if (line.is_to)
-        line.has_parted = line.under_way.empty();
-    else if (!line.has_parted && line.under_way.empty())
-        begin_transfer(line);
+void ProxyChannels::drain(ProxyChannel& channel) {
+    end_transfers(channel);
+    if (channel.is_to)
+        channel.has_ended = channel.under_way.empty();
+    else if (!channel.has_ended && channel.under_way.empty())
+        begin_transfer(channel);
 }
 
 // ---- NetworkProxy
@@ -202,25 +196,25 @@ NetworkProxy::~NetworkProxy() {
         }
         thread_.join();
     }
-    // Where another rank has not come to the end, the wire may still read and write: that must
+    // Where another rank has not come to the end, the transport may still read and write: that must
     // stay.
     if (!channels_->exit_barrier(rank_))
         new auto(channels_);
 }
 
-Fifo* NetworkProxy::channel_to(int peer, int line) {
-    return channels_->add(true, peer, line);
+Fifo* NetworkProxy::channel_to(int peer, int channel) {
+    return channels_->add(true, peer, channel);
 }
-Fifo* NetworkProxy::channel_from(int peer, int line) {
-    return channels_->add(false, peer, line);
+Fifo* NetworkProxy::channel_from(int peer, int channel) {
+    return channels_->add(false, peer, channel);
 }
 
 void NetworkProxy::start() {
     rank_.add(*this);
     std::promise<void> end;
     ended_ = end.get_future();
-    thread_ = std::thread([lines = channels_, end = std::move(end)]() mutable {
-        lines->run();
+    thread_ = std::thread([channels = channels_, end = std::move(end)]() mutable {
+        channels->run();
         end.set_value();
     });
 }

@@ -2,7 +2,7 @@
 // The thread that carries data between this host and the others: what kernels have put into FIFOs
 // it sends away, and what arrives it puts into FIFOs for them. (NCCL calls it the network's proxy.)
 //
-//     kernel ──▶ FIFO ──▶ carrier ══ wire ══▶ carrier ──▶ FIFO ──▶ kernel
+//     kernel ──▶ FIFO ──▶ proxy ══ transport ══▶ proxy ──▶ FIFO ──▶ kernel
 #include <future>
 #include <memory>
 #include <string>
@@ -27,10 +27,10 @@ class NetworkProxy final : private Abortable {
     NetworkProxy(const NetworkProxy&) = delete;
     NetworkProxy& operator=(const NetworkProxy&) = delete;
 
-    // This host's end of line `line` to rank `peer`, or from it: its FIFO, in pinned memory, which
-    // lives as long as the carrier. The other rank must ask for the other end. Before start().
-    Fifo* channel_to(int peer, int line);
-    Fifo* channel_from(int peer, int line);
+    // This host's end of channel `channel` to rank `peer`, or from it: its FIFO, in pinned memory,
+    // which lives as long as the proxy. The other rank must ask for the other end. Before start().
+    Fifo* channel_to(int peer, int channel);
+    Fifo* channel_from(int peer, int channel);
 
     void start();
     // Nothing more will be filled or wanted: the thread ends when all that was is gone.
@@ -41,8 +41,8 @@ class NetworkProxy final : private Abortable {
     std::string error() override;
 
     Rank& rank_;
-    // The thread's, too: where a rank is lost, the wire may keep the thread for ever, and then both
-    // stay.
+    // The thread's, too: where a rank is lost, the transport may keep the thread for ever, and then
+    // both stay.
     std::shared_ptr<ProxyChannels> channels_;
     std::future<void> ended_;
     std::thread thread_;

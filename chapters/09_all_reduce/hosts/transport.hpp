@@ -18,16 +18,16 @@ class Transfer {
     virtual std::size_t bytes() const = 0;
 };
 
-// Between two ranks there are several lines. What goes along a line arrives in order. Used by one
-// thread at a time.
+// Between two ranks there are several channels. What goes along a channel arrives in order. Used by
+// one thread at a time.
 class Transport {
   public:
     virtual ~Transport() = default;
     // Done when the receiver has a place for it: `bytes` may be written again.
-    virtual std::unique_ptr<Transfer> send(int to, int line, const std::byte* data,
+    virtual std::unique_ptr<Transfer> send(int to, int channel, const std::byte* data,
                                            std::size_t bytes) = 0;
     // For up to `most_bytes`.
-    virtual std::unique_ptr<Transfer> receive(int from, int line, std::byte* data,
+    virtual std::unique_ptr<Transfer> receive(int from, int channel, std::byte* data,
                                               std::size_t most_bytes) = 0;
 };
 

@@ -187,10 +187,10 @@ class MpiCommunicator final : public Communicator {
     void synchronize(Stream& stream) override { proxy_->synchronize(stream); }
 
   private:
-    // Begins MPI's part of a piece of `count` elements, without waiting.
-    using Start = std::function<int(const StagedPiece& piece, int count, MPI_Request* request)>;
+    // Begins MPI's part of a slice of `count` elements, without waiting.
+    using Start = std::function<int(const StagedSlice& slice, int count, MPI_Request* request)>;
     // The rest of the work once MPI has ended the operation.
-    using Finish = std::function<void(const StagedPiece& piece, int count)>;
+    using Finish = std::function<void(const StagedSlice& slice, int count)>;
     struct Reducer {
         std::shared_ptr<MpiOp> op;
         Finish finish;
@@ -280,14 +280,14 @@ void MpiCommunicator::enqueue(const MpiOperation& operation, const Call& call, S
     input_offset(*arena_, call);
     output_offset(*arena_, call);
     const auto work = [=, this, element_bytes = bytes_of(call.type),
-                       has_output = call.outputs > 0](const StagedPiece& piece) {
-        const int count = static_cast<int>(piece.bytes / element_bytes);
+                       has_output = call.outputs > 0](const StagedSlice& slice) {
+        const int count = static_cast<int>(slice.bytes / element_bytes);
         handshake(operation);
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(start(piece, count, &request), operation.text());
+        check_mpi(start(slice, count, &request), operation.text());
         end(request, operation);
         if (finish && has_output)
-            finish(piece, count);
+            finish(slice, count);
     };
     proxy_->enqueue({call.input, call.inputs, call.output, call.outputs, call.bytes(), work},
                     stream);
@@ -296,8 +296,8 @@ void MpiCommunicator::enqueue(const MpiOperation& operation, const Call& call, S
 MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp op) const {
     const Reduction reduction = reduction_of(type, op);
     return {std::make_shared<MpiOp>(reduction),
-            [reduction, ranks = world_size()](const StagedPiece& piece, int count) {
-                reduction.finish(piece.output, count, ranks);
+            [reduction, ranks = world_size()](const StagedSlice& slice, int count) {
+                reduction.finish(slice.output, count, ranks);
             }};
 }
 
@@ -308,8 +308,8 @@ void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
     half.inputs = is_root ? 1 : 0;
     half.outputs = is_root ? 0 : 1;
     const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
-                           const StagedPiece& piece, int count, MPI_Request* request) {
-        auto* data = is_root ? const_cast<std::byte*>(piece.input) : piece.output;
+                           const StagedSlice& slice, int count, MPI_Request* request) {
+        auto* data = is_root ? const_cast<std::byte*>(slice.input) : slice.output;
         return MPI_Ibcast(data, count, type, root, communicator_, request);
     };
     enqueue(collective(call), half, stream, start);
@@ -318,8 +318,8 @@ void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
 void MpiCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
     const Reducer reducer = reducer_of(call.type, *call.op);
     const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
-                           const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Ireduce(piece.input, piece.output, count, type, *reducer.op, root, communicator_,
+                           const StagedSlice& slice, int count, MPI_Request* request) {
+        return MPI_Ireduce(slice.input, slice.output, count, type, *reducer.op, root, communicator_,
                            request);
     };
     enqueue(collective(call), call, stream, start, reducer.finish);
@@ -327,9 +327,9 @@ void MpiCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
 
 void MpiCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
     const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
                                                                 MPI_Request* request) {
-        return MPI_Iallreduce(piece.input, piece.output, count, type, *reducer.op, communicator_,
+        return MPI_Iallreduce(slice.input, slice.output, count, type, *reducer.op, communicator_,
                               request);
     };
     enqueue(collective(call), call, stream, start, reducer.finish);
@@ -337,18 +337,18 @@ void MpiCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
 
 void MpiCommunicator::enqueue_reduce_scatter(const Call& call, Stream& stream) {
     const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
                                                                 MPI_Request* request) {
-        return MPI_Ireduce_scatter_block(piece.input, piece.output, count, type, *reducer.op,
+        return MPI_Ireduce_scatter_block(slice.input, slice.output, count, type, *reducer.op,
                                          communicator_, request);
     };
     enqueue(collective(call), call, stream, start, reducer.finish);
 }
 
 void MpiCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedPiece& piece, int count,
+    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
                                                                 MPI_Request* request) {
-        return MPI_Iallgather(piece.input, count, type, piece.output, count, type, communicator_,
+        return MPI_Iallgather(slice.input, count, type, slice.output, count, type, communicator_,
                               request);
     };
     enqueue(collective(call), call, stream, start);
@@ -358,16 +358,16 @@ constexpr int tag_of_data = 1;
 
 void MpiCommunicator::enqueue_send(const Call& call, Stream& stream) {
     const auto start = [=, this, to = call.peer, type = mpi_type_of(call.type)](
-                           const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Issend(piece.input, count, type, to, tag_of_data, communicator_, request);
+                           const StagedSlice& slice, int count, MPI_Request* request) {
+        return MPI_Issend(slice.input, count, type, to, tag_of_data, communicator_, request);
     };
     enqueue(message(call), call, stream, start);
 }
 
 void MpiCommunicator::enqueue_receive(const Call& call, Stream& stream) {
     const auto start = [=, this, from = call.peer, type = mpi_type_of(call.type)](
-                           const StagedPiece& piece, int count, MPI_Request* request) {
-        return MPI_Irecv(piece.output, count, type, from, tag_of_data, communicator_, request);
+                           const StagedSlice& slice, int count, MPI_Request* request) {
+        return MPI_Irecv(slice.output, count, type, from, tag_of_data, communicator_, request);
     };
     enqueue(message(call), call, stream, start);
 }

@@ -3,12 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <stdexcept>
 
 #include "06_messages/support/copy.cuh"
 #include "06_messages/wait.cuh"
+#include "09_all_reduce/hosts/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -16,15 +16,15 @@ namespace {
 
 constexpr std::size_t staging_slot_bytes = 2 << 20;
 
-// Two pieces are under way, each with a slot for what goes in and one for what comes out.
+// Two slices are under way, each with a slot for what goes in and one for what comes out.
 struct Slots {
     std::byte* begin;
 
-    __host__ __device__ std::byte* input(std::uint64_t piece) const {
-        return begin + piece % 2 * staging_slot_bytes;
+    __host__ __device__ std::byte* input(std::uint64_t slice) const {
+        return begin + slice % 2 * staging_slot_bytes;
     }
-    __host__ __device__ std::byte* output(std::uint64_t piece) const {
-        return begin + (2 + piece % 2) * staging_slot_bytes;
+    __host__ __device__ std::byte* output(std::uint64_t slice) const {
+        return begin + (2 + slice % 2) * staging_slot_bytes;
     }
 };
 
@@ -33,40 +33,41 @@ struct Relay {
     ProxyFlags* flags;
     Slots slots;
     const std::byte* input;
-    std::size_t input_parts;
+    std::size_t input_arrays;
     std::byte* output;
-    std::size_t output_parts;
-    Pieces pieces;
-    std::uint64_t first_piece;
+    std::size_t output_arrays;
+    Slices slices;
+    std::uint64_t first_slice;
 };
 
-// All threads bring piece `i`. A block that comes here has seen the last but one to be done: its
+// All threads bring slice `i`. A block that comes here has seen the last but one to be done: its
 // input slot has been read.
 __device__ void stage(const Relay& relay, std::size_t i) {
-    const std::size_t bytes = relay.pieces.size(i);
-    std::byte* slot = relay.slots.input(relay.first_piece + i);
-    for (std::size_t p = 0; p < relay.input_parts; p++)
+    const std::size_t bytes = relay.slices.size(i);
+    std::byte* slot = relay.slots.input(relay.first_slice + i);
+    for (std::size_t p = 0; p < relay.input_arrays; p++)
         copy_bytes(slot + p * bytes,
-                   relay.input + p * relay.pieces.part_bytes + i * relay.pieces.piece_bytes, bytes);
+                   relay.input + p * relay.slices.array_bytes + i * relay.slices.slice_bytes,
+                   bytes);
     __syncthreads();
     if (threadIdx.x == 0)
-        store_release(relay.flags->staged[blockIdx.x].value, relay.first_piece + i + 1);
+        store_release(relay.flags->staged[blockIdx.x].value, relay.first_slice + i + 1);
 }
 
-// All threads take the result of piece `i`. The thread writes to the slot again when all blocks
-// have staged the next piece but one, which they do after this.
+// All threads take the result of slice `i`. The thread writes to the slot again when all blocks
+// have staged the next slice but one, which they do after this.
 __device__ void fetch(const Relay& relay, std::size_t i) {
-    const std::size_t bytes = relay.pieces.size(i);
-    const std::byte* slot = relay.slots.output(relay.first_piece + i);
-    for (std::size_t p = 0; p < relay.output_parts; p++)
-        copy_bytes(relay.output + p * relay.pieces.part_bytes + i * relay.pieces.piece_bytes,
+    const std::size_t bytes = relay.slices.size(i);
+    const std::byte* slot = relay.slots.output(relay.first_slice + i);
+    for (std::size_t p = 0; p < relay.output_arrays; p++)
+        copy_bytes(relay.output + p * relay.slices.array_bytes + i * relay.slices.slice_bytes,
                    slot + p * bytes, bytes);
 }
 
 // One thread of each block. False if the run fails. (The wait has no limit of its own: those of the
 // work that it waits for have.)
-__device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t pieces) {
-    while (load_acquire(flags.done.value) < pieces) {
+__device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t slices) {
+    while (load_acquire(flags.done.value) < slices) {
         if (load_acquire(flags.stop.value) != 0)
             return false;
         __nanosleep(100);
@@ -76,13 +77,13 @@ __device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t pieces) {
 
 __global__ void relay_kernel(Relay relay) {
     __shared__ bool may_go_on;
-    const std::size_t count = relay.pieces.count();
+    const std::size_t count = relay.slices.count();
     stage(relay, 0);
     for (std::size_t i = 0; i < count; i++) {
         if (i + 1 < count)
             stage(relay, i + 1);
         if (threadIdx.x == 0)
-            may_go_on = wait_for_done(*relay.flags, relay.first_piece + i + 1);
+            may_go_on = wait_for_done(*relay.flags, relay.first_slice + i + 1);
         __syncthreads();
         if (!may_go_on)
             return;
@@ -91,23 +92,16 @@ __global__ void relay_kernel(Relay relay) {
     }
 }
 
-// Cuts a job into pieces that fit into a slot. Sizes are multiples of 128 bytes, so that elements
+// Cuts a job into slices that fit into a slot. Sizes are multiples of 128 bytes, so that elements
 // stay whole.
-Pieces cut(const ProxyJob& job) {
-    const std::size_t parts = std::max<std::size_t>({job.input_parts, job.output_parts, 1});
+Slices cut(const ProxyJob& job) {
+    const std::size_t arrays = std::max<std::size_t>({job.input_arrays, job.output_arrays, 1});
     constexpr std::size_t unit = 128;
-    if (parts > staging_slot_bytes / unit)
-        throw std::invalid_argument("a job of " + std::to_string(parts) +
-                                    " parts: a proxy takes up to " +
+    if (arrays > staging_slot_bytes / unit)
+        throw std::invalid_argument("a job of " + std::to_string(arrays) +
+                                    " arrays: a proxy takes up to " +
                                     std::to_string(staging_slot_bytes / unit));
-    return {job.part_bytes, staging_slot_bytes / parts / unit * unit};
-}
-
-std::uint64_t load_flag(Flag& flag) {
-    return std::atomic_ref(flag.value).load(std::memory_order_acquire);
-}
-void store_flag(Flag& flag, std::uint64_t value) {
-    std::atomic_ref(flag.value).store(value, std::memory_order_release);
+    return {job.array_bytes, staging_slot_bytes / arrays / unit * unit};
 }
 
 }  // namespace
@@ -139,21 +133,21 @@ bool Proxy::finish() {
     if (thread_.joinable())
         thread_.join();
     rank_.remove(*this);
-    return load_flag((*flags_)[0].stop) == 0;
+    return read_flag((*flags_)[0].stop) == 0;
 }
 
 void Proxy::enqueue(ProxyJob job, Stream& stream) {
-    const Pieces pieces = cut(job);
-    const std::size_t parts = std::max(job.input_parts, job.output_parts);
-    const LaunchShape shape = shape_of_copy(parts * pieces.size(0), rank_.world_size());
+    const Slices slices = cut(job);
+    const std::size_t arrays = std::max(job.input_arrays, job.output_arrays);
+    const LaunchShape shape = shape_of_copy(arrays * slices.size(0), rank_.world_size());
     const Relay relay{flags_->data(),
                       Slots{staging_->data()},
                       static_cast<const std::byte*>(job.input),
-                      job.input_parts,
+                      job.input_arrays,
                       static_cast<std::byte*>(job.output),
-                      job.output_parts,
-                      pieces,
-                      pieces_};
+                      job.output_arrays,
+                      slices,
+                      slices_};
     if (last_stream_ != nullptr && last_stream_ != stream)
         stream.wait(last_);
     launch_cooperative(stream, shape, relay_kernel, relay);
@@ -161,10 +155,10 @@ void Proxy::enqueue(ProxyJob job, Stream& stream) {
     last_stream_ = stream;
     {
         std::lock_guard lock(mutex_);
-        tasks_.push_back({pieces, pieces_, shape.grid.x, std::move(job.work)});
+        tasks_.push_back({slices, slices_, shape.grid.x, std::move(job.work)});
     }
     changed_.notify_all();
-    pieces_ += pieces.count();
+    slices_ += slices.count();
 }
 
 void Proxy::synchronize(Stream& stream) {
@@ -177,7 +171,7 @@ void Proxy::synchronize(Stream& stream) {
 bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const {
     constexpr double patience_s = 1e-3;  // from then on it may be some time
     for (const Stopwatch waited; !ready();) {
-        if (load_flag((*flags_)[0].stop) != 0)
+        if (read_flag((*flags_)[0].stop) != 0)
             throw ProxyStopped();
         if (limit_s > 0 && waited.seconds() > limit_s)
             return false;
@@ -190,7 +184,7 @@ bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const
 }
 
 void Proxy::stop() noexcept {
-    store_flag((*flags_)[0].stop, 1);
+    write_flag((*flags_)[0].stop, 1);
 }
 
 std::string Proxy::error() {
@@ -220,19 +214,19 @@ void Proxy::run() try {
     stop();
 }
 
-// All blocks have brought their shares of `piece`.
-bool Proxy::is_staged(const Task& task, std::uint64_t piece) const {
+// All blocks have brought their shares of `slice`.
+bool Proxy::is_staged(const Task& task, std::uint64_t slice) const {
     return std::all_of((*flags_)[0].staged, (*flags_)[0].staged + task.blocks,
-                       [&](Flag& flag) { return load_flag(flag) > piece; });
+                       [&](Flag& flag) { return read_flag(flag) > slice; });
 }
 
 void Proxy::carry_out(const Task& task) const {
     const Slots slots{staging_->data()};
-    for (std::size_t i = 0; i < task.pieces.count(); i++) {
-        const std::uint64_t piece = task.first_piece + i;
-        wait_until([&] { return is_staged(task, piece); }, 0);
-        task.work({slots.input(piece), slots.output(piece), task.pieces.size(i)});
-        store_flag((*flags_)[0].done, piece + 1);
+    for (std::size_t i = 0; i < task.slices.count(); i++) {
+        const std::uint64_t slice = task.first_slice + i;
+        wait_until([&] { return is_staged(task, slice); }, 0);
+        task.work({slots.input(slice), slots.output(slice), task.slices.size(i)});
+        write_flag((*flags_)[0].done, slice + 1);
     }
 }
 

@@ -2,9 +2,9 @@
 // A thread of the host that does for a stream what kernels cannot, such as calling MPI. (NCCL has
 // one for the network, and calls it so.)
 //
-// A kernel brings the data into pinned memory piece by piece, raises a flag for each, waits for the
-// thread to raise another one, and takes the piece's result back. While the thread works on one
-// piece, the kernel brings the next:
+// A kernel brings the data into pinned memory slice by slice, raises a flag for each, waits for the
+// thread to raise another one, and takes the slice's result back. While the thread works on one
+// slice, the kernel brings the next:
 //
 //     kernel   in 0 ─ in 1 ─ (wait) ─ out 0 ─ in 2 ─ (wait) ─ out 1 ─ ...
 //                  ╲      ╲          ╱     ╲               ╱
@@ -27,41 +27,41 @@ namespace ddp {
 
 // In pinned memory: what kernel and thread tell each other.
 struct ProxyFlags {
-    Flag staged[most_blocks];  // [b]: of how many pieces block b has brought its share, so far
-    Flag done;                 // how many pieces the thread has done, so far
+    Flag staged[most_blocks];  // [b]: of how many slices block b has brought its share, so far
+    Flag done;                 // how many slices the thread has done, so far
     Flag stop;                 // 1: the run has failed, end every wait
 };
 
-// A part of the data, cut into pieces that fit into pinned memory.
-struct Pieces {
-    std::size_t part_bytes, piece_bytes;
+// An array, cut into slices that fit into pinned memory.
+struct Slices {
+    std::size_t array_bytes, slice_bytes;
 
     // One, which is empty, where there is no data: there is work to do all the same.
     __host__ __device__ std::size_t count() const {
-        return part_bytes == 0 ? 1 : (part_bytes + piece_bytes - 1) / piece_bytes;
+        return array_bytes == 0 ? 1 : (array_bytes + slice_bytes - 1) / slice_bytes;
     }
     __host__ __device__ std::size_t size(std::size_t i) const {
-        return i + 1 < count() ? piece_bytes : part_bytes - i * piece_bytes;
+        return i + 1 < count() ? slice_bytes : array_bytes - i * slice_bytes;
     }
 };
 
-// The data that the thread works on: pinned memory with this piece of each part, one part after the
-// other.
-struct StagedPiece {
+// The data that the thread works on: pinned memory with this slice of each array, one array after
+// the other.
+struct StagedSlice {
     const std::byte* input;
     std::byte* output;
-    std::size_t bytes;  // of one part
+    std::size_t bytes;  // of one array
 };
 
 struct ProxyJob {
-    // In device memory: so many parts of `part_bytes` each, one after the other; 0 for none.
+    // In device memory: so many arrays of `array_bytes` each, one after the other; 0 for none.
     const void* input;
-    std::size_t input_parts;
+    std::size_t input_arrays;
     void* output;
-    std::size_t output_parts;
-    std::size_t part_bytes;
-    // Called by the thread for each piece in turn; what it throws, the run fails of.
-    std::function<void(const StagedPiece&)> work;
+    std::size_t output_arrays;
+    std::size_t array_bytes;
+    // Called by the thread for each slice in turn; an exception from it fails the run.
+    std::function<void(const StagedSlice&)> work;
 };
 
 // A wait of the thread has ended because the run has failed elsewhere.
@@ -92,26 +92,26 @@ class Proxy final : private Abortable {
     bool wait_until(const std::function<bool()>& ready, double limit_s) const;
 
   private:
-    // A job as the thread sees it. Its first piece is number `first_piece` of all.
+    // A job as the thread sees it. Its first slice is number `first_slice` of all.
     struct Task {
-        Pieces pieces;
-        std::uint64_t first_piece;
+        Slices slices;
+        std::uint64_t first_slice;
         unsigned int blocks;
-        std::function<void(const StagedPiece&)> work;
+        std::function<void(const StagedSlice&)> work;
     };
 
     void stop() noexcept override;
     std::string error() override;
 
     void run();
-    bool is_staged(const Task& task, std::uint64_t piece) const;
+    bool is_staged(const Task& task, std::uint64_t slice) const;
     void carry_out(const Task& task) const;
 
     Rank& rank_;
     std::shared_ptr<PinnedBuffer<ProxyFlags>> flags_;
     std::shared_ptr<PinnedBuffer<std::byte>> staging_;
     const int exceptions_ = std::uncaught_exceptions();
-    std::uint64_t pieces_ = 0;            // of all that was enqueued
+    std::uint64_t slices_ = 0;            // of all that was enqueued
     Event last_;                          // where what was enqueued last ends
     cudaStream_t last_stream_ = nullptr;  // ... and on which stream
     std::mutex mutex_;

@@ -9,10 +9,10 @@
 namespace ddp {
 
 // Over the link of `common`, or one of 100 MB/s and 1 ms, ring against reduce + broadcast, whose
-// runs it writes to `file`: "cross-over", way, ranks, bytes, seconds, expected seconds, bus
-// bandwidth. And in memory, direct against one-shot, as `measurements` have it; rank 0 needs these,
-// and there is no such line without any. Rank 0 prints. All ranks of one host call this together,
-// two or more.
+// runs it writes to `file`: "cross-over", algorithm, ranks, bytes, seconds, expected seconds, bus
+// bandwidth. And in memory, two-shot against one-shot, as `measurements` have it; rank 0 needs
+// these, and there is no such line without any. Rank 0 prints. All ranks of one host call this
+// together, two or more.
 void show_cross_overs(Rank& rank, const CommonOptions& common,
                       const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file);
 

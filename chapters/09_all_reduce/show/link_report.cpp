@@ -16,11 +16,12 @@ void show_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     Peers peers(rank, 4 * bytes, {}, link);
     AllReduceData data(peers, count);
     Pace pace;
-    Table table("An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
-                    format_count(ranks, "rank") + ", whose ports carry " +
-                    format_bandwidth(link.bytes_per_second) + " with a latency of " +
-                    format_seconds(link.latency_s),
-                {"way", "bytes in a row", "of the data", "predicted", "measured", "difference"});
+    Table table(
+        "An all-reduce of " + format_bytes(static_cast<double>(bytes)) + " on " +
+            format_count(ranks, "rank") + ", whose ports carry " +
+            format_bandwidth(link.bytes_per_second) + " with a latency of " +
+            format_seconds(link.latency_s),
+        {"algorithm", "bytes in a row", "of the data", "predicted", "measured", "difference"});
     for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(peers, count)) {
         if (count > algorithm.most)
             continue;

@@ -34,7 +34,7 @@ void report_machine(int ranks, const std::string& where,
     std::map<std::pair<std::string, std::size_t>, double> seconds;
     for (const AllReduceMeasurement& measurement : measurements)
         seconds[{measurement.algorithm, measurement.bytes}] = median(measurement.batches);
-    std::vector<std::string> header{"way"};
+    std::vector<std::string> header{"algorithm"};
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
     const std::string title =

@@ -10,22 +10,22 @@ namespace {
 
 const Program program(BROADCAST_PROGRAM);
 
-// Returns how many rows of `part` have a prediction that is off by more than 25 %.
-int far_off(const Csv& csv, const std::string& part) {
+// Returns how many rows of `table` have a prediction that is off by more than 25 %.
+int far_off(const Csv& csv, const std::string& table) {
     int far = 0;
     for (std::size_t i = 0; i < csv.rows.size(); i++)
-        far += csv.text(i, "part") == part &&
+        far += csv.text(i, "table") == table &&
                std::abs(csv.number(i, "seconds") / csv.number(i, "predicted_seconds") - 1) > 0.25;
     return far;
 }
 
 // Runs the program, and returns its output and its measurements. A machine with other work to do
-// may be too slow for a link at times: if `parts` are far off, the run is repeated.
-ProgramRun run_program(const Words& words, const std::vector<std::string>& parts) {
+// may be too slow for a link at times: if `tables` are far off, the run is repeated.
+ProgramRun run_program(const Words& words, const std::vector<std::string>& tables) {
     for (int tries = 1;; tries++) {
         const ProgramRun run = program.run(words);
         if (tries == 8 ||
-            std::ranges::all_of(parts, [&](auto& part) { return far_off(run.csv, part) == 0; }))
+            std::ranges::all_of(tables, [&](auto& table) { return far_off(run.csv, table) == 0; }))
             return run;
     }
 }
@@ -33,7 +33,7 @@ ProgramRun run_program(const Words& words, const std::vector<std::string>& parts
 }  // namespace
 
 TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
-    const ProgramRun run = run_program({"--quick"}, {"story"});
+    const ProgramRun run = run_program({"--quick"}, {"worked example"});
     const std::string& output = run.output;
     const Csv& csv = run.csv;
     for (const char* part : {"5 MB for 7 readers", "by doubling", "A broadcast among 4 ranks",
@@ -42,11 +42,11 @@ TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
     REQUIRE(csv.rows.size() == 4 + 4 * 5);
     const double predicted[] = {35, 35, 15, 5.77};
     for (std::size_t i = 0; i < 4; i++) {
-        REQUIRE(csv.text(i, "part") == "story");
+        REQUIRE(csv.text(i, "table") == "worked example");
         REQUIRE(csv.number(i, "ranks") == 8);
         REQUIRE(csv.number(i, "predicted_seconds") == Approx(predicted[i]).epsilon(0.01));
     }
-    REQUIRE(far_off(csv, "story") == 0);
+    REQUIRE(far_off(csv, "worked example") == 0);
     // One by one: 5 seconds more for each reader. All at once: a seventh of the link for each.
     const std::string share = output.substr(output.find("it brings ") + 10);
     REQUIRE(share.find(" kB/s to each.") < 6);
@@ -79,12 +79,12 @@ TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
 
 TEST_CASE("broadcast: three processes over a simulated link") {
     const ProgramRun run =
-        run_program({"--processes", "3", "--link", "10MB/s,5ms"}, {"story", "machine"});
+        run_program({"--processes", "3", "--link", "10MB/s,5ms"}, {"worked example", "machine"});
     for (const char* part :
          {"5 MB for 2 readers", "A broadcast among 3 ranks", "(the link is simulated)"})
         REQUIRE(has(run.output, part));
     REQUIRE(run.csv.rows.size() == 4 + 4 * 3);  // up to 64 KiB: more would take too long
-    REQUIRE(far_off(run.csv, "story") == 0);
+    REQUIRE(far_off(run.csv, "worked example") == 0);
     REQUIRE(far_off(run.csv, "machine") == 0);
 }
 

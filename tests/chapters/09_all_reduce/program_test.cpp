@@ -14,8 +14,8 @@ const Program all_reduce(ALL_REDUCE_PROGRAM);
 std::map<std::string, int> rows_of(const Csv& file, const std::string& part) {
     std::map<std::string, int> rows;
     for (std::size_t i = 0; i < file.rows.size(); i++)
-        if (file.text(i, "part") == part)
-            rows[file.text(i, "way")]++;
+        if (file.text(i, "table") == part)
+            rows[file.text(i, "algorithm")]++;
     return rows;
 }
 
@@ -27,12 +27,12 @@ void require_numbers(const Csv& file, int ranks) {
         REQUIRE(seconds > 0);
         REQUIRE(file.number(i, "bus_bytes_per_second") ==
                 Approx(2 * (n - 1) / n * bytes / seconds));
-        if (file.text(i, "part") == "link")  // which is as slow on every machine
+        if (file.text(i, "table") == "link")  // which is as slow on every machine
             REQUIRE(seconds > 0.98 * file.number(i, "expected_seconds"));
-        if (file.text(i, "part") == "cross-over") {  // 1 ms, 100 MB/s
+        if (file.text(i, "table") == "cross-over") {  // 1 ms, 100 MB/s
             const double steps =
-                file.text(i, "way") == "ring" ? 2 * (n - 1) : 2 * std::ceil(std::log2(n));
-            const double message = file.text(i, "way") == "ring" ? bytes / n : bytes;
+                file.text(i, "algorithm") == "ring" ? 2 * (n - 1) : 2 * std::ceil(std::log2(n));
+            const double message = file.text(i, "algorithm") == "ring" ? bytes / n : bytes;
             REQUIRE(seconds > 0.98 * steps * (1e-3 + message / 100e6));
         }
     }
