@@ -23,7 +23,7 @@ struct CrossOverPair {
 };
 
 // Where the second one gets ahead for good: between two sizes, on a straight line through the
-// logarithms. 0 if it is ahead at all of them, INFINITY if it is not at the last. `duels` go from
+// logarithms. 0 if it is ahead at all of them, INFINITY if it is not at the last. `pairs` go from
 // short to long.
 double measured_cross_over(std::span<const CrossOverPair> pairs);
 
