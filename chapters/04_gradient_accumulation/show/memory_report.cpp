@@ -1,7 +1,7 @@
 // A step's memory, sampled at every allocation and release:
 //
-//     one batch      ▁▃▄▄▅▅█▆▄▁        forward fills the memory, backward empties it
-//     eight parts    ▂▁▂▁▂▁▂▁▂▁        the same eight times, an eighth as high
+//     512 pictures at a time  ▇▇▇▇▇▇▇▇▇███████    forward fills the memory, backward empties it
+//      64 pictures at a time  ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃    eight times an eighth, above the parameters
 #include "04_gradient_accumulation/show/memory_report.hpp"
 
 #include <algorithm>
