@@ -1,5 +1,9 @@
 // The indices of the samplers: those of PyTorch, and what must hold in any order.
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 
@@ -180,6 +184,26 @@ TEST_CASE("updates: a loader runs out, begins with the same batch, or goes on wi
         REQUIRE(restarted.at(update) == once[update % 3]);
     REQUIRE(restarted != right);
     REQUIRE(batches(Counting::new_iterators) == std::vector<std::vector<int>>(8, once[0]));
+}
+
+TEST_CASE("deals: the picture's file has each sample once, those taken again, and those left out") {
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("deals_" + std::to_string(getpid()) + ".csv");
+    write_deals(4, 1, path);
+    std::ifstream file(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+        lines.push_back(line);
+    std::filesystem::remove(path);
+    REQUIRE(lines.size() == 1 + 24 + 24 + 12 + 10);
+    const DistributedSampler sampler(24, 2, 4, {.seed = 1});
+    for (std::size_t k = 0; k < 6; k++)  // rank 2 takes places 2, 6, 10, ...
+        REQUIRE(lines[1 + 2 + 4 * k] == "epoch 0," + std::to_string(2 + 4 * k) + "," +
+                                            std::to_string(sampler.indices()[k]) + ",2,once");
+    REQUIRE(lines[1 + 48 + 9] == "padded,9,9,1,once");
+    REQUIRE(lines[1 + 48 + 10] == "padded,10,0,2,again");
+    REQUIRE(lines[1 + 48 + 12 + 7] == "drop_last,7,7,3,once");
+    REQUIRE(lines[1 + 48 + 12 + 8] == "drop_last,8,8,-1,left out");
 }
 
 }  // namespace ddp::test

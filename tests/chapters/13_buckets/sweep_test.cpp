@@ -1,7 +1,16 @@
 // The sweep: its model, computed by hand, and its prediction for a simulated link.
 #include "13_buckets/show/sweep.hpp"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
+
+#include "13_buckets/show/plan_report.hpp"
 
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -96,6 +105,35 @@ TEST_CASE("sweep: bits depend on the buckets from three ranks on") {
         REQUIRE(bits[0] == bits[2]);
         REQUIRE((bits[0] == bits[1]) == (ranks < 3));
     }
+}
+
+TEST_CASE("plans: the picture's file has each gradient once in each iteration") {
+    const std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("plans_" + std::to_string(getpid()) + ".csv");
+    show_plans({}, 1, path);
+    std::ifstream file(path);
+    std::map<std::string, std::size_t> bytes;     // by network and iteration
+    std::set<std::string> gradients, last_layer;  // of all; in bucket 0 of the eight layers
+    std::size_t rows = 0;
+    std::string line;
+    std::getline(file, line);
+    for (; std::getline(file, line); rows++) {
+        std::istringstream cells(line);
+        std::string network, iteration, bucket, gradient, size;
+        for (std::string* cell : {&network, &iteration, &bucket, &gradient, &size})
+            std::getline(cells, *cell, ',');
+        bytes[network + iteration] += std::stoul(size);
+        gradients.insert(network + iteration + gradient);
+        if (network == "eight layers of 512" && iteration == "2" && bucket == "0")
+            last_layer.insert(gradient);
+    }
+    std::filesystem::remove(path);
+    REQUIRE(gradients.size() == rows);
+    REQUIRE(bytes.size() == 6);
+    for (const char* network : {"mlp", "cnn", "eight layers of 512"})
+        REQUIRE(bytes.at(std::string(network) + "1") == bytes.at(std::string(network) + "2"));
+    REQUIRE(bytes.at("eight layers of 5122") == 8 * (512 * 512 + 512) * sizeof(float));
+    REQUIRE(last_layer == std::set<std::string>{"linear8.bias", "linear8.weight"});
 }
 
 }  // namespace ddp::test
