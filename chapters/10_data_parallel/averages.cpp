@@ -38,12 +38,15 @@ Numbers all_reduce(Communicator& communicator, Stream& stream, const Numbers& mi
 
 }  // namespace
 
+// One message for both numbers: two all-reduces would pay the latency twice.
 Score all_reduce_score(Communicator& communicator, Stream& stream, const Score& mine) {
     const Numbers sum =
         all_reduce(communicator, stream, {mine.correct, mine.samples}, ReduceOp::sum);
     return {sum[0], sum[1]};
 }
 
+// Only rank 0 receives the sums. What the other ranks then have in `data` means nothing, so they
+// return their own score.
 Score reduce_score(Communicator& communicator, Stream& stream, const Score& mine) {
     const Numbers sum =
         in_memory_of(communicator, stream, {mine.correct, mine.samples}, [&](double* data) {
@@ -52,6 +55,7 @@ Score reduce_score(Communicator& communicator, Stream& stream, const Score& mine
     return communicator.rank().rank() == 0 ? Score{sum[0], sum[1]} : mine;
 }
 
+// Each rank divides first: the number of its samples is lost, and all ranks weigh the same.
 double mean_of_accuracies(Communicator& communicator, Stream& stream, const Score& mine) {
     return all_reduce(communicator, stream, {mine.accuracy()}, ReduceOp::average)[0];
 }
@@ -65,14 +69,15 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
     std::vector<int> filled(most + 1, -1);  // [count, the predictions, -1 ...]
     filled[0] = static_cast<int>(mine.size());
     std::ranges::copy(mine, filled.begin() + 1);
+    // In memory of the communicator: this rank's part, and room for the parts of all ranks.
     ArenaBuffer<int> own = communicator.allocate<int>(filled.size());
     ArenaBuffer<int> all = communicator.allocate<int>(filled.size() * ranks);
     own.copy_from(filled);
-    communicator.rank().barrier();
+    communicator.rank().barrier();  // every rank has filled its part
     communicator.all_gather(own.data(), all.data(), filled.size(), stream, "predictions");
     communicator.synchronize(stream);
     const std::vector<int> gathered = all.to_host();
-    communicator.rank().barrier();
+    communicator.rank().barrier();  // all have read it: the memory may be freed
     // Cut each rank's predictions to their count.
     std::vector<std::vector<int>> by_rank;
     for (std::size_t r = 0; r < ranks; r++) {
@@ -84,11 +89,13 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
 
 void validate_on_rank_0(Rank& rank, bool is_for_all) {
     constexpr double timeout_s = 1;
+    // A short time-out of its own: this run is meant to fail.
     Peers peers(rank, 1 << 16, timeout_s);
     ArenaBuffer<float> loss = peers.allocate<float>(1);
     loss.copy_from(std::vector<float>{1});
     rank.barrier();
     Stream stream;
+    // The mistake: a collective that one rank calls. (Or all ranks: then it is none.)
     if (rank.rank() == 0 || is_for_all) {
         two_shot_all_reduce(peers, loss.data(), loss.data(), 1, ReduceOp::average, stream,
                             "validation loss");

@@ -82,6 +82,7 @@ Parameters learned_parameters(const Parameters& all) {
     return learned;
 }
 
+// The plan needs names and sizes only, so it can be made and sent without any gradient.
 GradientSizes gradient_sizes(const Parameters& parameters) {
     GradientSizes sizes;
     for (const auto& parameter : parameters)
@@ -126,6 +127,7 @@ void FlatBuffers::arrange(BucketPlan plan) {
     }
 }
 
+// Backward reports a parameter whose gradient is final; the plan counts in indices.
 std::size_t FlatBuffers::index_of(const Parameter& parameter) const {
     const auto known = indices_.find(&parameter);
     if (known == indices_.end())
@@ -151,6 +153,8 @@ Tensor FlatBuffers::view(std::size_t i) const {
     return memory_.view(begin_of(place.bucket) + place.offset, parameters_[i]->value.shape());
 }
 
+// A parameter without a gradient keeps its place in the bucket, and the other ranks add what stands
+// there: it must be 0, not the last step's number.
 void FlatBuffers::zero_absent(std::size_t i) {
     Tensor place = view(i);
     fill(place, 0.0f);
@@ -158,7 +162,9 @@ void FlatBuffers::zero_absent(std::size_t i) {
 
 // ---- Searching for NaN and infinity
 
+// Only enqueues: what was found is read at the end of the step, so no bucket waits for the host.
 void FlatBuffers::check_finite(const Tensor& bucket, Stream& stream) {
+    // Places count from the beginning of all buckets, so the lowest of all searches is kept.
     const auto begin = static_cast<unsigned long long>(bucket.data() - memory_.data());
     launch(stream, grid_for(bucket.size()), find_not_finite, bucket.size(), bucket.data(), begin,
            first_not_finite_.data());
@@ -185,6 +191,7 @@ void FlatBuffers::require_finite() {
         "gradient");
 }
 
+// The next step begins without a place: larger than any that a search can find.
 void FlatBuffers::forget_searches() {
     first_not_finite_.copy_from(std::array{no_place});
 }

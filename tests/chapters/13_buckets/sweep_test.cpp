@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "13_buckets/show/plan_report.hpp"
-
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
