@@ -1,5 +1,6 @@
 // The exercise divide, on graphs that each ask one question: the gradients beside what calculus
 // says, and the order in which they are final beside that in which the tape calls.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -188,9 +189,14 @@ struct Graph {
                             " has a gradient.");
         std::vector<std::string> called;
         tape.backward(loss, [&](Parameter& parameter) { called.push_back(parameter.name); });
+        std::string missing;
+        for (const std::string& name : called)
+            if (std::ranges::find(predicted, name) == predicted.end())
+                missing += "You leave out " + name +
+                           ", on which the loss depends: through which operations? ";
         if (predicted != called)
             throw Wrong(formula + ": you predict " + joined(predicted) + "; the tape has called " +
-                        joined(called) + ".\n" + hint);
+                        joined(called) + ".\n" + missing + hint);
     }
 };
 

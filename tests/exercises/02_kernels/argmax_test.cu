@@ -115,16 +115,31 @@ Largest answer_to(const Question& question, int blocks, int block) {
     return call.answer();
 }
 
+// Returns what an answer shows that is none of the values, or "".
+const char* cause_of(Largest answer, const std::vector<float>& values) {
+    if (answer.index == -1)
+        return "That is what *result held before your call: nobody has written to it by the time "
+               "at "
+               "which the stream has done its work. Is every kernel launched, and on the stream "
+               "that you were given?";
+    if (answer.index < 0 || answer.index >= static_cast<int>(values.size()))
+        return "There is no such index: what a thread begins with has won against the values. "
+               "Which of two elements does your comparison return?";
+    return nullptr;
+}
+
 void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
     for (const Question& question : questions(n)) {
         const int index = right_index(question.values);
         const Largest right{question.values[static_cast<std::size_t>(index)], index};
         const Largest answer = answer_to(question, blocks, block);
+        const char* cause = cause_of(answer, question.values);
         if (!is_same(answer, right))
             throw Wrong(std::to_string(n) + " values, " +
                         (blocks > 0 ? std::to_string(blocks) + " blocks of " : "one block of ") +
                         std::to_string(block) + " threads: you say " + text_of(answer) +
-                        ", right is " + text_of(right) + ".\n" + question.cause + also);
+                        ", right is " + text_of(right) + ".\n" +
+                        (cause != nullptr ? cause : question.cause + also));
         held();
     }
 }

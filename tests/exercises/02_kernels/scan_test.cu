@@ -103,7 +103,10 @@ void check_work(int n, int blocks, int block) {
 void check_one_block() {
     const std::string odd = "The number of threads is not a power of two.";
     check_starts(1, 0, 32, "Nothing is before the first one.");
-    check_starts(64, 0, 64, "There is one count for each thread.");
+    check_starts(
+        64, 0, 64,
+        "There is one count for each thread: after the step with distance d = 1, 2, 4, ... a "
+        "sum covers 2 d counts.");
     check_starts(5, 0, 64, "There are fewer counts than threads.");
     check_starts(640, 0, 64,
                  "There are more counts than threads: what is before a thread's later ones is more "

@@ -37,12 +37,19 @@ void compare(const std::vector<double>& yours, const std::vector<float>& scales,
         double right = 0;
         for (std::size_t k = 0; k < scales.size(); k++)
             right += double{scales[k]} * double{gradient_of(i, k)};
+        const auto rounded =
+            static_cast<double>(__bfloat162float(__float2bfloat16(static_cast<float>(yours[i]))));
+        const bool is_rounded =
+            tolerance < 1e-3 && yours[i] == rounded && std::abs(yours[i] - right) < 0.01 * right;
         if (!(std::abs(yours[i] - right) <= tolerance * right))
             throw Wrong(
                 std::to_string(yours.size()) + " elements, " + std::to_string(scales.size()) +
                 " micro-batches: " +
                 text("sum %.0f is %g, right is %g.\n", static_cast<double>(i), yours[i], right) +
-                hint);
+                (is_rounded
+                     ? "Yours is a number of bfloat16, and the right one is none: what do you "
+                       "round to bfloat16 again?"
+                     : hint));
     }
 }
 

@@ -75,8 +75,7 @@ std::string cause_of(const NetworkSizes& sizes, std::size_t budget, int yours) {
          "y, which the loss compares with, is on the device as well."},
         {2 * weights, kept - h1 - h2 + 2 * widest,
          "Of each hidden layer, both the product and its square are on the tape."},
-        {8 * weights, 4 * (kept + 2 * widest),
-         "An element takes 4 bytes, and you have counted 16."},
+        {2 * weights, 2 * (kept + 2 * widest), "An element takes 4 bytes, and you have counted 8."},
         {0.5 * weights, (kept + 2 * widest) / 4,
          "An element takes 4 bytes: you have counted elements."},
     };
@@ -224,12 +223,13 @@ void check_epoch(const std::vector<int>& sizes, int group, const std::string& hi
     const std::size_t seen = witness.gradients.size();
     for (std::size_t i = 0; i < std::min(seen, right.size()); i++)
         if (!is_near(witness.gradients[i], right_gradients[i]))
-            throw Wrong(epoch + "the gradient of step " + std::to_string(i + 1) + " is " +
-                        text(witness.gradients[i]) + ", right is " + text(right_gradients[i]) +
-                        ".\n" +
-                        (witness.gradients[i].empty()
-                             ? "A step that has no gradient: was there anything to learn from?"
-                             : hint));
+            throw Wrong(
+                epoch + "the gradient of step " + std::to_string(i + 1) + " is " +
+                text(witness.gradients[i]) + ", right is " + text(right_gradients[i]) + ".\n" +
+                (witness.gradients[i].empty()
+                     ? "A step without a gradient: was it taken before accumulate(), or for a "
+                       "group that is empty?"
+                     : hint));
     if (seen != right.size())
         throw Wrong(epoch + "you have taken " + std::to_string(seen) + " steps, right are " +
                     std::to_string(right.size()) + ".\n" + hint);

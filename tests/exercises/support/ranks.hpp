@@ -64,6 +64,9 @@ void check_overwriting(int ranks, const OnFloats& collective,
 
 // ---- Predicted and measured times
 
+// Returns what a time that is too long may come from, if the machine is busy, or "".
+std::string busy_words();
+
 using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
 
 // Runs `collective` on `bytes` over a simulated link that is so slow that nothing else counts.
