@@ -45,7 +45,7 @@ sections() {  # README: as lines "tree-of-ranks 52 Tree of ranks", its sections 
             print anchor, NR, $0
         }' "$1"
 }
-spoken() { sed -E 's/\[([^]]*)\]\(#[^)]*\)/"\1"/g; s/\[([^]]*)\]\([^)]*\)/\1/g; s/\*\*//g'; }  # Markdown, for a terminal
+spoken() { sed -E 's/\[([^]]*)\]\(#[^) ]*\)/"\1"/g; s/\[([^]]*)\]\([^) ]*[/.][^) ]*\)/\1/g; s/\*\*//g'; }  # Markdown, for a terminal
 under() { fmt -w 86 | sed "2,\$s/^/$1/"; }  # all lines of stdin but the first begin with these blanks
 
 # ask_predictions README FILE: asks on the terminal, and adds what is answered to FILE.

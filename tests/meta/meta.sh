@@ -122,7 +122,7 @@ END
 Two for every step.
 <details><summary>Hint 1</summary>
 
-Begin with one step.
+Begin with [one](../../chapters/01_line) step.
 
 </details>
 <details><summary>Hint 2</summary>
