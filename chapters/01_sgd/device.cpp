@@ -1,3 +1,10 @@
+// Memory that every step uses again. cudaMalloc is called in the first step only:
+//
+//     step 1   allocate 512 B -> cudaMalloc     allocate 2 KiB -> cudaMalloc     both become free
+//     step 2   allocate 512 B -> the free block of 512 B         allocate 2 KiB -> that of 2 KiB
+//
+// A block that becomes free may still be in use by work in the stream. That does no harm: its next
+// owner's work is enqueued in the same stream, behind that of the last.
 #include "01_sgd/device.hpp"
 
 #include <algorithm>

@@ -17,6 +17,7 @@
 namespace ddp {
 namespace {
 
+// product = a * b. Each thread computes the elements that grid_range gives it.
 __global__ void multiply_forward(std::size_t n, const float* a, const float* b, float* product) {
     for (std::size_t i : grid_range(n))
         product[i] = a[i] * b[i];
@@ -94,12 +95,14 @@ Variable multiply(Variable a, Variable b) {
            a.value().data(), b.value().data(), product.data());
     return a.tape->record(
         "multiply", product, {a, b},
+        // Kept for backward: both inputs, because each factor's derivative is the other.
         [a = a.value(), b = b.value()](const Tensor& upstream, Tape::InputGradients& inputs) {
             contribute(inputs, 0, 1.0f, upstream, b);
             contribute(inputs, 1, 1.0f, upstream, a);
         });
 }
 
+// Neither addition nor subtraction needs the inputs' values in backward: nothing is kept.
 Variable add(Variable a, Variable b) {
     return add_signed("add", a, b, 1.0f);
 }
@@ -108,6 +111,7 @@ Variable subtract(Variable a, Variable b) {
     return add_signed("subtract", a, b, -1.0f);
 }
 
+// The square is a * a, so its derivative has both factors: 2 a.
 Variable square(Variable a) {
     Device& device = a.tape->device();
     Tensor result(device, a.value().shape());

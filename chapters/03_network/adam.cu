@@ -4,7 +4,10 @@
 //     square = beta2 * square + (1 - beta2) * g^2      the usual size, squared
 //     value -= learning_rate * mean' / (sqrt(square') + eps)
 //
-// with mean' = mean / (1 - beta1^t) and square' = square / (1 - beta2^t).
+// with mean' = mean / (1 - beta1^t) and square' = square / (1 - beta2^t). A gradient that is a
+// hundred times as large makes mean and the root of square a hundred times as large, so the step
+// stays the same: all parameters take steps of about the learning rate.
+// (D. P. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization", 2015.)
 #include "03_network/optimizers.hpp"
 
 #include <cmath>
@@ -22,6 +25,7 @@ struct Lengths {
     float step_length, square_scale, beta1, beta2, eps, weight_decay;
 };
 
+// Takes one step in one pass over the memory: four arrays are read, three are written.
 __global__ void step_adam(std::size_t n, Lengths by, const float* __restrict__ gradient,
                           float* __restrict__ mean, float* __restrict__ square,
                           float* __restrict__ value) {
@@ -40,6 +44,7 @@ Adam::Adam(Parameters parameters, double learning_rate, double weight_decay)
     if (!(std::isfinite(weight_decay) && weight_decay >= 0))
         throw std::invalid_argument("the weight decay is " + std::to_string(weight_decay) +
                                     "; it must be 0 or a positive number, such as 0.0005");
+    // Both means of every parameter begin at 0.
     for (const auto& parameter : parameters_) {
         const Tensor& value = parameter->value;
         states_.push_back({constant(value.device(), value.shape(), 0.0f),
@@ -47,6 +52,7 @@ Adam::Adam(Parameters parameters, double learning_rate, double weight_decay)
     }
 }
 
+// The means and the count of steps are state, under PyTorch's names.
 OptimizerState Adam::state() {
     OptimizerState state;
     for (std::size_t i = 0; i < parameters_.size(); i++) {
@@ -62,9 +68,10 @@ void Adam::step() {
     for (std::size_t i = 0; i < parameters_.size(); i++) {
         const Parameter& parameter = *parameters_[i];
         if (!parameter.has_gradient())
-            continue;
+            continue;  // neither its value nor its means change, and t does not count the step
         State& state = states_[i];
         state.steps++;
+        // The powers are computed in double: as a float, 1 - 0.999 has few correct digits left.
         const double step_length = learning_rate_ / (1.0 - std::pow(beta1, state.steps));
         const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(beta2, state.steps));
         const Lengths by{static_cast<float>(step_length), static_cast<float>(square_scale),

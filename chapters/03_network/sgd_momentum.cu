@@ -85,10 +85,12 @@ ZeroedGradients::ZeroedGradients(Optimizer& optimizer)
     : optimizer_(optimizer), sgd_(dynamic_cast<Sgd*>(&optimizer)) {}
 
 void ZeroedGradients::step_and_zero() {
+    // Only Sgd writes zeros while it steps. For others this is a step and a zero.
     if (sgd_ == nullptr) {
         optimizer_.step();
     } else {
         sgd_->step_and_write_zeros();
+        // Remember where the zeros are: the next backward may add to them.
         for (const auto& parameter : optimizer_.parameters())
             if (parameter->has_gradient())
                 zeros_[parameter.get()] = parameter->gradient().data();
@@ -99,6 +101,7 @@ void ZeroedGradients::step_and_zero() {
 void ZeroedGradients::begin_backward(Variable loss) {
     if (zeros_.empty())
         return;
+    // Make these zeros the gradients of the parameters that this backward will reach.
     for (const auto& parameter : loss.tape->parameters_behind({loss})) {
         const auto zeros = zeros_.find(parameter.get());
         if (zeros == zeros_.end() || parameter->has_gradient())
