@@ -236,7 +236,7 @@ wrong_predictions() {
         asked=$(predictions "$readme" "Predict first" numbers | xargs)
         [[ $asked == "$(seq -s ' ' "$(wc -w <<<"$asked")")" ]] || echo "$readme: the questions are numbered $asked"
         if ! grep -q '^## Your predictions$' "$readme"; then
-            [[ ! $asked || $answers_may_lack ]] || echo "$readme: nothing answers its questions: it has no section Your predictions"
+            [[ ! $asked ]] || echo "$readme: nothing answers its questions: it has no section Your predictions"
             continue
         fi
         [[ $asked == "$(predictions "$readme" "Your predictions" numbers | xargs)" ]] ||
@@ -256,7 +256,6 @@ wrong_predictions() {
             echo "$readme: a regular expression for what is measured belongs to no answer"
     done
 }
-answers_may_lack=yes  # until all chapters have theirs
 
 # The glossary is in alphabetical order, each entry links the chapter whose number it names, and links to entries lead to some.
 wrong_glossary() {
@@ -302,7 +301,7 @@ stray='   <!-- measured: (x) -->\n'
 # mistaken WORDS TEXT: what is said of a README with this text.
 mistaken() {
     printf %b "$2" >"$readme"
-    wrong=$(answers_may_lack='' && wrong_predictions)
+    wrong=$(wrong_predictions)
     [[ $wrong == "${1:+chapters/01_x/README.md: }$1" ]] || complain "not '$1' but '$wrong' is said of: $(cat "$readme")"
 }
 mistaken "" "$asks$answers"
