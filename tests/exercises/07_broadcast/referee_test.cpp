@@ -151,10 +151,11 @@ void ask(int ranks, const Candidate& candidate, const std::string& what,
 void must_pass(int ranks, const std::string& name, const Candidate& candidate) {
     ask(ranks, candidate, name, [&](const std::vector<bool>& verdicts) {
         if (const std::string refusing = list_of(verdicts, false); !refusing.empty())
-            throw Wrong(
-                "On " + std::to_string(ranks) + " ranks your test refuses the chapter's " + name +
-                ", which is a broadcast (refused by rank " + refusing +
-                ").\nWhat should each rank have after the call, and what should the root have?");
+            throw Wrong("On " + std::to_string(ranks) + " ranks your test refuses the chapter's " +
+                        name + ", which is a broadcast (refused by rank " + refusing +
+                        ").\nWhat should each rank have after the call, and what should the root "
+                        "have? And was the "
+                        "work done when you looked (peers.synchronize)?");
     });
 }
 void must_fail(int ranks, const Fault& fault, bool everywhere) {

@@ -170,6 +170,10 @@ void check_cost() {
     };
     check(2, 4, "This short a message is all latency: how often do two ranks exchange data?");
     check(8, 4, "This short a message is all latency: how many steps are there?");
+    check(
+        5, 4,
+        "Four of the five ranks work in pairs. The fifth adds a message before that and one after "
+        "it.");
     check(2, 100'000, "With two ranks each sends half of the array in each step.");
     check(4, 200'000,
           "Each step that sums moves half as many bytes as the one before it, and the steps that "

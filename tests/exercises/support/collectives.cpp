@@ -66,6 +66,9 @@ std::string wrong_trace(Peers& peers, const LeftBehind& before, const LeftBehind
     if (right.operations == 1 && left.record.count != count)
         return name + "has written down a call of " + std::to_string(left.record.count) +
                " elements, and the array has " + std::to_string(count) + ": Call::count.";
+    if (right.operations == 1 && std::string(left.record.type) != "float")
+        return name + "has written down a call of elements of the type " + left.record.type +
+               ", and they are float: Call::type is element_type<float>().";
     return right.judge(rank, left.posted_by);
 }
 
