@@ -204,8 +204,7 @@ std::string cause_of_cap(const std::vector<std::size_t>& bytes, std::size_t most
                "are right only if no smaller limit will do.\n";
     if (cap == std::ranges::max(bytes))
         return "Yours is the largest gradient's size; a limit may be smaller or larger than that. "
-               "(And "
-               "a bucket is closed at >=, not at >.)\n";
+               "(And a bucket is closed at >=, not at >.)\n";
     std::size_t right = 1;
     while (buckets_with(bytes, right) > most)
         right++;

@@ -210,12 +210,11 @@ std::string cause_of_k(double k, int ranks, std::size_t elements) {
          "You count a list from every rank; a rank need not send its own to itself.\n"},
         {(all_reduce - a) / pair, "You count one list; each other rank has one.\n"},
         {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
-        {(all_reduce - 2 * a) / ((n - 1) * pair),
-         "You count two latencies for the all-gather; it has one.\n"},
         {ranks > 2 ? (all_reduce - (n - 1) * a) / ((n - 1) * pair) : -10,
          "You count a latency for each list; the all-gather takes one.\n"},
         {static_cast<double>(elements) / n,
-         "That is one Nth of the elements, which holds for very large buckets.\n"},
+         "That is one Nth of the elements, which holds for very large buckets. (Or do you count "
+         "two latencies for the all-gather? It has one.)\n"},
         {(two_shot_seconds(message, ranks, elements) - a) / ((n - 1) * pair),
          "two_shot_seconds takes bytes, and a float has four.\n"}};
     for (const auto& [wrong, words] : wrongs)
