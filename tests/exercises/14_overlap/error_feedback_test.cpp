@@ -275,7 +275,7 @@ void check_break_even() {
     compare_with_link(2, 20'000,
                       "Two ranks: each gets one list of k pairs, of 8 bytes each, and a latency is "
                       "saved.");
-    compare_with_link(2, 3'000,
+    compare_with_link(2, 6'000,
                       "In a short bucket latencies count: how many has each of the two ways?");
     compare_with_link(4, 20'000,
                       "In an all-gather a rank receives a list from each of the others, one after "
