@@ -74,7 +74,7 @@ TEST_CASE("block_reduce: every version and block size adds integers exactly") {
     }
 }
 
-TEST_CASE("block_reduce: a million integers and three") {
+TEST_CASE("block_reduce: a million integers and three", "[exhaustive]") {
     Stream stream;
     const std::vector<int> values = distinct_integers(1'000'003);
     const int sum = std::accumulate(values.begin(), values.end(), 0);

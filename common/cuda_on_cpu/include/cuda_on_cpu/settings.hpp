@@ -23,7 +23,7 @@ struct Settings {
     Order order = Order::forward;
     std::uint64_t seed = 1;          // of Order::random
     double kernel_timeout_s = 30.0;  // a kernel that runs longer is ended with an error; 0 = never
-    // What a launch gets whose number of threads is left to the device (grid_for, rows_for,
+    // The shape of a launch whose number of threads is left to the device (grid_for, rows_for,
     // shape_of_copy). One thread is fastest on a CPU. Tests give several blocks of several threads,
     // so that a kernel in which threads meet is not right by chance.
     UsualShape shape = {};
