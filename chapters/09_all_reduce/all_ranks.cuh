@@ -93,18 +93,15 @@ __device__ void reduce_elements(const T* const* inputs, int input_count, T* cons
     }
 }
 
-// Reduces Packs of `ranks` inputs to one output or to as many. For the usual numbers of ranks the
-// loops over them are unrolled: all loads of a sum are then under way at once, and the sum stays in
-// registers, which makes three times the speed on a CPU.
-template <ReduceOp op, class T>
-__device__ void reduce_packs(const T* const* inputs, int ranks, T* const* outputs, int output_count,
-                             std::size_t skip, std::size_t count) {
+// Reduces Packs of `ranks` inputs to one output or `to_all`, as many. For the usual numbers of
+// ranks the loops over them are unrolled: all loads of a sum are then under way at once, and the
+// sum stays in registers, which makes three times the speed on a CPU.
+template <ReduceOp op, bool to_all, class T>
+__device__ void reduce_packs(const T* const* inputs, int ranks, T* const* outputs, std::size_t skip,
+                             std::size_t count) {
     const auto reduce = [&]<int known>() {
-        if (output_count == 1)
-            reduce_elements<op, known, 1, Pack<T>>(inputs, ranks, outputs, 1, skip, count);
-        else
-            reduce_elements<op, known, known, Pack<T>>(inputs, ranks, outputs, output_count, skip,
-                                                       count);
+        reduce_elements<op, known, to_all ? known : 1, Pack<T>>(inputs, ranks, outputs, ranks, skip,
+                                                                count);
     };
     switch (ranks) {
         case 2:
@@ -120,17 +117,18 @@ __device__ void reduce_packs(const T* const* inputs, int ranks, T* const* output
     }
 }
 
-// All threads: writes the sum of inputs[0], inputs[1], ..., in this order, to all outputs, one or
-// as many, for the elements of `chunk`: in Packs if everything is aligned, one by one otherwise.
-template <class T>
-__device__ void reduce_chunk(ReduceOp op, const T* const* inputs, int input_count,
-                             T* const* outputs, int output_count, Chunk chunk, bool are_aligned) {
+// All threads: writes the sum of inputs[0], inputs[1], ..., of all `ranks` in this order, to
+// outputs[0] or `to_all`, as many, for the elements of `chunk`: in Packs if everything is aligned,
+// one by one otherwise.
+template <bool to_all, class T>
+__device__ void reduce_chunk(ReduceOp op, const T* const* inputs, int ranks, T* const* outputs,
+                             Chunk chunk, bool are_aligned) {
     const std::size_t packs = are_aligned ? chunk.size / Pack<T>::size : 0;
     const std::size_t done = packs * Pack<T>::size;
     with_op(op, [&]<ReduceOp o>() {
-        reduce_packs<o>(inputs, input_count, outputs, output_count, chunk.begin, packs);
-        reduce_elements<o, 0, 0, T>(inputs, input_count, outputs, output_count, chunk.begin + done,
-                                    chunk.size - done);
+        reduce_packs<o, to_all>(inputs, ranks, outputs, chunk.begin, packs);
+        reduce_elements<o, 0, to_all ? 0 : 1, T>(inputs, ranks, outputs, ranks, chunk.begin + done,
+                                                 chunk.size - done);
     });
 }
 

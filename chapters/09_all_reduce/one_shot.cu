@@ -56,8 +56,8 @@ __global__ void one_shot_kernel(Collective collective, ReduceOp op, const T* inp
         return;
     // Phase 3: sum all chunks, in the ring's order.
     for (std::size_t c = 0; c < ranks; c++)  // staged data is aligned
-        reduce_chunk(op, &staged.data[c + 1], view.world_size, &output, 1,
-                     chunk_of(count, ranks, c, sizeof(T)), is_aligned(output));
+        reduce_chunk<false>(op, &staged.data[c + 1], view.world_size, &output,
+                            chunk_of(count, ranks, c, sizeof(T)), is_aligned(output));
     __syncthreads();
     if (threadIdx.x == 0)
         end_block(collective);

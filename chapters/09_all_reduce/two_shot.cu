@@ -60,8 +60,11 @@ __global__ void reduce_scatter_kernel(Collective collective, ReduceOp op, std::s
     if (!have_all_begun)
         return;
     // Shot one: read all inputs. Shot two: write the sum to all outputs.
-    reduce_chunk(op, sides.inputs, ranks, for_all ? sides.outputs : &sides.outputs[ranks - 1],
-                 for_all ? ranks : 1, {0, count}, sides.are_aligned);
+    if (for_all)
+        reduce_chunk<true>(op, sides.inputs, ranks, sides.outputs, {0, count}, sides.are_aligned);
+    else
+        reduce_chunk<false>(op, sides.inputs, ranks, &sides.outputs[ranks - 1], {0, count},
+                            sides.are_aligned);
     __syncthreads();
     // Second handshake: all ranks have read this input and written this output.
     if (threadIdx.x == 0 && exit_barrier(collective, for_all ? bytes : 0))
