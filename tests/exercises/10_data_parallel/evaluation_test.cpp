@@ -132,7 +132,7 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
 }
 
 void check_scores() {
-    check_score({2, {5, 0, 0, 5}}, {1, 1}, "All samples were named rightly.");
+    check_score({2, {5, 0, 0, 5}}, {1, 1}, "All samples were classified correctly.");
     check_score({2, {99, 0, 1, 0}}, {0.99, 0.5},
                 "99 cats and one dog, and all were taken for cats: recall 1 and 0.");
     check_score({3, {3, 1, 0, 0, 1, 1, 6, 2, 2}}, {0.375, (0.75 + 0.5 + 0.2) / 3},

@@ -136,9 +136,10 @@ void check_balanced_accuracy() {
     const std::vector<int> label = {0, 0, 0, 1, 0, 2, 0, 1, 0, 1};
     const std::vector<int> predicted = {0, 0, 1, 1, 0, 0, 0, 2, 0, 0};
     const double right = (5.0 / 6 + 1.0 / 3 + 0) / 3;
-    check_metric(predicted, label, 1, false, right,
-                 "One rank: of each class the part that was named rightly, then the mean over the "
-                 "classes, however rare.");
+    check_metric(
+        predicted, label, 1, false, right,
+        "One rank: of each class the share that was classified correctly, then the mean over the "
+        "classes, however rare.");
     for (const int world_size : {2, 3, 4})
         check_metric(predicted, label, world_size, false, right,
                      "The ranks have unequal numbers of each class: a mean of means is not the "
