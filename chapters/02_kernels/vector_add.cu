@@ -31,8 +31,8 @@ __device__ ThreadPlace my_place() {
 }
 
 // Like add_elements, but each thread writes where it is.
-__global__ void sign_by_index(unsigned int n, ThreadPlace* places) {
-    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+__global__ void sign_by_index(std::size_t n, ThreadPlace* places) {
+    const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         places[i] = my_place();
 }
@@ -65,22 +65,27 @@ std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<
 
 // ---- Who computes what
 
-std::vector<ThreadPlace> places_by_index(unsigned int n, unsigned int blocks,
-                                         unsigned int threads) {
+namespace {
+
+std::vector<ThreadPlace> places_by(void (*kernel)(std::size_t, ThreadPlace*), unsigned int n,
+                                   unsigned int blocks, unsigned int threads) {
     Buffer<ThreadPlace> places{std::vector<ThreadPlace>(n)};
     Stream stream;
-    launch(stream, {blocks, threads}, sign_by_index, n, places.data());
+    launch(stream, {blocks, threads}, kernel, n, places.data());
     stream.synchronize();
     return places.to_host();
 }
 
+}  // namespace
+
+std::vector<ThreadPlace> places_by_index(unsigned int n, unsigned int blocks,
+                                         unsigned int threads) {
+    return places_by(sign_by_index, n, blocks, threads);
+}
+
 std::vector<ThreadPlace> places_by_grid_range(unsigned int n, unsigned int blocks,
                                               unsigned int threads) {
-    Buffer<ThreadPlace> places{std::vector<ThreadPlace>(n)};
-    Stream stream;
-    launch(stream, {blocks, threads}, sign_by_grid_range, n, places.data());
-    stream.synchronize();
-    return places.to_host();
+    return places_by(sign_by_grid_range, n, blocks, threads);
 }
 
 }  // namespace ddp

@@ -157,8 +157,8 @@ TEST_CASE("overlap: for each number of ranks one hash, with every launcher, with
         const Words threads = words + Words{"--ranks", std::to_string(ranks)};
         const std::string hash = hash_in(program.run(threads).output);
         hashes.insert(hash);
-        if (ranks == 2 || ranks == 4)
-            continue;
+        if (ranks % 2 == 0)
+            continue;  // a job takes seconds, and 1 and 3 ranks meet every launcher
         REQUIRE(hash_in(program.run(threads + Words{"--no-overlap"}).output) == hash);
         for (const Launch& launch : launches(path, ranks)) {
             CAPTURE(launch.name);

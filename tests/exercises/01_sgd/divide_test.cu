@@ -7,6 +7,7 @@
 
 #include "01_sgd/operations.hpp"
 #include "exercises/01_sgd/divide.hpp"
+#include "tests/exercises/support/junk.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -35,17 +36,6 @@ std::string number(double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", value);
     return text;
-}
-
-// Fills memory of the device and gives it back, so that what is allocated next holds junk.
-constexpr float junk = 4096;
-void spoil_free_memory(Device& device, const Shape& shape) {
-    std::vector<Tensor> spoilt;
-    for (int i = 0; i < 8; i++)
-        spoilt.emplace_back(device, shape, std::vector<float>(Tensor(device, shape).size(), junk));
-}
-bool is_junk(float value) {
-    return std::isnan(value) || std::abs(value - junk) < 100;
 }
 
 const std::string in_fresh_memory =

@@ -6,6 +6,7 @@
 
 #include "01_sgd/operations.hpp"
 #include "exercises/03_network/rms_norm.hpp"
+#include "tests/exercises/support/junk.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -79,17 +80,6 @@ std::vector<double> slopes(Case& one, std::vector<double>& numbers) {
 
 std::vector<float> floats(const std::vector<double>& values) {
     return {values.begin(), values.end()};
-}
-
-// Fills memory of the device and gives it back, so that what is allocated next holds junk.
-constexpr float junk = 4096;
-void spoil_free_memory(Device& device, const Shape& shape) {
-    std::vector<Tensor> spoilt;
-    for (int i = 0; i < 8; i++)
-        spoilt.emplace_back(device, shape, std::vector<float>(Tensor(device, shape).size(), junk));
-}
-bool is_junk(float value) {
-    return std::isnan(value) || std::abs(value - junk) < 100;
 }
 
 struct Layer {
