@@ -38,6 +38,9 @@ Fiber::Fiber() {
     void* bottom = nullptr;
     pthread_getattr_np(pthread_self(), &attributes);
     pthread_attr_getstack(&attributes, &bottom, &stack_bytes_);
+    pthread_attr_getguardsize(&attributes, &guard_bytes_);
+    if (guard_bytes_ == 0)  // the main thread's: the system keeps a megabyte below it free
+        guard_bytes_ = guard_bytes;
     pthread_attr_destroy(&attributes);
     stack_bottom_ = static_cast<std::byte*>(bottom);
 #if CUDA_ON_CPU_TSAN
@@ -46,7 +49,11 @@ Fiber::Fiber() {
 }
 
 Fiber::Fiber(Entry entry, void* owner_)
-    : owner(owner_), entry_(entry), stack_bottom_(new_stack()), stack_bytes_(fiber_stack_bytes) {
+    : owner(owner_),
+      entry_(entry),
+      stack_bottom_(new_stack()),
+      stack_bytes_(fiber_stack_bytes),
+      guard_bytes_(guard_bytes) {
     restart();
 }
 
@@ -79,7 +86,7 @@ void Fiber::forget_frames() {
 
 bool Fiber::is_overflow(const void* address) const {
     const auto* byte = static_cast<const std::byte*>(address);
-    return byte >= stack_bottom_ - guard_bytes && byte < stack_bottom_;
+    return byte >= stack_bottom_ - guard_bytes_ && byte < stack_bottom_;
 }
 
 void Fiber::begin(transfer_t transfer) {

@@ -62,6 +62,8 @@ class Fiber {
     Entry entry_ = nullptr;              // nullptr for the OS thread's own
     std::byte* stack_bottom_ = nullptr;  // lowest byte
     std::size_t stack_bytes_ = 0;
+    std::size_t guard_bytes_ =
+        0;  // of the closed pages below it: what lies further down is not its
     void* thread_sanitizer_fiber_ = nullptr;
     void* fake_stack_ = nullptr;  // AddressSanitizer's
 };

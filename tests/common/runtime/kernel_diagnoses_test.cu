@@ -1,13 +1,19 @@
 // What a beginner does wrong in a kernel, and what is said about it: each mistake is made here, and
 // its message read. For the CPU only. Mistakes that end the process are made in a child process.
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cuda/atomic>
+#include <fstream>
 #include <initializer_list>
 #include <iostream>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "common/cuda_on_cpu/src/fiber.hpp"
 #include "tests/common/runtime/diagnoses.hpp"
 #include "tests/support/child.hpp"
 
@@ -250,6 +256,35 @@ TEST_CASE("a kernel writes beside its allocation") {
                                 "write_at(int*, long), launched at " + here(line + 1),
                                 c.said + " that cudaMalloc at " + here(line) + " gave"});
     }
+}
+
+// Returns the lowest address of this process's mapping that holds `address`.
+std::uintptr_t begin_of_mapping(const void* address) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        std::istringstream words(line);
+        std::uintptr_t begin = 0, end = 0;
+        char dash = 0;
+        words >> std::hex >> begin >> dash >> end;
+        if (const auto here = reinterpret_cast<std::uintptr_t>(address);
+            begin <= here && here < end)
+            return begin;
+    }
+    return 0;
+}
+TEST_CASE("a thread's stack is guarded by one page, and what lies below is not its own") {
+    bool guard_is_its_own = false, next_page_is_its_own = true;
+    std::thread([&] {
+        const cuda_on_cpu::Fiber own;
+        const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+        const std::uintptr_t bottom = begin_of_mapping(&own);
+        guard_is_its_own = own.is_overflow(reinterpret_cast<void*>(bottom - 1));
+        // Device memory may begin here: a write beside it was once taken for an overrun of the
+        // stack.
+        next_page_is_its_own = own.is_overflow(reinterpret_cast<void*>(bottom - page - 1));
+    }).join();
+    REQUIRE(guard_is_its_own);
+    REQUIRE_FALSE(next_page_is_its_own);
 }
 
 TEST_CASE("a write beside an allocation shows in plain mode when it is freed") {
