@@ -58,6 +58,13 @@ for said in first:01_line second:02_slope; do
 done
 [[ -z $(git status --porcelain) ]] || complain "the tree is dirty: $(git status --porcelain)"
 
+# A copy is built anew, and leaves the original's build alone.
+cp -r "$here" "$scratch/copy"
+sed -i 's/this is/the copy is/' "$scratch/copy/chapters/01_line/main.cpp"
+expect 0 "the copy is 01_line" "$scratch/copy/book" run 1
+[[ $output == *"build/cpu was built in $here: building it anew here"* ]] || complain "not said: $output"
+expect 0 "this is 01_line" ./book run 1
+
 sed -i 's/argc - 1/argc - one/' chapters/01_line/main.cpp
 expect 1 "chapters/01_line/main.cpp:3:" ./book run 1
 [[ $output == *"building chapter 01 failed"*"error: 'one' was not declared"* || $output == *"error: ‘one’ was not declared"* ]] ||

@@ -47,6 +47,8 @@ touch "$scratch/headers"
 expect 1 "lacks CMake 3.24 or newer: install" "$book" run 1
 expect 1 "apt install g++ cmake" env "CXX=$real_cxx -D__cplusplus=201709L" "$book" run 1
 mv "$PATH/real-cmake" "$PATH/cmake"
+expect 1 "lacks a C++20 compiler (g++ 12 or clang++ 16 at least): install" \
+    env "CXX=$real_cxx -D__clang__ -D__clang_major__=15" "$book" run 1
 expect 1 "lacks a C++20 compiler" env CXX="$scratch/no-compiler" "$book" run 1
 
 # Everything that is required is here, what is optional is not: it says so and goes on.

@@ -167,6 +167,7 @@ T atomicOr(T* address, std::type_identity_t<T> value) {
 inline void __threadfence_system() {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"  // clang has no -Wtsan
 #pragma GCC diagnostic ignored "-Wtsan"  // ThreadSanitizer knows no fences; it sees atomics only
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #pragma GCC diagnostic pop
