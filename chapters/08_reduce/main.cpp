@@ -18,6 +18,8 @@ int run(int argc, char** argv) {
     options.refuse({"--link"}, "the sum across ranks has a link of its own here");
     options.example("--ranks 5", "across five ranks");
     const CommonOptions common = options.parse(argc, argv);
+    if (find_starter(common) == StartedBy::nobody)
+        require_writable(common);
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
     // First, although it is shown last: the other processes of a job need not wait for the rest.

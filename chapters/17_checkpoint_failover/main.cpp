@@ -98,6 +98,8 @@ int run(int argc, char** argv) {
     if (common.quick)
         mine.plan.every = std::min(mine.plan.every, 10);
     const StartedBy starter = find_starter(common);
+    if (starter == StartedBy::nobody)
+        require_writable(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);
     if (!mine.supervise && mine.hosts.empty())

@@ -24,12 +24,6 @@ std::string quoted(const std::string& cell) {
     return result + "\"";
 }
 
-[[noreturn]] void throw_unwritable(const std::filesystem::path& path) {
-    const std::string reason = std::generic_category().message(errno);
-    throw std::runtime_error("'" + path.string() + "' cannot be written (" + reason +
-                             "): give --csv a file in a folder that exists and is yours.");
-}
-
 void check_header(const std::vector<std::string>& header) {
     if (header.empty())
         throw std::invalid_argument("A CSV file needs a header: name at least one column.");
@@ -134,6 +128,16 @@ std::filesystem::path beside(const std::filesystem::path& csv, const std::string
                : csv.parent_path() / (csv.stem().string() + "_" + what + csv.extension().string());
 }
 
+std::string unwritable(const std::filesystem::path& path, const std::string& option) {
+    const int error = errno;
+    const std::string cure =
+        error == ENOSPC || error == EDQUOT
+            ? "make room on the disk, or give " + option + " a file on another one."
+            : "give " + option + " a file in a folder that exists and is yours.";
+    return "'" + path.string() + "' cannot be written (" + std::generic_category().message(error) +
+           "): " + cure;
+}
+
 CsvWriter::CsvWriter(std::filesystem::path path, std::vector<std::string> header)
     : path_(std::move(path)), header_(std::move(header)) {
     check_header(header_);
@@ -141,7 +145,7 @@ CsvWriter::CsvWriter(std::filesystem::path path, std::vector<std::string> header
         return;
     file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file_ < 0)
-        throw_unwritable(path_);
+        throw std::runtime_error(unwritable(path_, "--csv"));
     write_line(header_);
 }
 
@@ -172,7 +176,7 @@ void CsvWriter::write_line(const std::vector<std::string>& cells) {
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
-            throw_unwritable(path_);
+            throw std::runtime_error(unwritable(path_, "--csv"));
         rest.remove_prefix(static_cast<std::size_t>(written));
     }
 }

@@ -26,6 +26,10 @@ struct CsvCell {
 // "out/reduce_orders.csv". An empty path stays empty.
 std::filesystem::path beside(const std::filesystem::path& csv, const std::string& what);
 
+// Returns the sentence for a file that could not be opened or written: the reason, which errno has,
+// and what to do about it. `option` is the one that has named the file.
+std::string unwritable(const std::filesystem::path& path, const std::string& option);
+
 class CsvWriter {
   public:
     // Replaces the file and writes the header line. With an empty path (no --csv was given) rows

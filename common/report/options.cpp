@@ -1,13 +1,17 @@
 #include "common/report/options.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <functional>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "common/report/csv.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -70,6 +74,10 @@ std::uint64_t parse_seed(const std::string& text) {
     return *value;
 }
 
+// Slower or later than any network, and the seconds of a run no longer fit into the machine's
+// clock.
+constexpr double least_bytes_per_second = 1, most_bytes_per_second = 1e15, most_latency_s = 3600;
+
 LinkSpeed parse_link(const std::string& text) {
     const std::size_t comma = text.find(',');
     const std::optional<double> bandwidth = parse_bandwidth(text.substr(0, comma));
@@ -77,6 +85,9 @@ LinkSpeed parse_link(const std::string& text) {
         comma == std::string::npos ? std::nullopt : parse_seconds(text.substr(comma + 1));
     if (!bandwidth || *bandwidth == 0 || !latency)
         throw_wrong_value("--link", "BANDWIDTH,LATENCY such as 100MB/s,1ms or 10Gbit/s,50us", text);
+    if (*bandwidth < least_bytes_per_second || *bandwidth > most_bytes_per_second ||
+        *latency > most_latency_s)
+        throw_wrong_value("--link", "1 to 1e15 bytes a second and at most 3600 s", text);
     return {*bandwidth, *latency};
 }
 
@@ -169,6 +180,7 @@ struct Options::Parser {
     }
 
     void add_common_options();
+    void check_switches(int argc, const char* const* argv) const;
     void check_extras() const;
     [[noreturn]] void explain_mismatch(const std::string& name) const;
     std::string help() const;
@@ -198,6 +210,14 @@ void Options::Parser::add_common_options() {
          false},
         [this](const std::string& text) { common.link = parse_link(text); });
     add_path("--data", "DIR", common.data, "the folder of the data sets");
+}
+
+// Refuses `--switch=`, which CLI11 takes for the switch alone.
+void Options::Parser::check_switches(int argc, const char* const* argv) const {
+    for (const Entry& entry : entries)
+        for (int i = 1; i < argc; i++)
+            if (entry.value.empty() && argv[i] == entry.name + "=")
+                explain_mismatch(entry.name);
 }
 
 void Options::Parser::check_extras() const {
@@ -340,6 +360,7 @@ CommonOptions Options::parse(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         throw OptionError(std::string(error.what()) + ": --help lists all options.");
     }
+    parser_->check_switches(argc, argv);
     parser_->check_extras();
     CommonOptions common = parser_->common;
     if (common.ranks && common.processes)
@@ -348,6 +369,19 @@ CommonOptions Options::parse(int argc, const char* const* argv) {
     if (common.quick && !parser_->timeout_given)
         common.timeout_s = 3;
     return common;
+}
+
+void require_writable(const CommonOptions& options) {
+    for (const auto& [name, path] : {std::pair("--csv", options.csv), {"--trace", options.trace}}) {
+        if (path.empty())
+            continue;
+        const bool exists = access(path.c_str(), F_OK) == 0;
+        const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+        std::error_code not_there;
+        errno = std::filesystem::is_directory(path, not_there) ? EISDIR : 0;
+        if (errno != 0 || access(exists ? path.c_str() : folder.c_str(), W_OK) != 0)
+            throw OptionError(unwritable(path, name));
+    }
 }
 
 }  // namespace ddp

@@ -68,6 +68,10 @@ struct Range {
     T most;
 };
 
+// Throws OptionError unless --csv and --trace, where given, can be written: before the work, and
+// not behind it. Only for the process that writes them, on its own machine.
+void require_writable(const CommonOptions& options);
+
 class Options {
   public:
     // Starts with the common options. `program` is the name in the usage line of --help; `about`

@@ -5,7 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
+
+#include "common/report/csv.hpp"
 
 #if defined(DDP_CUDA) && __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -46,9 +47,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
     std::ofstream stream(path, std::ios::binary);
     stream << text << std::flush;
     if (!stream)
-        throw std::runtime_error("'" + path.string() + "' cannot be written (" +
-                                 std::generic_category().message(errno) +
-                                 "): give --trace a file in a folder that exists and is yours.");
+        throw std::runtime_error(unwritable(path, "--trace"));
 }
 
 std::string document(const std::string& events) {

@@ -213,6 +213,7 @@ int run(int argc, char** argv) {
                    "this bench trains on made-up pictures as fast as the machine can");
     options.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
     CommonOptions common = options.parse(argc, argv);
+    require_writable(common);
     if (mine.serve) {
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;

@@ -57,8 +57,10 @@ void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncA
 Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
                             const Accumulation& accumulation, std::uint64_t seed) {
     auto& device = make_run_scoped<Device>(rank, std::size_t{8} << 20);
-    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
-                                           accumulation.batch);
+    const auto all = static_cast<int>(images.count());
+    const int batch = std::min(accumulation.batch, all);
+    auto& loader =
+        make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 32, 10});
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
@@ -72,8 +74,7 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
     Sgd optimizer(model->parameters(), fixed_learning_rate);
     Tape tape(device);
     std::vector<int> samples;
-    const auto all = static_cast<int>(images.count());
-    for (int i = 0; i < accumulation.micro_batches * accumulation.batch; i++)
+    for (int i = 0; i < accumulation.micro_batches * batch; i++)
         samples.push_back((i * rank.world_size() + rank.rank()) % all);
     loader.start_epoch(std::move(samples));
     rank.barrier();

@@ -129,8 +129,10 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
                            int steps, std::uint64_t seed) {
     constexpr int counted = 10;
     auto& device = make_run_scoped<Device>(rank, std::size_t{32} << 20);
+    // Where a rank has fewer pictures than a batch takes, its batch is all that it has.
+    const int of_a_rank = static_cast<int>(images.count()) / rank.world_size();
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
-                                           batch_size, LastBatch::drop);
+                                           std::min(batch_size, of_a_rank), LastBatch::drop);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 256, 256, 10});
     const auto communicator =

@@ -77,9 +77,8 @@ TEST_CASE("a file that cannot be written is named, with the reason", "[report][c
               "' cannot be written (No such file or directory): give --csv a file in a folder that "
               "exists and is yours.");
     CHECK(thrown<std::runtime_error>([] { CsvWriter("/dev/full", {"a"}); }) ==
-          "'/dev/full' cannot be written (No space left on device): give --csv a file in a folder "
-          "that "
-          "exists and is yours.");
+          "'/dev/full' cannot be written (No space left on device): make room on the disk, or give "
+          "--csv a file on another one.");
 }
 
 TEST_CASE("what is read may end its lines as Windows does, or not at all", "[report][csv]") {

@@ -1,10 +1,12 @@
 #include "common/report/options.hpp"
 
+#include <fstream>
 #include <iostream>
 #include <random>
 #include <sstream>
 
 #include "common/report/main.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
 
@@ -164,6 +166,34 @@ TEST_CASE("a link is a bandwidth and a latency", "[report][options]") {
                   text + "'.");
     }
     CHECK(parse({"--link", "1MB/s,0s"}).common.link->latency_s == 0);
+    for (const char* text : {"1e200GB/s,1ms", "0.1B/s,1ms", "1MB/s,1e300s", "1MB/s,3601s"}) {
+        INFO(text);
+        CHECK(refused({"--link", text}) ==
+              std::string("--link needs 1 to 1e15 bytes a second and at most 3600 s, not '") +
+                  text + "'.");
+    }
+}
+
+TEST_CASE("files that cannot be written are refused before the work", "[report][options]") {
+    const TemporaryFolder folder;
+    const std::string none = (folder / "none" / "run.csv").string(), own = (folder / "").string();
+    const auto refusal = [](const char* option, const std::string& path) {
+        const CommonOptions options = parse({option, path}).common;
+        return thrown<OptionError>([&] { require_writable(options); });
+    };
+    const std::string advice = " a file in a folder that exists and is yours.";
+    CHECK(refusal("--csv", none) ==
+          "'" + none + "' cannot be written (No such file or directory): give --csv" + advice);
+    CHECK(refusal("--trace", none) ==
+          "'" + none + "' cannot be written (No such file or directory): give --trace" + advice);
+    CHECK(refusal("--csv", own) ==
+          "'" + own + "' cannot be written (Is a directory): give --csv" + advice);
+    const std::string fine = (folder / "run.csv").string();
+    require_writable(parse({"--csv", fine}).common);
+    REQUIRE(!std::filesystem::exists(fine));  // asked, not made
+    std::ofstream(fine) << "old";
+    require_writable(parse({"--csv", fine}).common);
+    require_writable(parse({"--csv", "in_this_folder.csv"}).common);
 }
 
 TEST_CASE("a missing value and one too many are named", "[report][options]") {
@@ -171,6 +201,7 @@ TEST_CASE("a missing value and one too many are named", "[report][options]") {
     CHECK(refused({"--csv", "--quick"}) == "--csv needs a value: write --csv FILE.");
     CHECK(refused({"--algorithm"}) == "--algorithm needs a value: write --algorithm ring|tree.");
     CHECK(refused({"--quick=5"}) == "--quick is a switch and takes no value: write it alone.");
+    CHECK(refused({"--quick="}) == "--quick is a switch and takes no value: write it alone.");
     CHECK(refused({"--plot=false"}) == "--plot is a switch and takes no value: write it alone.");
     CHECK(refused({"--quick", "5"}) ==
           "'5' belongs to no option: options begin with --, and --help lists them.");
