@@ -22,7 +22,8 @@ struct OptimizerState {
 // zero_gradients() makes the gradients absent. A parameter without a gradient does not change.
 class Optimizer {
   public:
-    // Throws std::invalid_argument if the learning rate is not a positive, finite number.
+    // Throws std::invalid_argument if the learning rate is not a positive, finite number, or a
+    // parameter is listed twice.
     Optimizer(Parameters parameters, double learning_rate);
     virtual ~Optimizer() = default;
     Optimizer(const Optimizer&) = delete;

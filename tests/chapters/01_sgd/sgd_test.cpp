@@ -31,6 +31,15 @@ TEST_CASE("sgd: a parameter without a gradient is left alone") {
     REQUIRE(b->value.to_host() == std::vector<float>{2, 1});
 }
 
+TEST_CASE("sgd: a parameter that is listed twice is refused") {
+    Device device;
+    const auto a = std::make_shared<Parameter>("a", Tensor(device, {1}, std::vector<float>{1}));
+    const auto b = std::make_shared<Parameter>("b", Tensor(device, {1}, std::vector<float>{1}));
+    REQUIRE(message_of([&] {
+                PlainSgd({a, b, a}, 0.5);
+            }) == "the parameter 'a' is listed twice, and would move twice: list it once");
+}
+
 TEST_CASE("sgd: a learning rate that is none is refused") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const double infinity = std::numeric_limits<double>::infinity();
