@@ -148,7 +148,9 @@ class Communicator {
 
 // Makes a communicator of the kind "native" (this book's kernels), "mpi" or "nccl", with
 // `arena_bytes` of device memory for allocate(). All ranks call it together. Throws OptionError, in
-// a sentence, if that kind is not available here.
+// a sentence, if that kind is not available here. "mpi" serves its calls in the order in which they
+// were enqueued, whatever their streams: where a rank sends on one stream and receives on another,
+// and the other rank does it the other way round, both wait. Take a communicator for each stream.
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
                                                 std::size_t arena_bytes);
 

@@ -103,9 +103,12 @@ class Reader {
             return true;
         };
         Json json;
+        const auto first = bytes_.begin() + length_bytes;
+        const auto last = bytes_.begin() + static_cast<std::ptrdiff_t>(end);
+        if (std::find(first, last, 0) != last)  // where the library would stop reading
+            damaged("its header is not JSON");
         try {
-            json = Json::parse(bytes_.begin() + length_bytes,
-                               bytes_.begin() + static_cast<std::ptrdiff_t>(end), watch);
+            json = Json::parse(first, last, watch);
         } catch (const Json::exception&) {  // DataError is none, and passes
             damaged("its header is not JSON");
         }
@@ -198,8 +201,7 @@ void SafetensorsHeader::add(std::string name, std::vector<std::size_t> shape) {
 }
 
 std::string encode_safetensors(const SafetensorsHeader& header) {
-    // ordered_json keeps the order of the tensors: a header that is decoded and encoded again has
-    // the same bytes, which the checksum of a checkpoint needs.
+    // ordered_json keeps the order of the tensors, which is that of their bytes.
     Json json = Json::object();
     if (!header.metadata.empty())
         json[metadata_key] = header.metadata;

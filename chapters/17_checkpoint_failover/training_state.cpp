@@ -100,8 +100,8 @@ void require_same_configuration(const TrainingState& state,
         const auto found = state.configuration.find(key);
         const std::string before = found == state.configuration.end() ? "not given" : found->second;
         if (before != value)
-            throw OptionError("The checkpoint is of a training whose " + key + " was " + before +
-                              ", and now it is " + value +
+            throw OptionError("The checkpoint is of a training whose " + key + " was " +
+                              printable(before) + ", and now it is " + value +
                               ": go on with the same options, or give --folder another folder.");
     }
 }

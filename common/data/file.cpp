@@ -8,8 +8,18 @@
 
 namespace ddp {
 
+std::string printable(std::string text) {
+    constexpr std::size_t most = 600;
+    if (text.size() > most)
+        text = text.substr(0, most) + " ...";
+    for (char& letter : text)
+        if (const auto code = static_cast<unsigned char>(letter); code < ' ' || code == 0x7f)
+            letter = '?';
+    return text;
+}
+
 void refuse(const std::string& name, const std::string& what) {
-    throw DataError("'" + name + "' " + what);
+    throw DataError(printable("'" + name + "' " + what));
 }
 
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
@@ -37,9 +47,10 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
     return bytes;
 }
 
-std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
-    return static_cast<std::uint32_t>(
-        crc32(crc32(0, nullptr, 0), bytes.data(), static_cast<uInt>(bytes.size())));
+std::uint32_t checksum(std::span<const std::uint8_t> bytes, std::uint32_t before) {
+    if (bytes.empty())
+        return before;  // zlib would begin anew
+    return static_cast<std::uint32_t>(crc32(before, bytes.data(), static_cast<uInt>(bytes.size())));
 }
 
 }  // namespace ddp

@@ -1,6 +1,7 @@
 #include "17_checkpoint_failover/state/resume.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "05_ranks/rendezvous.hpp"
 #include "common/data/file.hpp"
@@ -59,7 +60,15 @@ void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tenso
             }))
             refuse(name, "has a '" + tensor + "' that is no float32 of " + text_of(shape) +
                              ": it is of another model.");
-        Tensor(place).copy_from(file.values(*entry));
+        const std::vector<float> values = file.values(*entry);
+        const auto bad =
+            std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+        if (bad != values.end())
+            refuse(name, "has a '" + tensor + "' whose element " +
+                             std::to_string(bad - values.begin()) +
+                             " is infinite or no number: the training had failed before it was "
+                             "saved. Remove the file, and the one before it is used.");
+        Tensor(place).copy_from(values);
     }
 }
 

@@ -109,6 +109,31 @@ TEST_CASE("checkpoints: every bit counts") {
             }) == "'f' has no checksum: this program has not written it.");
 }
 
+TEST_CASE("checkpoints: one that another program has laid out otherwise is whole") {
+    SafetensorsHeader ours;
+    ours.add("bias", {1});
+    ours.add("weight", {2});
+    ours.metadata["step"] = "7";
+    const Bytes data = counting(12);
+    const std::string text = seal(ours, data);
+    const Bytes file = joined({text.begin(), text.end()}, data);
+    // Python's safetensors reads it and writes it again: the texts stay, the tensors change places.
+    SafetensorsHeader theirs;
+    theirs.add("weight", {2});
+    theirs.add("bias", {1});
+    theirs.metadata = decode_safetensors(file, "f").header.metadata;
+    const std::string other_text = encode_safetensors(theirs);
+    Bytes moved(data.begin() + 4, data.end());
+    moved.insert(moved.end(), data.begin(), data.begin() + 4);
+    const auto error_of_file = [&](const Bytes& tensors) {
+        return data_error([&] {
+            read_checkpoint(7, joined({other_text.begin(), other_text.end()}, tensors), "f");
+        });
+    };
+    REQUIRE(error_of_file(moved) == "");
+    REQUIRE(error_of_file(data) == "'f' is damaged: its checksum does not match its bytes.");
+}
+
 TEST_CASE("checkpoints: a whole one is there wherever saving crashes") {
     for (int call = 0; call < 20; call++) {
         CrashingFolder first({}, never);
@@ -139,6 +164,11 @@ TEST_CASE("training_state: what is written down is read, and nothing is guessed"
     const TrainingState state = example_state();
     const auto metadata = to_metadata(state);
     REQUIRE(to_state(metadata, "file") == state);
+    auto hostile = metadata;  // what a terminal would obey is not printed as it is
+    hostile["step"] = "\033[2J" + std::string(5000, 'x');
+    const std::string refusal = error_of(hostile);
+    REQUIRE(refusal.starts_with("'file' has the value '?[2Jxxx"));
+    REQUIRE(refusal.size() < 700);
     for (const char* key :
          {"step", "samples", "epoch", "taken", "random", "bucket_plan", "ready_order"}) {
         auto less = metadata;

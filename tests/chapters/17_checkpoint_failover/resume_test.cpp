@@ -237,12 +237,12 @@ TEST_CASE("resume: a checkpoint of another training or another model is refused"
     const std::vector<NamedTensor> wanted{{"linear1.weight", layer.weight->value},
                                           {"linear1.bias", layer.bias->value}};
     SafetensorsHeader header;
-    const auto error_of = [&] {
+    const auto error_of = [&](std::uint8_t each_byte = 0x3f) {
         const std::string text = encode_safetensors(header);
         return data_error([&] {
             load_tensors(
                 decode_safetensors(
-                    joined({text.begin(), text.end()}, Bytes(header.data_bytes(), 0x3f)), "f"),
+                    joined({text.begin(), text.end()}, Bytes(header.data_bytes(), each_byte)), "f"),
                 wanted, "'f'");
         });
     };
@@ -256,6 +256,10 @@ TEST_CASE("resume: a checkpoint of another training or another model is refused"
     REQUIRE(error_of() == "");
     float expected;
     std::memset(&expected, 0x3f, sizeof expected);
+    REQUIRE(layer.weight->value.to_host() == std::vector<float>(15, expected));
+    REQUIRE(error_of(0xff) ==
+            "''f'' has a 'linear1.weight' whose element 0 is infinite or no number: the training "
+            "had failed before it was saved. Remove the file, and the one before it is used.");
     REQUIRE(layer.weight->value.to_host() == std::vector<float>(15, expected));
 }
 
