@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <ctime>
 #include <exception>
@@ -134,14 +135,19 @@ ThreadStorage program_thread_storage() {
     return result;
 }
 
+// Not memset, of which the sanitizers would know.
+__attribute__((no_sanitize("address", "thread"))) void fill_with_nan(volatile std::byte* bytes,
+                                                                     std::size_t count) {
+    for (std::size_t i = 0; i < count; i++)
+        bytes[i] = std::byte{0xff};
+}
+
 }  // namespace
 
 __attribute__((no_sanitize("address", "thread"))) void poison_shared_memory() {
     const ThreadStorage storage = program_thread_storage();
     const KernelThread saved = kernel_thread;
-    volatile std::byte* bytes = storage.begin;
-    for (std::size_t i = 0; i < storage.bytes; i++)
-        bytes[i] = std::byte{0xff};
+    fill_with_nan(storage.begin, storage.bytes);
     std::memcpy(static_cast<void*>(&kernel_thread), &saved, sizeof saved);
 }
 
@@ -161,27 +167,28 @@ BlockExecutor::~BlockExecutor() {
     munmap(shared_region_, shared_bytes_optin + page_size() * 2);
 }
 
-void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t last) {
+void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t step) {
     run_ = &run;
     prepare_launch();
-    const Settings& settings = run.settings;
+    const std::uint64_t blocks = run.blocks();
     std::vector<std::uint64_t> order;
-    if (settings.order == Order::random && last - first <= 1u << 20) {
-        order.resize(last - first);
-        std::iota(order.begin(), order.end(), first);
+    if (run.settings.order == Order::random && blocks <= 1u << 20) {
+        order.resize(blocks);
+        std::iota(order.begin(), order.end(), 0);
         shuffle(order, random_);
     }
     run.enter(pthread_self());
-    for (std::uint64_t i = first; i < last && !run.is_cancelled(); i++) {
-        prepare_block(!order.empty()                      ? order[i - first]
-                      : settings.order == Order::reversed ? last - 1 - (i - first)
-                                                          : i);
+    for (std::uint64_t i = first; i < blocks && has_turn(i); i += step) {
+        prepare_block(!order.empty()                          ? order[i]
+                      : run.settings.order == Order::reversed ? blocks - 1 - i
+                                                              : i);
         if (threads_.size() == 1 && !one_fiber_per_thread)
             run_single_thread();
         else
             run_fibers();
         if (bad_touch_)
             name_bad_touch(*std::exchange(bad_touch_, std::nullopt));
+        end_turn();
     }
     run.leave(pthread_self());
     kernel_thread = {};
@@ -203,15 +210,33 @@ void BlockExecutor::prepare_launch() {
             fibers_.push_back(std::make_unique<Fiber>(&BlockExecutor::fiber_main, this));
             idle_.push_back(fibers_.back().get());
         }
+    order_release(this);  // what came before the launch comes before every thread of it
+}
+
+// Returns when the block at `position` may run: false if the run is cancelled. Under
+// ThreadSanitizer blocks have OS threads of their own (run_on_new_threads), and yet take turns.
+bool BlockExecutor::has_turn(std::uint64_t position) {
+    const bool takes_turns = one_fiber_per_thread && !run_->kernel.shape.cooperative;
+    const timespec pause{0, 20'000};
+    while (takes_turns && !run_->is_cancelled() &&
+           run_->finished_blocks.load(std::memory_order_acquire) < position)
+        nanosleep(&pause, nullptr);
+    return !run_->is_cancelled();
+}
+
+void BlockExecutor::end_turn() {
+    if (one_fiber_per_thread)
+        run_->finished_blocks.fetch_add(1, std::memory_order_release);
 }
 
 void BlockExecutor::prepare_block(std::uint64_t block) {
     const LaunchShape& shape = run_->kernel.shape;
     if (run_->settings.strict) {
         poison_shared_memory();
-        std::memset(dynamic_shared_, 0xff, shape.shared_bytes);
+        fill_with_nan(static_cast<std::byte*>(dynamic_shared_), shape.shared_bytes);
     }
     kernel_thread.executor = this;
+    std::swap(end_of_block_, end_of_last_block_);
     block_index_ = position(block, shape.grid);
     blockIdx = block_index_;
     blockDim = shape.block;
@@ -257,9 +282,8 @@ void BlockExecutor::run_fibers() {
         std::reverse(all.begin(), all.end());
     make_ready(all);
 
-    order_release(this);  // what came before the launch comes before every thread of it
     run_next(main_);
-    order_acquire(&live_);  // and what the threads did comes before what follows the launch
+    order_acquire(end_of_block_);  // what the threads did comes before what follows the launch
 
     if (abandoned_) {
         for (const auto& fiber : fibers_)
@@ -285,6 +309,7 @@ __attribute__((noinline)) void BlockExecutor::fiber_main(Fiber& fiber) {
 
 void BlockExecutor::run_thread(Fiber&) {
     order_acquire(this);
+    order_acquire(end_of_last_block_);  // it had the same shared memory
     call_kernel();
 }
 
@@ -320,8 +345,7 @@ void BlockExecutor::thread_exited() {
 
 // Goes on with the next thread that can run. Returns when `from` is switched to again.
 inline void BlockExecutor::run_next(Fiber& from) {
-    order_release(
-        &live_);  // wherever the block may end early, its launch comes before what follows
+    order_release(end_of_block_);  // wherever it ends early, its launch comes before what follows
     if (ready_.empty()) {
         if (live_ > 0) {
             report_deadlock();
@@ -361,7 +385,7 @@ Fiber& BlockExecutor::take_fiber() {
 
 void BlockExecutor::abandon_block() {
     abandoned_ = true;
-    order_release(&live_);
+    order_release(end_of_block_);
     Fiber::switch_between(*kernel_thread.fiber, main_);
     __builtin_unreachable();
 }
@@ -377,11 +401,13 @@ inline void BlockExecutor::barrier(Where where) {
         at_barrier_.push_back(current_);
         order_release(&at_barrier_);
         if (at_barrier_.size() == threads_.size()) {
+            order_acquire(&at_barrier_);
+            order_release(&barrier_where_);
             make_ready(at_barrier_);
             at_barrier_.clear();
         }
         run_next(*kernel_thread.fiber);
-        order_acquire(&at_barrier_);
+        order_acquire(&barrier_where_);
     }
     check_cancelled();
     kernel_thread.in_kernel = true;
@@ -404,7 +430,7 @@ void BlockExecutor::check_barrier(Where where) {
     }
     check_cancelled();  // by one of these faults
     if (at_barrier_.empty())
-        run_->meetings++;
+        run_->meetings.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int mask,
@@ -425,14 +451,14 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
     self.value = value;
     self.argument = argument;
     WarpGroup& group = join_group(operation, mask, width, where);
-    order_release(&warp_groups_);
+    order_release(&first_lane(group).argument);
     if (group.arrived == group.mask) {
         complete(group);
         group = warp_groups_.back();
         warp_groups_.pop_back();
     }
     run_next(*kernel_thread.fiber);
-    order_acquire(&warp_groups_);
+    order_acquire(&self.value);
     check_cancelled();
     kernel_thread.in_kernel = true;
     return self.value;
@@ -483,7 +509,7 @@ BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, uns
 
 // All lanes have come: each gets its result, and may go on.
 void BlockExecutor::complete(const WarpGroup& group) {
-    run_->meetings++;
+    run_->meetings.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t brought[warp_lanes];
     unsigned int votes = 0;
     Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * warp_lanes];
@@ -492,6 +518,7 @@ void BlockExecutor::complete(const WarpGroup& group) {
         brought[lane] = is_here ? lanes[lane].value : absent_lane;
         votes |= static_cast<unsigned int>(is_here && (brought[lane] & 1u) != 0) << lane;
     }
+    order_acquire(&first_lane(group).argument);
     int released[warp_lanes];
     std::size_t count = 0;
     for (int i = 0; i < warp_lanes; i++) {
@@ -503,18 +530,41 @@ void BlockExecutor::complete(const WarpGroup& group) {
                 ? votes
                 : brought[source_lane(group.operation, lane, lanes[lane].argument, group.width)];
         released[count++] = group.warp * warp_lanes + lane;
+        order_release(&lanes[lane].value);
     }
     make_ready({released, count});
 }
 
-// Puts `threads`, which stand in the order of the run or are shuffled to it, behind those that may
-// run already.
-void BlockExecutor::make_ready(std::span<int> threads) {
+BlockExecutor::Thread& BlockExecutor::first_lane(const WarpGroup& group) {
+    return threads_[static_cast<std::size_t>(group.warp * warp_lanes +
+                                             std::countr_zero(group.mask))];
+}
+
+// Puts `threads`, which stand in the order of the run, behind those that may run already, or all of
+// them in a random order.
+void BlockExecutor::make_ready(std::span<const int> threads) {
     yields_in_a_row_ = 0;
-    if (run_->settings.order == Order::random)
-        shuffle(threads, random_);
     for (int thread : threads)
         ready_.push(thread);
+    if (run_->settings.order == Order::random)
+        shuffle_ready();
+}
+
+// Whoever leaves a meeting may run ahead of threads that were ready before. A coin decides whether
+// the lanes of a warp stay together: if so, one warp gets far ahead of another one, and if not, one
+// lane.
+void BlockExecutor::shuffle_ready() {
+    const std::uint64_t salt = next_random(random_);
+    const bool by_warps = (next_random(random_) >> 63) != 0;
+    const auto place = [&](int number) {
+        std::uint64_t state = salt + static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15ull;
+        return next_random(state);
+    };
+    ready_.sort([&](int a, int b) {
+        if (by_warps && a / warp_lanes != b / warp_lanes)
+            return place(~(a / warp_lanes)) < place(~(b / warp_lanes));
+        return place(a) < place(b);
+    });
 }
 
 void BlockExecutor::yield(unsigned int nanoseconds) {

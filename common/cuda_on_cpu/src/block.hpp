@@ -6,6 +6,7 @@
 // __nanosleep). Then another fiber takes over. A kernel that never waits needs one fiber for the
 // whole block, and a block of one thread needs none: it is a plain call, which the compiler has
 // vectorised.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,7 @@ class ReadyQueue {
   public:
     void reset(std::size_t threads) {
         ring_.resize(threads);
+        spare_.resize(threads);
         first_ = count_ = 0;
     }
     bool empty() const { return count_ == 0; }
@@ -40,11 +42,20 @@ class ReadyQueue {
         count_--;
         return thread;
     }
+    template <class Before>
+    void sort(Before before) {
+        for (std::size_t i = 0; i < count_; i++)
+            spare_[i] = ring_[wrapped(first_ + i)];
+        std::sort(spare_.data(), spare_.data() + count_, before);
+        ring_.swap(spare_);
+        first_ = 0;
+    }
 
   private:
     std::size_t wrapped(std::size_t at) const { return at < ring_.size() ? at : at - ring_.size(); }
 
     std::vector<int> ring_;
+    std::vector<int> spare_;  // of the same size, for sort
     std::size_t first_ = 0;
     std::size_t count_ = 0;
 };
@@ -61,9 +72,9 @@ class BlockExecutor {
     BlockExecutor(const BlockExecutor&) = delete;
     BlockExecutor& operator=(const BlockExecutor&) = delete;
 
-    // Runs blocks first, first + 1, ... last - 1 (counted x fastest). Ends early if the run is
-    // cancelled.
-    void run(KernelRun& run, std::uint64_t first, std::uint64_t last);
+    // Runs the blocks that stand at first, first + step, ... in the order of the run. Ends early if
+    // the run is cancelled.
+    void run(KernelRun& run, std::uint64_t first, std::uint64_t step);
 
     // Called by the running CUDA thread (kernel_api.hpp).
     [[gnu::always_inline]] void barrier(Where where);
@@ -98,6 +109,8 @@ class BlockExecutor {
     };
 
     void prepare_launch();
+    bool has_turn(std::uint64_t position);
+    void end_turn();
     void prepare_block(std::uint64_t block);
     void run_single_thread();
     void call_kernel();
@@ -107,10 +120,12 @@ class BlockExecutor {
     void thread_exited();
     [[gnu::always_inline]] void run_next(Fiber& from);  // inline: see Fiber::switch_between
     void run_until_given_a_thread(Fiber& fiber);
-    void make_ready(std::span<int> threads);
+    void make_ready(std::span<const int> threads);
+    void shuffle_ready();
     void check_barrier(Where where);
     void check_warp_call(WarpOperation operation, unsigned int mask, int width, Where where);
     WarpGroup& join_group(WarpOperation operation, unsigned int mask, int width, Where where);
+    Thread& first_lane(const WarpGroup& group);
     void complete(const WarpGroup& group);
     void back_off();
     Fiber& take_fiber();
@@ -140,6 +155,10 @@ class BlockExecutor {
     std::chrono::steady_clock::time_point last_yield_;
     std::chrono::steady_clock::time_point core_is_taken_until_;  // by a thread that computes
     std::uint64_t random_ = 0;
+    // Where ThreadSanitizer is told of the order between two blocks that share their shared memory.
+    char end_of_blocks_[2];
+    char* end_of_block_ = &end_of_blocks_[0];
+    char* end_of_last_block_ = &end_of_blocks_[1];
 
     Fiber main_;
     std::vector<std::unique_ptr<Fiber>> fibers_;

@@ -6,6 +6,8 @@
 
 #include <new>
 
+#include "cuda_on_cpu/fence.hpp"
+
 #if CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
@@ -102,6 +104,12 @@ void order_release(void* place) {
 }
 void order_acquire(void* place) {
     __tsan_acquire(place);
+}
+void fence(std::memory_order order) {
+    static char all_fences;
+    std::atomic_thread_fence(order);
+    order_acquire(&all_fences);
+    order_release(&all_fences);
 }
 #endif
 

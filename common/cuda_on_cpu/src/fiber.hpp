@@ -89,8 +89,13 @@ inline void Fiber::arrive(boost::context::detail::transfer_t transfer) {
 #endif
 }
 
-// ThreadSanitizer's view of order between CUDA threads: what `release` did at `place` comes before
-// what follows `acquire` there. Nothing without ThreadSanitizer.
+// ThreadSanitizer's view of order between CUDA threads: what came before `release` at a place comes
+// before what follows `acquire` there. Nothing without ThreadSanitizer.
+//
+// Threads that meet need two places. Each releases at the first when it comes. The last one
+// acquires there and releases at the second, where each acquires when it leaves. With one place for
+// both, whoever leaves late would count as ordered behind those who have come to the next meeting
+// already, and no race between the two meetings would show.
 #if CUDA_ON_CPU_TSAN
 void order_release(void* place);
 void order_acquire(void* place);

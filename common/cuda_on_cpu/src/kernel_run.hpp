@@ -19,6 +19,10 @@ class KernelRun {
     KernelRun(const PreparedKernel& kernel, const Settings& settings)
         : kernel(kernel), settings(settings), started(std::chrono::steady_clock::now()) {}
 
+    std::uint64_t blocks() const {
+        const dim3& grid = kernel.shape.grid;
+        return std::uint64_t{grid.x} * grid.y * grid.z;
+    }
     // "kernel saxpy(int, float*), launched at a.cu:12"
     std::string name() const;
 
@@ -34,7 +38,8 @@ class KernelRun {
     const PreparedKernel& kernel;
     const Settings settings;
     const std::chrono::steady_clock::time_point started;
-    std::atomic<std::uint64_t> meetings{0};  // barriers and warp exchanges: see observe.hpp
+    std::atomic<std::uint64_t> meetings{0};         // barriers and warp exchanges: see observe.hpp
+    std::atomic<std::uint64_t> finished_blocks{0};  // where they take turns: run_on_new_threads
 
   private:
     std::mutex mutex_;

@@ -16,7 +16,8 @@ int device_key() {
     return key;
 }
 
-// How many threads run device code, in this and every other stream.
+// How many threads run device code, in this and every other stream. Relaxed: a count orders no
+// kernels, and ThreadSanitizer must not think so.
 std::atomic<int> device_threads{0};
 
 }  // namespace
@@ -30,7 +31,7 @@ HostGuard host_guard() {
 }
 
 DeviceAccess::DeviceAccess() {
-    device_threads++;
+    device_threads.fetch_add(1, std::memory_order_relaxed);
     if (device_key() >= 0) {
         rights_before_ = pkey_get(device_key());
         pkey_set(device_key(), 0);
@@ -40,7 +41,7 @@ DeviceAccess::DeviceAccess() {
 DeviceAccess::~DeviceAccess() {
     if (device_key() >= 0)
         pkey_set(device_key(), static_cast<unsigned int>(rights_before_));
-    device_threads--;
+    device_threads.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void DeviceAccess::restore_after_signal() {
@@ -49,7 +50,7 @@ void DeviceAccess::restore_after_signal() {
 }
 
 bool device_code_runs() {
-    return device_threads > 0;
+    return device_threads.load(std::memory_order_relaxed) > 0;
 }
 
 void tag_device_pages(std::byte* begin, std::size_t bytes) {

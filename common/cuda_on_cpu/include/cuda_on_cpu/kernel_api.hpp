@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cuda_on_cpu/fence.hpp"
 #include "cuda_on_cpu/types.hpp"
 
 #define __global__
@@ -165,12 +166,7 @@ T atomicOr(T* address, std::type_identity_t<T> value) {
 
 // A fence of a wider scope is never weaker, and a CPU has only the widest.
 inline void __threadfence_system() {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wunknown-warning-option"  // clang has no -Wtsan
-#pragma GCC diagnostic ignored "-Wtsan"  // ThreadSanitizer knows no fences; it sees atomics only
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-#pragma GCC diagnostic pop
+    cuda_on_cpu::fence(std::memory_order_seq_cst);
 }
 inline void __threadfence() {
     __threadfence_system();
