@@ -550,9 +550,9 @@ void BlockExecutor::make_ready(std::span<const int> threads) {
         shuffle_ready();
 }
 
-// Whoever leaves a meeting may run ahead of threads that were ready before. A coin decides whether
-// the lanes of a warp stay together: if so, one warp gets far ahead of another one, and if not, one
-// lane.
+// Puts all threads that may run in a random order, so that one that leaves a meeting may run ahead
+// of others that have not come to it. A coin decides whether the lanes of a warp stay together: if
+// so, one warp gets far ahead of another one, and if not, one lane.
 void BlockExecutor::shuffle_ready() {
     const std::uint64_t salt = next_random(random_);
     const bool by_warps = (next_random(random_) >> 63) != 0;
