@@ -11,6 +11,16 @@
 #if CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
+#if CUDA_ON_CPU_TSAN
+extern "C" {  // of ThreadSanitizer, in none of its headers
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+void AnnotateIgnoreSyncBegin(const char* file, int line);
+void AnnotateIgnoreSyncEnd(const char* file, int line);
+}
+#endif
 
 namespace cuda_on_cpu {
 namespace {
@@ -104,6 +114,16 @@ void order_release(void* place) {
 }
 void order_acquire(void* place) {
     __tsan_acquire(place);
+}
+Unseen::Unseen() {
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+}
+Unseen::~Unseen() {
+    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 void fence(std::memory_order order) {
     static char all_fences;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "faults.hpp"
+#include "fiber.hpp"
 #include "kernel_name.hpp"
 
 namespace cuda_on_cpu {
@@ -16,11 +17,13 @@ std::string KernelRun::name() const {
 }
 
 void KernelRun::enter(pthread_t thread) {
+    const Unseen bookkeeping;
     std::lock_guard lock(mutex_);
     threads_.push_back(thread);
 }
 
 void KernelRun::leave(pthread_t thread) {
+    const Unseen bookkeeping;
     std::lock_guard lock(mutex_);
     threads_.erase(std::find(threads_.begin(), threads_.end(), thread));
 }

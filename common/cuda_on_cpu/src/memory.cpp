@@ -22,6 +22,7 @@
 #include "cuda_on_cpu/runtime_api.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "errors.hpp"
+#include "fiber.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
 
@@ -401,6 +402,7 @@ std::string describe_address(const void* address) {
 }
 
 bool open_device_pages(const void* address) {
+    const Unseen bookkeeping;  // called amidst a kernel
     Memory& all = memory();
     const auto lock = lock_patiently(all.mutex);
     const auto* byte = static_cast<const std::byte*>(address);
@@ -505,6 +507,7 @@ std::string describe_pending_copy(const void* address, bool is_write) {
 }
 
 bool reopen_page(const void* address) {
+    const Unseen bookkeeping;  // called amidst a kernel
     Memory& all = memory();
     const auto lock = lock_patiently(all.mutex);
     const std::byte* page = page_of(address);

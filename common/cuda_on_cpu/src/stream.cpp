@@ -1,6 +1,7 @@
 #include "stream.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "cuda_on_cpu/observe.hpp"
@@ -162,11 +163,13 @@ void Stream::work() {
     BlockExecutor executor;
     executor_ = &executor;
     for (Ticket done = 0; wait_for_work(done); done++) {
-        Command* command = slots_[(done + 1) % slot_count].command;
+        Slot& slot = slots_[(done + 1) % slot_count];
+        order_acquire(&slot);
         if (!device_is_lost())
-            command->run(*this);
-        command->~Command();
+            slot.command->run(*this);
+        slot.command->~Command();
         done_.store(done + 1);
+        const Unseen bookkeeping;
         if (done_.load() >= awaited_.load()) {
             {
                 std::lock_guard lock(mutex_);
@@ -181,6 +184,7 @@ void Stream::work() {
 
 // False when the stream ends.
 bool Stream::wait_for_work(Ticket done) {
+    const Unseen bookkeeping;
     if (spin_until([&] { return enqueued_.load() > done; }))
         return true;
     std::unique_lock lock(mutex_);
@@ -221,11 +225,14 @@ void Stream::synchronize(Ticket ticket) {
 }
 
 void Stream::run_kernel(const PreparedKernel& kernel) {
-    KernelRun run(kernel, settings());
+    std::optional<KernelRun> kept;
     {
+        const Unseen bookkeeping;
+        kept.emplace(kernel, settings());
         std::lock_guard lock(run_mutex_);
-        run_ = &run;
+        run_ = &*kept;
     }
+    KernelRun& run = *kept;
     DeviceAccess access;
     if (kernel.shape.cooperative != has_short_turns_)
         take_short_turns(has_short_turns_ = kernel.shape.cooperative);
@@ -236,10 +243,12 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
     else
         executor_->run(run, 0, 1);
     {
+        const Unseen bookkeeping;
         std::lock_guard lock(run_mutex_);
         run_ = nullptr;
     }
     if (run.settings.strict && !device_is_lost()) {
+        const Unseen bookkeeping;
         const std::string damage = find_damaged_red_zone();
         if (!damage.empty())
             device_failed(cudaErrorIllegalAddress, run.name() + ": " + damage);
@@ -249,6 +258,7 @@ void Stream::run_kernel(const PreparedKernel& kernel) {
 }
 
 void Stream::check_time_limit() {
+    const Unseen bookkeeping;
     std::lock_guard lock(run_mutex_);
     if (run_ == nullptr)
         return;
@@ -266,16 +276,19 @@ void Stream::check_time_limit() {
 }
 
 void Stream::cooperative_kernel_begins(const PreparedKernel& kernel) {
+    const Unseen bookkeeping;
     std::lock_guard lock(run_mutex_);
     cooperative_.push_back(&kernel);
 }
 
 void Stream::cooperative_kernel_ends() {
+    const Unseen bookkeeping;
     std::lock_guard lock(run_mutex_);
     cooperative_.pop_front();
 }
 
 std::string Stream::unfinished_cooperative_kernel() {
+    const Unseen bookkeeping;
     std::lock_guard lock(run_mutex_);
     return cooperative_.empty() ? "" : KernelRun(*cooperative_.front(), settings()).name();
 }

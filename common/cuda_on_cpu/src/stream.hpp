@@ -43,6 +43,7 @@ class Stream {
         const Ticket ticket = enqueued_.load(std::memory_order_relaxed) + 1;
         Slot& slot = slots_[ticket % slot_count];
         slot.command = construct(static_cast<void*>(slot.memory));
+        order_release(&slot);
         enqueued_.store(ticket);
         const bool worker_sleeps = worker_sleeps_;
         lock.unlock();

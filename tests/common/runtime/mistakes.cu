@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cuda/atomic>
 #include <numeric>
+#include <thread>
 
 #include "common/gpu/gpu.hpp"
 
@@ -299,6 +300,10 @@ class Gate {
     Gate() : flag_(1) { flag_[0] = 0; }
     int* flag() { return flag_.data(); }
     void open() { SystemFlag(flag_[0]).store(1, cuda::memory_order_relaxed); }
+    void wait() {
+        while (SystemFlag(flag_[0]).load(cuda::memory_order_relaxed) == 0)
+            std::this_thread::yield();
+    }
 
   private:
     PinnedBuffer<int> flag_;
@@ -328,6 +333,24 @@ bool copies_from_another_stream() {
     is_written.record(writer);
     if (right)
         reader.wait(is_written);
+    launch(reader, {1, 1}, copy_early, value.data(), copy.data(), gate.flag());
+    reader.synchronize();
+    writer.synchronize();
+    return copy.to_host()[0] == 7;
+}
+
+__global__ void write_early(int* flag, int* to) {
+    *to = 7;
+    SystemFlag(*flag).store(1, cuda::memory_order_relaxed);
+}
+
+// Copies on one stream what another one has written long ago, which only the clock says.
+bool copies_what_was_written() {
+    Stream writer, reader;
+    Buffer<int> value(std::vector<int>{0}), copy(std::vector<int>{0});
+    Gate gate;
+    launch(writer, {1, 1}, write_early, gate.flag(), value.data());
+    gate.wait();
     launch(reader, {1, 1}, copy_early, value.data(), copy.data(), gate.flag());
     reader.synchronize();
     writer.synchronize();
@@ -466,6 +489,7 @@ std::vector<Example> mistakes() {
         example("the same, with the scope of a block", pass_on<block, release, acquire>, two, 1,
                 seven, both_at_once),
         {"two streams without an event", copies_from_another_stream<false>},
+        {"the same, the first one long done", copies_what_was_written},
         {"the host reads before it synchronises", reads_a_copy<false>},
         example("past the end of a `__shared__` array", add_past_the_end, one, n, pair_sum),
         example("past the end of dynamic shared memory", write_past_dynamic_shared_memory,
