@@ -5,7 +5,8 @@
 . "$(dirname "$0")/../meta/meta.sh"
 # shellcheck source=exercises/run_task.sh
 . "$root/exercises/run_task.sh"
-task_seconds=60  # the machine may be busy with other tests
+usual_seconds=60  # the machine may be busy with other tests
+task_seconds=$usual_seconds
 programs=$1 exercise=$2
 shift 2
 program() { echo "$programs/exercise_${exercise}_$1"; }
@@ -45,6 +46,8 @@ for mutant in "$@"; do
     [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
     kernel_seconds=$(sed -n 's|^kernel_seconds: ||p' "$mutant")  # for one whose kernel does not end
     kernel_seconds=${kernel_seconds:-10}
+    task_seconds=$(sed -n 's|^task_seconds: ||p' "$mutant")  # for one whose host code does not end
+    task_seconds=${task_seconds:-$usual_seconds}
     first_mistake "$(program "${mistake#"${exercise}_"}")"
     [[ $verdict == wrong ]] || complain "the mutant $mistake is $verdict: $words"
     [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"

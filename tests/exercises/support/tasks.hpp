@@ -27,6 +27,11 @@ struct Task {
 // on because an answer was right. The same number in every run.
 void held();
 
+// Keeps what is asked of the student's code now, one or more sentences, until the next call: if
+// that code throws, crashes or does not end, the student is told. An empty text tells nothing. One
+// thread calls it.
+void trying(const std::string& what);
+
 // Defined by the test of each exercise: its tasks, in the order in which they are to be solved.
 std::vector<Task> tasks();
 
