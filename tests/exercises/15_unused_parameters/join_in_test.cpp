@@ -126,9 +126,10 @@ int most_of(const std::vector<int>& batches) {
 struct Variation {
     std::string words;  // what the student is told about it
     std::function<double(double ranks, double active, double before)> divisor;
-    double sign = -1;            // of a step
-    bool validates_old = false;  // with the parameters before the step
-    bool stops_early = false;    // when the first rank has no batch left
+    double sign = -1;             // of a step
+    bool validates_old = false;   // with the parameters before the step
+    bool stops_early = false;     // when the first rank has no batch left
+    bool stays_at_begin = false;  // with the parameters of every gradient
 };
 
 JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
@@ -144,7 +145,8 @@ JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& tr
             if (step >= batches[rank])
                 continue;
             active++;
-            const Numbers one = gradient_of(static_cast<int>(rank), step, right.parameters);
+            const Numbers one = gradient_of(static_cast<int>(rank), step,
+                                            how.stays_at_begin ? begin : right.parameters);
             for (std::size_t i = 0; i < sum.size(); i++)
                 sum[i] += one[i];
         }
@@ -188,7 +190,11 @@ const std::vector<Variation> mistakes = {
     {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
     {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
      .divisor = all_ranks,
-     .stops_early = true}};
+     .stops_early = true},
+    {.words = "You ask for every gradient at the parameters of the beginning. They change with "
+              "each step.",
+     .divisor = all_ranks,
+     .stays_at_begin = true}};
 
 // ---- Running it
 
@@ -291,6 +297,8 @@ void check(const std::vector<int>& batches, JoinTraining training, const std::st
     training.ranks = static_cast<int>(batches.size());
     training.learning_rate = 0.125;
     const Numbers begin{1, -2, 4};
+    trying(text(batches) + "validate_every is " + std::to_string(training.validate_every) + ". " +
+           hint);
     std::vector<JoinResult> results;
     try {
         results = run_ranks(batches, training, begin);

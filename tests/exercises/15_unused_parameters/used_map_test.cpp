@@ -40,6 +40,7 @@ std::string text(const Graph& graph, const std::vector<int>& outputs) {
 
 void check_reached(const Graph& graph, const std::vector<int>& outputs,
                    const std::vector<bool>& right, const std::string& hint) {
+    trying("A graph of " + std::to_string(graph.size()) + " nodes. " + hint);
     const std::vector<bool> yours =
         reached_parameters(graph, outputs, static_cast<int>(right.size()));
     if (yours != right)
@@ -195,6 +196,18 @@ std::string text(const std::optional<double>& gradient) {
     return gradient ? std::to_string(*gradient) : "no gradient";
 }
 
+// Returns what unequal gradients of a parameter tell that some rank has used, or "".
+std::string cause_of_gradients(const Gradients& yours, const Gradients& right, std::size_t p) {
+    bool is_same = true, should_be = true;
+    for (std::size_t rank = 0; rank < right.size() && yours[rank].size() > p; rank++) {
+        is_same = is_same && yours[rank][p] == yours[0][p];
+        should_be = should_be && right[rank][p] == right[0][p];
+    }
+    return should_be && !is_same ? "Your ranks do not get the same. Is a gradient overwritten "
+                                   "before all of them are added up?\n"
+                                 : "";
+}
+
 void check_settled(const Gradients& gradients, const std::vector<std::vector<bool>>& used,
                    const Gradients& right, const std::string& hint) {
     const Gradients yours = settled(gradients, used);
@@ -208,7 +221,9 @@ void check_settled(const Gradients& gradients, const std::vector<std::vector<boo
                     (yours.size() == right.size() && yours[rank].size() == right[rank].size()
                          ? text(yours[rank][p])
                          : "nothing at all") +
-                    "; it is " + text(right[rank][p]) + ".\n" + hint);
+                    "; it is " + text(right[rank][p]) + ".\n" +
+                    (yours.size() == right.size() ? cause_of_gradients(yours, right, p) : "") +
+                    hint);
 }
 
 void check_settle() {
