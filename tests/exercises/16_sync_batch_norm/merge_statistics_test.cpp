@@ -187,6 +187,13 @@ void check_merge() {
     check_merge_of({0, 0}, 0, "Nobody has a value: count, mean and m2 are 0, and not NaN.");
     check_merge_of({5, 1, 400, 37}, -20, "Any order of merging gives the same.");
     check_merge_of({5, 1, 400, 37}, 1e9, large);
+    trying(
+        "Two sets of a million million values each. Do not go through them one by one: merge has "
+        "a formula.");
+    require_near(merged({1e12, 1, 0}, {1e12, 3, 0}), {2e12, 2, 2e12},
+                 "Two sets of 1e12 values, ones and threes",
+                 "Three numbers describe a set of any size.");
+    trying("");
 }
 
 // ---- Task without

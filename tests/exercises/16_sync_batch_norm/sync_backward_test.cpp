@@ -96,6 +96,23 @@ struct WrongFormula {
     double (*gradient)(const Place&);
 };
 const WrongFormula wrong_batch_norm[] = {
+    {"The inverse_std stands in your factor twice; it is weight / std.",
+     [](const Place& p) {
+         return p.factor * p.factor / weight * (p.dy - (p.all.dy + p.x * p.all.dy_x) / p.all.count);
+     }},
+    {"You divide by n - 1; forward has divided the variance by n.",
+     [](const Place& p) {
+         return p.factor * (p.dy - p.all.dy / p.all.count - p.x * p.all.dy_x / (p.all.count - 1));
+     }},
+    {"You divide by n - 1; forward has divided the variance by n.",
+     [](const Place& p) {
+         return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x) / (p.all.count - 1));
+     }},
+    {"Your x' is x - mean, and not divided by the std.",
+     [](const Place& p) {
+         const double variance = weight / p.factor * weight / p.factor;
+         return p.factor * (p.dy - (p.all.dy + p.x * p.all.dy_x * variance) / p.all.count);
+     }},
     {"The ways through the mean and the variance are subtracted, not added.",
      [](const Place& p) {
          return p.factor * (p.dy + (p.all.dy + p.x * p.all.dy_x) / p.all.count);
@@ -167,6 +184,11 @@ const WrongFormula wrong_rms_norm[] = {
          return p.factor * (p.dy - p.x * rms * p.all.dy_x / p.all.count);
      }}};
 
+double right_formula(Kind kind, const Place& p) {
+    return p.factor *
+           (p.dy - ((kind == Kind::batch_norm ? p.all.dy : 0) + p.x * p.all.dy_x) / p.all.count);
+}
+
 template <std::size_t n>
 std::string cause_among(const WrongFormula (&formulas)[n], double yours, const Place& place) {
     for (const WrongFormula& wrong : formulas) {
@@ -192,13 +214,16 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
     for (const int count : counts)
         about += (about.empty() ? "" : ", ") + std::to_string(count);
     about = "Ranks with " + about + " values: ";
+    const auto place_of = [&](std::size_t r, std::size_t i) {
+        return Place{(x[r][i] - moments.mean) * moments.inverse_std,
+                     dy[r][i],
+                     sums_of(x, dy, moments),
+                     sums_of(x, dy, moments, static_cast<int>(r)),
+                     weight * moments.inverse_std,
+                     x[r][i]};
+    };
     const auto cause = [&](std::size_t r, std::size_t i, double yours) {
-        const Place place{(x[r][i] - moments.mean) * moments.inverse_std,
-                          dy[r][i],
-                          sums_of(x, dy, moments),
-                          sums_of(x, dy, moments, static_cast<int>(r)),
-                          weight * moments.inverse_std,
-                          x[r][i]};
+        const Place place = place_of(r, i);
         return kind == Kind::batch_norm ? cause_among(wrong_batch_norm, yours, place)
                                         : cause_among(wrong_rms_norm, yours, place);
     };
@@ -220,6 +245,12 @@ void check_gradients(Kind kind, const std::vector<int>& counts, const std::strin
                          about + "the gradient of x number " + std::to_string(i) + " of rank " +
                              std::to_string(r),
                          cause(r, i, all[r].x[i]) + hint);
+            const double exact = right_formula(kind, place_of(r, i));
+            if (std::abs(all[r].x[i] - exact) > 1e-10 * (1 + std::abs(exact)))
+                throw Wrong(about + "the gradient of x number " + std::to_string(i) + " of rank " +
+                            std::to_string(r) +
+                            " is right to seven digits, which are those of a float: compute with "
+                            "doubles, also in sums.");
         }
         const std::string own =
             "Gradients of parameters stay the rank's own: DDP joins them, and would count them "
