@@ -20,7 +20,8 @@ using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
 // either all of these shards or all that it would have found before.
 void save_shards(Folder& folder, int step, const Shards& shards);
 
-// Returns the shards of the last step that was saved, or nothing if there is none. Changes no file.
+// Returns the shards of the last step that was saved, or nothing if there is none. The process that
+// loads is another one than that which has saved, and knows the files alone. Changes no file.
 std::optional<Shards> load_shards(const Folder& folder);
 
 // Task forget_shards. Removes every file that load_shards does not need. Wherever it is

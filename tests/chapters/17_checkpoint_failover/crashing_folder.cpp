@@ -1,5 +1,7 @@
 #include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
 
+#include <stdexcept>
+
 namespace ddp::test {
 
 CrashingFolder::CrashingFolder(const Contents& contents, int calls) : calls_(calls) {
@@ -108,7 +110,10 @@ std::vector<std::string> CrashingFolder::names() const {
 }
 
 std::vector<std::uint8_t> CrashingFolder::read(const std::string& name) const {
-    return files_[now_.at(name)].written;
+    const auto found = now_.find(name);
+    if (found == now_.end())
+        throw std::runtime_error("there is no file '" + name + "' in the folder");
+    return files_[found->second].written;
 }
 
 }  // namespace ddp::test

@@ -28,16 +28,18 @@ std::string text(const RunCosts& costs) {
 constexpr RunCosts small{1, 2, 5};
 
 void check_finish_of(int steps, int interval, const std::vector<double>& failures, double right,
-                     const std::string& hint) {
-    const double yours = finish(small, steps, interval, failures);
-    if (std::abs(yours - right) <= 1e-9 * right)
-        return;
+                     const std::string& hint, const RunCosts& costs = small) {
     std::string when;
     for (const double failure : failures)
         when += (when.empty() ? "" : ", ") + text(failure);
-    throw Wrong(text(small) + ". " + std::to_string(steps) + " steps, saved after every " +
-                std::to_string(interval) + "; failures at (" + when + "): you end after " +
-                text(yours) + " s, right is " + text(right) + " s.\n" + hint);
+    const std::string run = text(costs) + ". " + std::to_string(steps) +
+                            " steps, saved after every " + std::to_string(interval) +
+                            "; failures at (" + when + ")";
+    trying(run + ".\n" + hint);
+    const double yours = finish(costs, steps, interval, failures);
+    if (!(std::abs(yours - right) <= 1e-9 * right))
+        throw Wrong(run + ": you end after " + text(yours) + " s, right is " + text(right) +
+                    " s.\n" + hint);
 }
 
 void check_finish() {
@@ -66,6 +68,8 @@ void check_finish() {
         "The failure at 6 comes when the restart ends, and needs another one, until 11; "
         "that at 13 comes two seconds later.");
     check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
+    check_finish_of(10, 4, {2}, 6, "Seconds need not be whole: is there an int in your code?",
+                    {0.25, 0.5, 1.5});
 }
 
 // ---- expected
@@ -122,6 +126,10 @@ void check_expected_of(const RunCosts& costs, int interval, double between_failu
          "You reckon with one failure in an interval at most, in its middle. "},
         {segment * (1 + (segment + costs.restart) / m) / interval,
          "You reckon with one failure in an interval at most, at its end. "}};
+    if (!std::isfinite(yours))
+        cause =
+            "It never comes to its end in your formula: between_failures is a time in seconds, "
+            "and not a number of failures a second. ";
     for (const auto& [wrong, words] : wrongs)
         if (cause.empty() && std::abs(yours - wrong) <= 1e-9 * wrong)
             cause = words;
@@ -163,6 +171,9 @@ std::string cause_of_best(const RunCosts& costs, int yours, double between_failu
         return "That is Young's formula, which gives seconds. ";
     if (is(young / std::sqrt(2.0) / costs.step))
         return "The 2 of Young's sqrt(2 save between_failures) is missing. ";
+    if (exact_step(costs, most, between_failures) < exact_step(costs, yours, between_failures) &&
+        yours == most - 1)
+        return "The interval `most` may be the best one, too: does your loop try it? ";
     if (yours == most)
         return "That is the largest interval there may be, which few failures would allow. ";
     if (yours == 1)
@@ -216,6 +227,8 @@ void check_best() {
           "is for those that take next to nothing.");
     check({1, 0, 10}, 1000, 500, "A checkpoint costs nothing: save after every step.");
     check({1, 2, 10}, 1e7, 300, "It hardly ever fails: as seldom as you may.");
+    check({1, 2, 10}, 1e7, 2, "There are two intervals to choose from.");
+    check({1, 2, 10}, 1e7, 1, "There is one interval to choose from.");
     check({20, 1, 10}, 100, 50, "A step takes longer than the interval should be.");
     for (const double between : {50.0, 700.0, 9000.0})
         check({2, 3, 20}, between, 400, "Another mean time between failures.");

@@ -65,10 +65,26 @@ void require_shards_alone(const CrashingFolder& folder, const Shards& shards) {
                         " and no other shard: each is to be a file of its own.");
 }
 
+// Another process has the files and nothing else. So what was saved in one folder must not be found
+// in another.
+void check_two_folders() {
+    CrashingFolder one({}, never), other({}, never);
+    save_shards(one, 1, shards_of(1, 2));
+    const std::string in_files =
+        "There are two folders. What load_shards finds is in the files of the folder that it is "
+        "given: the process that loads is another one than that which has saved, and has none of "
+        "its variables.";
+    require(loaded(other.after_kill()), std::nullopt, in_files);
+    save_shards(other, 2, shards_of(2, 3));
+    require(loaded(one.after_kill()), shards_of(1, 2), in_files);
+}
+
 void check_save_and_load() {
     require(loaded({}), std::nullopt, "Nothing has been saved yet.");
     CrashingFolder folder({}, never);
     for (const auto& [step, count] : {std::pair{1, 3}, {2, 2}, {10, 4}, {11, 1}}) {
+        trying("Step " + std::to_string(step) + " with " + std::to_string(count) +
+               " shards is saved, and then loaded.");
         save_shards(folder, step, shards_of(step, count));
         require(
             load_shards(folder), shards_of(step, count),
@@ -78,6 +94,8 @@ void check_save_and_load() {
             throw Wrong("There are fewer files than shards: each is to be a file of its own.");
         require_shards_alone(folder, shards_of(step, count));
     }
+    trying("");
+    check_two_folders();
     CrashingFolder many({}, never);
     save_shards(many, 3, shards_of(3, 12));
     require(
@@ -91,6 +109,23 @@ void check_save_and_load() {
     save_shards(folder, 13, with_newlines);
     require(load_shards(folder), with_newlines,
             "A shard may have any bytes, also zeros, spaces and newlines.");
+}
+
+// Returns what a checkpoint that is found in part tells, or "".
+std::string cause_of_part(const std::optional<Shards>& found,
+                          const std::vector<std::optional<Shards>>& allowed) {
+    if (!found)
+        return "";
+    if (found->empty())
+        return " A file that is needed has not got its name yet: sync_names() comes before the "
+               "moment at which it counts.";
+    for (const auto& each : allowed)
+        if (each && found->size() == each->size())
+            return " The bytes of a shard are not all there: sync() is for one file, so each shard "
+                   "needs a call.";
+    return " Shards are missing. Is the file that names them there in part? Its bytes, too, must "
+           "be "
+           "on the disk before it gets its name.";
 }
 
 // `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them
@@ -123,7 +158,8 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
                                    ", as before.\nSomething that load_shards needs was removed."
                              : "; it should find all of the old ones or all of the new ones.\nAt "
                                "the moment at which the new ones begin to count, all of them must "
-                               "be on the disk; and until then the old ones must stay."));
+                               "be on the disk; and until then the old ones must stay." +
+                                   cause_of_part(found, allowed)));
         };
         check(folder.after_kill(), "a kill");
         for (const Contents& left : folder.after_power_failure())
@@ -190,6 +226,14 @@ void check_forget_shards() {
                           std::to_string(call + 1) + ".");
     }
     check_forgets(folder.after_kill(), once, "Steps 1, 2 and 3 were saved.");
+    // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
+    CrashingFolder first({}, 3);
+    try {
+        save_shards(first, 1, shards_of(1, 2));
+    } catch (const Crash&) {
+    }
+    check_forgets(first.after_kill(), loaded(first.after_kill()) ? once : 0,
+                  "The first save of all was interrupted, so nothing is needed.");
     CrashingFolder empty({}, never);
     forget_shards(empty);
     require(loaded(empty.after_kill()), std::nullopt, "Nothing has been saved yet, or forgotten.");
