@@ -16,7 +16,7 @@ std::vector<double> weights_of_padded(int samples, int rank, int world_size);
 // A rank's answers, one for each of its samples.
 struct Answers {
     std::vector<int> predicted, label;  // classes 0, ..., classes - 1
-    std::vector<double> weights;
+    std::vector<double> weights;        // 0 or more
 };
 
 // Task balanced_accuracy. Returns the mean recall over the classes that occur, the same on all

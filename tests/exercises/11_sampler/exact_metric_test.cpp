@@ -131,6 +131,22 @@ void check_metric(const std::vector<int>& predicted, const std::vector<int>& lab
                         cause_of(found[static_cast<std::size_t>(rank)], predicted, label) + hint);
 }
 
+// Other weights than 0 and 1: an answer counts as much as its weight says.
+void check_other_weights() {
+    // Class 0: 0.25 of 0.625, class 1: 0.5 of 0.5, so the mean is 0.7; class 2 does not occur.
+    const std::vector<Answers> answers = {{{0, 1}, {0, 0}, {0.25, 0.25}},
+                                          {{1, 1}, {1, 0}, {0.5, 0.125}}};
+    const double found = with_one_sum(2, 6, [&](int rank, const SumOverRanks& sum_over_ranks) {
+        return balanced_accuracy(answers[static_cast<std::size_t>(rank)], 3, sum_over_ranks);
+    })[0];
+    if (!(std::abs(found - 0.7) < 1e-12))
+        throw Wrong("Two ranks, whose weights are 0.25, 0.25 and 0.5, 0.125: you say " +
+                    std::to_string(found) +
+                    ", right is 0.7.\nAn answer counts as much as its weight says, which need not "
+                    "be 0 or 1; and a class "
+                    "occurs if its weights sum up to more than 0, also if that is less than 1.");
+}
+
 void check_balanced_accuracy() {
     // Of six cats five are known, of three dogs one, of the only car none.
     const std::vector<int> label = {0, 0, 0, 1, 0, 2, 0, 1, 0, 1};
@@ -153,6 +169,7 @@ void check_balanced_accuracy() {
                  "No car occurs here: of what does not occur nothing was missed, and it has no "
                  "part in the mean.");
     check_metric({}, {}, 2, false, 0, "Nobody has any answer here.");
+    check_other_weights();
 }
 
 // ---- Task worst_padding
