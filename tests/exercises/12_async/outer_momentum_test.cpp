@@ -104,6 +104,18 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
     throw Wrong(ranks + text + cause_of(losses, learning_rate, every, predicted) + hint);
 }
 
+// So slow that it takes thousands of meetings: nobody waits for them here.
+void check_slow_point() {
+    const double predicted = resting_point({{1, 0}, {3, 8}}, 0.001, 1);
+    if (!(std::abs(predicted - 6) <= 0.001))
+        throw Wrong(
+            "curvature 1 target 0, curvature 3 target 8; learning rate 0.001, a meeting after "
+            "every step: you predict w = " +
+            std::to_string(predicted) +
+            ", and it rests at 6, after thousands of meetings. Do not go through the meetings: at "
+            "rest the mean of the ranks' points is w again, which is an equation for w.");
+}
+
 void check_resting_point() {
     check_point({{1, 2}, {1, 6}}, 0.5, 4, 10, "Both ranks pull equally hard.");
     check_point({{1, 2}, {1, 6}, {1, 7}}, 0.5, 4, 10, "Three ranks pull equally hard.");
@@ -117,6 +129,7 @@ void check_resting_point() {
     check_point({{1, 0}, {3, 8}, {0.5, -4}}, 0.25, 3, 30,
                 "Three ranks: each weighs by the part of the way to its target that it goes "
                 "between two meetings.");
+    check_slow_point();
 }
 
 // ---- Task outer_step
@@ -160,6 +173,9 @@ std::string cause_of_step(const OuterOptions& options, const Element& yours, flo
         return "The learning rate belongs to the whole step, also to the part with the velocity.\n";
     if (is(yours.agreed, yours.old + rate * look_ahead))
         return "You add the step.\n";
+    if (yours.old_velocity == 0 && !is(yours.velocity, gradient))
+        return "`velocity` is 0 before this call, and is not the gradient after it. What is kept "
+               "from meeting to meeting is the caller's: keep nothing of your own.\n";
     return "";
 }
 
