@@ -35,6 +35,7 @@ std::int64_t large_counts(int rank, std::size_t cell) {
 std::string cause_of(const Confusion& yours, const Confusion& mine,
                      const std::vector<std::int64_t>& right) {
     bool is_own = true, is_float = true, is_int = true, counts_own_twice = true, is_turned = true;
+    const bool is_cut = yours.counts.back() == 0 && right.back() != 0;
     const auto classes = static_cast<std::size_t>(mine.classes);
     for (std::size_t i = 0; i < right.size(); i++) {
         is_own = is_own && yours.counts[i] == mine.counts[i];
@@ -44,6 +45,7 @@ std::string cause_of(const Confusion& yours, const Confusion& mine,
         is_turned = is_turned && yours.counts[i] == right[i % classes * classes + i / classes];
     }
     return is_own             ? " That is this rank's own table."
+           : is_cut           ? " The last counts have not arrived: a std::int64_t has eight bytes."
            : is_int           ? " That is what is left of the sum in 32 bits: an int is too small."
            : is_float         ? " That is the sum in floats, which have 24 bits for the digits."
            : counts_own_twice ? " This rank's own counts are in it twice."
@@ -62,6 +64,7 @@ void check_tables(int ranks, int classes, CountsOf counts_of, const std::string&
                 right.back() += counts_of(r, cell);
         }
         const Confusion all = confusion_of_all(rank, mine);
+        const Confusion again = confusion_of_all(rank, mine);
         std::string wrong;
         if (all.classes != classes || all.counts.size() != right.size())
             wrong = "you return a table of " + std::to_string(all.classes) + " classes with " +
@@ -74,6 +77,10 @@ void check_tables(int ranks, int classes, CountsOf counts_of, const std::string&
                         std::to_string(right[cell]) + ".";
         if (!wrong.empty() && all.counts.size() == right.size())
             wrong += cause_of(all, mine, right);
+        if (wrong.empty() && again.counts != right)
+            wrong =
+                "the first call is right, and the same call once more is not: what remains of the "
+                "first one in your code? Every call begins with zeros.";
         throw_first_wrong(rank, wrong.empty()
                                     ? ""
                                     : on_so_many(ranks) + ", on rank " +
@@ -110,6 +117,11 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
     const auto is_near = [](double yours, double wanted) {
         return std::abs(yours - wanted) <= 1e-9;  // false for NaN
     };
+    const auto of_float = [](double yours, double wanted) {
+        return std::abs(yours - wanted) <= 1e-6
+                   ? "Its digits are those of a float: divide doubles. "
+                   : "";
+    };
     if (!is_near(scores.accuracy, right.accuracy))
         throw Wrong(
             text_of("You say the accuracy is %g; it is %g.\n", scores.accuracy, right.accuracy) +
@@ -117,7 +129,7 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
                  ? "Is an integer divided by an integer? The rest is dropped in C++. "
              : is_near(scores.accuracy, right.mean_recall) ? "That is the mean recall. "
                                                            : "") +
-            hint);
+            of_float(scores.accuracy, right.accuracy) + hint);
     if (!is_near(scores.mean_recall, right.mean_recall))
         throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
                             right.mean_recall) +
@@ -128,7 +140,7 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
                          ? "You divide by the column's sum (precision); the recall divides by the "
                            "row's. "
                          : "") +
-                    hint);
+                    of_float(scores.mean_recall, right.mean_recall) + hint);
 }
 
 void check_scores() {
@@ -140,6 +152,11 @@ void check_scores() {
                 "round in your code?");
     check_score({3, {3, 1, 0, 0, 0, 0, 0, 2, 2}}, {0.625, 0.625},
                 "Class 1 has no samples here: it has no recall, and does not count in the mean.");
+    check_score({2, {1, 2, 1, 6}}, {0.7, (1.0 / 3 + 6.0 / 7) / 2},
+                "One of three, and six of seven.");
+    check_score({2, {3'000'000'000, 1'000'000'000, 0, 2'000'000'000}}, {5.0 / 6, 0.875},
+                "The counts are those of a long run: an int has no place for thousands of "
+                "millions, nor for their sum.");
     check_score({2, {0, 0, 0, 0}}, {0, 0}, "There are no samples at all.");
 }
 
@@ -177,6 +194,9 @@ std::string cause_of_spread(const Spread& yours, const Spread& mine, const Sprea
         return " That comes of 0 / 0.";
     if (parts.size() > 1 && yours.count == mine.count)
         return " That is this rank's own spread.";
+    if (std::abs(yours.mean - right.mean) <= 1e-6 * std::abs(right.mean) &&
+        !is_near(yours.mean, right.mean))
+        return " The digits are those of a float: the mean needs a double.";
     if (yours.count == right.count && !is_near(yours.mean, right.mean))
         return is_near(yours.mean, means) ? " That is the mean of the ranks' means."
                                           : " A set pulls the common mean by its OWN count.";
@@ -243,6 +263,27 @@ Parts parts_around(int ranks, double mean) {
     return parts;
 }
 
+// Half of thousands of millions of numbers are 2, on rank 0, and the others 6, on rank 1.
+void check_billions() {
+    constexpr std::int64_t count = 4'000'000'000;
+    on_ranks(2, [&](Rank& rank) {
+        const Spread all = spread_of_all(rank, {count, rank.rank() == 0 ? 2.0 : 6.0, 0});
+        const bool is_right =
+            all.count == 2 * count && is_near(all.mean, 4) && is_near(all.standard_deviation(), 2);
+        throw_first_wrong(
+            rank,
+            is_right ? ""
+                     : "2 ranks with 4000000000 numbers each, 2 on rank 0 and 6 on rank 1: you say "
+                       "that there are " +
+                           std::to_string(all.count) +
+                           text_of(", with the mean %g and the standard deviation %g", all.mean,
+                                   all.standard_deviation()) +
+                           "; right are 8000000000, 4 and 2.\nSuch a count does not fit into an "
+                           "int, and the product of two not even into a std::int64_t: multiply "
+                           "doubles.");
+    });
+}
+
 void check_spread() {
     check_parts({{1, 2, 4}}, "One rank: what it has.");
     check_parts({{1, 3}, {0, 4}},
@@ -260,6 +301,7 @@ void check_spread() {
         parts_around(3, 1e6),
         "The mean is a million times the deviation here. A sum of squares minus a square of "
         "sums is then a small difference of two large numbers, and has lost its digits.");
+    check_billions();
 }
 
 }  // namespace

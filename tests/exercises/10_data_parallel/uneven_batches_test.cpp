@@ -222,8 +222,10 @@ struct Expected {
     std::vector<double> right, mean_of_means;
     std::vector<std::vector<double>> own;  // of ranks with samples
     std::vector<double> shares;            // theirs of all samples
+    double ranks;
 
-    Expected(Device& device, const std::vector<int>& samples) {
+    Expected(Device& device, const std::vector<int>& samples)
+        : ranks(static_cast<double>(samples.size())) {
         const auto gradients = [&](int first, int count) {
             const auto model = make_network(device);
             learn(*model, batch_of(device, first, count, 0), device);
@@ -237,7 +239,7 @@ struct Expected {
                 own.push_back(gradients(first, count));
                 shares.push_back(count / std::accumulate(samples.begin(), samples.end(), 0.0));
                 for (std::size_t i = 0; i < own.back().size(); i++)
-                    mean_of_means[i] += own.back()[i] / static_cast<double>(samples.size());
+                    mean_of_means[i] += own.back()[i] / ranks;
             }
             first += count;
         }
@@ -246,6 +248,9 @@ struct Expected {
     std::string what_is_wrong(const std::vector<double>& gradients) const {
         if (are_near(gradients, right))
             return "";
+        if (std::ranges::any_of(gradients, [](double g) { return std::isnan(g); }))
+            return "the gradient is not a number (NaN). The memory of gradient_for_writing() may "
+                   "hold anything, also NaN, until it is filled.";
         if (are_near(gradients, mean_of_means))
             return "the gradient is the mean of the ranks' means. A sample of a rank with few of "
                    "them counts for more than one of a rank with many.";
@@ -256,12 +261,18 @@ struct Expected {
         }
         if (are_near(gradients, right, a / b))
             return "the gradient is " + std::to_string(a / b) +
-                   " times what it should be. Who divides by what, and how often?";
+                   " times what it should be. Who divides by what, and how often?" +
+                   (is_near(a / b, static_cast<double>(own.size()) / ranks)
+                        ? " NaiveDdp divides by the number of ALL ranks, also of those without a "
+                          "batch."
+                        : "");
         return "the gradient is not that of the mean loss over the samples of all ranks." +
                weights_in(gradients);
     }
 
   private:
+    static bool is_near(double a, double b) { return std::abs(a - b) < 1e-3; }
+
     // Says how much each rank's own gradient counts in `gradients`, by least squares; "" if they
     // are no sum of those.
     std::string weights_in(const std::vector<double>& gradients) const {
@@ -281,9 +292,11 @@ struct Expected {
                 for (std::size_t k = n + 1; other != i && k-- > i;)
                     rows[other][k] -= rows[other][i] / rows[i][i] * rows[i][k];
         std::string yours, theirs;
+        bool are_whole = true;  // before NaiveDdp divides them
         std::vector<double> sum(gradients.size());
         for (std::size_t i = 0; i < n; i++) {
             const double weight = rows[i][n] / rows[i][i];
+            are_whole = are_whole && is_near(weight * ranks, std::round(weight * ranks));
             for (std::size_t e = 0; e < sum.size(); e++)
                 sum[e] += weight * own[i][e];
             yours += (i == 0 ? "" : ", ") + std::to_string(weight).substr(0, 5);
@@ -292,7 +305,9 @@ struct Expected {
         if (!are_near(gradients, sum))
             return "";
         return " The gradients of the ranks that have samples count " + yours +
-               " in yours; by their samples they should count " + theirs + ".";
+               " in yours; by their samples they should count " + theirs + "." +
+               (are_whole ? " (Your factors are whole numbers: int divided by int drops the rest.)"
+                          : "");
     }
 };
 
@@ -315,7 +330,8 @@ void check_step(const std::vector<int>& samples, const std::string& hint) {
             std::string wrong;
             if (counted != all)
                 wrong = "you return " + std::to_string(counted) + " samples, and all ranks have " +
-                        std::to_string(all) + ".";
+                        std::to_string(all) +
+                        ". (They change from step to step: ask all ranks in each.)";
             else if (all == 0)
                 wrong = has_any_gradient(*model) || communicator.all_reduces > 0
                             ? "no rank has a sample, and you touch gradients, or average them."
@@ -400,7 +416,11 @@ void check_plan(const Plan& plan, const std::string& hint) {
             const int steps = uneven_epoch({rank, device, *model, ddp}, next, optimizer);
             communicator.synchronize(device.stream());
             std::string wrong;
-            if (steps != static_cast<int>(most))
+            if (static_cast<int>(step) > steps + 1)
+                wrong = "you call next() " + std::to_string(step) + " times, and take " +
+                        std::to_string(steps) +
+                        " steps: each call takes a batch, which is lost if no step uses it.";
+            else if (steps != static_cast<int>(most))
                 wrong = "you take " + std::to_string(steps) + " steps, and rank " +
                         std::to_string(std::distance(
                             plan.begin(), std::ranges::find(plan, most, &std::vector<int>::size))) +
