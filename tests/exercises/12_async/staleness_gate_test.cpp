@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -71,9 +73,14 @@ class Book {
                 gate_of(workers_, bound_) + worker_text(worker) + " has done " +
                 std::to_string(done_[at(worker)]) + " steps, " + std::to_string(ahead) +
                 " more than the slowest" + whom_we_count() + "; it " +
-                (may_begin ? "need not wait here, and you let it wait."
-                           : "must wait here, and you let it pass.") +
+                (may_begin
+                     ? "need not wait here, and you let it wait. (A patience of 0 asks whether "
+                       "it may begin now.)"
+                     : "must wait here, and you let it pass.") +
                 (ahead == bound_ || ahead == bound_ + 1 ? " Is the bound off by one?" : "") +
+                (!left_.empty() && done_[at(worker)] > 999
+                     ? " One that has left is not the slowest again, however long others go on."
+                     : "") +
                 " Is it compared with the slowest one of those that are there, and no other?");
         if (!may_begin)
             return;
@@ -188,6 +195,102 @@ void check_patience() {
             std::to_string(waited.count()) + " ms. It has to wait for a change that long.");
 }
 
+// Other workers' steps wake a worker before its time, and do not make its patience longer.
+void check_patience_is_not_renewed() {
+    constexpr milliseconds patience{100}, pause{30};
+    constexpr int workers = 12;
+    milliseconds shortest = long_wait;
+    for (int i = 0; i < 3 && shortest >= 2 * patience; i++) {  // a busy machine is slow at times
+        const auto gate = gate_with_one_ahead(workers);
+        auto waiting = std::async(std::launch::async, [&] {
+            const auto begin = std::chrono::steady_clock::now();
+            gate->begin_step(1, patience);
+            return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() -
+                                                            begin);
+        });
+        for (int worker = 2; worker < workers; worker++) {
+            gate->begin_step(worker, at_once);
+            gate->end_step(worker);
+            std::this_thread::sleep_for(pause);
+        }
+        shortest = std::min(shortest, waiting.get());
+    }
+    if (shortest >= 2 * patience)
+        throw Wrong(
+            "Worker 1 waits for worker 0 with a patience of 100 ms. Ten others do a step "
+            "meanwhile, one every 30 ms, and it gives up after " +
+            std::to_string(shortest.count()) +
+            " ms: its patience begins anew whenever it is woken. Compute the end once, or give "
+            "wait_for the condition, which does so.");
+}
+
+// Whoever waits sleeps: it is woken, and does not look again and again.
+void check_sleeps() {
+    constexpr milliseconds patience{200};
+    const auto gate = gate_with_one_ahead(2);
+    rusage before{}, behind{};
+    std::thread([&] {
+        getrusage(RUSAGE_THREAD, &before);
+        gate->begin_step(1, patience);
+        getrusage(RUSAGE_THREAD, &behind);
+    }).join();
+    const long looks = behind.ru_nvcsw - before.ru_nvcsw + behind.ru_nivcsw - before.ru_nivcsw;
+    const auto ms = [](const timeval& time) { return time.tv_sec * 1000 + time.tv_usec / 1000; };
+    const long busy_ms =
+        ms(behind.ru_utime) - ms(before.ru_utime) + ms(behind.ru_stime) - ms(before.ru_stime);
+    if (looks > 8 || busy_ms > 10)  // one that sleeps has two or three, and computes for none
+        throw Wrong(
+            "Worker 1 waits 200 ms for worker 0, and looks again and again: it has left its core " +
+            std::to_string(looks) + " times and computed for " + std::to_string(busy_ms) +
+            " ms. One that waits sleeps until another one wakes it, at once: that is what a "
+            "std::condition_variable is for.");
+}
+
+// What a gate counts is its own.
+void check_two_gates() {
+    const auto one = make_staleness_gate(2, 0), other = make_staleness_gate(2, 0);
+    one->begin_step(0, at_once);
+    one->end_step(0);
+    if (!other->begin_step(0, at_once))
+        throw Wrong(
+            "There are two gates. Worker 0 has done a step at the one, and now has to wait at the "
+            "other: what a gate counts belongs to that gate. Is something static, or global?");
+}
+
+// To look who is the slowest takes long here, as two million workers have left. Worker 0 ends its
+// step while worker 1 looks, a little later in each round: worker 1 sees it, or is woken.
+void check_no_wake_is_lost() {
+    using Clock = std::chrono::steady_clock;
+    constexpr milliseconds very_long{4000};
+    constexpr int workers = 2'000'000;
+    const auto gate = make_staleness_gate(workers, 0);
+    for (int worker = workers - 1; worker > 1; worker--)
+        gate->leave(worker);
+    gate->begin_step(1, at_once);
+    gate->end_step(1);
+    for (int round = 0; round < 60; round++) {
+        gate->begin_step(0, at_once);
+        std::atomic<bool> is_coming = false;
+        auto waited = std::async(std::launch::async, [&] {
+            is_coming = true;
+            is_coming.notify_one();
+            const auto begin = Clock::now();
+            gate->begin_step(1, very_long);
+            return Clock::now() - begin;
+        });
+        is_coming.wait(false);
+        std::this_thread::sleep_for(std::chrono::microseconds(50 * (round % 20)));
+        gate->end_step(0);
+        if (waited.get() >= very_long)
+            throw Wrong(
+                "Worker 1 looks whether it may go on, and while it looks worker 0 ends its step: "
+                "worker 1 then slept until its patience was over. The call that should have woken "
+                "it came before it slept. Change the steps with the mutex locked, also if they are "
+                "atomic: whoever looks has the lock until it sleeps.");
+        gate->end_step(1);
+    }
+}
+
 // A step counts when it is done, not when it is begun.
 void check_done_counts() {
     const auto gate = gate_with_one_ahead(2);
@@ -237,9 +340,11 @@ void check_woken_too_early() {
 }
 
 void check_bound() {
+    check_two_gates();
     check_who_may_pass();
     check_done_counts();
     check_patience();
+    check_patience_is_not_renewed();
     check_woken_too_early();
     for (int round = 0; round < 5; round++)
         check_all_are_woken(
@@ -248,6 +353,7 @@ void check_bound() {
                 gate.end_step(0);
             },
             "then does its step");
+    check_sleeps();
 }
 
 void check_leaving() {
@@ -280,6 +386,7 @@ void check_leaving() {
                 gate.leave(0);
             },
             "is lost in the middle of a step: it leaves after begin_step");
+    check_no_wake_is_lost();
 }
 
 // ---- When are they done?
