@@ -10,7 +10,7 @@
 namespace ddp {
 
 struct ModelGradient {
-    std::size_t elements;
+    std::size_t elements;  // may be 0
     ElementType type;
     int device = 0;          // a model may be spread over several of a rank's devices
     bool is_sparse = false;  // of an embedding: it has only the rows that were used

@@ -60,7 +60,7 @@ double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
 // How a prediction goes, right or wrong.
 struct Schedule {
     const char* words;   // of the mistake
-    double ready_at;     // 1: when a bucket's last gradient is ready, 0: its first
+    double ready_at;     // 1: when a bucket's last gradient is ready, 0: its first, -1: at once
     bool has_queue;      // an all-reduce waits for the one before
     bool hides;          // all-reduces run beside backward
     bool cuts_the_last;  // bucket to the gradients that are left
@@ -71,9 +71,9 @@ double predicted_by(const Schedule& schedule, const BackwardPass& pass, int per_
     for (int first = 0; first < pass.gradients; first += per_bucket) {
         const int behind = std::min(first + per_bucket, pass.gradients);
         const int now = schedule.cuts_the_last ? behind - first : per_bucket;
-        const double ready = schedule.hides ? pass.backward_s / pass.gradients *
-                                                  (schedule.ready_at > 0 ? behind : first)
-                                            : pass.backward_s;
+        const int ready_with = schedule.ready_at > 0 ? behind : schedule.ready_at == 0 ? first : 0;
+        const double ready =
+            schedule.hides ? pass.backward_s / pass.gradients * ready_with : pass.backward_s;
         end = (schedule.has_queue ? std::max(end, ready) : ready) +
               pass.all_reduce.seconds(pass.bytes * static_cast<std::size_t>(now));
     }
@@ -86,15 +86,41 @@ constexpr Schedule wrong_schedules[] = {
      true, true},
     {"You let a bucket go when its FIRST gradient is computed; the last one counts.\n", 0, true,
      true, true, true},
+    {"Yours is as if all gradients were ready when backward begins. (Is an integer divided by an "
+     "integer?)\n",
+     -1, true, true, true, true},
     {"Your last bucket is as large as the others, but it has fewer gradients.\n", 1, true, true,
      false, true}};
 
-// Returns what a wrong prediction tells, or "".
+// Returns what a wrong prediction tells, or "". Several mistakes may have made it.
 std::string cause_of(const BackwardPass& pass, int per_bucket, double predicted) {
+    std::string causes;
+    const auto add_if = [&](double wrong, const std::string& words) {
+        if (std::abs(predicted - wrong) <= 1e-9)
+            causes += (causes.empty() ? "" : "Or: ") + words;
+    };
     for (const Schedule& wrong : wrong_schedules)
-        if (std::abs(predicted - predicted_by(wrong, pass, per_bucket)) <= 1e-9)
-            return wrong.words;
-    return "";
+        add_if(predicted_by(wrong, pass, per_bucket), wrong.words);
+    double whole = 0, too_late = 0;  // ends of the last all-reduce
+    for (int first = 0; first < pass.gradients; first += per_bucket) {
+        const int behind = std::min(first + per_bucket, pass.gradients);
+        const double takes =
+            pass.all_reduce.seconds(pass.bytes * static_cast<std::size_t>(behind - first));
+        whole = std::max(whole, behind == pass.gradients ? pass.backward_s : 0) + takes;
+        too_late =
+            std::max(too_late, pass.backward_s * (first + per_bucket) / pass.gradients) + takes;
+    }
+    add_if(whole - pass.backward_s,
+           "All but the last bucket are ready at 0 s in yours: int divided by int drops the "
+           "rest.\n");
+    constexpr Schedule contract{"", 1, true, true, true, true};
+    add_if(predicted_by(contract, pass, per_bucket) + pass.all_reduce.alpha_s,
+           "You count one all-reduce too many: there is no bucket behind the last gradient.\n");
+    if (pass.gradients % per_bucket != 0)
+        add_if(too_late - pass.backward_s,
+               "Your last bucket is ready later than backward ends: it has fewer gradients, and "
+               "none comes after it.\n");
+    return causes;
 }
 
 // Two ranks over a link of 2 MB/s with a latency of 8 ms, which is slow enough for nothing else to
@@ -150,6 +176,8 @@ void check_exposed() {
                       "Buckets become ready faster than the link can carry them. A bucket's "
                       "all-reduce begins when it is ready AND the one before has ended.");
     compare_with_link(7, 16'000, 0.05, 3, "The last bucket has one gradient only.");
+    compare_with_link(7, 4'000, 0.2, 3,
+                      "The last bucket has one gradient only, and the link waits for it.");
     compare_with_link(4, 40'000, 0.02, 3,
                       "Three gradients are in the first bucket, and one is left for the second.");
 }
@@ -181,6 +209,10 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
                "by their difference?\n";
     if (is(std::sqrt(all * alpha / made)))
         return "That is the best size if there is a queue, whatever the link does.\n";
+    if (is(std::min(
+               {std::sqrt(all * alpha / made), made > beta ? alpha / (made - beta) : all, all}) /
+           static_cast<double>(pass.bytes)))
+        return "These are gradients; asked for are bytes.\n";
     if (is(all))
         return "That is one bucket, whose all-reduce waits for the whole of backward.\n";
     if (is(alpha / beta))
@@ -214,6 +246,22 @@ void check_best_of(const BackwardPass& pass, const std::string& hint) {
             cause_of_bytes(pass, bytes) + hint);
 }
 
+// With more gradients than any search gets through.
+void check_that_it_is_a_formula() {
+    trying(
+        "2,000,000,000 gradients: a search through all sizes takes hours. A formula answers at "
+        "once.");
+    const double bytes = best_bucket_bytes({2'000'000'000, 4, 1, {50e-6, 1e-10}});
+    trying("");
+    if (!(std::abs(bytes - 2e6) <= 2e5))
+        throw Wrong(
+            "2,000,000,000 gradients of 4 bytes, backward 1 s, an all-reduce takes 50 us "
+            "and carries 10 GB/s: you say " +
+            std::to_string(bytes) +
+            " bytes; best are 2000000.\nFormulas do not stop at a number of gradients: is "
+            "there an int in yours?");
+}
+
 void check_best() {
     check_best_of({2000, 50'000, 20e-3, {50e-6, 1e-10}},
                   "The link is faster than backward. The smallest bucket with which it keeps up "
@@ -229,6 +277,7 @@ void check_best() {
     check_best_of({2000, 50, 1e-3, {5e-3, 1e-10}},
                   "An all-reduce takes longer to begin than all of backward: a bucket cannot have "
                   "more than everything.");
+    check_that_it_is_a_formula();
 }
 
 }  // namespace
