@@ -79,7 +79,8 @@ void check_step(const Floats& gradient, std::size_t k, Floats& error, const Larg
     if (error != right_error)
         throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
                     ". What was not sent is " + text_of(right_error) +
-                    ": sent and kept together are what was there before.");
+                    ": sent and kept together are what was there before. `error` is all that is "
+                    "remembered from step to step.");
 }
 
 // 400 elements and 30 steps: whatever came in has been sent, or is in the error.
@@ -116,6 +117,13 @@ void check_compress() {
     check_step({0, 0, 0, 0, 0}, 0, error, {}, {0, 0, 0, 1, -2}, "Nothing is to be sent.");
     check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 1, 1, 2, -1}}, {0, 0, 0, 0, 0},
                "All is to be sent.");
+    error = {0, 5, 0};
+    check_step({2, -1, 1}, 1, error, {{1}, {4}}, {2, 0, 1},
+               "Which is largest is decided by gradient + error, not by the gradient alone.");
+    error = {0, 0, 0};
+    check_step({0.25f, 0.75f, -0.5f}, 2, error, {{1, 2}, {0.75f, -0.5f}}, {0.25f, 0, 0},
+               "All are below 1: magnitudes are floats. (An abs for int drops what is behind the "
+               "point.)");
     check_that_nothing_is_lost();
 }
 
@@ -143,6 +151,8 @@ std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements
         return "The bucket has another number of elements.\n";
     if (senders < ranks && yours == of_senders)
         return "You leave out the ranks that have sent nothing at all.\n";
+    if (std::ranges::count(yours, 0.f) == std::ssize(yours))
+        return "Yours is all 0: int divided by int drops the rest in C++.\n";
     if (yours == sums)
         return "This is the sum, not divided by the number of ranks.\n";
     Floats by_elements = sums;
@@ -212,6 +222,8 @@ std::string cause_of_k(double k, int ranks, std::size_t elements) {
         {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
         {ranks > 2 ? (all_reduce - (n - 1) * a) / ((n - 1) * pair) : -10,
          "You count a latency for each list; the all-gather takes one.\n"},
+        {(ring_seconds(message, ranks, elements * sizeof(float)) - a) / ((n - 1) * pair),
+         "That is for the ring, which has more latencies; asked for is two-shot.\n"},
         {static_cast<double>(elements) / n,
          "That is one Nth of the elements, which holds for very large buckets. (Or do you count "
          "two latencies for the all-gather? It has one.)\n"},

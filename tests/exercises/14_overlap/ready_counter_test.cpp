@@ -58,8 +58,10 @@ class Witness {
                " comes after (" + history_ + ")";
     }
     [[noreturn]] void fail(const std::string& when, const std::string& what) const {
-        throw Wrong(about_ + "; gradients lie in the buckets " + list_of(bucket_of_) + ".\n" +
-                    when + ": " + what);
+        throw Wrong(told(when) + ": " + what);
+    }
+    std::string told(const std::string& when) const {
+        return about_ + "; gradients lie in the buckets " + list_of(bucket_of_) + ".\n" + when;
     }
 
   private:
@@ -76,7 +78,7 @@ class Witness {
             fail(when, "all gradients of bucket " + std::to_string(next_) +
                            " are ready, and all earlier buckets are on their way, but you do not "
                            "launch it. (Several buckets may have waited for one gradient.)" +
-                           of_another_step());
+                           of_another_step() + of_the_number_of_buckets());
     }
     static std::string cause_of_zeros(std::vector<int> yours, const std::vector<int>& right) {
         std::ranges::sort(yours);
@@ -110,6 +112,11 @@ class Witness {
     std::string of_another_step() const {
         return step_ > 1 ? " What is counted in a step has to begin anew in the next one." : "";
     }
+    std::string of_the_number_of_buckets() const {
+        return next_ > bucket_of_.back()
+                   ? " Gradients are not sorted by buckets: the last one need not lie in the last."
+                   : "";
+    }
     bool all_ready(int bucket) const {
         for (std::size_t g = 0; g < bucket_of_.size(); g++)
             if (bucket_of_[g] == bucket && !is_ready_[g])
@@ -126,7 +133,7 @@ class Witness {
 };
 
 const std::vector<std::vector<int>> plans = {
-    {0}, {0, 0, 0}, {2, 1, 0}, {3, 2, 2, 1, 1, 0}, {1, 0, 2, 0, 1, 3, 2, 0}};
+    {0}, {0, 0, 0}, {2, 1, 0}, {3, 2, 2, 1, 1, 0}, {1, 0, 2, 0, 1, 3, 2, 0}, {1, 1, 2, 0}};
 
 std::vector<int> in_random_order(std::vector<int> gradients, unsigned int seed) {
     std::shuffle(gradients.begin(), gradients.end(), std::mt19937(seed));
@@ -142,6 +149,7 @@ std::vector<int> all_of(const std::vector<int>& bucket_of) {
 // together with its likely cause.
 template <class Call>
 Launch allowed(const Witness& witness, const std::string& when, const Call& call) {
+    trying(witness.told(when) + ".");
     try {
         return call();
     } catch (const std::logic_error& error) {
@@ -162,6 +170,7 @@ Launch end_backward(const Witness& witness, ReadyCounter& counter) {
 
 template <class Call>
 void require_refused(const Witness& witness, const std::string& when, const Call& call) {
+    trying(witness.told(when) + ": std::logic_error has to say so.");
     try {
         call();
     } catch (const std::logic_error&) {
