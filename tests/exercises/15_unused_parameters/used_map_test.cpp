@@ -114,6 +114,10 @@ void check_search() {
     graph[3].is_detached = true;
     check_reached(graph, {4, 5}, {false, true, true},
                   "Operation 3 is detached here: backward comes to it, and goes no farther.");
+    graph[4].is_detached = true;
+    check_reached(graph, {4}, {false, false, false},
+                  "The output itself is detached: backward comes to it, and goes no farther.");
+    graph[4].is_detached = false;
     check_reached(graph, {}, {false, false, false}, "There is no output, so nothing is reached.");
     check_reached(graph, {0}, {true, false, false}, "A parameter is an output here, too.");
     require_one_visit();
@@ -144,6 +148,9 @@ std::string cause_of_hang(const Hang& yours, const Hang& right, std::size_t rank
     if (yours.bucket == right.bucket && yours.absent == others)
         return "These are the ranks that send it, and wait. Asked for are those that never send "
                "it.";
+    if (yours.bucket == right.bucket && yours.absent.size() == right.absent.size() &&
+        std::ranges::is_permutation(yours.absent, right.absent))
+        return "These are the ranks, but not in ascending order.";
     if (yours.bucket == right.bucket && yours.absent.size() > right.absent.size())
         return hint +
                " (A rank is absent from a bucket once, however many parameters it lacks, and "
