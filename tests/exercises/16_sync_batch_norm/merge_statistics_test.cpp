@@ -47,9 +47,15 @@ std::string text_of(const Statistics& statistics) {
 // Everything in sums of squares of the size of 1e18 would be wrong by hundreds.
 void require_near(const Statistics& yours, const Statistics& right, const std::string& what,
                   const std::string& hint) {
-    if (yours.count == right.count && std::abs(yours.mean - right.mean) <= 1e-6 &&
-        std::abs(yours.m2 - right.m2) <= 1e-4 * (1 + right.m2) && yours.m2 >= 0)
+    const double mean = std::abs(right.mean), mean_digits = 1e-9 + 1e-15 * mean;
+    const auto is_within = [&](double of_mean, double of_m2) {
+        return yours.count == right.count && std::abs(yours.mean - right.mean) <= of_mean &&
+               std::abs(yours.m2 - right.m2) <= of_m2 * (1 + right.m2) && yours.m2 >= 0;
+    };
+    if (is_within(mean_digits, 1e-9 + 1e-13 * mean))
         return;
+    if (is_within(1e-6 * (1 + mean), 1e-6) && mean < 1e6)
+        throw Wrong(what + ": your numbers are right to seven digits, which are those of a float.");
     throw Wrong(what + ": you say " + text_of(yours) + "; right is " + text_of(right) + ".\n" +
                 hint);
 }
