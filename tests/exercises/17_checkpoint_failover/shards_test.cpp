@@ -170,12 +170,15 @@ void crash_everywhere(const Contents& start, const std::function<void(Folder&)>&
 }
 
 void check_crash_safe() {
-    const Shards old = shards_of(1, 2), newer = shards_of(2, 2);
+    const Shards old = shards_of(1, 2);
     crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
     CrashingFolder first({}, never);
     save_shards(first, 1, old);
-    crash_everywhere(first.after_kill(), [&](Folder& folder) { save_shards(folder, 2, newer); },
-                     {old, newer});
+    for (const int step : {2, 3, 11}) {  // whatever the names are made of
+        const Shards newer = shards_of(step, 2);
+        crash_everywhere(first.after_kill(),
+                         [&](Folder& folder) { save_shards(folder, step, newer); }, {old, newer});
+    }
 }
 
 // Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
