@@ -70,6 +70,8 @@ void check_finish() {
     check_finish_of(10, 5, {14, 20}, 14, "The training is at its end before they come.");
     check_finish_of(10, 4, {2}, 6, "Seconds need not be whole: is there an int in your code?",
                     {0.25, 0.5, 1.5});
+    check_finish_of(7, 3, {1.1}, 3.6, "Tenths of seconds: is there a float in your code?",
+                    {0.1, 0.3, 1.5});
 }
 
 // ---- expected
