@@ -25,10 +25,18 @@ run_task() {
         fi ;;
         5) ;;  # the words say it
         124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end, or the machine is busy." ;;
-        139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)." ;;
+        139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)."
+            if [[ $words != cuda_on_cpu:* ]]; then  # which would have said where
+                words+=" Is an index too large for its array, a __shared__ one perhaps? Or is a pointer or reference used"
+                words+=" after what it refers to is gone?"
+            fi ;;
         134) words+=$'\n'"Your code has crashed: something in it has called abort()." ;;
         136) words+=$'\n'"Your code has crashed: it divides an integer by zero." ;;
-        *) words+=$'\n'"Your code has ended the program (status $ended): it must return, or throw." ;;
+        *) if [[ $words == *"never freed"* ]]; then
+            words=${words%$'\n'passed}$'\n'"All else is right. But memory that you allocate must be freed: a Buffer or a Tensor does it itself."
+        else
+            words+=$'\n'"Your code has ended the program (status $ended): it must return, or throw."
+        fi ;;
     esac
     words=${words#$'\n'}
 }

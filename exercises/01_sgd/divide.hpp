@@ -15,6 +15,8 @@ namespace ddp {
 // Task backward. Computes the gradients of a and of b by the rules of the tape: it requests no
 // target for an input whose gradient is not wanted, and adds to a target that holds something
 // already (GradientTarget::accumulate).
+//
+// In both tasks kernels compute, on the device's stream, and the host does not wait for them.
 Variable divide(Variable a, Variable b);
 
 // Task final_order. Returns the names of the parameters for which tape.backward(loss, is_final)

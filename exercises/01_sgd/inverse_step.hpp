@@ -12,7 +12,8 @@ struct HouseParameters {
 };
 
 // Task house_behind_step. Returns the house on which the step from `before` to `after` was made.
-// `learning_rate` is more than 0, and the step has changed b.
+// `learning_rate` is more than 0, and the step has changed b. The numbers of a house need not be
+// whole.
 House house_behind_step(const HouseParameters& before, const HouseParameters& after,
                         double learning_rate);
 

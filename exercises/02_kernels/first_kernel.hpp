@@ -36,7 +36,7 @@ void launch(RememberingStream& stream, const LaunchShape& shape, void (*kernel)(
 }
 
 // Task whole_blocks. Enqueues values[i] *= factor for all i < n, one thread for each element, in
-// blocks of `threads` threads. n is a multiple of `threads`.
+// blocks of `threads` threads. n is a multiple of `threads`, and not 0.
 void scale(unsigned int n, unsigned int threads, float factor, float* values, Place* places,
            RememberingStream& stream);
 

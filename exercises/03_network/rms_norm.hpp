@@ -16,7 +16,8 @@ namespace ddp {
 // Task gain_gradient: the gradient of gain, in backward.
 //
 // Both gradients keep to the rules of the tape: ask for a target only if is_wanted() is true, and
-// add to it if its `accumulate` is true.
+// add to it if its `accumulate` is true. Kernels compute, on the device's stream, and the host does
+// not wait for them. Several layers may be on a tape.
 Variable rms_norm(Variable x, Variable gain, float eps);
 
 }  // namespace ddp

@@ -21,7 +21,8 @@ double after_first_adam_step(double value, double gradient, double learning_rate
 // Task adamw. Makes an AdamW (Loshchilov and Hutter, 2019) that does what PyTorch's does: a step
 // first makes each parameter smaller, value -= learning_rate * weight_decay * value, and then takes
 // a step of Adam without weight decay. It leaves parameters without a gradient alone. The learning
-// rate may change from step to step (set_learning_rate).
+// rate may change from step to step (set_learning_rate). As with every Optimizer, a step enqueues
+// its work, and the host does not wait.
 std::unique_ptr<Optimizer> make_adamw(Parameters parameters, double learning_rate,
                                       double weight_decay);
 

@@ -10,7 +10,8 @@
 
 namespace ddp {
 
-// All arrays have n elements, n may be 0, and lie in device memory.
+// All arrays have n elements, n may be 0, and lie in device memory. The host only enqueues work on
+// `stream`, and does not wait.
 
 // Task into_float. Enqueues sums[i] += scale * gradients[i]. If `accumulate` is false, `sums` is
 // not initialised yet, and is overwritten.

@@ -157,7 +157,12 @@ judged wrong "Your code has ended the program (status 0): it must return, or thr
 judged wrong $'passed\nhello\nYour code has ended the program (status 0): it must return, or throw.' \
     'echo passed; echo hello'
 judged wrong "Your code has ended the program (status 1): it must return, or throw." 'exit 1'
-judged wrong "Your code has crashed: it reads or writes where it may not (segmentation fault)." 'kill -SEGV $$'
+crash="Your code has crashed: it reads or writes where it may not (segmentation fault)."
+may_be=" Is an index too large for its array, a __shared__ one perhaps? Or is a pointer or reference used"
+judged wrong "$crash$may_be after what it refers to is gone?" 'kill -SEGV $$'
+judged wrong $'cuda_on_cpu: here\n'"$crash" 'echo cuda_on_cpu: here; kill -SEGV $$'
+freed="All else is right. But memory that you allocate must be freed: a Buffer or a Tensor does it itself."
+judged wrong $'never freed: 4 bytes\n'"$freed" 'echo never freed: 4 bytes; echo passed; exit 1'
 only_with_several=$'no\nIt is wrong only with several threads, or in some orders of them. Does each thread write elements'
 only_with_several+=" of its own? Is there a __syncthreads() missing?"
 for order in reversed random shape; do

@@ -8,6 +8,7 @@
 #include "01_sgd/operations.hpp"
 #include "exercises/01_sgd/divide.hpp"
 #include "tests/exercises/support/junk.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -62,6 +63,14 @@ void compare_gradient(const Shared& parameter, const std::vector<double>& right,
     compare("the gradient of " + parameter->name, parameter->gradient().to_host(), right, hint);
 }
 
+// Throws Wrong if the host waits in `call`, which should only enqueue work.
+void check_host(Device& device, const std::string& what, const std::function<void()>& call) {
+    const std::string wrong = wrong_if_host_waits(device.stream(), call);
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
+}
+
 // ---- Task forward
 
 void check_forward() {
@@ -82,7 +91,18 @@ void check_forward() {
     try {
         divide(a, tape.constant(Tensor(device, {3, 2}, std::vector<float>(6, 1))));
     } catch (const std::invalid_argument&) {
+        spoil_free_memory(device, {2, 3});  // so that there is some, and nothing is allocated
+        check_kernels("a / b", [&] {
+            divide(a, b);
+            device.stream().synchronize();
+        });
+        check_host(device, "a / b", [&] { divide(a, b); });
         return;
+    } catch (const std::exception& other) {
+        throw Wrong(
+            "[2, 3] divided by [3, 2] must throw std::invalid_argument. You have thrown another "
+            "exception, with the words: " +
+            std::string(other.what()));
     }
     throw Wrong("[2, 3] divided by [3, 2] must throw std::invalid_argument.");
 }
@@ -149,10 +169,28 @@ void check_wanted() {
         throw Wrong("a is frozen here" + hint);
 }
 
+void check_who_works() {
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", {6}), b = parameter(device, "b", {2});
+    const Variable quotient = divide(tape.parameter(a), tape.parameter(b));
+    const std::string what = "backward of a / b";
+    constexpr int begins = 1;  // the kernel that writes the gradient of the loss
+    check_kernels(
+        what,
+        [&] {
+            tape.backward(quotient);
+            device.stream().synchronize();
+        },
+        begins);
+    check_host(device, what, [&] { tape.backward(quotient); });
+}
+
 void check_backward() {
     check_both();
     check_added();
     check_wanted();
+    check_who_works();
 }
 
 // ---- Task final_order
@@ -172,11 +210,11 @@ struct Graph {
            w = parameter(device, "w", {5});
 
     void ask(const std::string& formula, Variable loss, const std::string& hint) {
+        const std::size_t before = device.memory().live_bytes;
         const std::vector<std::string> predicted = final_order(tape, loss);
-        for (const Shared& one : {u, v, w})
-            if (one->has_gradient())
-                throw Wrong("Predict it: backward has been called, for " + one->name +
-                            " has a gradient.");
+        if (device.memory().live_bytes != before)
+            throw Wrong(
+                "Predict it: backward has been called, for there is memory for gradients now.");
         std::vector<std::string> called;
         tape.backward(loss, [&](Parameter& parameter) { called.push_back(parameter.name); });
         std::string missing;

@@ -68,6 +68,14 @@ std::string cause_of(const House& found, const House& house, const HouseParamete
     const auto near = [](float yours, double right) {
         return std::abs(static_cast<double>(yours) - right) <= 0.02 + 0.01 * std::abs(right);
     };
+    const auto is_rounded = [](float yours, double right) {
+        return yours == std::floor(yours) && right != std::floor(right) &&
+               std::abs(static_cast<double>(yours) - right) < 1;
+    };
+    if (is_rounded(found.bedrooms, x1) || is_rounded(found.bathrooms, x2) ||
+        (near(found.bedrooms, x1) && is_rounded(found.price, static_cast<double>(house.price))))
+        return "You have made whole numbers of what you found, but these are none here: a price "
+               "may be 7.25. Compute with double, and do not round.";
     if (near(found.bedrooms, x2) && near(found.bathrooms, x1) && x1 != x2)
         return "Bedrooms and bathrooms are exchanged: w1 is the weight of bedrooms.";
     if (near(found.bedrooms, 2 * error * x1) && near(found.bathrooms, 2 * error * x2))
@@ -122,6 +130,7 @@ void check_house_behind_step() {
     check_house({3, 1, 5}, {0.5, 0.25, -1}, 0.01,
                 "The parameters were not 0 before the step: what did the model predict?");
     check_house({7, 3, 4}, {2, 1.5, 3}, 0.01, "The model had predicted too much here.");
+    check_house({2.5f, 1.25f, 7.25f}, {0.5, 0.25, -1}, 0.01, "These are no whole numbers.");
 }
 
 bool converges(const House& house, double learning_rate) {
@@ -146,6 +155,8 @@ double measured_rate(const House& house) {
 std::string cause_of(const House& house, double yours) {
     const double x1 = house.bedrooms, x2 = house.bathrooms, squares = x1 * x1 + x2 * x2 + 1;
     const auto near = [&](double rate) { return std::abs(yours - rate) <= 0.001 * rate; };
+    if (yours == 0)
+        return "It is 0: 1 divided by a larger whole number is 0 in C++. Compute with double.";
     if (near(2 / squares))
         return "That is twice the rate. The gradient has a factor of 2: a step changes the error "
                "by "
@@ -179,6 +190,7 @@ void check_largest_rate() {
                "error, and when is that factor below -1?");
     check_rate({6, 2, 15}, "All three parameters move the prediction: each by its own input.");
     check_rate({2, 3, 4}, "All three parameters move the prediction: each by its own input.");
+    check_rate({0.5f, 0.25f, 4}, "These are no whole numbers.");
     check_rate({2, 3, 40}, "Only the price is different here: does it matter?");
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+constexpr Largest untouched{nan_value, -123'456};  // what *result holds before a call
 
 // One array, and what a wrong answer means.
 struct Question {
@@ -106,7 +107,7 @@ struct OneCall {
     const int blocks, block;
     Stream stream;
     Buffer<float> values;
-    Buffer<Largest> scratch, result{std::vector<Largest>{{nan_value, -1}}};
+    Buffer<Largest> scratch, result{std::vector<Largest>{untouched}};
 };
 
 Largest answer_to(const Question& question, int blocks, int block) {
@@ -117,23 +118,31 @@ Largest answer_to(const Question& question, int blocks, int block) {
 
 // Returns what an answer shows that is none of the values, or "".
 const char* cause_of(Largest answer, const std::vector<float>& values) {
-    if (answer.index == -1)
+    if (answer.index == untouched.index)
         return "That is what *result held before your call: nobody has written to it by the time "
                "at "
                "which the stream has done its work. Is every kernel launched, and on the stream "
                "that you were given?";
     if (answer.index < 0 || answer.index >= static_cast<int>(values.size()))
-        return "There is no such index: what a thread begins with has won against the values. "
-               "Which of two elements does your comparison return?";
+        return "There is no such index. Either what a thread begins with has won against the "
+               "values (which of two elements does your comparison return?), or it comes from "
+               "shared memory or from `scratch` where nobody had written yet (is every kernel on "
+               "the stream that you were given?).";
     return nullptr;
 }
 
 void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
+    Largest before = untouched;  // the answer to the question before
     for (const Question& question : questions(n)) {
         const int index = right_index(question.values);
         const Largest right{question.values[static_cast<std::size_t>(index)], index};
         const Largest answer = answer_to(question, blocks, block);
         const char* cause = cause_of(answer, question.values);
+        if (cause == nullptr && is_same(answer, before))
+            cause =
+                "That was the answer to the call before. Does something keep its value from one "
+                "call to the next, such as a variable outside of your functions?";
+        before = right;
         if (!is_same(answer, right))
             throw Wrong(std::to_string(n) + " values, " +
                         (blocks > 0 ? std::to_string(blocks) + " blocks of " : "one block of ") +
@@ -165,6 +174,24 @@ void check_work(std::size_t n, int blocks, int block) {
     held();
 }
 
+// Throws Wrong if every block has looked at the last value, which is the largest: by the stub,
+// block b leaves its answer in scratch[b].
+void check_shares(std::size_t n, int blocks, int block) {
+    OneCall call(with_largest_at(n, n - 1), blocks, block);
+    call.enqueue();
+    call.answer();
+    const std::vector<Largest> answers = call.scratch.to_host();
+    if (std::ranges::all_of(answers,
+                            [&](Largest one) { return one.index == static_cast<int>(n - 1); }))
+        throw Wrong(
+            std::to_string(n) + " values, " + std::to_string(blocks) + " blocks of " +
+            std::to_string(block) + " threads: the result is right, but value " +
+            std::to_string(n - 1) +
+            " was looked at by every block. The blocks are to share the work: a thread goes "
+            "on by the number of all threads of the grid, gridDim.x * blockDim.x.");
+    held();
+}
+
 void check_one_block() {
     const std::string fewer = " There are fewer values than threads.";
     const std::string more = " There are more values than threads: each thread reads several.";
@@ -188,6 +215,7 @@ void check_many_blocks() {
     ask(40, 16, 32, " Most blocks have no value at all.");
     ask(50'000, 130, 64, " There are more blocks than threads in a block.");
     ask(5'003, 1, 100, " There is only one block.");
+    check_shares(20'011, 7, 96);
     check_work(20'011, 7, 96);
 }
 

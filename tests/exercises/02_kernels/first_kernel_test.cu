@@ -126,6 +126,19 @@ struct Guarded {
     }
 };
 
+const std::string too_many_threads =
+    "The last block has more threads than there are elements left: a thread must check that its i "
+    "is smaller than n before it touches memory, be it only to read.";
+
+// Waits until the kernel is done; `hint` says what may have led to an error in it.
+void wait(RememberingStream& stream, const std::string& hint) {
+    try {
+        stream.synchronize();
+    } catch (const GpuError& error) {
+        throw std::runtime_error(error.what() + ("\n" + hint));
+    }
+}
+
 const std::string index_rule =
     "The thread that computes element i is the one for which blockIdx.x * blockDim.x + threadIdx.x "
     "is i.";
@@ -135,15 +148,15 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
                     const std::function<float(unsigned int i, int times)>& after,
                     const std::string& formula) {
     check_launch(asked, stream);
-    array.check_end(asked,
-                    "The last block has more threads than there are elements left: a thread must "
-                    "check that its i is smaller than n before it touches memory.");
+    array.check_end(asked, too_many_threads);
     const std::vector<float> values = array.values.to_host();
     std::vector<Place> places = array.places.to_host();
     places.resize(asked.n);
     for (unsigned int i = 0; i < asked.n; i++) {
         check_times(asked, i, values[i], after, formula,
-                    i >= asked.threads
+                    i > 0 && i + 1 == asked.n
+                        ? "It is the last one, and all others are right: does a bound leave it out?"
+                    : i >= asked.threads
                         ? "It belongs to a later block. Do all blocks compute the same elements? " +
                               index_rule
                         : index_rule);
@@ -178,9 +191,9 @@ void check_saxpy(unsigned int n, unsigned int threads) {
     };
     RememberingStream stream;
     Guarded array(n, 2 * threads, before);
-    const Guarded x(n, 2 * threads, x_of);
+    const Guarded x(n, 0, x_of);  // no room: reading behind the end is an error as well
     saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
-    stream.synchronize();
+    wait(stream, too_many_threads);
     check_one_each({n, (n + threads - 1) / threads, threads}, stream, array, after,
                    "y[i] += a * x[i]");
 }
@@ -195,18 +208,21 @@ void check_differences(const Case& asked) {
     };
     RememberingStream stream;
     Guarded result(n - 1, grid + 2, [](unsigned int) { return 5; });
-    const Guarded values(n, grid + 2, value_of);
+    const Guarded values(n, 0, value_of);
     add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
                     result.places.data(), stream);
-    stream.synchronize();
+    const std::string one_less = "n values have n - 1 differences: the last value has no next one.";
+    wait(stream, one_less);
     check_launch(asked, stream);
-    result.check_end(asked, "n values have n - 1 differences: the last value has no next one.");
+    result.check_end(asked, one_less);
     const std::vector<float> sums = result.values.to_host();
     std::vector<Place> places = result.places.to_host();
     places.resize(n - 1);
     for (unsigned int i = 0; i + 1 < n; i++) {
         check_times(asked, i, sums[i], after, "result[i] += values[i + 1] - values[i]",
-                    i >= grid
+                    i > 0 && i + 2 == n
+                        ? "It is the last one, and all others are right: does a bound leave it out?"
+                    : i >= grid
                         ? "There are more elements than threads: each thread goes on with its "
                           "next element until there is none. " +
                               rule
@@ -225,7 +241,7 @@ void check_whole_blocks() {
 void check_last_block() {
     for (const unsigned int n : {10u, 4u, 9u, 1u, 1009u})
         check_saxpy(n, 4);
-    check_saxpy(1000, 256);
+    check_saxpy(1300, 256);
     check_saxpy(31, 32);
     check_saxpy(33, 32);
     check_saxpy(6, 1);
@@ -233,7 +249,7 @@ void check_last_block() {
 void check_few_threads() {
     check_differences({10, 1, 4});
     check_differences({100, 3, 8});
-    check_differences({1009, 5, 32});
+    check_differences({1024, 5, 32});
     check_differences({20, 4, 16});
     check_differences({1, 2, 4});
     check_differences({50, 1, 1});

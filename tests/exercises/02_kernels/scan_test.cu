@@ -37,6 +37,7 @@ void compare_starts(const std::string& what, const std::vector<int>& counts,
         const bool is_inclusive = starts[i] == right + counts[i];
         throw Wrong(what + ": starts[" + std::to_string(i) + "] is " + std::to_string(starts[i]) +
                     ", right is " + std::to_string(right) + ".\n" +
+                    (starts[i] == unused && right != unused ? "Nobody has written to it. " : "") +
                     (is_inclusive ? "That is the sum up to and with counts[" + std::to_string(i) +
                                         "]: it should be without."
                                   : hint));
@@ -110,7 +111,8 @@ void check_one_block() {
     check_starts(5, 0, 64, "There are fewer counts than threads.");
     check_starts(640, 0, 64,
                  "There are more counts than threads: what is before a thread's later ones is more "
-                 "than what its block has seen in this round.");
+                 "than what its block has seen in this round. (Or does a thread go on before the "
+                 "others have read or written their sums? A step has two __syncthreads().)");
     for (const int block : {1, 3, 48, 100, 1000})
         check_starts(1009, 0, block, odd);
     check_starts(0, 0, 32, "");
@@ -126,10 +128,16 @@ void check_many_blocks() {
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
     check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
     check_starts(777, 1, 100, "There is only one block.");
+    check_starts(0, 4, 32, "");
     check_work(5'003, 7, 96);
 }
 
 // ---- Task compact
+
+bool is_in_another_order(std::vector<int> places, const std::vector<int>& right) {
+    std::ranges::sort(places);
+    return places == right;
+}
 
 void check_compact(const std::vector<float>& values, float threshold, int blocks, int block,
                    const std::string& hint) {
@@ -149,11 +157,23 @@ void check_compact(const std::vector<float>& values, float threshold, int blocks
     stream.synchronize();
 
     const std::string what = std::to_string(n) + " values, " + shape(blocks, block) + ": ";
+    const bool is_last_kept = !right.empty() && right.back() + 1 == static_cast<int>(n);
     if (const int yours = count.to_host()[0]; yours != static_cast<int>(right.size()))
         throw Wrong(what + "you keep " + std::to_string(yours) + " of them, right are " +
-                    std::to_string(right.size()) + ".\n" + hint);
+                    std::to_string(right.size()) + ".\n" +
+                    (yours == static_cast<int>(right.size()) + 1 && !is_last_kept
+                         ? "The last value is not kept here: do you count it all the same? "
+                         : "") +
+                    hint);
     const std::vector<float> kept_values = kept.to_host();
-    const std::vector<int> kept_places = places.to_host();
+    std::vector<int> kept_places = places.to_host();
+    kept_places.resize(right.size());
+    if (kept_places != right && is_in_another_order(kept_places, right))
+        throw Wrong(
+            what + "the right values are kept, but not in the order of their places: places[" +
+            std::to_string(std::ranges::mismatch(kept_places, right).in1 - kept_places.begin()) +
+            "] is wrong.\nWhoever takes the next free place by an atomic gets it in the order "
+            "in which the threads come. The sums before the values say where each goes.");
     for (std::size_t k = 0; k < right.size(); k++) {
         if (kept_places[k] != right[k])
             throw Wrong(what + "places[" + std::to_string(k) + "] is " +

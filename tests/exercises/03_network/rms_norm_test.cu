@@ -7,6 +7,7 @@
 #include "01_sgd/operations.hpp"
 #include "exercises/03_network/rms_norm.hpp"
 #include "tests/exercises/support/junk.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -148,6 +149,32 @@ std::vector<float> gradient_of(const Parameter& parameter) {
     return parameter.gradient().to_host();
 }
 
+// Checks that the kernels of call() do the work, besides `others`, and that the host does not wait.
+void check_who_works(Device& device, const std::string& what, const std::function<void()>& call,
+                     int others) {
+    check_kernels(
+        what,
+        [&] {
+            call();
+            device.stream().synchronize();
+        },
+        others);
+    const std::string wrong = wrong_if_host_waits(device.stream(), call);
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
+}
+
+// The gradient of one of the two inputs, of a layer whose output is one number: the tape itself has
+// one kernel, for the gradient of the loss.
+void check_who_works_in_backward(const std::string& what, bool of_x) {
+    Layer layer(make_case(1, 1));
+    (of_x ? layer.gain : layer.x)->is_frozen = true;
+    const Variable y = layer.forward();
+    check_who_works(
+        layer.device, what, [&] { layer.tape.backward(y); }, 1);
+}
+
 // ---- Task forward
 
 void check_output(const Case& one, const std::string& hint) {
@@ -171,6 +198,14 @@ void check_forward() {
                  "The first row is all 0, and eps is 0.01: it stands under the root, and "
                  "nothing is divided by 0.");
     check_output(with_gain(make_case(131, 3)), "There are more rows than columns here.");
+    Layer layer(make_case(4, 9));
+    check_who_works(
+        layer.device, "y",
+        [&] {
+            layer.tape.clear();
+            layer.forward();
+        },
+        0);
 }
 
 // ---- Task input_gradient
@@ -179,6 +214,21 @@ void check_slopes_of_x(Case one, const std::string& hint) {
     Layer layer(one);
     layer.backward(layer.forward(), one.dy);
     compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x), hint);
+}
+
+// Forward of a second layer comes between forward and backward of the first one.
+void check_second_layer() {
+    Case one = make_case(3, 5), other = make_case(3, 5);
+    for (double& value : other.x)
+        value = 3 + value * value;
+    Layer layer(one);
+    const Variable y = layer.forward();
+    rms_norm(layer.tape.constant(Tensor(layer.device, {3, 5}, floats(other.x))),
+             layer.tape.parameter(layer.gain), layer.eps);
+    layer.backward(y, one.dy);
+    compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x),
+            "Forward of a second layer came between forward and backward of this one. Each call "
+            "needs memory of its own for what backward will use, such as the inverse of each rms.");
 }
 
 void check_input_gradient() {
@@ -201,6 +251,8 @@ void check_input_gradient() {
         right[i] += one.dy[i];
     compare(one, "the gradient of x", gradient_of(*layer.x), right,
             "x is used twice here: what does GradientTarget say about what is there already?");
+    check_second_layer();
+    check_who_works_in_backward("the gradient of x", true);
 }
 
 // ---- Task gain_gradient
@@ -248,6 +300,7 @@ void check_gain_gradient() {
         throw Wrong(
             "gain is frozen here, and nobody wants its gradient: ask is_wanted before "
             "target.");
+    check_who_works_in_backward("the gradient of gain", false);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "03_network/optimizers.hpp"
 #include "exercises/03_network/weight_decay.hpp"
+#include "tests/exercises/support/gate.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -47,19 +48,27 @@ void check_decay(double learning_rate, double momentum, double weight_decay, int
     Device device;
     const auto w = parameter(device, {static_cast<float>(start)});
     Sgd optimizer({w}, learning_rate, momentum, weight_decay);
-    for (int i = 0; i < steps; i++) {
+    std::vector<double> after{start};  // so many steps
+    for (int i = 0; i <= steps; i++) {
         set_gradient(*w, {0});
         optimizer.step();
+        after.push_back(number(*w));
     }
+    const auto n = static_cast<std::size_t>(steps);
+    const double predicted = after_sgd(start, learning_rate, momentum, weight_decay, steps);
+    const auto is_after = [&](std::size_t k) { return std::abs(predicted - after[k]) <= 1e-4; };
     compare(text("Learning rate %g, momentum %g, weight decay %g, %g steps with a gradient of 0: ",
                  learning_rate, momentum, weight_decay, steps),
-            start, after_sgd(start, learning_rate, momentum, weight_decay, steps), number(*w),
-            hint);
+            start, predicted, after[n],
+            is_after(n + 1)            ? "That is the value after one step more."
+            : n > 0 && is_after(n - 1) ? "That is the value after one step less."
+                                       : hint);
 }
 
 void check_sgd() {
     check_decay(0.1, 0, 0.5, 1, "The decay is added to the gradient: weight_decay * value.");
     check_decay(0.1, 0, 0.5, 7, "Each step takes the same share of what is still there.");
+    check_decay(0.1, 0.9, 0.5, 0, "Without a step nothing changes.");
     check_decay(0.02, 0.9, 0.25, 30,
                 "The decay goes through the velocity as every gradient does: it gains momentum.");
     check_decay(0.3, 0.9, 1, 12, "With this momentum it goes beyond 0, and swings back.");
@@ -96,6 +105,12 @@ void check_adam() {
     check_first_step(4, -1, 0.125, 0.5,
                      "The decay is larger than the gradient here, and of "
                      "the other sign.");
+    check_first_step(4, 0, 0.125, 0,
+                     "Gradient and decay are both 0, so g is 0: it has no sign, and the step is "
+                     "0 / (0 + eps).");
+    check_first_step(4, 2e-8, 0.125, 0,
+                     "The gradient is as small as Adam::eps, 1e-8, to which its size is added "
+                     "before it is divided by it.");
 }
 
 // ---- Task adamw
@@ -153,6 +168,31 @@ void check_steps(const std::vector<Step>& steps, double weight_decay, const std:
     }
 }
 
+// Two parameters: the first one takes no part.
+void check_two_parameters() {
+    constexpr double learning_rate = 0.1, weight_decay = 0.5;
+    Device device;
+    const auto absent = parameter(device, {4}), present = parameter(device, {4});
+    const std::unique_ptr<Optimizer> optimizer =
+        make_adamw({absent, present}, learning_rate, weight_decay);
+    RightAdamW right{4};
+    right.step(0.5, learning_rate, weight_decay);
+    set_gradient(*present, {0.5});
+    optimizer->step();
+    if (number(*absent) != 4 || std::abs(number(*present) - right.value) > 2e-5)
+        throw Wrong(
+            text("Two parameters, and only the second one has a gradient: after a step they "
+                 "are %.6g and %.6g; right is 4 and %.6g.\n",
+                 number(*absent), number(*present), right.value) +
+            "A parameter without a gradient is left alone; the others still take their "
+            "step.");
+    set_gradient(*absent, {0.5});
+    const std::string wrong = wrong_if_host_waits(device.stream(), [&] { optimizer->step(); });
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong("A step of two parameters: " + wrong);
+}
+
 void check_adamw() {
     check_steps({{0.5, 0.01}, {-0.25, 0.01}, {0.125, 0.01}}, 0,
                 "There is no decay here: this is Adam alone.");
@@ -167,6 +207,7 @@ void check_adamw() {
                 "know.");
     check_steps({{0.5, 0.1}, {std::nullopt, 0.1}, {0.5, 0.1}}, 0.5,
                 "In step 2 the parameter has no gradient: it took no part, and is left alone.");
+    check_two_parameters();
 }
 
 }  // namespace

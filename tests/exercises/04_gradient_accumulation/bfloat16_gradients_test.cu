@@ -3,15 +3,17 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "exercises/04_gradient_accumulation/bfloat16_gradients.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
 namespace {
 
-// What an array holds before its first use: no number that could be added to unnoticed.
-constexpr float unused = 12'345'678.0f;
+// What an array holds before its first use: NaN, which is left even of 0 times itself.
+constexpr float unused = std::numeric_limits<float>::quiet_NaN();
 
 // Gradient i of micro-batch k. All are bfloat16 numbers: 1 to 1.96875, in steps of 1/32.
 float gradient_of(std::size_t i, std::size_t k) {
@@ -46,6 +48,10 @@ void compare(const std::vector<double>& yours, const std::vector<float>& scales,
                 std::to_string(yours.size()) + " elements, " + std::to_string(scales.size()) +
                 " micro-batches: " +
                 text("sum %.0f is %g, right is %g.\n", static_cast<double>(i), yours[i], right) +
+                (std::isnan(yours[i]) ? "It is NaN, which memory that is not initialised may hold. "
+                                        "(Even 0 times NaN "
+                                        "is NaN: it must not be read.) "
+                                      : "") +
                 (is_rounded
                      ? "Yours is a number of bfloat16, and the right one is none: what do you "
                        "round to bfloat16 again?"
@@ -55,6 +61,20 @@ void compare(const std::vector<double>& yours, const std::vector<float>& scales,
 
 std::vector<float> equal_scales(std::size_t micro_batches, float scale) {
     return std::vector<float>(micro_batches, scale);
+}
+
+// Checks who has done the work of call(stream).
+void check_work(const std::function<void(Stream&)>& call) {
+    const std::string what = "1000 elements";
+    Stream stream;
+    check_kernels(what, [&] {
+        call(stream);
+        stream.synchronize();
+    });
+    const std::string wrong = wrong_if_host_waits(stream, [&] { call(stream); });
+    stream.synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
 }
 
 // ---- Task into_float
@@ -82,6 +102,11 @@ void check_into_float() {
     check_float(1009, {3.0f / 7, 3.0f / 7, 1.0f / 7}, all);
     check_float(100'003, {0.25f, 0.75f}, all);
     check_float(0, {1}, "");
+    const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
+    Buffer<float> sums(1000);
+    check_work([&](Stream& stream) {
+        accumulate_in_float(1000, gradients.data(), 1, false, sums.data(), stream);
+    });
 }
 
 // ---- Task standstill
@@ -145,13 +170,13 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
                        static_cast<double>(__bfloat162float(low[i])));
     compare(both, scales, 1e-3, hint);
     for (std::size_t i = 0; i < n; i++) {
-        const auto nearest = __bfloat162float(__float2bfloat16(static_cast<float>(both[i])));
         const float yours = __bfloat162float(high[i]);
-        // One unit of the last place is allowed: both parts have been rounded.
-        if (!(std::abs(yours - nearest) <= nearest / 128))
+        // Half a unit of the last place is what a rounding to the nearest number may lose.
+        const float half_unit = std::ldexp(1.0f, std::ilogb(yours) - 8);
+        if (!(std::abs(both[i] - double{yours}) <= double{half_unit}))
             throw Wrong(
                 text("sums[%.0f] is %g where sums + lost is %g: sums alone is the bfloat16 "
-                     "nearest to it.",
+                     "nearest to it. Do you round to the nearest number, and all of the sum?",
                      static_cast<double>(i), static_cast<double>(yours), both[i]));
     }
 }
@@ -166,6 +191,11 @@ void check_two_parts() {
     check_parts(1009, equal_scales(100, 0.01f), many);
     check_parts(17, {3.0f / 7, 3.0f / 7, 1.0f / 7}, "The scales are 3/7, 3/7 and 1/7 here.");
     check_parts(0, {1}, "");
+    const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
+    Buffer<__nv_bfloat16> sums(1000), lost(1000);
+    check_work([&](Stream& stream) {
+        accumulate_in_two_parts(1000, gradients.data(), 1, false, sums.data(), lost.data(), stream);
+    });
 }
 
 }  // namespace

@@ -70,6 +70,11 @@ std::string cause_of(const NetworkSizes& sizes, std::size_t budget, int yours) {
         {2 * weights, 2 * kept,
          "You let every activation have a gradient for the whole of backward. But a gradient is "
          "gone when it has been used: count those that are alive at the same time."},
+        {3 * weights, kept + 2 * widest,
+         "You have counted three times as much as the parameters take. Plain SGD keeps nothing but "
+         "the parameters and their gradients."},
+        {2 * weights, kept + h1 + h2,
+         "A square's gradients, of its output and of its input, are both as wide as its layer."},
         {2 * weights, kept - x + 2 * widest, "x, the input, is on the device as well."},
         {2 * weights, kept - y + 2 * widest,
          "y, which the loss compares with, is on the device as well."},
@@ -119,6 +124,16 @@ void check_largest() {
     check_budget({900, 100, 20, 10}, 1'500'000,
                  "Most of the budget is taken by what does not grow with the micro-batch: "
                  "parameters, and what else is as large?");
+    check_budget({20, 150, 30, 140}, 1'000'000,
+                 "There are many outputs here: how often are so many numbers "
+                 "on the tape?");
+    if (const int yours = largest_micro_batch({50'000, 50'000, 10, 10}, 4'000'000'000); yours != 0)
+        throw Wrong(
+            "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, and "
+            "you say that " +
+            std::to_string(yours) +
+            " samples at a time fit into 4 GB. 50000 times 50000 is more than an int holds: "
+            "compute with std::size_t.");
     const NetworkSizes sizes{900, 100, 20, 10};
     if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
         throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
@@ -208,18 +223,32 @@ void check_epoch(const std::vector<int>& sizes, int group, const std::string& hi
     Witness witness(model);
     std::size_t given = 0;
     int first = 0;
+    const std::string epoch = "Micro-batches of " + joined(sizes) + " houses, a step for every " +
+                              std::to_string(group) + ": ";
     const auto next = [&]() -> std::optional<Samples> {
+        // One may be asked for in advance.
+        if (given > (witness.gradients.size() + 1) * static_cast<std::size_t>(group))
+            throw Wrong(epoch + "you ask for micro-batch " + std::to_string(given + 1) +
+                        " before you have taken step " +
+                        std::to_string(witness.gradients.size() + 1) +
+                        ".\nA stream may go on for days: take the step of a group before you ask "
+                        "for the micro-batches of the next.");
         if (given == sizes.size())
             return std::nullopt;
         const Samples piece{first, sizes[given++]};
         first += piece.count;
         return piece;
     };
-    const auto loss_of = [&](Tape& tape, Samples samples) { return model.loss(tape, samples); };
+    const auto loss_of = [&](Tape& tape, Samples samples) {
+        if (!tape.nodes().empty())
+            throw Wrong(epoch +
+                        "forward of a micro-batch begins, and the one before it is still on the "
+                        "tape, with its activations. Only one may be there at a time: accumulate() "
+                        "clears the tape.");
+        return model.loss(tape, samples);
+    };
     const int said = train_epoch(device, witness, loss_of, next, group);
 
-    const std::string epoch = "Micro-batches of " + joined(sizes) + " houses, a step for every " +
-                              std::to_string(group) + ": ";
     const std::size_t seen = witness.gradients.size();
     for (std::size_t i = 0; i < std::min(seen, right.size()); i++)
         if (!is_near(witness.gradients[i], right_gradients[i]))

@@ -50,6 +50,10 @@ std::vector<SeenLaunch> launches_in(const std::function<void()>& work) {
 
 #endif
 
+static const char* const no_kernel =
+    ": the result is right, but no kernel of yours has run. It is to be made on the device: its "
+    "data never comes to the host.";
+
 static std::string text_of(unsigned int blocks, unsigned int threads) {
     return std::to_string(blocks) + (blocks == 1 ? " block of " : " blocks of ") +
            std::to_string(threads) + (threads == 1 ? " thread" : " threads");
@@ -61,9 +65,7 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
     if (!can_see_launches)
         return held();
     if (launches.empty())
-        throw Wrong(what +
-                    ": the result is right, but no kernel has run. It is to be made on the "
-                    "device: its data never comes to the host.");
+        throw Wrong(what + no_kernel);
     std::string shapes;
     for (const SeenLaunch& launch : launches)
         shapes += (shapes.empty() ? "" : ", ") + text_of(launch.blocks, launch.threads);
@@ -82,6 +84,26 @@ void check_shape(unsigned int blocks, unsigned int threads, const std::string& w
                     "other, at no __syncthreads() and in no shuffle. Does one of them do "
                     "all the work, while the others look on? Each should read its share of "
                     "the values, and the block then puts its threads' results together.");
+    held();
+}
+
+void check_kernels(const std::string& what, const std::function<void()>& work,
+                   std::ptrdiff_t others) {
+    const std::vector<SeenLaunch> launches = launches_in(work);
+    if (!can_see_launches)
+        return held();
+    if (std::ssize(launches) <= others)
+        throw Wrong(what + no_kernel);
+    const LaunchShape usual = grid_for(1);
+    const auto by_many = std::ranges::count_if(
+        launches, [](const SeenLaunch& launch) { return launch.blocks * launch.threads > 1; });
+    // No Wrong: this does not depend on the order of a block's threads, of which the student would
+    // then be told.
+    if (usual.grid.x * usual.block.x > 1 && by_many <= others)
+        throw std::runtime_error(
+            what +
+            ": the result is right, but one thread of the device makes all of it. Launch your "
+            "kernel with the shape grid_for(n): on a GPU that is thousands of threads.");
     held();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The kernels that an answer launches: how many, of which shape, and whether their threads work
 // together.
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ std::vector<SeenLaunch> launches_in(const std::function<void()>& work);
 // Throws Wrong, which begins with `what`.
 void check_shape(unsigned int blocks, unsigned int threads, const std::string& what,
                  const std::function<void()>& work);
+
+// Checks that kernels do work(), which must synchronize, besides `others` of which the test knows:
+// and not in a single thread, if this run asks for several. `what` begins the sentences.
+void check_kernels(const std::string& what, const std::function<void()>& work,
+                   std::ptrdiff_t others = 0);
 
 // Calls `enqueue`, which should only enqueue work on the stream, while that stands still, and with
 // the data of `on_device` not yet there: it is copied from `source` when the stream goes on. Throws
