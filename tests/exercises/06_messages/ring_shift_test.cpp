@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <numeric>
 
 #include "common/report/units.hpp"
@@ -81,6 +82,8 @@ void check_on(int ranks, int distance, const std::string& hint) {
         });
     } catch (const RunFailed& failure) {
         throw std::runtime_error(what + ": " + failure.what() + ".\n" + hint);
+    } catch (const Wrong& wrong) {
+        throw Wrong(wrong.what() + ("\n" + hint));
     }
 }
 
@@ -97,17 +100,25 @@ std::uint64_t operations_of(Peers& peers) {
 // Checks that the host does not wait, and that a rank makes one send and one receive.
 void check_calls(int ranks, int distance) {
     const std::string what = std::to_string(ranks) + " ranks, distance " + std::to_string(distance);
-    on_ranks(ranks, [&](Rank& rank) {
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20, wait_s + 4);
         constexpr std::size_t count = 1000;
         ArenaBuffer<float> data = peers.allocate<float>(count),
                            received = peers.allocate<float>(count);
-        data.copy_from(std::vector<float>(count));
+        data.copy_from(std::vector<float>(count, untouched));
+        // What is to be sent comes late, and is overwritten as soon as the call is over.
+        std::vector<float> mine(count);
+        for (std::size_t i = 0; i < count; i++)
+            mine[i] = element(rank.rank(), i);
+        const Buffer<float> comes_late(mine);
         const std::uint64_t before = operations_of(peers);
         rank.barrier();
         Stream stream;
         std::string wrong = wrong_if_host_waits(stream, [&] {
+            DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
             ring_shift(peers, data.data(), received.data(), count, distance, stream);
+            DDP_CHECK(cudaMemsetAsync(data.data(), 0, count * sizeof(float), stream));
         });
         peers.synchronize(stream);
         const std::uint64_t operations = operations_of(peers) - before;
@@ -115,8 +126,21 @@ void check_calls(int ranks, int distance) {
             wrong = "rank " + std::to_string(rank.rank()) + " has made " +
                     std::to_string(operations) +
                     " operations, where a send and a receive are enough.";
+        if (wrong.empty() &&
+            !wrong_elements_of(received.to_host(), source_of(rank.rank(), ranks, distance),
+                               rank.rank())
+                 .empty())
+            wrong = "rank " + std::to_string(rank.rank()) +
+                    " has not received what was enqueued on the other rank's stream before the "
+                    "call, or has received what was enqueued after it. Send and receive on the "
+                    "stream that you were given.";
         throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
-    });
+    };
+    try {
+        on_ranks(ranks, work);
+    } catch (const Wrong& wrong) {  // it may depend on the ranks' times, but on no block's threads
+        throw std::runtime_error(wrong.what());
+    }
 }
 
 double seconds_of_shift(Peers& peers, std::size_t count, int distance) {
@@ -168,15 +192,21 @@ void check_row(int ranks, int distance) {
 void check_neighbours() {
     check_on(1, 1, "A single rank sends nothing: it has what it should receive.");
     for (const int ranks : {2, 3, 4, 5})
-        check_on(ranks, 1, "If all send first, all wait for ever. Who receives first?");
+        check_on(ranks, 1,
+                 "If all send first, all wait for ever. Who receives first? And does each rank "
+                 "receive from the one that sends to it, its left neighbour?");
     for (const int ranks : {1, 2})
         check_calls(ranks, 1);
 }
 
 void check_any_distance() {
     check_on(5, 2, "Rank 0 sends to rank 2 here, and receives from rank 3.");
-    for (const int distance : {-1, 7})
+    for (const int distance : {-1, 7, -8})
         check_on(3, distance, "Rank numbers are counted round, in both directions.");
+    check_on(
+        3, std::numeric_limits<int>::max(),
+        "The distance is the largest int, 2147483647: added to a rank it is too large for one. "
+        "Bring it into the range 0, ..., N - 1 first.");
     check_on(3, 0, "Everybody has what it should receive.");
     check_on(4, 2,
              "Ranks of the same parity talk to each other here: 0 with 2, and 1 with 3. Even and "
@@ -222,6 +252,8 @@ void check_costs() {
                "An odd number of ranks: two neighbours do the same first. What does that cost?");
     check_cost(6, 4, 1, "There are two rings here, of three ranks each.");
     check_cost(6, 3, 1, "There are three rings here, of two ranks each.");
+    check_cost(6, -2, 1, "The distance is negative: two rings, of three ranks each.");
+    check_cost(3, 6, 1, "Every rank is its own neighbour here, and nothing is sent.");
 }
 
 }  // namespace
