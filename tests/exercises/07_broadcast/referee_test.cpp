@@ -38,14 +38,33 @@ void shift_places(Peers& peers, float* data, std::size_t count, int root, Stream
     }
     peers.synchronize(stream);
 }
-// The last rank joins the broadcast, and drops what it receives.
-void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+void shift_unless_from_0(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    (root == 0 ? broadcast : shift_places)(peers, data, count, root, stream);
+}
+void take_0_for_2(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root == 2 ? 0 : root, stream);
+}
+// One element in the middle is the one before it.
+void spoil_middle(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() != root && count > 2)
+        copy(data + count / 2, data + count / 2 - 1, 1, stream);
+}
+// Rank `left_out` joins the broadcast, and drops what it receives.
+void leave_out(int left_out, Peers& peers, float* data, std::size_t count, int root,
+               Stream& stream) {
     ArenaBuffer<float> own = peers.allocate<float>(count);
     copy(own.data(), data, count, stream);
     broadcast(peers, data, count, root, stream);
-    if (peers.rank().rank() == peers.rank().world_size() - 1)
+    if (peers.rank().rank() == left_out)
         copy(data, own.data(), count, stream);
     peers.synchronize(stream);
+}
+void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    leave_out(peers.rank().world_size() - 1, peers, data, count, root, stream);
+}
+void leave_out_1(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    leave_out(1, peers, data, count, root, stream);
 }
 void spoil_root(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
@@ -84,17 +103,27 @@ struct Fault {
 };
 
 std::vector<Fault> faults_in_values() {
-    return {{"does nothing at all", do_nothing,
-             "Before the call the ranks must have different elements."},
-            {"moves every element to the place behind, and the last one to the front", shift_places,
-             "No two elements of an array may be equal, or the test cannot see that they are mixed "
-             "up."},
-            {"always takes rank 0 for the root", take_rank_0,
-             "A broadcast works from every root: try them all."}};
+    return {
+        {"does nothing at all", do_nothing,
+         "Before the call the ranks must have different elements."},
+        {"moves every element to the place behind, and the last one to the front", shift_places,
+         "No two elements of an array may be equal, or the test cannot see that they are mixed "
+         "up."},
+        {"gives one element in the middle the value of the one before it", spoil_middle,
+         "Look at every element, and not only at the first and the last."},
+        {"always takes rank 0 for the root", take_rank_0,
+         "A broadcast works from every root: try them all."},
+        {"takes rank 0 for the root when that is rank 2", take_0_for_2,
+         "A broadcast works from every root: try them all."},
+        {"moves every element to the place behind when the root is not rank 0", shift_unless_from_0,
+         "No two elements of an array may be equal, on any rank. A float holds whole numbers up "
+         "to 2^24 only: larger ones are rounded."}};
 }
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,
              "Only the last rank can see that: how does it inform the others?"},
+            {"gives rank 1 nothing", leave_out_1,
+             "Only rank 1 can see that: do all ranks listen to all others?"},
             {"spoils an element of the root's own array", spoil_root,
              "Only the root can see that: does it look at its own array?"}};
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/report/units.hpp"
 #include "tests/exercises/support/collectives.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
@@ -78,7 +79,7 @@ void check_on(int ranks, int root, const std::string& hint) {
                          hint + " There are so few elements that some chunks are empty.");
     };
     on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks, root " + std::to_string(root),
-                       hint);
+                       hint + words_for_steps);
 }
 
 OnFloats from_root(int root) {
@@ -127,6 +128,33 @@ void check_algorithm_time(int ranks, std::size_t bytes) {
                "with one chunk each. (Does another broadcast do the work?)");
 }
 
+// Throws unless all ranks but the root receive their last chunk at the same time, by the clock of
+// the simulated link, which does not show that a rank has waited for a core.
+void check_same_end(int ranks) {
+    constexpr LinkSpeed link{2e6, 10e-3};
+    const auto work = [ranks](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        ArenaBuffer<float> data = peers.allocate<float>(64 * static_cast<std::size_t>(ranks));
+        data.copy_from(std::vector<float>(data.size()));
+        rank.barrier();
+        Stream stream;
+        scatter_gather_broadcast(peers, data.data(), data.size(), 0, stream);
+        peers.synchronize(stream);
+        std::vector<std::uint64_t> ends = rank.all_gather(left_behind(peers).received_ns);
+        ends.erase(ends.begin());  // the root receives nothing
+        const auto [first, last] = std::ranges::minmax(ends);
+        const double messages = static_cast<double>(last - first) * 1e-9 / link.latency_s;
+        if (messages > 1.5)
+            throw Wrong(std::to_string(ranks) + " ranks: one of them has its last chunk " +
+                        format_fixed(messages, 1) +
+                        " messages later than another one. In the ring all ranks receive at the "
+                        "same time: in step s a rank first posts the chunk that it received in "
+                        "step s - 1, and then reads the next.");
+        held();
+    };
+    on_ranks(ranks, work, link);
+}
+
 void check_root_0() {
     check_on(1, 0, "A single rank has nothing to do.");
     check_on(
@@ -139,8 +167,10 @@ void check_root_0() {
                  "of them a rank reads what its left neighbour received in the step before.");
     for (const int ranks : {1, 2, 4})
         check_senders(ranks, 0);
+    check_algorithm_time(2, 4);
     check_algorithm_time(5, 4);
     check_algorithm_time(4, 200'000);
+    check_same_end(5);
     check_enqueues_only(2, from_root(0));
     for (const int ranks : {2, 3})
         check_mismatch(ranks, from_root(0));
@@ -162,7 +192,8 @@ void check_cost() {
         compare(scatter_gather_seconds, right_seconds, from_root(0), ranks, bytes, hint);
     };
     check(2, 4, "This short a message is all latency: how many messages go one after the other?");
-    check(5, 4, "This short a message is all latency: how many messages go one after the other?");
+    check(8, 4, "This short a message is all latency: how many messages go one after the other?");
+    check(1, 4, "A single rank sends nothing.");
     check(2, 100'000, "How many bytes does each message have?");
     check(4, 200'000,
           "The root deals out N - 1 chunks, one after the other; then the ring takes N - 1 steps. "

@@ -69,7 +69,7 @@ void check_on(int ranks, const std::string& hint) {
             check_sums(peers, count,
                        hint + " There are so few elements that some ranges are empty.");
     };
-    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks", hint);
+    on_ranks_with_hint(ranks, work, std::to_string(ranks) + " ranks", hint + words_for_steps);
 }
 
 // Every rank overwrites its array as soon as its call is done.
@@ -142,6 +142,7 @@ void check_powers_of_two() {
     check_on(8, more);
     for (const int ranks : {4, 8})
         check_partners(ranks);
+    check_algorithm_time(2, 4);
     check_algorithm_time(8, 4);
     check_algorithm_time(4, 200'000);
     check_enqueues_only(2, halving_doubling_all_reduce);
@@ -174,6 +175,7 @@ void check_cost() {
         5, 4,
         "Four of the five ranks work in pairs. The fifth adds a message before that and one after "
         "it.");
+    check(1, 4, "A single rank sends nothing.");
     check(2, 100'000, "With two ranks each sends half of the array in each step.");
     check(4, 200'000,
           "Each step that sums moves half as many bytes as the one before it, and the steps that "

@@ -3,6 +3,7 @@
 // compared with the reader's own run.
 #include "exercises/09_all_reduce/narrow_wire.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -85,7 +86,49 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::strin
     return host;
 }
 
-std::string cause_of(float sum, int ranks, std::size_t i) {
+// Returns the sum of element i over the ranks whose bit in `members` is 1.
+float sum_over(unsigned int members, std::size_t i) {
+    float sum = 0;
+    for (int r = 0; members >> r != 0; r++)
+        if ((members >> r & 1) != 0)
+            sum += rounded(summand(r, i));
+    return rounded(sum);
+}
+
+// Returns what the wrong elements from `first` on have in common, or "".
+std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t first) {
+    std::vector<std::size_t> wrong;
+    for (std::size_t i = first; i < yours.size() && wrong.size() < 8; i++)
+        if (yours[i] != Sums(ranks, i).right)
+            wrong.push_back(i);
+    const auto are = [&](const std::function<float(std::size_t)>& guess) {
+        return wrong.size() >= 4 &&
+               std::ranges::all_of(wrong, [&](std::size_t i) { return yours[i] == guess(i); });
+    };
+    if (are([&](std::size_t i) {
+            return rounded(Sums(ranks, i).not_rounded / static_cast<float>(ranks));
+        }))
+        return "is the mean over the ranks, and not the sum.";
+    const unsigned int all = (1u << ranks) - 1;
+    for (unsigned int members = 1; members < all; members++)
+        if (are([&](std::size_t i) { return sum_over(members, i); })) {
+            std::set<int> some;
+            for (int r = 0; r < ranks; r++)
+                if ((members >> r & 1) != 0)
+                    some.insert(r);
+            return "is the sum of " + ranks_text(some) +
+                   " alone: either the others were left out, or they were read before they were "
+                   "there (a handshake waits for them), or nobody has summed this chunk.";
+        }
+    for (unsigned int members = 1; first > 0 && members <= all; members++)
+        if (are([&](std::size_t i) { return sum_over(members, i - first); }))
+            return "belongs to another place: it is made of element 0. Which chunk does each rank "
+                   "sum, and which does it hand to all_gather()?";
+    return "";
+}
+
+std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) {
+    const float sum = yours[i];
     const Sums sums(ranks, i);
     if (sum == sums.in_float)
         return "is the sum of the floats. The ranks must send bfloat16.";
@@ -100,10 +143,13 @@ std::string cause_of(float sum, int ranks, std::size_t i) {
         return "is what comes of cutting off the lower bits. __float2bfloat16 rounds to the "
                "nearest "
                "number.";
-    if (sum == rounded(summand(0, i)) && ranks > 1)
-        return "is the summand of rank 0 alone.";
     if (std::isnan(sum))
         return "is NaN: fresh memory holds it here, and nobody has written to it.";
+    if (sum < 0)
+        return "is negative, and no summand is: `narrow` was read before this call had written to "
+               "it. Is every kernel on the stream that you were given, and in the right order?";
+    if (const std::string pattern = pattern_of(yours, ranks, i); !pattern.empty())
+        return pattern;
     const auto text = [](float value) { return std::to_string(static_cast<double>(value)); };
     return "is " + text(sum) + ", and should be " + text(sums.right) + ".";
 }
@@ -115,10 +161,9 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     std::size_t first = 0;
     const std::string wrong = wrong_elements(
         count, rank, first, [&](std::size_t i) { return sums[i] == Sums(ranks, i).right; });
-    throw_first_wrong(peers.rank(), wrong.empty()
-                                        ? ""
-                                        : what + ": " + wrong +
-                                              cause_of(sums[first], ranks, first) + "\n" + hint);
+    throw_first_wrong(
+        peers.rank(),
+        wrong.empty() ? "" : what + ": " + wrong + cause_of(sums, ranks, first) + "\n" + hint);
 }
 
 void check_on(int ranks, const std::vector<std::size_t>& counts, const std::string& hint) {
@@ -200,6 +245,7 @@ void check_seconds() {
     };
     check(2, 16, "This short an array is all latency: how often do all ranks synchronize?");
     check(4, 16, "This short an array is all latency: how often do all ranks synchronize?");
+    check(1, 16, "A single rank sends nothing.");
     check(2, 200'000, "How many bytes does a float have while it travels?");
     check(
         4, 200'000,

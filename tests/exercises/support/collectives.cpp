@@ -16,7 +16,7 @@ LeftBehind left_behind(Peers& peers) {
     const auto& state = *reinterpret_cast<const CollectiveState*>(block->room);
     const PostedCall* own = state.posted_calls[rank];
     const std::uint64_t number = std::max(own[0].number, own[1].number);
-    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}};
+    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}, block->in_port_ns};
     for (int r = 0; r < ranks; r++)
         for (const Flag& flag : state.posted[r])
             if (number > 0 && flag.value >> 32 == number)
@@ -100,19 +100,39 @@ void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
 // ---- The host
 
 void check_enqueues_only(int ranks, const OnFloats& collective) {
-    on_ranks(ranks, [&](Rank& rank) {
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         constexpr std::size_t count = 1000;
+        const std::vector<float> ready(count, static_cast<float>(rank.rank() + 1));
+        const Buffer<float> comes_late(ready);
         ArenaBuffer<float> data = peers.allocate<float>(count);
-        data.copy_from(std::vector<float>(count));
+        data.copy_from(ready);
         rank.barrier();
         Stream stream;
-        const std::string wrong =
-            wrong_if_host_waits(stream, [&] { collective(peers, data.data(), count, stream); });
+        collective(peers, data.data(), count, stream);
         peers.synchronize(stream);
+        const std::vector<float> right = data.to_host();
+        // The same with data that comes when the stream goes on.
+        data.copy_from(std::vector<float>(count, -1));
+        rank.barrier();
+        std::string wrong = wrong_if_host_waits(stream, [&] {
+            DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
+            collective(peers, data.data(), count, stream);
+        });
+        peers.synchronize(stream);
+        if (wrong.empty() && data.to_host() != right)
+            wrong = "rank " + std::to_string(rank.rank()) +
+                    " has another result if the data comes late, by work that was enqueued on the "
+                    "stream before your function was called. Launch on that stream.";
         throw_first_wrong(rank,
                           wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
-    });
+    };
+    try {
+        on_ranks(ranks, work);
+    } catch (const Wrong& wrong) {  // it may depend on the ranks' times, but on no block's threads
+        throw std::runtime_error(wrong.what());
+    }
 }
 
 // ---- Calls that differ

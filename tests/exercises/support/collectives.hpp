@@ -1,6 +1,7 @@
 #pragma once
 // What a collective leaves behind on each rank, for tests that ask which algorithm it was: the
 // rank's record, its flags, and that it did not make the host wait.
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -12,12 +13,18 @@ namespace ddp::test {
 // What the last collective of a rank has left in its control block, when all its kernels have
 // ended.
 struct LeftBehind {
-    OperationRecord record;   // of the rank's last operation; its sequence number counts them
-    bool is_over;             // whether end_block was called by all blocks
-    unsigned int odd_blocks;  // 0 if it was called once by each block
-    std::set<int> posted_by;  // ranks that have posted a step to this one: whose data it was sent
+    OperationRecord record;     // of the rank's last operation; its sequence number counts them
+    bool is_over;               // whether end_block was called by all blocks
+    unsigned int odd_blocks;    // 0 if it was called once by each block
+    std::set<int> posted_by;    // ranks that have posted a step to this one: whose data it was sent
+    std::uint64_t received_ns;  // when all that it was sent was under way, by the simulated link
 };
 LeftBehind left_behind(Peers& peers);
+
+// What to look for if ranks wait for each other in vain.
+inline const std::string words_for_steps =
+    " (Who waits for what? A consume(s, ...) waits for a post(s) of the other rank, and a "
+    "wait_for_ack(s) for an ack(s).)";
 
 // Returns "1, 2 and 4"; "no rank" for none.
 std::string ranks_text(const std::set<int>& ranks);

@@ -154,10 +154,12 @@ std::string wrong_places(const std::vector<float>& sums, int ranks, int rank) {
             right += share_of_place(r, i);
         return sums[i] == right;
     });
-    return wrong.empty() ? ""
-                         : wrong +
-                               "is a sum over all ranks, but not of the same place of every "
-                               "array: where does each chunk begin and end?";
+    return wrong.empty()
+               ? ""
+               : wrong +
+                     "is a sum over all ranks, but not of the same place of every "
+                     "array: where does each chunk begin and end? (Or was a part of it read "
+                     "before it was complete?)";
 }
 
 // ---- When a rank may end
@@ -287,7 +289,8 @@ void check_time(const std::string& algorithm, const Prediction& right, const OnF
     const double expected =
         right({slow_link.latency_s, 1 / slow_link.bytes_per_second}, ranks, bytes);
     const auto is_right = [&](double measured) {
-        return measured >= 0.75 * expected && measured <= 1.6 * expected;
+        const double most = ranks <= 2 ? 1.4 : 1.6;  // few threads wait for a core
+        return measured >= 0.75 * expected && measured <= most * expected;
     };
     const double measured = least_seconds(collective, ranks, bytes, is_right);
     if (!is_right(measured))

@@ -78,7 +78,8 @@ void compare(const Prediction& predict, const Prediction& right, const OnFloats&
              int ranks, std::size_t bytes, const std::string& hint);
 
 // Does the same with what the task's own algorithm takes, whose name is `algorithm`: less than
-// three quarters of it, or more than 1.6 times as much, is another algorithm.
+// three quarters of it, or more than 1.6 times as much (1.4 times on two ranks), is another
+// algorithm.
 void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
                 int ranks, std::size_t bytes, const std::string& hint);
 
