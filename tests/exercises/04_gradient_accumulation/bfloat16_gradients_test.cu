@@ -172,7 +172,7 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
     for (std::size_t i = 0; i < n; i++) {
         const float yours = __bfloat162float(high[i]);
         // Half a unit of the last place is what a rounding to the nearest number may lose.
-        const float half_unit = std::ldexp(1.0f, std::ilogb(yours) - 8);
+        const float half_unit = yours == 0 ? 0 : std::ldexp(1.0f, std::ilogb(yours) - 8);
         if (!(std::abs(both[i] - double{yours}) <= double{half_unit}))
             throw Wrong(
                 text("sums[%.0f] is %g where sums + lost is %g: sums alone is the bfloat16 "

@@ -56,8 +56,8 @@ std::string cause_of(const std::vector<MessageTime>& times, const CostModel& lin
                is_near(line.beta_s_per_byte, other.beta_s_per_byte, 1e-6);
     };
     if (has_weight(0))
-        return "That is the line whose errors in seconds are small: all weights are 1. Are yours "
-               "relative?";
+        return "That is the line whose errors in seconds are small, with 1 for all weights: are "
+               "yours relative?";
     if (has_weight(1))
         return "That is the line for the weight 1 / seconds. The square of a relative error has "
                "the weight 1 / seconds^2.";
