@@ -79,12 +79,13 @@ void DistributedDataParallel::set_bucket_hook(BucketHook hook) {
 
 // ---- Forward
 
-// The forward decides whether this step is reduced; the backward that follows only obeys.
+// The forward decides whether this step is reduced; the backward that follows only obeys. Whether
+// the model is in training does not matter: one in evaluation may be fine-tuned.
 Variable DistributedDataParallel::forward(Variable input) {
-    const bool is_reduced = is_reducing_ && model_.is_training();
+    const bool is_reduced = is_reducing_;
     if (hooks_.before_forward)
         hooks_.before_forward(is_reduced);
-    begin_step();
+    begin_step(is_reduced);
     const Variable output = model_.forward(input);
     buffers_may_differ_ = expects_backward_ = is_reduced;  // ranks see different samples
     if (is_reduced)
@@ -92,8 +93,8 @@ Variable DistributedDataParallel::forward(Variable input) {
     return output;
 }
 
-void DistributedDataParallel::begin_step() {
-    if (options_.rebuild_buckets && model_.is_training() && !ready_order_.empty() && !is_rebuilt_)
+void DistributedDataParallel::begin_step(bool is_reduced) {
+    if (options_.rebuild_buckets && is_reduced && !ready_order_.empty() && !is_rebuilt_)
         rebuild_buckets();
     if (buffers_may_differ_)
         share_buffers();
@@ -144,8 +145,7 @@ void DistributedDataParallel::prepare(const Parameters& unreached) {
 void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_final, float scale) {
     if (is_reducing_ && !expects_backward_)
         throw std::logic_error(
-            "a backward that is to be reduced needs a forward of its own, in training, outside of "
-            "no_sync");
+            "a backward that is to be reduced needs a forward of its own, outside of no_sync");
     const bool reduces = expects_backward_;
     expects_backward_ = false;
     // Gradients that will not come are ready now: no bucket has to wait for them.
@@ -248,7 +248,7 @@ void DistributedDataParallel::finalize() {
 // ---- Without data
 
 void DistributedDataParallel::shadow_step(bool is_reduced) {
-    begin_step();
+    begin_step(is_reduced);
     buffers_may_differ_ = is_reduced;
     if (!is_reduced)
         return;

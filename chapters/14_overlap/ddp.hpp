@@ -103,9 +103,10 @@ class DistributedDataParallel {
     DistributedDataParallel(const DistributedDataParallel&) = delete;
     DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
 
-    // Returns model.forward(input). The first call in training after a reduced step rebuilds the
-    // buckets, in the order in which that step's gradients became ready on rank 0. The very first
-    // call, and each call after a reduced step, replaces the model's buffers by rank 0's.
+    // Returns model.forward(input). The second call outside of no_sync rebuilds the buckets, in the
+    // order in which the first step's gradients became ready on rank 0. The very first call, and
+    // each call after one outside of no_sync, replaces the model's buffers by rank 0's. A test
+    // needs no backward: make it within no_sync.
     Variable forward(Variable input);
 
     // Runs Tape::backward, and launches each bucket's reduction as soon as its gradients are ready
@@ -163,7 +164,7 @@ class DistributedDataParallel {
     Stream& communication_stream() { return communication_; }
 
   private:
-    void begin_step();
+    void begin_step(bool is_reduced);
     void rebuild_buckets();
     void prepare(const Parameters& unreached);
     void mark_ready(std::size_t gradient);

@@ -5,6 +5,7 @@
 //
 //     after_forward     the search: unreached parameters count as ready, with zeros in their bucket
 //     after_gradient    backward has reached a parameter: mark it in the map
+//     after_backward    the loss has left out a part of the output: what is behind it is unused
 //     before_finalize   all buckets are sent: reduce the map, and settle every gradient
 #include "15_unused_parameters/find_unused.hpp"
 
@@ -44,6 +45,12 @@ void FindUnused::plug_into(DdpHooks& hooks) {
     };
     // In every backward, also within no_sync: a parameter that a micro-batch has used is used.
     hooks.after_gradient = [this](Parameter& parameter) { map_.mark(parameter); };
+    // The search began at the output, and the loss has not used all of it. Buckets of these
+    // parameters are not sent yet.
+    hooks.after_backward = [this](const Parameters& missing) {
+        has_found_ = true;
+        map_.keep_old_gradients(missing);
+    };
     // One more small message, behind the last bucket.
     hooks.before_finalize = [this] {
         map_.reduce();

@@ -25,7 +25,7 @@ class FindUnused {
     // Everything passed must outlive this object. All ranks construct theirs together. The buckets
     // of `ddp` must not be rebuilt: one step's order is not that of the next.
     FindUnused(Communicator& communicator, Device& device, DistributedDataParallel& ddp);
-    // Takes after_forward, after_gradient and before_finalize.
+    // Takes all hooks but before_forward.
     void plug_into(DdpHooks& hooks);
 
     // Returns whether any step so far had an unused parameter on this rank. If not, the search and

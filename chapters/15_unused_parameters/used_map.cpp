@@ -48,6 +48,7 @@ void UsedMap::mark(const Parameter& parameter) {
 void UsedMap::keep_old_gradients(const Parameters& unreached) {
     for (const auto& parameter : unreached) {
         const std::size_t i = index_of(*parameter);
+        old_[i] = Tensor();
         if (used_[i] == 1 || !parameter->has_gradient())  // used within no_sync, or nothing to keep
             continue;
         old_[i] = Tensor(device_, parameter->value.shape());

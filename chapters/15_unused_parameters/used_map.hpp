@@ -23,7 +23,7 @@ class UsedMap {
     // Copies the gradients of those `unreached` parameters that still have one from an earlier
     // step, because the optimizer has not cleared it. Such a gradient is in its bucket and will be
     // averaged; settle() restores it where no rank has used the parameter. Call it before the
-    // step's buckets are sent.
+    // parameters' buckets are sent. Replaces the copies of a step that was not settled.
     void keep_old_gradients(const Parameters& unreached);
 
     // Adds the maps of all ranks up. Enqueues only. All ranks call it together, behind the last

@@ -80,8 +80,9 @@ TEST_CASE("no_sync: buffers are shared in the first forward, and after each redu
     REQUIRE(taken == std::vector<bool>{true, true, true, false, false, false, true});
 }
 
-TEST_CASE(
-    "no_sync: in evaluation the forward after a reduced one takes the buffers, others do not") {
+// A model in evaluation may be fine-tuned, so its forward is like any other (in PyTorch, too,
+// unless the program says torch.no_grad).
+TEST_CASE("no_sync: a test in evaluation takes the buffers each time, and within no_sync once") {
     World world(thread_options(2));
     std::vector<bool> taken;
     std::vector<Values> means(2), shared(2);
@@ -97,6 +98,11 @@ TEST_CASE(
         std::vector<bool> mine;
         for (int i = 0; i < 2; i++)
             mine.push_back(forward_takes_buffers(replica, forward));
+        {
+            const auto no_sync = replica.ddp.no_sync();
+            for (int i = 0; i < 2; i++)
+                mine.push_back(forward_takes_buffers(replica, forward));
+        }
         replica.model->set_training(true);
         mine.push_back(forward_takes_buffers(replica, [&] { replica.step(); }));
         mine.push_back(forward_takes_buffers(replica, [&] { replica.step(); }));
@@ -108,7 +114,7 @@ TEST_CASE(
         replica.synchronize();
         shared[place] = mean.to_host();
     });
-    REQUIRE(taken == std::vector<bool>{true, false, false, true});
+    REQUIRE(taken == std::vector<bool>{true, true, true, false, false, true});
     REQUIRE(means[0] != means[1]);
     REQUIRE(shared[0] == means[0]);
     REQUIRE(shared[1] == means[0]);

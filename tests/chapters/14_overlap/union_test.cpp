@@ -171,6 +171,11 @@ std::vector<std::uint64_t> hashes(World& world, const MakeModel& make_model,
 TEST_CASE("ddp: one to four ranks learn what one rank learns from all samples") {
     std::vector<Network> all = networks();
     all.push_back({"branches", make_branches});
+    all.push_back({"in evaluation", [](Device& device, Random& random) {
+                       auto model = make_normed(device, random);
+                       model->set_training(false);  // fine-tuned with frozen statistics
+                       return model;
+                   }});
     for (const int ranks : {1, 2, 3, 4}) {
         World world(thread_options(ranks));
         for (const Network& network : all) {

@@ -26,6 +26,13 @@ std::string changing_branches(int step, int rank) {
     return branches[(3 * step + 2 * rank) % 7];
 }
 
+// Returns a loss of a part of the output, which the head does not contribute to. The search begins
+// at the whole output, and cannot know that.
+Variable loss_before_head(Walker& walker, const std::string& branches, int number) {
+    walker.forward(branches, number);
+    return weighted_sum(walker.model.before_head, Values(15, 1));
+}
+
 }  // namespace
 
 TEST_CASE("find_unused: on any branches, ranks learn what one rank learns from all samples") {
@@ -248,21 +255,77 @@ TEST_CASE("find_unused: it reports whether it was needed") {
     REQUIRE(found == std::vector<bool>{false, true, true});
 }
 
-// The search begins at the output. It cannot know what the loss does not use.
-TEST_CASE("find_unused: an output that the loss leaves out is refused by name") {
-    World world(thread_options(2));
-    const std::string failure = failure_of(world, [&](Rank& rank) {
-        Walker walker(rank, every_step);
+TEST_CASE("find_unused: a rank whose loss leaves out an output gets what the others have") {
+    World world(thread_options(3));
+    std::vector<Values> own(3), reduced(3), a(3);
+    std::vector<int> has_found(3);
+    world.run([&](Rank& rank) {
+        const auto place = static_cast<std::size_t>(rank.rank());
+        Walker walker(rank, every_step, 300);
         walker.step("abc", 0);
-        Variable loss = walker.forward("ab", 1);
-        if (rank.rank() == 1)
-            loss = weighted_sum(walker.model.before_head, Values(15, 1));
-        walker.ddp.backward(loss);
+        const Variable loss =
+            rank.rank() == 1 ? loss_before_head(walker, "abc", 1) : walker.forward("abc", 1);
+        walker.ddp.backward(loss, [&](Parameter& parameter) {
+            if (parameter.name == "head.bias")
+                own[place] = parameter.gradient().to_host();
+        });
         walker.synchronize();
+        reduced[place] = walker.gradient("head.bias");
+        a[place] = walker.gradient("a.bias");
+        has_found[place] = walker.find_unused->has_found();
     });
-    REQUIRE(failure ==
-            "rank 1: backward has ended, and these parameters got no gradient: head.weight, "
-            "head.bias; the loss must depend on every parameter, or the others wait for ever");
+    REQUIRE(own[1].empty());
+    REQUIRE(has_found == std::vector{0, 1, 0});
+    for (std::size_t rank = 0; rank < 3; rank++) {
+        REQUIRE(a[rank] == a[0]);
+        REQUIRE(reduced[rank].size() == 10);
+        for (std::size_t i = 0; i < 10; i++)
+            REQUIRE(reduced[rank][i] == Approx((own[0][i] + own[2][i]) / 3).margin(1e-8));
+    }
+}
+
+TEST_CASE("find_unused: what all ranks' losses leave out keeps no gradient, or its old one") {
+    World world(thread_options(2));
+    std::vector<Values> absent(2), old(2), kept(2), a(2);
+    world.run([&](Rank& rank) {
+        const auto place = static_cast<std::size_t>(rank.rank());
+        Walker walker(rank, every_step, 300);
+        walker.step("abc", 0);
+        walker.ddp.backward(loss_before_head(walker, "abc", 1));
+        walker.synchronize();
+        absent[place] = walker.gradient("head.bias");
+        walker.clear();
+        for (int i = 0; i < 10; i++)
+            old[place].push_back(0.1f * static_cast<float>(i) + static_cast<float>(rank.rank()));
+        walker.parameter("head.bias").gradient_for_writing().copy_from(old[place]);
+        walker.ddp.backward(loss_before_head(walker, "abc", 2));
+        walker.synchronize();
+        kept[place] = walker.gradient("head.bias");
+        a[place] = walker.gradient("a.bias");
+    });
+    REQUIRE(a[0].size() == 5);
+    REQUIRE(a[1] == a[0]);
+    for (std::size_t rank = 0; rank < 2; rank++) {
+        REQUIRE(absent[rank].empty());
+        REQUIRE(kept[rank] == old[rank]);
+    }
+}
+
+// A forward without a backward leaves nothing behind: a test, for example, outside of no_sync.
+TEST_CASE("find_unused: a gradient is not kept for a step whose backward never came") {
+    World world(thread_options(2));
+    std::vector<int> has_c(2, 1);
+    world.run([&](Rank& rank) {
+        Walker walker(rank, every_step);
+        walker.backward("abc", 0);
+        walker.tape.clear();
+        walker.forward("ab", 1);  // c's gradient is still there, and would be kept
+        walker.clear();
+        walker.backward("ab", 2);
+        walker.synchronize();
+        has_c[static_cast<std::size_t>(rank.rank())] = walker.parameter("c.weight").has_gradient();
+    });
+    REQUIRE(has_c == std::vector{0, 0});
 }
 
 TEST_CASE("find_unused: from the third step on nothing is allocated") {
