@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How fast PyTorch trains on this CPU: what the book's training is measured against.
 
-    /usr/bin/python3 tests/golden/pytorch_train.py --model mlp
-    /usr/bin/python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
+    python3 tests/golden/pytorch_train.py --model mlp
+    python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
 
     mlp   784-1024-1024-10 with ReLU
     cnn   1 x 28 x 28: Conv 32 3x3 padding 1, BatchNorm, ReLU, MaxPool 2,
@@ -11,7 +11,7 @@
 Float32, cross entropy, SGD with lr 0.05 and momentum 0.9, one thread a rank, data in memory. After
 a warm-up it prints PyTorch's version, then the median of five rounds of --steps steps as CSV:
 
-    # PyTorch 1.13.0, one thread a rank
+    # PyTorch 2.15.0, one thread a rank
     model,ranks,batch_per_rank,samples_per_s,step_ms
     mlp,1,64,4192.3,15.266
 
@@ -166,7 +166,7 @@ def main():
         return training.run(steps)
 
     run(WARM_UP_STEPS)
-    print(f"# PyTorch {torch.__version__}, one thread a rank", flush=True)
+    print(f"# PyTorch {torch.__version__.split('+')[0]}, one thread a rank", flush=True)
     if options.rounds:
         serve_rounds(run)
     else:

@@ -28,7 +28,7 @@ struct TrainOptions {
     std::string model = "mlp";
     int batch = 64;
     int rounds = 11;
-    std::string pytorch = "auto";
+    std::string pytorch = "auto";  // or "off", or an interpreter
     bool serve = false;
     bool alone = false;
 };
@@ -109,6 +109,20 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
     return std::move(*ours);
 }
 
+// Returns nothing if PyTorch is not to be measured, or if none is found. Throws if the interpreter
+// that was named has none.
+std::optional<BenchmarkSubprocess> start_pytorch_if_wanted(const std::string& model,
+                                                           const TrainOptions& mine, int ranks) {
+    if (mine.pytorch == "off" || !kernels_run_on_cpu)  // the script runs PyTorch on the CPU
+        return std::nullopt;
+    const std::string python = mine.pytorch == "auto" ? "" : mine.pytorch;
+    std::optional<BenchmarkSubprocess> pytorch = start_pytorch(python, model, mine.batch, ranks);
+    if (!pytorch && !python.empty())
+        throw OptionError("--pytorch " + python + " is no Python that has PyTorch: `" + python +
+                          " -c 'import torch'` must work.");
+    return pytorch;
+}
+
 std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
                             std::uint64_t seed) {
     std::deque<Entry> entries;
@@ -118,10 +132,9 @@ std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
         if (ranks > 1)
             entries.push_back(
                 {model + "_copies", ranks, start_ours(model, ranks, true, mine, seed)});
-    if (mine.pytorch == "auto" && kernels_run_on_cpu)  // the script runs PyTorch on the CPU
-        for (const int ranks : mine.ranks)
-            if (auto pytorch = start_pytorch(model, mine.batch, ranks))
-                entries.push_back({model + "_pytorch", ranks, std::move(*pytorch)});
+    for (const int ranks : mine.ranks)
+        if (auto pytorch = start_pytorch_if_wanted(model, mine, ranks))
+            entries.push_back({model + "_pytorch", ranks, std::move(*pytorch)});
     return entries;
 }
 
@@ -142,6 +155,8 @@ class TrainReport {
     }
 
     void print() {
+        if (!has_pytorch_)
+            times_.note("PyTorch was not measured. --pytorch PYTHON names a Python that has it.");
         times_.note("Medians of a step. Communicating includes waiting for other ranks' buckets.");
         ratios_.note("Medians of the rounds' ratios: all of them take turns in every round.");
         std::cout << times_ << "\n" << ratios_;
@@ -155,6 +170,7 @@ class TrainReport {
         const double samples_per_s = entry.ranks * batch / part[0];
         csv_.row({entry.name, entry.ranks, batch, samples_per_s, part[0] * 1e3, part[1] * 1e3,
                   part[2] * 1e3, part[3] * 1e3});
+        has_pytorch_ |= entry.name.ends_with("_pytorch");
         times_.row({entry.name, std::to_string(entry.ranks), format_fixed(samples_per_s, 0),
                     format_seconds(part[0]), format_percent(spread(entry.parts[0])),
                     format_seconds(part[1]), format_seconds(part[2]), format_seconds(part[3])});
@@ -179,6 +195,7 @@ class TrainReport {
     }
 
     CsvWriter csv_;
+    bool has_pytorch_ = false;
     Table times_{"Training",
                  {"model", "ranks", "samples/s", "a step", "spread", "computing", "communicating",
                   "waiting"}};
@@ -204,14 +221,15 @@ int run(int argc, char** argv) {
     options.add_choice("--model", mine.model, {"mlp", "cnn", "both"}, "what to train");
     options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
-    options.add_choice("--pytorch", mine.pytorch, {"auto", "off"},
-                       "measure PyTorch where a python3 has it, or not");
+    options.add_text("--pytorch", mine.pytorch,
+                     "the Python whose PyTorch to measure; auto: python3, if it has one; off");
     options.add_flag("--serve", mine.serve,
                      "be measured: make a round for each line `run STEPS` of stdin");
     options.add_flag("--alone", mine.alone, "with --serve: every rank trains its own copy");
     options.refuse({"--link", "--data", "--trace"},
                    "this bench trains on made-up pictures as fast as the machine can");
     options.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
+    options.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
     CommonOptions common = options.parse(argc, argv);
     require_writable(common);
     if (mine.serve) {

@@ -28,7 +28,7 @@ class BenchmarkSubprocess {
     // std::runtime_error if the process has ended, or has answered something else.
     std::vector<double> run(int steps);
 
-    const std::string& greeting() const { return greeting_; }  // "PyTorch 1.13.0, ..."
+    const std::string& greeting() const { return greeting_; }  // "PyTorch 2.15.0, ..."
 
   private:
     BenchmarkSubprocess() = default;

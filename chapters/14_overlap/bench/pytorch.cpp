@@ -21,8 +21,8 @@ std::optional<fs::path> find_script() {
 }
 
 // Returns an environment with one thread a rank, which OpenBLAS reads when it is loaded. The choice
-// that
-// ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is installed.
+// that ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is
+// installed.
 std::vector<std::string> environment_of_one_thread() {
     std::vector<std::string> all = own_environment();
     std::erase_if(all, [](const std::string& entry) {
@@ -34,15 +34,20 @@ std::vector<std::string> environment_of_one_thread() {
 
 }  // namespace
 
-std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks) {
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
+                                                 const std::string& model, int batch, int ranks) {
     const std::optional<fs::path> script = find_script();
     if (!script)
         return std::nullopt;
-    for (const char* python : {"python3", "/usr/bin/python3"}) {
+    // Debian's package serves /usr/bin/python3, which may not come first.
+    const std::vector<std::string> pythons =
+        python.empty() ? std::vector<std::string>{"python3", "/usr/bin/python3"}
+                       : std::vector<std::string>{python};
+    for (const std::string& each : pythons) {
         // Quiet: a python3 without PyTorch is no error.
         std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
-            {python, script->string(), "--rounds", "--model", model, "--batch",
-             std::to_string(batch), "--ranks", std::to_string(ranks)},
+            {each, script->string(), "--rounds", "--model", model, "--batch", std::to_string(batch),
+             "--ranks", std::to_string(ranks)},
             environment_of_one_thread(), true);
         if (pytorch)
             return pytorch;

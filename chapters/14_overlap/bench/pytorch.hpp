@@ -7,8 +7,10 @@
 
 namespace ddp {
 
-// Starts the script with the first python3 that has PyTorch. Returns nothing if none has, or if the
-// script is not found. Several ranks are processes with DistributedDataParallel on Gloo.
-std::optional<BenchmarkSubprocess> start_pytorch(const std::string& model, int batch, int ranks);
+// Starts the script with the interpreter `python`, or with the first python3 that has PyTorch if it
+// is empty. Returns nothing if there is no PyTorch, or if the script is not found. Several ranks
+// are processes with DistributedDataParallel on Gloo.
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
+                                                 const std::string& model, int batch, int ranks);
 
 }  // namespace ddp

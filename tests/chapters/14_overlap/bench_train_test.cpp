@@ -1,0 +1,46 @@
+// Beside which PyTorch the bench measures, and that it says so; not how fast anything is.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+
+namespace ddp::test {
+namespace {
+
+const Program bench(BENCH_TRAIN, {"--ranks", "1", "--quick", "--rounds", "1"});
+
+// Writes a program that stands in for a Python with PyTorch: it answers every round with the same
+// seconds. Returns its path.
+std::string write_python(const TemporaryFolder& folder) {
+    const std::filesystem::path path = folder / "python";
+    std::ofstream(path) << "#!/bin/sh\n"
+                           "echo \"# PyTorch 9.8.7, one thread a rank\"\n"
+                           "while read -r line; do echo 0.25; done\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+}
+
+}  // namespace
+
+TEST_CASE("bench train measures the PyTorch of the Python that is named, and says its version") {
+    const TemporaryFolder folder;
+    const ProgramRun run = bench.run({"--pytorch", write_python(folder)});
+    REQUIRE(run.count("PyTorch 9.8.7, one thread a rank") == 1);
+    REQUIRE(run.count("PyTorch was not measured") == 0);
+    REQUIRE(run.csv.rows.size() == 2);
+    REQUIRE(run.csv.text(1, "model") == "mlp_pytorch");
+    REQUIRE(run.csv.number(1, "step_ms") == Approx(50));  // 0.25 s for five steps
+}
+
+TEST_CASE("bench train refuses a Python without PyTorch, and says when it has measured none") {
+    const TemporaryFolder folder;
+    const std::string nothing = folder / "python";
+    REQUIRE(bench.refusal({"--pytorch", nothing}) ==
+            "error: --pytorch " + nothing + " is no Python that has PyTorch: `" + nothing +
+                " -c 'import torch'` must work.\n");
+    REQUIRE(bench.run({"--pytorch", "off"}).count("PyTorch was not measured. --pytorch PYTHON") ==
+            1);
+}
+
+}  // namespace ddp::test
