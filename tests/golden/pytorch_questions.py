@@ -33,7 +33,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 RANKS = 2
 TIME_LIMIT = datetime.timedelta(seconds=60)
-TIME_LIMIT_OF_A_HANG = datetime.timedelta(seconds=3)
+TIME_LIMIT_OF_A_HANG = datetime.timedelta(seconds=6)
 MIB = 1 << 20
 
 # ---- What the questions share ------------------------------------------------------------------
@@ -231,6 +231,21 @@ def unused_parameter_without_the_flag(rank):
     first = error_of(lambda: backward(ddp, rank))
     second = error_of(lambda: backward(ddp, rank))
     return f"first step: {first or 'no error'}; second: {second or 'no error'}"
+
+
+def unused_parameter_with_debug_info(rank):
+    before = dist.get_debug_level()
+    dist.set_debug_level(dist.DebugLevel.INFO)
+    try:
+        ddp = DistributedDataParallel(TwoHeads("a"))
+        backward(ddp, rank)
+        ddp(samples(rank))
+        return "no error"
+    except RuntimeError as error:
+        found = re.search(r"Parameters which did not receive grad[^:]*: ([^\n]*)", str(error))
+        return f"the error of the second step names `{found[1]}`" if found else "the error has no names"
+    finally:
+        dist.set_debug_level(before)
 
 
 def static_graph_that_changes(rank):
@@ -491,14 +506,15 @@ def worker_of(module, ranks, *options):
                        env=before, check=True, capture_output=True, timeout=60)
         with open(path + ".json") as file:
             variables, arguments = json.load(file)
-    return sorted(set(variables) - set(before)), arguments
+    return {name: value for name, value in variables.items() if name not in before}, arguments
 
 
 def variables_of_torchrun(rank):
     if rank != 0:
         return None
     variables, _ = worker_of("torch.distributed.run", RANKS)
-    return ", ".join(f"`{name}`" for name in variables)
+    values = {name: f"={value}" for name, value in variables.items() if re.search("OMP_NUM|RUN_ID|ASYNC_ERROR", name)}
+    return ", ".join(f"`{name}{values.get(name, '')}`" for name in sorted(variables))
 
 
 def arguments_of_launch(rank):
@@ -517,9 +533,6 @@ QUESTIONS = [value for value in list(globals().values()) if inspect.isfunction(v
              and value.__module__ == __name__ and list(inspect.signature(value).parameters) == ["rank"]]
 
 
-HANGS = (another_shape_on_one_rank, another_number_of_parameters)
-
-
 def answer_all(rank, folder):
     global meeting
     torch.set_num_threads(1)
@@ -529,7 +542,7 @@ def answer_all(rank, folder):
         name = ask.__name__
         store = dist.FileStore(os.path.join(folder, name), RANKS)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=RANKS,
-                                timeout=TIME_LIMIT_OF_A_HANG if ask in HANGS else TIME_LIMIT)
+                                timeout=TIME_LIMIT_OF_A_HANG if ask is another_shape_on_one_rank else TIME_LIMIT)
         try:
             answers[name] = ask(rank)
         except Exception as error:

@@ -47,6 +47,8 @@ SECTIONS = [
          "stays as it was on each rank"),
         ("unused_parameter_without_the_flag", "forward does not use a parameter, and nothing says so",
          "an error in the first step, with its name: [15](15_unused_parameters/README.md#the-hang)"),
+        ("unused_parameter_with_debug_info", "forward does not use a parameter; `TORCH_DISTRIBUTED_DEBUG=INFO`",
+         "always with the names: [15](15_unused_parameters/README.md#pytorchs-words-and-ours)"),
         ("static_graph_that_changes", "`static_graph=True`, and the second step takes another branch",
          "an error with the parameters' names: [15](15_unused_parameters/README.md#static_graph)"),
         ("static_graph_with_another_loss",
@@ -165,11 +167,9 @@ def variables_of_the_page():
     lists = []
     for line in ENVIRONMENT.read_text().splitlines():
         for word, name in re.findall(r"(\w+ )?`([A-Z][A-Z0-9_]+)`", line.split("|")[1] if line.startswith("|") else ""):
-            if name.startswith(("NCCL_", "OPENBLAS_", "DDP_")):
-                continue
             if word == "earlier ":
                 lists[-1].append(name)
-            else:
+            elif not name.startswith(("NCCL_", "OPENBLAS_", "DDP_")):
                 lists.append([name])
     return lists
 

@@ -1,5 +1,6 @@
 // static_graph: the first step decides.
 #include "tests/chapters/15_unused_parameters/paths.hpp"
+#include "tests/chapters/support/gradients.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
@@ -69,6 +70,28 @@ TEST_CASE("static_graph: a graph that changes is refused by name") {
     REQUIRE(has(more, "rank 1: the graph has changed: '"));
     REQUIRE(has(more, "' has a gradient, and had none in the first step"));
     REQUIRE(change("ac", "ac") == "");
+}
+
+// PyTorch does not notice this: its gradients then differ from rank to rank.
+TEST_CASE("static_graph: a loss of another part of the output is refused by name") {
+    World world(thread_options(2));
+    const auto change = [&](bool leaves_out_head_first) {
+        return failure_of(world, [&](Rank& rank) {
+            Walker walker(rank, once);
+            for (const bool is_first : {true, false}) {
+                Variable loss = walker.forward("abc", 0);
+                if (is_first == leaves_out_head_first)
+                    loss = weighted_sum(walker.model.before_head, std::vector<float>(15, 1));
+                walker.ddp.backward(loss);
+                walker.clear();
+            }
+            walker.synchronize();
+        });
+    };
+    REQUIRE(has(change(false),
+                "the graph has changed: no gradient for head.weight, head.bias, "
+                "which had one in the first step"));
+    REQUIRE(has(change(true), "the graph has changed: 'head."));
 }
 
 }  // namespace ddp::test
