@@ -26,7 +26,7 @@ KEPT = HERE / "pytorch"
 PAGE = ROOT / "chapters" / "pytorch_versions.md"
 MAP = ROOT / "chapters" / "pytorch_map.md"
 ENVIRONMENT = ROOT / "chapters" / "environment.md"
-TIME_LIMIT = 300  # seconds, of one version's answers
+TIME_LIMIT = 600  # seconds, of one version's answers
 SKIPPED = 77      # ctest's SKIP_RETURN_CODE
 
 # The name of the function that answers, the question, and what this book does.
