@@ -27,6 +27,10 @@ struct Job {
     double timeout_s = 30;        // limits every wait for another rank; 0: no limit
     std::optional<LinkSpeed> link;
 
+    // Returns the limit where a rank starts its process, or reads and writes files, before it
+    // comes: the time-out, but never less than these take.
+    double patience_s() const { return timeout_s == 0 ? 0 : std::max(timeout_s, 10.0); }
+
     int world_size() const { return static_cast<int>(members.size()); }
     bool has_several_hosts() const {
         return std::ranges::any_of(

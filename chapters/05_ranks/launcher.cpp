@@ -4,7 +4,7 @@
 //     1. listen at a free port
 //     2. fork, execve          ───▶ main     main      with RANK, WORLD_SIZE, MASTER_ADDR, ...
 //     3. print what they print ◀─── lines    lines     line by line
-//     4. one has failed, or all have ended?
+//     4. one has failed, or is stopped, or all have ended?
 //     5. wait 2 s, SIGTERM, SIGKILL ───▶               so that nothing is left behind
 //
 // The ranks know best why one of them has failed. Step 5 gives them two seconds to report it.
@@ -44,7 +44,8 @@ struct Process {
     pid_t id;
     Descriptor pidfd;  // readable when the process has ended; none before Linux 5.3
     std::array<Output, 2> outputs;
-    std::optional<int> status;  // from waitpid, once it has ended
+    std::optional<int> status;                      // from waitpid, once it has ended
+    std::optional<Clock::time_point> stopped_from;  // while a signal has stopped it
 };
 
 // ---- Steps 1 and 2: start the ranks
@@ -125,6 +126,7 @@ Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
             Descriptor(pidfd),
             {Output{std::move(output[0]), STDOUT_FILENO, ""},
              Output{std::move(error[0]), STDERR_FILENO, ""}},
+            std::nullopt,
             std::nullopt};
 }
 
@@ -154,6 +156,19 @@ void forward(Output& output) {
     output.line.erase(0, whole);
 }
 
+// Takes note of a rank that has ended, was stopped or was continued.
+void look_at(Process& process) {
+    int status = 0;
+    while (!process.status &&
+           waitpid(process.id, &status, WNOHANG | WUNTRACED | WCONTINUED) == process.id)
+        if (WIFSTOPPED(status))
+            process.stopped_from = Clock::now();
+        else if (WIFCONTINUED(status))
+            process.stopped_from.reset();
+        else
+            process.status = status;
+}
+
 // Waits until a rank prints something or ends, for 50 ms at most, and takes note of it.
 void poll_processes(std::vector<Process>& processes) {
     // Three descriptors for each rank: its process, its stdout, its stderr.
@@ -171,9 +186,7 @@ void poll_processes(std::vector<Process>& processes) {
         for (Output& output : process.outputs)
             if ((next++)->revents != 0)
                 forward(output);
-        int status = 0;
-        if (!process.status && waitpid(process.id, &status, WNOHANG) == process.id)
-            process.status = status;
+        look_at(process);
     }
 }
 
@@ -184,10 +197,16 @@ int exit_status(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void print_signal(int rank, pid_t process, int signal) {
-    write_all(STDERR_FILENO, "launcher: rank " + std::to_string(rank) + " (process " +
-                                 std::to_string(process) + ") was ended by signal " +
-                                 std::to_string(signal) + " (" + strsignal(signal) + ")\n");
+// Prints "launcher: rank 2 (process 4711)" and `what`.
+void print_about(const std::vector<Process>& processes, const Process& process,
+                 const std::string& what) {
+    write_all(STDERR_FILENO, "launcher: rank " + std::to_string(&process - processes.data()) +
+                                 " (process " + std::to_string(process.id) + ") " + what + "\n");
+}
+
+void print_signal(const std::vector<Process>& processes, const Process& process, int signal) {
+    print_about(processes, process,
+                "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
 }
 
 void send_signal(const std::vector<Process>& processes, int signal) {
@@ -217,19 +236,34 @@ const Process* first_failed(const std::vector<Process>& processes) {
     return failed;
 }
 
+// Returns a rank that has been stopped for longer than the others wait for it; null if none has.
+// They may have ended, and a stopped process does not.
+const Process* find_stopped(const std::vector<Process>& processes, double timeout_s) {
+    const std::chrono::duration<double> limit(timeout_s +
+                                              2);  // the others know more, and speak first
+    for (const Process& process : processes)
+        if (timeout_s > 0 && process.stopped_from && Clock::now() - *process.stopped_from > limit)
+            return &process;
+    return nullptr;
+}
+
 bool have_ended(const std::vector<Process>& processes) {
     return std::ranges::all_of(processes, [](const Process& p) { return p.status.has_value(); });
 }
 
 // Waits until all ranks have ended, or ends them when one has failed. Returns the exit status.
-int wait_for_all(std::vector<Process>& processes) {
-    // Step 4: wait until one has failed, or all have ended.
-    while (!have_ended(processes) && first_failed(processes) == nullptr)
+int wait_for_all(std::vector<Process>& processes, double timeout_s) {
+    // Step 4: wait until one has failed, or is stopped, or all have ended.
+    while (!have_ended(processes) && first_failed(processes) == nullptr &&
+           find_stopped(processes, timeout_s) == nullptr)
         poll_processes(processes);
     const Process* failed = first_failed(processes);
-    const int status = failed == nullptr ? 0 : *failed->status;
-    if (WIFSIGNALED(status))
-        print_signal(static_cast<int>(failed - processes.data()), failed->id, WTERMSIG(status));
+    const Process* stopped = find_stopped(processes, timeout_s);
+    if (failed != nullptr && WIFSIGNALED(*failed->status))
+        print_signal(processes, *failed, WTERMSIG(*failed->status));
+    else if (failed == nullptr && stopped != nullptr)
+        print_about(processes, *stopped, "is stopped, and the job cannot end without it");
+    const int status = failed != nullptr ? exit_status(*failed->status) : stopped != nullptr;
     // Step 5: end the rest, in three stages. (Signal 0 is none: kill only asks whether a process is
     // there.)
     for (const int signal : {0, SIGTERM, SIGKILL}) {
@@ -241,7 +275,7 @@ int wait_for_all(std::vector<Process>& processes) {
             poll_processes(processes);
     }
     forward_the_rest(processes);
-    return exit_status(status);
+    return status;
 }
 
 }  // namespace
@@ -257,7 +291,7 @@ std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
     std::vector<Process> processes;
     for (int rank = 0; rank < *options.processes; rank++)
         processes.push_back(start(rank, *options.processes, endpoint, listener, argv));
-    return wait_for_all(processes);
+    return wait_for_all(processes, options.timeout_s);
 }
 
 }  // namespace ddp

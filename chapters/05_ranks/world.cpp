@@ -31,9 +31,6 @@ namespace {
 
 constexpr int default_ranks = 4;
 
-// The shortest limit of the rendezvous: starting a process takes longer than a step of a run.
-constexpr double shortest_rendezvous_s = 10;
-
 // Returns the name of this host. Ranks whose hosts have the same name share memory. Where names do
 // not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
 std::string host_name() {
@@ -98,7 +95,7 @@ World::~World() {
     // The connections close last: whatever else is to be sent must have been sent.
     coordinator_.reset();
     if (mpi_ && !lost_)  // MPI would wait for the lost rank
-        mpi_->finish();
+        mpi_->finish(job_.timeout_s);
 }
 
 // All ranks are in this process: there are none to find.
@@ -130,7 +127,7 @@ void World::find_others_by_variables(const LaunchVariables& variables) {
 
 // Rank 0 listens at any free port, and MPI broadcasts where that is.
 void World::find_others_by_mpi() {
-    mpi_ = std::make_unique<MpiStart>();
+    mpi_ = std::make_unique<MpiStart>(job_.patience_s());
     become_process(mpi_->rank(), mpi_->world_size());
     Descriptor listener;
     std::string text;  // "job port address address ..."
@@ -151,13 +148,12 @@ void World::find_others_by_mpi() {
 // The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.
 void World::find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint) {
     // The rendezvous fills in who the other members are, and opens the connections.
-    const double limit_s =
-        job_.timeout_s == 0 ? 0 : std::max(job_.timeout_s, shortest_rendezvous_s);
     if (listener != nullptr) {
-        Connections others = receive_ranks(*listener, endpoint.job, job_.members, limit_s);
+        Connections others =
+            receive_ranks(*listener, endpoint.job, job_.members, job_.patience_s());
         coordinator_ = std::make_unique<CoordinatorServer>(job_, std::move(others));
     } else {
-        auto connection = join_ranks(endpoint, first_rank_, job_.members, limit_s);
+        auto connection = join_ranks(endpoint, first_rank_, job_.members, job_.patience_s());
         coordinator_ =
             std::make_unique<CoordinatorClient>(job_, first_rank_, std::move(connection));
     }
@@ -199,7 +195,7 @@ void World::prepare(const std::function<void()>& work) {
 RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
     // The rank itself, and its channel to the others.
     RankEvents& events = coordinator_->events(rank);
-    events.begin();
+    events.begin(run_id_);
     Rank self(rank, run_id_, job_, *coordinator_, events);
     // Its core (cores.cpp), also for the threads that it starts.
     std::optional<CoreBinding> core;

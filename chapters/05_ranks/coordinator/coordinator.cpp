@@ -1,6 +1,7 @@
 #include "05_ranks/coordinator/coordinator.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/report/units.hpp"
 
@@ -17,14 +18,17 @@ std::string text_of_call(const Message& call) {
     return call.text + " (call " + std::to_string(call.number) + ")";
 }
 
-// A process that runs sends 20 heartbeats in this time. One that sends none is stopped.
-constexpr std::chrono::seconds longest_silence(1);
+// A process that runs sends 20 heartbeats in this time. One that sends none is probably stopped.
+constexpr std::chrono::seconds usual_silence(1);
 
 }  // namespace
 
-Coordinator::Coordinator(std::vector<std::string> names, double timeout_s, bool can_be_lost,
-                         Deliver deliver)
-    : timeout_s_(timeout_s), can_be_lost_(can_be_lost), deliver_(std::move(deliver)) {
+Coordinator::Coordinator(std::vector<std::string> names, double timeout_s, double patience_s,
+                         bool can_be_lost, Deliver deliver)
+    : timeout_s_(timeout_s),
+      patience_s_(patience_s),
+      can_be_lost_(can_be_lost),
+      deliver_(std::move(deliver)) {
     for (std::string& name : names) {
         RankState& state = ranks_.emplace_back();
         state.name = std::move(name);
@@ -49,6 +53,7 @@ void Coordinator::receive(int rank, const Message& message) {
     if (message.kind == Message::Kind::end) {
         state.ended = true;
         state.waiting = false;
+        state.waits_from = Clock::now();
         fail(rank, message.text.empty() ? disagreement(rank) : message.text);
         finish_run();
     }
@@ -57,7 +62,7 @@ void Coordinator::receive(int rank, const Message& message) {
 void Coordinator::on_call(int rank, const Message& message) {
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     state.call = message;
-    state.called_at = Clock::now();
+    state.waits_from = Clock::now();
     state.waiting = true;
     fail(rank, disagreement(rank));
     if (!std::ranges::all_of(ranks_, &RankState::waiting))
@@ -94,10 +99,16 @@ std::string Coordinator::disagreement(int rank) const {
 }
 
 void Coordinator::fail(int rank, const std::string& cause) {
-    if (cause.empty() || !cause_.empty())
+    if (!cause.empty())
+        end_run_by(rank, cause + silent_ranks(Clock::now()));
+}
+
+// Tells all ranks that the run has failed. Only the first cause counts.
+void Coordinator::end_run_by(int rank, const std::string& cause) {
+    if (!cause_.empty())
         return;
     failed_at_ = Clock::now();
-    cause_ = cause + silent_ranks(failed_at_);
+    cause_ = cause;
     const Message failed{
         Message::Kind::failed, run_id_, static_cast<std::uint64_t>(rank), cause_, {}};
     for (std::size_t r = 0; r < ranks_.size(); r++) {
@@ -120,38 +131,70 @@ void Coordinator::mark_lost(int rank, const std::string& how) {
 void Coordinator::poll() {
     std::lock_guard lock(mutex_);
     const Clock::time_point now = Clock::now();
-    const auto first = std::ranges::min_element(ranks_, {}, [](const RankState& state) {
-        return state.waiting ? state.called_at : Clock::time_point::max();
-    });
-    // A rank whose kernels wait as well knows more about the reason: it gets a little more time to
-    // report it first.
-    const auto head_start = (now - first->called_at) / 11;
-    if (first->waiting && is_late(first->called_at, now - head_start)) {
-        std::string cause = first->name + " waited " + seconds_between(first->called_at, now) +
-                            " in " + text_of_call(first->call) + " for " + missing_ranks();
-        if (silent_ranks(now).empty())  // whoever is late lives
-            cause += ": if it is only slow, or the machine is busy, give a longer --timeout";
-        for (RankState& state : ranks_)  // a stopped rank cannot end the run when it fails
-            state.lost |=
-                can_be_lost_ && !state.waiting && now - state.message_at > longest_silence;
-        fail(static_cast<int>(first - ranks_.begin()), cause);
-        finish_run();
-    }
-    if (can_be_lost_ && !cause_.empty() && is_late(failed_at_, now)) {
+    // If this process was stopped, the others may have been as well: their silence begins now.
+    if (now - std::exchange(polled_at_, now) > usual_silence)
         for (RankState& state : ranks_)
-            state.lost |= !state.ended;
-        finish_run();
-    }
+            state.message_at = now;
+    if (cause_.empty())
+        find_late_ranks(now);
+    if (can_be_lost_)
+        give_up_ranks(now);
 }
 
-// Returns "rank 2, which did not come (its last call was barrier (call 2))" for each rank that is
-// in no call.
-std::string Coordinator::missing_ranks() const {
+// Fails the run if a rank has waited for too long, in a call or at the end of its part.
+void Coordinator::find_late_ranks(Clock::time_point now) {
+    const auto first = std::ranges::min_element(ranks_, {}, [](const RankState& state) {
+        return state.waiting || state.ended ? state.waits_from : Clock::time_point::max();
+    });
+    const double limit_s = first->ended ? patience_s_ : timeout_s_;
+    const std::chrono::duration<double> waited = now - first->waits_from;
+    // A rank whose kernels wait as well knows more about the reason: it gets a little more time to
+    // report it first.
+    const double head_start_s = std::min(waited.count() / 11, 1.0);
+    if ((!first->waiting && !first->ended) || limit_s == 0 ||
+        waited.count() - head_start_s < limit_s)
+        return;
+    std::string cause = first->name;
+    cause += first->ended ? " has ended its part of the run, and waited " : " waited ";
+    cause += seconds_between(first->waits_from, now);
+    cause += first->ended
+                 ? " for " + missing_ranks("has not")
+                 : " in " + text_of_call(first->call) + " for " + missing_ranks("did not come");
+    if (silent_ranks(now).empty())  // whoever is late lives
+        cause += ": if it is only slow, or the machine is busy, give a longer --timeout";
+    for (RankState& state : ranks_)  // a stopped rank cannot end the run when it fails
+        state.lost |= can_be_lost_ && state.is_awaited() && now - state.message_at > usual_silence;
+    fail(static_cast<int>(first - ranks_.begin()), cause);
+    finish_run();
+}
+
+// Gives up processes that say nothing any more, and those that do not end a failed run in time.
+void Coordinator::give_up_ranks(Clock::time_point now) {
+    const bool is_overdue = !cause_.empty() && is_late(failed_at_, now);
+    bool gives_up_any = false;
+    for (std::size_t r = 0; r < ranks_.size(); r++) {
+        RankState& state = ranks_[r];
+        const std::chrono::duration<double> silence = now - state.message_at;
+        const bool is_silent = timeout_s_ > 0 && silence > usual_silence &&
+                               silence.count() > longest_silence_s(timeout_s_);
+        if (state.left || state.lost || !(is_silent || (is_overdue && !state.ended)))
+            continue;
+        state.lost = gives_up_any = true;
+        if (is_silent)
+            end_run_by(static_cast<int>(r), silent_ranks(now).substr(2));
+    }
+    if (gives_up_any)
+        finish_run();
+}
+
+// Returns "rank 2, which did not come (its last call was barrier (call 2))" for each rank that the
+// others wait for.
+std::string Coordinator::missing_ranks(const std::string& what) const {
     std::string text;
     for (const RankState& state : ranks_) {
-        if (state.waiting)
+        if (!state.is_awaited())
             continue;
-        text += (text.empty() ? "" : ", and ") + state.name + ", which did not come (";
+        text += (text.empty() ? "" : ", and ") + state.name + ", which " + what + " (";
         text += state.call.number == 0 || state.call.run_id != run_id_
                     ? "it has made no call yet"
                     : "its last call was " + text_of_call(state.call);
@@ -165,7 +208,7 @@ std::string Coordinator::missing_ranks() const {
 std::string Coordinator::silent_ranks(Clock::time_point now) const {
     std::string text;
     for (const RankState& state : ranks_)
-        if (can_be_lost_ && !state.left && now - state.message_at > longest_silence &&
+        if (can_be_lost_ && !state.left && now - state.message_at > usual_silence &&
             is_late(state.message_at, now + (now - state.message_at) / 9))
             text += "; " + state.name + " has said nothing for " +
                     seconds_between(state.message_at, now) + ": is it stopped?";

@@ -1,11 +1,19 @@
 #include "05_ranks/coordinator/endpoints.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <thread>
 #include <utility>
+
+#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -21,13 +29,30 @@ constexpr auto heartbeat_period = 50ms;
 // A watchdog polls every 50 ms. One that has not polled for this long was stopped with its process.
 constexpr auto stopped_after = 1s;
 
-// Returns the lowest rank other than 0 whose process is still there. (A process on another host
-// cannot be seen from here, and counts as there.)
+// Processes that are killed at the same moment end one after the other, within this time.
+constexpr auto killing_time = 100ms;
+
+// A kernel that does not end is ended after ten time-outs (06_messages/peers.cpp), and its thread
+// comes back: a job of threads waits for that.
+constexpr double timeouts_of_a_kernel = 11;
+
+// Returns whether the process still runs. One that has ended keeps its number until its parent has
+// asked for its status; but its pidfd is readable.
+bool is_running(pid_t process) {
+    const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (pidfd.number() < 0)
+        return errno != ESRCH;
+    pollfd end{pidfd.number(), POLLIN, 0};
+    return poll(&end, 1, 0) == 0;
+}
+
+// Returns the lowest rank other than 0 whose process still runs. (A process on another host cannot
+// be seen from here, and counts as running.)
 int lowest_rank_left(const Job& job, int own_rank) {
     const std::string& host = job.members[static_cast<std::size_t>(own_rank)].host;
     for (int r = 1; r < own_rank; r++) {
         const Member& member = job.members[static_cast<std::size_t>(r)];
-        if (member.host != host || kill(member.process, 0) == 0 || errno == EPERM)
+        if (member.host != host || is_running(member.process))
             return r;
     }
     return own_rank;
@@ -53,22 +78,53 @@ bool CoordinatorEndpoint::is_heartbeat_due() {
     return is_due;
 }
 
+void CoordinatorEndpoint::poll_clock() {
+    const Clock::time_point now = Clock::now();
+    const std::chrono::duration<double> gap = now - std::exchange(polled_at_, now);
+    if (gap < stopped_after)
+        return;
+    awake_from_ = now;
+    has_overslept_ |= job_.timeout_s > 0 && gap.count() > longest_silence_s(job_.timeout_s);
+}
+
 void CoordinatorEndpoint::poll_rank(int rank) {
     if (std::optional<Message> error = events(rank).error()) {
         error->text = job_.name(rank) + ": " + error->text;
         send(rank, *error);
     }
+    poll_overdue(rank);
+}
+
+// A rank that computes for ever, or waits inside another library (MPI's calls have no limit and
+// cannot be interrupted), would keep its process for ever, and the job with it.
+void CoordinatorEndpoint::poll_overdue(int rank) {
+    const std::chrono::duration<double> overdue(events(rank).seconds_overdue());
+    if (overdue.count() == 0 || job_.timeout_s == 0)
+        return;
+    const RunFailed failure = events(rank).last_failure(rank);
+    const bool reports = !job_.has_processes || failure.is_reported_here();
+    const std::chrono::duration<double> limit(job_.timeout_s *
+                                              (job_.has_processes ? 1 : timeouts_of_a_kernel));
+    // By then the coordinator has given up the rank. The one that reports must be the first to end.
+    if (overdue < limit + (reports ? 1 : 2) * grace_period)
+        return;
+    if (reports)
+        std::cerr << "error: " + std::string(failure.what()) +
+                         (job_.has_processes
+                              ? "\n"
+                              : "; since then " + job_.name(rank) + " has not come back\n")
+                  << std::flush;
+    std::_Exit(1);  // nothing of this process can be ended in a better way
 }
 
 void CoordinatorEndpoint::poll_sigterm(int rank) {
     if (!sigterm_)
         return;
+    poll_clock();  // again: it may have been stopped since this poll began
     const Clock::time_point now = Clock::now();
-    if (now - std::exchange(polled_at_, now) > stopped_after)
-        awake_since_ = now;
     if (sigterm_->has_come() && !sigterm_at_) {
         // A process that was stopped until now has nothing to report: the others have done so.
-        if (now - awake_since_ < stopped_after)
+        if (now - awake_from_ < stopped_after)
             sigterm_->obey();
         sigterm_at_ = now;
         send(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});
@@ -96,7 +152,7 @@ CoordinatorServer::CoordinatorServer(const Job& job, Connections connections)
                   names.push_back(job.name(r));
               return names;
           }(),
-          job.timeout_s, job.has_processes,
+          job.timeout_s, job.patience_s(), job.has_processes,
           [this](int rank, const Message& message) {
               const auto r = static_cast<std::size_t>(rank);
               if (connections_[r])
@@ -132,6 +188,7 @@ std::vector<int> CoordinatorServer::descriptors() const {
 }
 
 void CoordinatorServer::poll() {
+    poll_clock();
     const bool heartbeat = is_heartbeat_due();
     std::vector<Received> all;
     for (int r = 0; r < job_.world_size(); r++) {
@@ -142,6 +199,10 @@ void CoordinatorServer::poll() {
             poll_rank(r);
         }
     }
+    // The others have ended without this process, and have reported it. (If they were stopped as
+    // well, by Ctrl-Z, they are still there.)
+    if (has_overslept_ && std::ranges::any_of(all, &Received::is_lost))
+        std::_Exit(1);
     // Lost ranks first: when one is killed, mpirun ends the others, and they report that too.
     std::ranges::stable_partition(all, &Received::is_lost);
     for (const Received& received : all) {
@@ -204,6 +265,7 @@ std::vector<int> CoordinatorClient::descriptors() const {
 }
 
 void CoordinatorClient::poll() {
+    poll_clock();
     try {
         while (const std::optional<Message> message =
                    closed_ ? std::nullopt : connection_->receive()) {
@@ -214,12 +276,15 @@ void CoordinatorClient::poll() {
                 take_error();
             events_.post(*message);
         }
-        const std::chrono::duration<double> silence = Clock::now() - received_at_;
-        if (job_.timeout_s > 0 && silence.count() > 1.5 * job_.timeout_s)
-            close("has said nothing for too long: is it stopped?");
+        const std::chrono::duration<double> silence =
+            Clock::now() - std::max(received_at_, awake_from_);
+        if (!closed_ && job_.timeout_s > 0 && silence.count() > longest_silence_s(job_.timeout_s))
+            close("has said nothing for " + format_fixed(silence.count(), 1) +
+                  " s: is it stopped?");
         if (!closed_ && is_heartbeat_due())
             connection_->send({});
     } catch (const std::exception&) {
+        std::this_thread::sleep_for(killing_time);  // then it is known who is left
         close("ended without saying why: was it killed?");
     }
     poll_rank(rank_);

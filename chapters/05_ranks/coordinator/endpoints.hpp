@@ -27,7 +27,10 @@ class CoordinatorEndpoint : public ControlChannel {
   protected:
     using Clock = std::chrono::steady_clock;
 
-    // Sends the coordinator an error of the work beside rank `rank`, if there is one.
+    // Notices that this process was stopped for a while, with all that should have polled.
+    void poll_clock();
+    // Sends the coordinator an error of the work beside rank `rank`, if there is one. Ends this
+    // process if the rank does not come back from a run that has failed long ago.
     void poll_rank(int rank);
     // Returns true every 50 ms. (A heartbeat whenever something arrives would make two processes
     // keep each other awake.)
@@ -40,13 +43,16 @@ class CoordinatorEndpoint : public ControlChannel {
     void poll_sigterm(int rank);
 
     const Job& job_;
+    Clock::time_point awake_from_;  // the end of the last time that this process was stopped
+    bool has_overslept_ = false;    // it was stopped for so long that the others have given it up
 
   private:
+    void poll_overdue(int rank);
+
     std::optional<Sigterm> sigterm_;  // only where every rank is a process
     std::optional<Clock::time_point> sigterm_at_;
     Clock::time_point heartbeat_at_;
     Clock::time_point polled_at_ = Clock::now();
-    Clock::time_point awake_since_;  // the end of the last time that this process was stopped
 };
 
 // Holds the coordinator. `connections[r]` leads to rank r; ranks without one are threads of this

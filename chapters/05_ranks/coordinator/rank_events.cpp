@@ -55,9 +55,10 @@ bool RankEvents::is_closed() {
 
 // ---- To the rank's own thread
 
-void RankEvents::begin() {
+void RankEvents::begin(std::uint64_t run_id) {
     std::lock_guard lock(mutex_);
     latest_result_ = {};
+    working_in_ = run_id;
 }
 
 std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
@@ -71,6 +72,7 @@ std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
 
 RunResult RankEvents::wait_for_result(std::uint64_t run_id) {
     std::unique_lock lock(mutex_);
+    working_in_.reset();
     changed_.wait(lock, [&] { return results_.contains(run_id) || closed_; });
     const RunResult result = results_.contains(run_id) ? results_[run_id] : closing_result_;
     std::erase_if(failures_, [&](const auto& entry) { return entry.first <= run_id; });
@@ -101,6 +103,17 @@ RunFailed RankEvents::last_failure(int rank) {
     if (closed_)
         return {closing_result_.cause, closing_result_.reporter == rank};
     return {failures_.empty() ? "" : failures_.rbegin()->second, rank == 0 && !failures_.empty()};
+}
+
+double RankEvents::seconds_overdue() {
+    std::lock_guard lock(mutex_);
+    if (!working_in_ || failure_locked(*working_in_).empty()) {
+        overdue_from_.reset();
+        return 0;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - overdue_from_.emplace(overdue_from_.value_or(now)))
+        .count();
 }
 
 // ---- Work beside the rank's own thread

@@ -3,6 +3,7 @@
 // coordinator sends back arrives in its RankEvents.
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -64,8 +65,8 @@ class RankEvents {
     void close(const RunResult& result);
     bool is_closed();
 
-    // Forgets how the last run ended: a new one begins.
-    void begin();
+    // Forgets how the last run ended: run `run_id` begins.
+    void begin(std::uint64_t run_id);
     // Waits until the call that the rank has made is over, and returns all ranks' contributions.
     // Throws RunFailed if the run fails instead.
     std::vector<std::string> wait_for_gathered(std::uint64_t run_id);
@@ -76,6 +77,9 @@ class RankEvents {
     std::string failure(std::uint64_t run_id);
     // Returns the last failure that reached rank `rank`, which may not be reported yet.
     RunFailed last_failure(int rank);
+    // Returns for how many seconds the run has failed and the rank, which is still at work in it,
+    // has not come back; 0 if it has. To be asked again and again.
+    double seconds_overdue();
 
     // Registers `abortable`, to be stopped when run `run_id` fails: at once, if it has failed.
     // remove() must be called before its end.
@@ -100,6 +104,8 @@ class RankEvents {
     std::map<std::uint64_t, std::string> failures_;  // by run_id; entries end with their run
     std::map<std::uint64_t, RunResult> results_;     // the same
     RunResult latest_result_;                        // of the last run that is over
+    std::optional<std::uint64_t> working_in_;        // the run in which the rank is at work
+    std::optional<std::chrono::steady_clock::time_point> overdue_from_;
     bool closed_ = false;
     RunResult closing_result_;
     std::vector<Registered> abortables_;

@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <csignal>
+
+#include "05_ranks/support/mpi_limit.hpp"
 #endif
 
 #if defined(DDP_MPI) && defined(__SANITIZE_ADDRESS__)
@@ -53,10 +55,11 @@ int start_mpi() {
 
 }  // namespace
 
-MpiStart::MpiStart() {
+MpiStart::MpiStart(double limit_s) : limit_s_(limit_s) {
     int is_started = 0, threads = 0;
     MPI_Initialized(&is_started);
     started_here_ = is_started == 0;
+    const MpiLimit limit("MPI_Init", limit_s_, limit_s_);
     if (started_here_)
         threads = start_mpi();
     else
@@ -70,6 +73,7 @@ MpiStart::MpiStart() {
 }
 
 std::string MpiStart::broadcast(const std::string& text) const {
+    const MpiLimit limit("MPI_Bcast", limit_s_, limit_s_);
     const Communicator ranks;
     auto size = static_cast<unsigned long long>(text.size());
     MPI_Bcast(&size, 1, MPI_UNSIGNED_LONG_LONG, 0, ranks);
@@ -79,14 +83,16 @@ std::string MpiStart::broadcast(const std::string& text) const {
     return result;
 }
 
-void MpiStart::finish() noexcept {
+void MpiStart::finish(double timeout_s) noexcept {
+    // A rank that lives may still write its results before it comes.
+    const MpiLimit limit("MPI_Finalize", timeout_s, 10 * limit_s_);
     if (started_here_)
         MPI_Finalize();
 }
 
 #else
 
-MpiStart::MpiStart() {
+MpiStart::MpiStart(double limit_s) : limit_s_(limit_s) {
     throw std::runtime_error(
         "this program was built without MPI, but mpirun or srun has started it: install Open MPI "
         "and build again, or use --processes");
@@ -96,7 +102,7 @@ std::string MpiStart::broadcast(const std::string& text) const {
     return text;
 }
 
-void MpiStart::finish() noexcept {}
+void MpiStart::finish(double) noexcept {}
 
 #endif
 

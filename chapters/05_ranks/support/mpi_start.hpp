@@ -7,9 +7,10 @@ namespace ddp {
 
 class MpiStart {
   public:
-    // Starts MPI, for calls from any thread. Throws std::runtime_error if this program was built
-    // without MPI.
-    MpiStart();
+    // Starts MPI, for calls from any thread. Ends this process where another rank does not come
+    // within `limit_s` (mpi_limit.hpp). Throws std::runtime_error if this program was built without
+    // MPI.
+    explicit MpiStart(double limit_s);
     // Does not end MPI: MPI_Finalize would wait for ever for a process that is gone. MPI_Abort is
     // never called: it ends all processes before they can report the cause.
     ~MpiStart() = default;
@@ -18,12 +19,13 @@ class MpiStart {
 
     int rank() const { return rank_; }
     int world_size() const { return world_size_; }
-    // Returns rank 0's text on every rank. All ranks must call it.
+    // Returns rank 0's text on every rank. All ranks must call it, within the same limit.
     std::string broadcast(const std::string& text) const;
-    // Ends MPI. All ranks must call it.
-    void finish() noexcept;
+    // Ends MPI. All ranks must call it, within `timeout_s` where one of them is stopped.
+    void finish(double timeout_s) noexcept;
 
   private:
+    const double limit_s_;
     int rank_ = 0;
     int world_size_ = 1;
     bool started_here_ = false;

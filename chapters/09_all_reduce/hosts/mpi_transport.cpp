@@ -2,10 +2,7 @@
 
 #include "09_all_reduce/hosts/transport.hpp"
 #if defined(DDP_MPI)
-#include <chrono>
-#include <thread>
-
-#include "09_all_reduce/libraries/check_mpi.hpp"
+#include "09_all_reduce/libraries/duplicate_world.hpp"
 #endif
 
 namespace ddp {
@@ -79,7 +76,6 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-// MPI_Comm_dup would wait for a rank that is lost for ever.
 std::unique_ptr<Transport> make_mpi_transport(Rank& rank) {
     int is_started = 0;
     MPI_Initialized(&is_started);
@@ -87,18 +83,7 @@ std::unique_ptr<Transport> make_mpi_transport(Rank& rank) {
         throw OptionError(
             "The ranks are on several hosts, and between hosts data goes by MPI, which has not "
             "started them: use mpirun, or srun --mpi=pmix.");
-    rank.barrier();
-    MPI_Comm ranks = MPI_COMM_NULL;
-    MPI_Request request;
-    check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &ranks, &request), "MPI_Comm_idup");
-    for (;;) {
-        int is_done = 0;
-        check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Comm_idup");
-        if (is_done != 0)
-            return std::make_unique<MpiTransport>(ranks);
-        rank.check();
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    return std::make_unique<MpiTransport>(duplicate_world(rank));
 }
 
 #else

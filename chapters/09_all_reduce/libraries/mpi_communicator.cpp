@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-#include "09_all_reduce/libraries/check_mpi.hpp"
+#include "09_all_reduce/libraries/duplicate_world.hpp"
 #include "09_all_reduce/libraries/proxy.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -231,8 +231,7 @@ MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes)
     rank.keep_until_run_ends(
         arena_);  // to free it may be to wait for kernels, which may wait for another rank
     rank.keep_until_run_ends(records_);
-    rank.barrier();  // MPI's own waits have no limit: enter them together
-    MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
+    communicator_ = duplicate_world(rank);
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     proxy_.emplace(rank);
 }

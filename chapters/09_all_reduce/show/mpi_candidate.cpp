@@ -1,7 +1,6 @@
 #include "09_all_reduce/show/candidates.hpp"
 #if defined(DDP_MPI)
-#include <mpi.h>
-
+#include "09_all_reduce/libraries/duplicate_world.hpp"
 #include "common/report/bench.hpp"
 #endif
 
@@ -13,10 +12,8 @@ namespace {
 
 class MpiCandidate final : public Candidate {
   public:
-    MpiCandidate(Rank& rank, std::size_t most) : Candidate("mpi", most), data_(most) {
-        rank.barrier();  // MPI's own waits have no limit: enter them together
-        MPI_Comm_dup(MPI_COMM_WORLD, &communicator_);
-    }
+    MpiCandidate(Rank& rank, std::size_t most)
+        : Candidate("mpi", most), communicator_(duplicate_world(rank)), data_(most) {}
     ~MpiCandidate() override { MPI_Comm_free(&communicator_); }
 
     void load(const std::vector<float>& values) override {
@@ -37,7 +34,7 @@ class MpiCandidate final : public Candidate {
     std::vector<double> seconds_of_each() override { return seconds_; }
 
   private:
-    MPI_Comm communicator_ = MPI_COMM_NULL;
+    MPI_Comm communicator_;
     std::vector<float> data_;
     std::vector<double> seconds_;
 };

@@ -2,6 +2,7 @@
 #include "05_ranks/coordinator/coordinator.hpp"
 
 #include <map>
+#include <regex>
 #include <thread>
 
 #include "tests/support/catch.hpp"
@@ -17,7 +18,7 @@ struct Ranks {
     Coordinator coordinator;
 
     explicit Ranks(int ranks, double timeout_s = 30, bool can_be_lost = false)
-        : coordinator(names(ranks), timeout_s, can_be_lost,
+        : coordinator(names(ranks), timeout_s, timeout_s, can_be_lost,
                       [this](int rank, const Message& message) { heard[rank] = message; }) {}
 
     static std::vector<std::string> names(int ranks) {
@@ -41,6 +42,17 @@ struct Ranks {
             REQUIRE(message == first);
         heard.clear();
         return first;
+    }
+    // Polls for so long, while all ranks but `silent` send heartbeats.
+    void poll_for(double seconds, int silent) {
+        const auto begin = std::chrono::steady_clock::now();
+        const std::chrono::duration<double> length(seconds);
+        while (std::chrono::steady_clock::now() - begin < length) {
+            for (int r = 0; r < 3; r++)
+                if (r != silent)
+                    coordinator.receive(r, {});
+            wait_and_look(0.02);
+        }
     }
     void wait_and_look(double seconds) {
         std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -145,10 +157,54 @@ TEST_CASE("a rank that does not come is named after the time-out, with its last 
         "(call 1)): if it is only slow, or the machine is busy, give a longer --timeout"));
 }
 
-TEST_CASE("a time-out of 0 never comes") {
-    Ranks ranks(2, 0);
-    ranks.call(0, 1, "barrier");
+TEST_CASE("a rank that does not end its part of the run is waited for no longer than in a call") {
+    Ranks ranks(3, 0.1);
+    for (int r = 0; r < 3; r++)
+        ranks.call(r, 1, "all_gather");
+    ranks.heard.clear();
+    ranks.end(2);
     ranks.wait_and_look(0.06);
+    ranks.end(0);
+    REQUIRE(ranks.heard.empty());
+    ranks.wait_and_look(0.1);
+    const Message failed = ranks.heard_by_all(3);
+    REQUIRE(failed.kind == Kind::failed);
+    REQUIRE(std::regex_match(
+        failed.text,
+        std::regex("R2 has ended its part of the run, and waited [0-9.]+ s for R1, which has not "
+                   "\\(its last call was all_gather \\(call 1\\)\\): if it is only slow, or the "
+                   "machine is busy, give a longer --timeout")));
+    ranks.end(1);  // it comes after all, and the run is over
+    REQUIRE(RunResult::from(ranks.heard_by_all(3)).cause == failed.text);
+}
+
+TEST_CASE("a process that says nothing is stopped, and need not be waited for") {
+    Ranks ranks(3, 0.8, true);
+    ranks.poll_for(0.7, 1);
+    REQUIRE(ranks.heard.empty());
+    ranks.poll_for(0.7, 1);
+    REQUIRE(std::regex_match(ranks.heard[0].text,
+                             std::regex("R1 has said nothing for 1\\.[0-9] s: is it stopped\\?")));
+    ranks.end(0);
+    ranks.end(2);  // nobody waits for rank 1 any more
+    const RunResult result = RunResult::from(ranks.heard[0]);
+    REQUIRE(result.is_last);
+    REQUIRE(result.reporter == 0);
+}
+
+TEST_CASE("a process that lives may work for longer than the time-out, if nobody waits for it") {
+    Ranks ranks(3, 0.2, true);
+    ranks.poll_for(0.5, -1);
+    REQUIRE(ranks.heard.empty());
+    // Nor is it silent if the coordinator's own process was stopped.
+    ranks.wait_and_look(1.1);
+    REQUIRE(ranks.heard.empty());
+}
+
+TEST_CASE("a time-out of 0 never comes") {
+    Ranks ranks(3, 0, true);
+    ranks.call(0, 1, "barrier");
+    ranks.poll_for(1.1, 1);
     REQUIRE(ranks.heard.empty());
 }
 

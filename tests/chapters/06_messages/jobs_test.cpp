@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <future>
 #include <iostream>
+#include <regex>
 
 #include "05_ranks/rendezvous.hpp"
 #include "tests/chapters/support/jobs.hpp"
@@ -109,6 +110,19 @@ TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
     REQUIRE(nothing_is_left());
 }
 
+TEST_CASE("two ranks that are killed at the same moment: the last one that is left reports it") {
+    for (const Launch& launch : launches(3)) {
+        CAPTURE(launch.name);
+        const ChildResult job = start(launch, {"--what", "kill, with rank 0", "--victim", "1"});
+        CAPTURE(job.output);
+        REQUIRE(count(plain(job.output),
+                      "error: rank 0 ended without saying why: was it killed?\n") == 1);
+        REQUIRE(count(job.output, "error:") == 1);
+        REQUIRE(job.exit_code != 0);
+    }
+    REQUIRE(nothing_is_left());
+}
+
 TEST_CASE("a rank that is killed while all others are busy for longer than the time-out is named") {
     for (const char* victim : {"0", "1"}) {
         CAPTURE(victim);
@@ -165,6 +179,40 @@ TEST_CASE("a rank that is stopped is named within the time-out") {
             REQUIRE(taken.count() < 10);
         }
     REQUIRE(nothing_is_left());
+}
+
+// Returns the output of a job that must fail in time and leave nothing behind.
+std::string output_of_failure(const Launch& launch, const Words& words) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ChildResult job = start(launch, words);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    CAPTURE(launch.name, words, job.output, taken.count());
+    REQUIRE(job.exit_code != 0);
+    REQUIRE(taken.count() < 10);
+    REQUIRE(nothing_is_left());
+    return plain(job.output);
+}
+
+TEST_CASE("a rank that is stopped outside a call is named within the time-out") {
+    const std::string silent = " has said nothing for [1-4].[0-9] s: is it stopped\\?";
+    const std::vector<std::pair<std::string, std::string>> cases{{"0", "busy"}, {"1", "end"}};
+    for (const auto& [victim, others] : cases)
+        for (const Launch& launch : launches(3)) {
+            const std::string output = output_of_failure(
+                launch, {"--what", "stop, others " + others, "--victim", victim, "--timeout", "1"});
+            CAPTURE(output);
+            // Where nothing interrupts the others, the launcher may have seen it as well.
+            REQUIRE(std::regex_match(output, std::regex("(launcher: .*\n)?error: rank " + victim +
+                                                        silent + "\n(launcher: .*\n)?")));
+        }
+}
+
+TEST_CASE("a rank that is stopped when its program has done its work") {
+    const std::string output = output_of_failure(
+        launches(3)[0], {"--what", "stop at the end", "--victim", "1", "--timeout", "1"});
+    REQUIRE(
+        std::regex_search(output, std::regex("launcher: rank 1 \\(process [0-9]+\\) is stopped, "
+                                             "and the job cannot end without it\n")));
 }
 
 TEST_CASE("late, absent, in another call: named, and the next run works") {

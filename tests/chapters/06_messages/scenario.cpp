@@ -25,8 +25,9 @@ void send_both(Rank& rank) {
 // Rank `victim` does what `what` says. The others make the two calls that all should make.
 void act(Rank& rank, const std::string& what, int victim) {
     rank.all_gather(std::to_string(rank.rank()));
-    if (rank.rank() == victim) {
-        if (!ddp::test::misbehave(rank, what.starts_with("kill") ? "kill" : what))
+    if (rank.rank() == victim || (rank.rank() == 0 && what == "kill, with rank 0")) {
+        // The first word says what it does.
+        if (!ddp::test::misbehave(rank, what.substr(0, what.find(','))))
             return;
         if (what == "term") {
             kill(getpid(), SIGTERM);
@@ -40,6 +41,10 @@ void act(Rank& rank, const std::string& what, int victim) {
         if (what == "other")
             rank.broadcast("", 0);
     }
+    if (what == "stop, others end" && rank.rank() != victim)
+        return;
+    if (what == "stop, others busy" && rank.rank() != victim)
+        sleep(60);  // as in a call of another library, which nothing interrupts
     if (what == "stop" && rank.rank() != victim)
         usleep(300'000);  // the other rank must have been silent for as long as this one waits
     if (what == "kill, others busy")
@@ -76,5 +81,7 @@ int main(int argc, char** argv) {
     const int result = ddp::test::scenario_main(argc, argv, options, asked, [&] {
         return ddp::test::ScenarioRuns{.first = first, .at_end = show, .repeat = repeat};
     });
+    if (is_victim && asked.what == "stop at the end")
+        raise(SIGSTOP);
     return result == 0 && is_victim ? status : result;
 }

@@ -1,0 +1,13 @@
+#pragma once
+// A communicator of MPI for one user: MPI never mixes up its messages with those of another.
+#include "05_ranks/rank.hpp"
+#include "09_all_reduce/libraries/check_mpi.hpp"
+
+namespace ddp {
+
+// Returns a new communicator of all ranks. All of them must call it. Unlike MPI_Comm_dup, it does
+// not wait for a rank that is lost or stopped for ever: it throws RunFailed, or std::runtime_error
+// after the job's time-out.
+MPI_Comm duplicate_world(Rank& rank);
+
+}  // namespace ddp
