@@ -10,15 +10,17 @@
 //
 // | event                          | noticed by                                                 |
 // | a rank dies                    | the other ranks and the launcher, within milliseconds      |
-// | a rank stops, or is cut off    | the ranks that wait for it, after --timeout                |
+// | a rank stops, or is cut off    | the other ranks, after --timeout                           |
 // | all ranks or the launcher stop | this supervisor, when no line has come for twice --timeout |
 #include "17_checkpoint_failover/supervisor.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <set>
 #include <sstream>
 
@@ -31,6 +33,31 @@ namespace {
 double clock_s() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
+}
+
+// Open MPI explains a mistake in about a dozen lines.
+constexpr std::size_t most_last_lines = 15;
+
+std::string text_of(const std::vector<std::string>& lines) {
+    std::string text = lines.empty() ? "" : "; the last lines that it printed:";
+    for (const std::string& line : lines)
+        text += "\n    " + line;
+    return text;
+}
+
+// Returns whether a shell says by this exit status that a signal has ended the program.
+bool is_of_signal(int status) {
+    return status > 128 && status <= 128 + SIGRTMAX;
+}
+
+// Returns whether another attempt would fail as the last one did: the options were refused, or the
+// launcher has ended by itself, and neither this time nor before has any rank started.
+bool would_fail_again(const std::vector<Attempt>& attempts) {
+    const Attempt& last = attempts.back();
+    const bool has_started = std::ranges::any_of(
+        attempts, [](const Attempt& attempt) { return attempt.has("started"); });
+    return (last.status == 2 && last.says_why) || last.status == status_of_missing_program ||
+           (!has_started && !last.says_why && !is_of_signal(last.status));
 }
 
 }  // namespace
@@ -80,7 +107,7 @@ std::vector<Attempt> Supervisor::run() {
         const Attempt& last = attempts.back();
         if (last.cause.empty())
             return attempts;
-        if (last.status == 2)  // refused options would be refused again
+        if (would_fail_again(attempts))
             throw std::runtime_error(last.cause);
         if (static_cast<int>(attempts.size()) > options_.max_restarts)
             throw std::runtime_error("the job has failed " + std::to_string(attempts.size()) +
@@ -114,9 +141,10 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     // Exit status 0 means success, whatever was printed on the way.
     attempt.end_s = now_s();
     attempt.status = *job.status();
+    attempt.says_why = !attempt.cause.empty();
     if (attempt.status != 0 && attempt.cause.empty())
         attempt.cause = "the job ended with exit status " + std::to_string(attempt.status) +
-                        " and without an error message";
+                        " and without an error message" + text_of(attempt.last_lines);
     if (attempt.status == 0)
         attempt.cause.clear();
     return attempt;
@@ -165,6 +193,10 @@ void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Atte
             record_failure(line.substr(sign.size()));
     if (line.starts_with("note: "))
         attempt.status_lines.push_back({now_s, {0, "note", 0, line.substr(6)}});
+    else if (std::ranges::any_of(line, [](unsigned char c) { return std::isalnum(c) != 0; }))
+        attempt.last_lines.push_back(line);
+    if (attempt.last_lines.size() > most_last_lines)
+        attempt.last_lines.erase(attempt.last_lines.begin());
 }
 
 }  // namespace ddp

@@ -36,6 +36,9 @@ struct Attempt {
     int status = 0;        // exit status
     std::string cause;     // the first error; "" if it has done its work
     std::vector<TimedStatus> status_lines;
+    std::vector<std::string>
+        last_lines;         // that are none of ours: what mpirun has said, for example
+    bool says_why = false;  // the cause is that of a rank or of our launcher, or the job was silent
 
     // Returns whether any rank has sent a line of this kind.
     bool has(const std::string& what) const;
@@ -58,8 +61,8 @@ class Supervisor {
     Supervisor(SupervisorOptions options, NextCommand next_command, Watch watch = {});
 
     // Runs the job until it has done its work; returns all attempts. Throws std::runtime_error with
-    // the first cause when it has failed max_restarts + 1 times, or at once if it has refused its
-    // options (exit status 2), which would be wrong again.
+    // the first cause when it has failed max_restarts + 1 times, or at once if it would fail in the
+    // same way again: it has refused its options (exit status 2), or no rank has ever started.
     std::vector<Attempt> run();
 
   private:

@@ -1,10 +1,12 @@
 // How fast the all-reduces are, beside MPI (as shipped and tuned) or NCCL and beside what the
 // memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
 // processes cannot share, they are threads.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "05_ranks/rendezvous.hpp"
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
 #include "common/gpu/launch.hpp"
@@ -76,8 +78,10 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
 // By mpirun, or without one by our own launcher.
 std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kind,
                                                 const Settings& mine, const CommonOptions& common) {
-    const std::filesystem::path file = std::filesystem::temp_directory_path() /
-                                       ("ddp_samples_" + std::to_string(getpid()) + ".csv");
+    // A file without a name in any folder: it is gone with this process, however that ends.
+    const Descriptor samples(memfd_create("samples", MFD_CLOEXEC));
+    const std::filesystem::path file =
+        "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(samples.number());
     std::vector<std::string> words = words_of_job(mine, common, file);
     int status = 0;
     if (kind.command.empty()) {
@@ -96,9 +100,7 @@ std::vector<AllReduceMeasurement> run_processes(int ranks, const MpiVariant& kin
         throw std::runtime_error("a job of " + std::to_string(ranks) +
                                  " ranks has ended with status " + std::to_string(status) +
                                  ": what it has said stands above");
-    const std::vector<AllReduceMeasurement> measurements = read_measurements(file);
-    std::filesystem::remove(file);
-    return measurements;
+    return read_measurements(file);
 }
 
 std::vector<AllReduceMeasurement> run_threads(int ranks, const Settings& mine,

@@ -8,31 +8,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 
+#include "05_ranks/support/mpirun.hpp"
+
 namespace ddp {
-namespace {
-
-bool is_on_path(const std::string& program) {
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "" : path);
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (access((folder + "/" + program).c_str(), X_OK) == 0)
-            return true;
-    return false;
-}
-
-}  // namespace
 
 std::vector<MpiVariant> mpi_variants(int ranks) {
     if (!is_built_with_mpi() || !is_on_path("mpirun"))
         return {};
-    if (geteuid() == 0) {  // Open MPI wants to be told twice
-        setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-        setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-    }
-    const std::vector<std::string> shipped{"mpirun", "-q", "--oversubscribe", "-n",
+    allow_mpirun();
+    keep_mpirun_quiet();
+    const std::vector<std::string> shipped{"mpirun", "--oversubscribe", "-n",
                                            std::to_string(ranks)};
     std::vector<std::string> tuned = shipped;
     for (const char* word : {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"})

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
@@ -37,7 +38,8 @@ std::array<Descriptor, 2> make_pipe() {
     dup2(error, STDERR_FILENO);
     setenv(supervised_variable, "1", 1);
     execvp(command[0], command);
-    _exit(127);
+    dprintf(STDERR_FILENO, "error: cannot start %s: %s\n", command[0], std::strerror(errno));
+    _exit(status_of_missing_program);
 }
 
 Descriptor open_process(pid_t process) {

@@ -14,6 +14,7 @@
 
 #include "05_ranks/environment.hpp"
 #include "05_ranks/rendezvous.hpp"
+#include "05_ranks/support/mpirun.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
@@ -91,11 +92,12 @@ std::vector<std::string> job_command(Launcher launcher, int ranks,
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     std::vector<std::string> command;
     if (launcher == Launcher::mpirun) {
+        allow_mpirun();
         make_mpirun_notice_silence();
         std::string names;
         for (const HostSlots& host : hosts)
             names += (names.empty() ? "" : ",") + host.name + ":" + std::to_string(host.slots);
-        command = {"mpirun", "-q", "-n", std::to_string(ranks)};
+        command = {"mpirun", "-n", std::to_string(ranks)};
         if (hosts.empty())
             command.insert(command.end(), {"--oversubscribe", "--bind-to", "none"});
         else

@@ -1,30 +1,13 @@
 #include "17_checkpoint_failover/show/scenario.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
-#include "17_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "17_checkpoint_failover/state/temporary_folder.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
-
-// The checkpoints of one scenario: removed at its end.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() : path_(make_temporary_folder()) {}
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    std::string path() const { return path_.string(); }
-
-  private:
-    const std::filesystem::path path_;
-};
 
 std::vector<std::string> command_of(const JobSettings& settings, int ranks,
                                     const std::string& folder,
@@ -100,7 +83,7 @@ std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick) {
     const auto add = [&](const std::string& name, const std::vector<Fault>& faults,
                          const std::function<int(int)>& ranks_of, const JobSettings& job) {
         const TemporaryFolder folder;
-        scenarios.push_back(run_scenario(name, job, folder.path(), faults, ranks_of));
+        scenarios.push_back(run_scenario(name, job, folder.path().string(), faults, ranks_of));
     };
     add("undisturbed", {}, always, settings);
     const int steps = scenarios[0].attempts[0].last_step();

@@ -5,8 +5,8 @@
 #include <latch>
 #include <thread>
 
-#include "17_checkpoint_failover/state/checkpoint_folder.hpp"
 #include "17_checkpoint_failover/state/checkpoints.hpp"
+#include "17_checkpoint_failover/state/temporary_folder.hpp"
 #include "common/data/file.hpp"
 #include "common/report/table.hpp"
 
@@ -67,11 +67,10 @@ Reads read_while_written(Folder& folder, int writers, bool atomically) {
 }
 
 void show_torn_files(int ranks) {
-    const std::filesystem::path path = make_temporary_folder();
-    DiskFolder folder(path);
+    const TemporaryFolder temporary;
+    DiskFolder folder(temporary.path());
     const Reads all = read_while_written(folder, ranks, false);
     const Reads one = read_while_written(folder, 1, true);
-    std::filesystem::remove_all(path);
     Table table("A checkpoint that is read while it is written", {"written by", "reads", "torn"});
     table.row({"all ranks, into one file", std::to_string(all.all), std::to_string(all.torn)});
     table.row(

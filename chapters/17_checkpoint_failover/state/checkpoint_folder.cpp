@@ -1,20 +1,6 @@
 #include "17_checkpoint_failover/state/checkpoint_folder.hpp"
 
-#include <stdlib.h>
-
-#include <cstring>
-#include <stdexcept>
-
 namespace ddp {
-
-std::filesystem::path make_temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ddp_checkpoints_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-        throw std::runtime_error("'" + name + "' cannot be made (" + std::strerror(errno) +
-                                 "): give --folder a folder that is yours.");
-    return name;
-}
-
 namespace {
 
 std::string with_host(std::string path, const std::string& host) {
@@ -28,18 +14,18 @@ std::string with_host(std::string path, const std::string& host) {
 CheckpointFolder::CheckpointFolder(World& world, const std::string& given)
     : path_(given), is_temporary_(given.empty()) {
     world.run([&](Rank& rank) {
-        const bool makes_it = rank.rank() == 0 && is_temporary_;
-        const std::string made =
-            rank.broadcast(makes_it ? make_temporary_folder().string() : given, 0);
+        if (rank.rank() == 0 && is_temporary_)
+            made_.emplace();
+        const std::string path = rank.broadcast(made_ ? made_->path().string() : given, 0);
         // Once per process: threads of one process share this object.
         if (rank.job().has_processes || rank.rank() == 0)
-            path_ = with_host(made, rank.host());
+            path_ = with_host(path, rank.host());
     });
 }
 
 CheckpointFolder::~CheckpointFolder() {
     std::error_code ignored;
-    if (is_temporary_)
+    if (is_temporary_)  // on another host than rank 0's it was made as well, under the same name
         std::filesystem::remove_all(path_, ignored);
 }
 

@@ -1,16 +1,18 @@
 #pragma once
 // The folder of a job's checkpoints.
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "05_ranks/world.hpp"
+#include "17_checkpoint_failover/state/temporary_folder.hpp"
 
 namespace ddp {
 
 class CheckpointFolder {
   public:
     // Takes the folder `given`, in which %h stands for the host's name. If `given` is empty, makes
-    // a temporary folder that is removed with this object.
+    // a temporary folder.
     CheckpointFolder(World& world, const std::string& given);
     ~CheckpointFolder();
     CheckpointFolder(const CheckpointFolder&) = delete;
@@ -20,10 +22,8 @@ class CheckpointFolder {
 
   private:
     std::filesystem::path path_;
-    bool is_temporary_;
+    const bool is_temporary_;
+    std::optional<TemporaryFolder> made_;  // in rank 0's process
 };
-
-// Makes a new temporary folder that only this user can read, and returns its path.
-std::filesystem::path make_temporary_folder();
 
 }  // namespace ddp

@@ -66,7 +66,12 @@ std::vector<int> Checkpoints::steps() const {
 
 void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     const std::string text = seal(std::move(header), data);
-    save_atomically(folder_, file_name(step), {bytes_of(text), data});
+    try {
+        save_atomically(folder_, file_name(step), {bytes_of(text), data});
+    } catch (const std::runtime_error&) {
+        remove_unfinished();  // on a full disk it takes the room of the next one
+        throw;
+    }
     std::vector<int> others = steps();
     // If the training was resumed from an older checkpoint, newer ones belong to a run that has
     // been abandoned: they are removed.
@@ -75,6 +80,10 @@ void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     for (auto other = others.begin(); other != others.end(); ++other)
         if (other < older || other - older >= keep_ - 1)
             folder_.remove(file_name(*other));
+    remove_unfinished();
+}
+
+void Checkpoints::remove_unfinished() {
     for (const std::string& name : folder_.names())
         if (name.starts_with(prefix) && name.ends_with(suffix + unfinished))
             folder_.remove(name);

@@ -21,8 +21,8 @@ class Checkpoints {
     Checkpoints(Folder& folder, int keep) : folder_(folder), keep_(keep) {}
 
     // Saves the checkpoint of step `step` as a whole or not at all, and adds a checksum to its
-    // header. Then removes all checkpoints but the last `keep`, and files that killed writers have
-    // left behind.
+    // header. Then removes all checkpoints but the last `keep`. Removes files that writers who were
+    // killed, or found no room, have left behind.
     void save(int step, SafetensorsHeader header, Bytes data);
 
     // Returns the newest checkpoint that is whole, or nothing. Adds one sentence with name and
@@ -35,6 +35,8 @@ class Checkpoints {
     static std::string file_name(int step);  // "checkpoint-00000120.safetensors"
 
   private:
+    void remove_unfinished();
+
     Folder& folder_;
     const int keep_;
 };

@@ -57,6 +57,17 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
     REQUIRE(nothing_is_left(BENCH_ALL_REDUCE));
 }
 
+TEST_CASE("bench all_reduce: no file stays when it is killed") {
+    const TemporaryFolder folder;
+    const std::string place = (folder / "").parent_path().string();
+    run_command(
+        {"/bin/bash", "-c",
+         std::string(BENCH_ALL_REDUCE) + " --ranks 2 --jobs 9 & /bin/sleep 1; kill -9 $!; wait"},
+        {"TMPDIR=" + place, "PATH=/nowhere"});
+    REQUIRE(nothing_is_left(BENCH_ALL_REDUCE));
+    REQUIRE(std::filesystem::is_empty(place));
+}
+
 TEST_CASE("bench all_reduce takes one algorithm, and runs within a job") {
     const ProgramRun ring = bench.run({"--ranks", "2", "--algorithm", "ring", "--quick"});
     REQUIRE(ring.count("ring on 2 ranks, in place\n") == 1);

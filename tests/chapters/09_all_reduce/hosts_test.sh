@@ -28,7 +28,7 @@ on_hosts() {
     code=0
     : >"$scratch/said"
     # shellcheck disable=SC2016  # for the other shell
-    timeout 120 "$hosts" 4 mpirun -q --host "$where" -np "$ranks" sh -c 'exec "$@" >>"$0" 2>&1' "$scratch/said" \
+    timeout 120 "$hosts" 4 mpirun --host "$where" -np "$ranks" sh -c 'exec "$@" >>"$0" 2>&1' "$scratch/said" \
         "$scenario" "$@" >"$scratch/mpirun_said" 2>&1 || code=$?
     output=$(cat "$scratch/said")
 }
@@ -47,7 +47,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 starts=(launcher)
 if [[ $all ]]; then
     starts+=(mpirun)
-    mpirun -q --oversubscribe --bind-to none -np 4 "$scenario" >"$scratch/mpirun" || complain "mpirun"
+    mpirun --oversubscribe --bind-to none -np 4 "$scenario" >"$scratch/mpirun" || complain "mpirun"
 fi
 sets=("host0:2,host1:2")
 [[ ! $all ]] || sets+=("host0,host1,host2,host3" "host0,host1:3")

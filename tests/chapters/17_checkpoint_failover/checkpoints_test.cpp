@@ -1,6 +1,9 @@
 // Checkpoints in a folder, and what a checkpoint records about a training run.
 #include "17_checkpoint_failover/state/checkpoints.hpp"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <set>
 
 #include "17_checkpoint_failover/training_state.hpp"
@@ -8,6 +11,7 @@
 #include "tests/chapters/17_checkpoint_failover/crashing_folder.hpp"
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/text.hpp"
 
 namespace ddp::test {
 namespace {
@@ -158,6 +162,29 @@ TEST_CASE("checkpoints: a whole one is there wherever saving crashes") {
             REQUIRE(newest->step >= (is_done ? 3 : 2));
         }
     }
+}
+
+TEST_CASE("checkpoints: of one that does not fit on the disk nothing stays") {
+    const TemporaryFolder temporary;
+    DiskFolder folder(temporary.path());
+    Checkpoints checkpoints(folder, 3);
+    save(checkpoints, 5);
+    // A limit for files is as good as a full disk.
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{300, before.rlim_max};
+    std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    std::string error;
+    try {
+        checkpoints.save(6, header_of(6), Bytes(1000));
+    } catch (const std::runtime_error& thrown) {
+        error = thrown.what();
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, SIG_DFL);
+    REQUIRE(has(error, "cannot be written (File too large)"));
+    REQUIRE(folder.names() == std::vector<std::string>{"checkpoint-00000005.safetensors"});
 }
 
 TEST_CASE("training_state: what is written down is read, and nothing is guessed") {

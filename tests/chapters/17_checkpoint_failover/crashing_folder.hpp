@@ -1,8 +1,8 @@
 #pragma once
 // A folder in memory that loses what a disk may lose.
+#include <exception>
 #include <functional>
 #include <map>
-#include <stdexcept>
 
 #include "17_checkpoint_failover/atomic_save.hpp"
 
@@ -11,10 +11,7 @@ namespace ddp::test {
 using Contents = std::map<std::string, std::vector<std::uint8_t>>;  // of a folder, by name
 
 // Thrown when the process or the machine crashes in the middle of a call.
-class Crash : public std::runtime_error {
-  public:
-    Crash() : std::runtime_error("crash") {}
-};
+class Crash : public std::exception {};
 
 class CrashingFolder final : public Folder {
   public:

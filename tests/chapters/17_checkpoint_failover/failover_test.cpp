@@ -4,6 +4,7 @@
 #include <iostream>
 #include <thread>
 
+#include "05_ranks/support/mpirun.hpp"
 #include "17_checkpoint_failover/job/launch_job.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
@@ -140,8 +141,7 @@ TEST_CASE("failover: by mpirun") {
         std::cout << "SKIPPED: there is no mpirun" << std::endl;
         return;
     }
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    allow_mpirun();
     const Pictures pictures(1000, 100);
     Training training;
     training.by_mpirun = true;
@@ -180,11 +180,28 @@ TEST_CASE("supervisor: a failure that would happen again is not retried") {
     Supervisor nobody({}, [](const auto&) { return std::vector<std::string>(); });
     REQUIRE_THROWS_WITH(nobody.run(),
                         "no host is left to run the job; its first failure was: none");
-    Supervisor unknown({.max_restarts = 0},
+    Supervisor unknown({},
                        [](const auto&) { return std::vector<std::string>{"no-such-program-9"}; });
-    REQUIRE_THROWS_WITH(unknown.run(),
-                        "the job has failed 1 times, and --max-restarts is 0; the first cause was: "
-                        "the job ended with exit status 127 and without an error message");
+    REQUIRE_THROWS_WITH(unknown.run(), "cannot start no-such-program-9: No such file or directory");
+    // A launcher that starts nothing: its words are the cause.
+    int starts = 0;
+    Supervisor refused({}, [&](const auto&) {
+        starts++;
+        return Words{"sh", "-c",
+                     "echo ------; echo not as root; echo; echo and not today; exit 213"};
+    });
+    REQUIRE_THROWS_WITH(refused.run(),
+                        "the job ended with exit status 213 and without an error message; the last "
+                        "lines that it printed:\n    not as root\n    and not today");
+    REQUIRE(starts == 1);
+    // One that was killed may have been killed by chance.
+    starts = 0;
+    Supervisor killed({.max_restarts = 1}, [&](const auto&) {
+        starts++;
+        return Words{"sh", "-c", "kill -9 $$"};
+    });
+    REQUIRE_THROWS(killed.run());
+    REQUIRE(starts == 2);
 }
 
 TEST_CASE("supervisor: a job is ended with all that it has started") {

@@ -1,8 +1,13 @@
 // The chapter's program: what it prints and writes, under every launcher.
 #include "17_checkpoint_failover/state/checkpoints.hpp"
 
+#include <chrono>
+#include <fstream>
 #include <iostream>
+#include <thread>
 
+#include "05_ranks/support/mpirun.hpp"
+#include "common/report/bench.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
@@ -64,6 +69,46 @@ TEST_CASE("checkpoint_failover: one training run, one to eight ranks, and a call
     }
 }
 
+// A mpirun like that of Open MPI 5: it refuses -q.
+constexpr const char* mpirun_5 = R"(#!/bin/sh
+for word; do
+    case $word in
+        -q) printf '%s\n' ------ 'An unrecognized option was included:' '  Option: -q' ------; exit 213 ;;
+        /*) break ;;
+    esac
+done
+PATH=${PATH#*:} exec mpirun "$@"
+)";
+
+TEST_CASE(
+    "checkpoint_failover: the supervisor starts ranks by mpirun, also by that of Open MPI 5") {
+    if (!has_mpirun())
+        return;
+    const TemporaryFolder folder;
+    const Pictures pictures(400, 50);
+    std::filesystem::create_directory(folder / "bin");
+    const std::filesystem::path mpirun = folder / "bin" / "mpirun";
+    std::ofstream(mpirun) << mpirun_5;
+    std::filesystem::permissions(mpirun, std::filesystem::perms::owner_all);
+    const auto supervise = [&] {
+        const std::string path_variable =
+            "PATH=" + mpirun.parent_path().string() + ":" + std::getenv("PATH");
+        return run_command(Words{path, "--supervise", "--mpirun", "--ranks", "2", "--data",
+                                 pictures.folder(), "--folder", (folder / "run").string()} +
+                               small,
+                           {path_variable});
+    };
+    const ProgramRun run(supervise());
+    REQUIRE(run.count("done in 1 attempt") == 1);
+    // What a mpirun says that starts nothing is the cause, and it is not asked again.
+    std::ofstream(mpirun) << "#!/bin/sh\necho no ranks today\nexit 1\n";
+    const ChildResult refused = supervise();
+    REQUIRE(count(refused.output, "attempt ") == 1);
+    REQUIRE(count(refused.output,
+                  "error: the job ended with exit status 1 and without an error "
+                  "message; the last lines that it printed:\n    no ranks today\n") == 1);
+}
+
 TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints") {
     if (!has_mpirun()) {
         std::cout << "SKIPPED: ranks on two hosts (no mpirun, or built without MPI)" << std::endl;
@@ -78,10 +123,10 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
         const auto part = [&](const std::string& host) {
             return Words{"-n", "2", "-x", "DDP_HOST=" + host} + job + Words{"--epochs", epochs};
         };
-        Words command{"mpirun", "-q", "--oversubscribe", "--bind-to", "none"};
-        command = command + part("a") + Words{":"} + part("b");
-        return run_command(command,
-                           {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+        Words command{"mpirun", "--oversubscribe", "--bind-to", "none"};
+        allow_mpirun();
+        keep_mpirun_quiet();
+        return run_command(command + part("a") + Words{":"} + part("b"));
     };
     const ProgramRun first(train("2"));
     DiskFolder a((folder / "on-a").string()), b((folder / "on-b").string());
@@ -130,6 +175,27 @@ TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one befor
     REQUIRE(third.exit_code == 1);
     REQUIRE(count(third.output, "no checkpoint in '" + checkpoints + "' is whole: '" + newest +
                                     "' is damaged") == 1);
+}
+
+TEST_CASE("checkpoint_failover: its temporary folder goes with it, however it ends") {
+    const Pictures pictures(400, 50);
+    for (const std::string how : {"--processes", "--train --processes"})
+        for (const std::string signal : {"TERM", "KILL"}) {
+            CAPTURE(how, signal);
+            const TemporaryFolder folder;
+            const std::string place = (folder / "").parent_path().string();
+            run_command({"bash", "-c",
+                         path + " " + how + " 2 --data " + pictures.folder() +
+                             " & until ls $TMPDIR/ddp_checkpoints_*; do sleep 0.02; done;"
+                             " kill -" +
+                             signal + " $!; wait"},
+                        {"TMPDIR=" + place});
+            REQUIRE(nothing_is_left(path));
+            for (const Stopwatch watch; !std::filesystem::is_empty(place);) {
+                REQUIRE(watch.seconds() < 5);
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            }
+        }
 }
 
 TEST_CASE("checkpoint_failover: bad input in one sentence") {

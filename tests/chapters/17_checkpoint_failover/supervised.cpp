@@ -37,8 +37,7 @@ std::vector<std::string> Training::command(const std::string& folder,
                         "--timeout=" + std::to_string(timeout_s)};
     const Words program{CHECKPOINT_FAILOVER_PROGRAM};
     if (by_mpirun)
-        return Words{"mpirun", "-q", "--oversubscribe", "--bind-to", "none"} + ranks + program +
-               options;
+        return Words{"mpirun", "--oversubscribe", "--bind-to", "none"} + ranks + program + options;
     return program + ranks + options;
 }
 

@@ -6,6 +6,8 @@
 #include <regex>
 #include <thread>
 
+#include "05_ranks/support/mpirun.hpp"
+
 namespace ddp::test {
 namespace {
 
@@ -24,7 +26,7 @@ int processes_of(const std::string& program) {
 
 bool has_mpirun() {
 #if defined(DDP_MPI)
-    return run_command({"sh", "-c", "command -v mpirun"}).exit_code == 0;
+    return is_on_path("mpirun");
 #else
     return false;
 #endif
@@ -33,16 +35,16 @@ bool has_mpirun() {
 std::vector<Launch> launches(const std::string& program, int ranks) {
     std::vector<Launch> all{{"launcher", {program}, {"--processes", std::to_string(ranks)}}};
     if (has_mpirun())
-        all.push_back({"mpirun",
-                       {"mpirun", "-q", "--oversubscribe", "-n", std::to_string(ranks), program},
-                       {}});
+        all.push_back(
+            {"mpirun", {"mpirun", "--oversubscribe", "-n", std::to_string(ranks), program}, {}});
     return all;
 }
 
 ChildResult start(const Launch& launch, const Words& words, int timeout_s,
                   const Words& environment) {
-    const Words as_root{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-    return run_command(launch.before + launch.after + words, as_root + environment, timeout_s);
+    allow_mpirun();
+    keep_mpirun_quiet();
+    return run_command(launch.before + launch.after + words, environment, timeout_s);
 }
 
 ProgramRun run_job(const Launch& launch, const Words& words) {
