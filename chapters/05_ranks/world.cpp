@@ -20,6 +20,7 @@
 
 #include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/cores.hpp"
+#include "05_ranks/support/mpi_limit.hpp"
 #include "05_ranks/support/mpi_start.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
@@ -39,6 +40,15 @@ std::string host_name() {
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
     return name;
+}
+
+// Returns the processes of the other ranks on rank 0's host.
+std::vector<pid_t> processes_of_other_ranks(const Job& job) {
+    std::vector<pid_t> processes;
+    for (std::size_t r = 1; r < job.members.size(); r++)
+        if (job.members[r].host == job.members[0].host)
+            processes.push_back(job.members[r].process);
+    return processes;
 }
 
 // Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
@@ -94,8 +104,12 @@ World::World(const CommonOptions& options) {
 World::~World() {
     // The connections close last: whatever else is to be sent must have been sent.
     coordinator_.reset();
-    if (mpi_ && !lost_)  // MPI would wait for the lost rank
-        mpi_->finish(job_.timeout_s);
+    if (!mpi_ || lost_)  // MPI would wait for the lost rank
+        return;
+    mpi_->finish(job_.timeout_s);
+    // mpirun waits for all processes, and does not see that one is stopped: rank 0 ends last.
+    if (has_rank_0())
+        wait_until_ended(processes_of_other_ranks(job_), job_.timeout_s);
 }
 
 // All ranks are in this process: there are none to find.

@@ -32,9 +32,13 @@ constexpr auto stopped_after = 1s;
 // Processes that are killed at the same moment end one after the other, within this time.
 constexpr auto killing_time = 100ms;
 
-// A kernel that does not end is ended after ten time-outs (06_messages/peers.cpp), and its thread
-// comes back: a job of threads waits for that.
-constexpr double timeouts_of_a_kernel = 11;
+// Returns how long a rank may take to come back from a run that has failed. A process is given up
+// after the time-out. A thread cannot be; but a kernel that does not end is ended after 30 s or ten
+// time-outs (06_messages/peers.cpp), and then its thread comes back.
+std::chrono::duration<double> longest_way_back(const Job& job) {
+    return std::chrono::duration<double>(job.has_processes ? job.timeout_s
+                                                           : std::max(11 * job.timeout_s, 40.0));
+}
 
 // Returns whether the process still runs. One that has ended keeps its number until its parent has
 // asked for its status; but its pidfd is readable.
@@ -103,10 +107,8 @@ void CoordinatorEndpoint::poll_overdue(int rank) {
         return;
     const RunFailed failure = events(rank).last_failure(rank);
     const bool reports = !job_.has_processes || failure.is_reported_here();
-    const std::chrono::duration<double> limit(job_.timeout_s *
-                                              (job_.has_processes ? 1 : timeouts_of_a_kernel));
     // By then the coordinator has given up the rank. The one that reports must be the first to end.
-    if (overdue < limit + (reports ? 1 : 2) * grace_period)
+    if (overdue < longest_way_back(job_) + (reports ? 1 : 2) * grace_period)
         return;
     if (reports)
         std::cerr << "error: " + std::string(failure.what()) +

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "common/report/units.hpp"
@@ -16,6 +18,19 @@ namespace ddp {
 namespace {
 
 using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// A rank of this host, as the system knows it.
+struct LocalRank {
+    int rank;
+    std::string process;
+    char state;  // R, S or D; T if it is stopped, Z if it has ended
+
+    std::string name() const {
+        return "rank " + std::to_string(rank) + " (process " + process + ")";
+    }
+};
 
 // Returns "" for what cannot be read: a process may end at any time.
 std::string bytes_of_file(const std::filesystem::path& path) {
@@ -25,18 +40,18 @@ std::string bytes_of_file(const std::filesystem::path& path) {
 }
 
 // Returns the rank that mpirun or srun has given a process, from its environment.
-std::string rank_of(const std::filesystem::path& process) {
+std::optional<int> rank_of(const std::filesystem::path& process) {
     std::istringstream variables(bytes_of_file(process / "environ"));
     for (std::string variable; std::getline(variables, variable, '\0');)
         for (const std::string name : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="})
             if (variable.starts_with(name))
-                return variable.substr(name.size());
-    return "?";
+                return std::atoi(variable.substr(name.size()).c_str());
+    return std::nullopt;
 }
 
-}  // namespace
-
-std::string find_stopped_rank() {
+// Returns the ranks of this host, this one among them: the same process has started them.
+std::vector<LocalRank> local_ranks() {
+    std::vector<LocalRank> ranks;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         // "4711 (name of the program) T 4700 ...": its state, and its parent
         const std::string status = bytes_of_file(entry.path() / "stat");
@@ -44,12 +59,26 @@ std::string find_stopped_rank() {
         pid_t parent = 0;
         std::istringstream(status.substr(std::min(status.size(), status.rfind(')') + 1))) >>
             state >> parent;
-        if (state == 'T' && parent == getppid())
-            return "rank " + rank_of(entry.path()) + " (process " +
-                   entry.path().filename().string() + ")";
+        const std::string process = entry.path().filename().string();
+        if (parent != getppid() || std::isdigit(static_cast<unsigned char>(process[0])) == 0)
+            continue;
+        if (const std::optional<int> rank = rank_of(entry.path()))
+            ranks.push_back({*rank, process, state});
     }
-    return "";
+    return ranks;
 }
+
+std::string name_of_stopped(const std::vector<LocalRank>& ranks) {
+    const auto stopped = std::ranges::find(ranks, 'T', &LocalRank::state);
+    return stopped == ranks.end() ? "" : stopped->name();
+}
+
+[[noreturn]] void end_with(const std::string& sentence) {
+    std::cerr << "error: " + sentence + "\n" << std::flush;
+    std::_Exit(1);
+}
+
+}  // namespace
 
 MpiLimit::MpiLimit(std::string call, double limit_s, double longest_s) {
     if (limit_s > 0)
@@ -69,25 +98,46 @@ MpiLimit::~MpiLimit() {
 }
 
 void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::string own = rank_of("/proc/self");
-    // All ranks wait: the first to end is the only one to speak, since mpirun then ends the others.
-    const double turn_s = 0.1 * std::min(std::atoi(own.c_str()), 20);
+    constexpr auto period = 100ms;
+    // The lowest rank that waits is the only one to speak, since mpirun ends the others within two
+    // seconds of its end. Each rank counts those before it in good time.
+    constexpr Seconds turn = 3s, good_time = 1s;
+    std::ptrdiff_t before = 0;
+    const int own = rank_of("/proc/self").value_or(0);
+    Clock::time_point begin = Clock::now(), last = begin;
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, 100ms, [this] { return is_over_; })) {
-        const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-        if (waited.count() < limit_s + turn_s)
+    while (!changed_.wait_for(lock, period, [this] { return is_over_; })) {
+        const Clock::time_point now = Clock::now();
+        if (now - std::exchange(last, now) > 10 * period)  // this process was stopped itself
+            begin = now;
+        const Seconds waited = now - begin;
+        if (waited + good_time < Seconds(limit_s))
             continue;
-        const std::string stopped = find_stopped_rank();
-        if (stopped.empty() && waited.count() < longest_s + turn_s)
-            continue;
-        std::cerr << "error: rank " + own + " waited " + format_fixed(waited.count(), 1) +
-                         " s in " + call + " for " +
-                         (stopped.empty() ? "the other ranks: were all of them started?"
-                                          : stopped + ", which is stopped") +
-                         "\n"
-                  << std::flush;
-        std::_Exit(1);
+        const std::vector<LocalRank> ranks = local_ranks();
+        before = std::max(before, std::ranges::count_if(ranks, [&](const LocalRank& each) {
+                              return each.rank < own && each.state != 'T' && each.state != 'Z';
+                          }));
+        const std::string stopped = name_of_stopped(ranks);
+        const Seconds limit(stopped.empty() ? longest_s : limit_s);
+        if (waited > limit + static_cast<double>(before) * turn)
+            end_with("rank " + std::to_string(own) + " waited " + format_fixed(waited.count(), 1) +
+                     " s in " + call + " for " +
+                     (stopped.empty() ? "the other ranks: were all of them started?"
+                                      : stopped + ", which is stopped"));
+    }
+}
+
+void wait_until_ended(const std::vector<pid_t>& processes, double limit_s) {
+    const auto has_ended = [&](const LocalRank& each) {
+        return each.state == 'Z' || std::ranges::count(processes, std::stoi(each.process)) == 0;
+    };
+    const Clock::time_point begin = Clock::now();
+    for (bool is_over = limit_s == 0; !is_over; std::this_thread::sleep_for(5ms)) {
+        std::vector<LocalRank> left = local_ranks();
+        std::erase_if(left, has_ended);
+        is_over = left.empty() || Clock::now() - begin > Seconds(limit_s);
+        if (const std::string stopped = name_of_stopped(left); is_over && !stopped.empty())
+            end_with(stopped + " is stopped, and the job cannot end without it");
     }
 }
 

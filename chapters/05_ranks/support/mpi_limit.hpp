@@ -1,9 +1,13 @@
 #pragma once
-// A limit for calls of MPI that wait for all ranks: MPI has none, and nothing can interrupt them.
+// Limits where ranks that mpirun or srun has started wait for each other outside a run: MPI's calls
+// have none, and nothing can interrupt them; and mpirun waits for a stopped process for ever.
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace ddp {
 
@@ -26,8 +30,8 @@ class MpiLimit {
     std::thread thread_;
 };
 
-// Returns "rank 2 (process 4711)", a process that has the same parent as this one and is stopped;
-// "" if there is none.
-std::string find_stopped_rank();
+// Waits until these processes of this host have ended, for `limit_s` at most. Ends this process,
+// with one sentence, if one of them is stopped then: mpirun ends the others. 0: does not wait.
+void wait_until_ended(const std::vector<pid_t>& processes, double limit_s);
 
 }  // namespace ddp

@@ -1,10 +1,12 @@
 #include "09_all_reduce/bench/comparison.hpp"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -34,6 +36,7 @@ int run_job(const std::vector<std::string>& command) {
     words.push_back(nullptr);
     const pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);  // a bench that is killed takes its job with it
         execvp(words[0], words.data());
         _exit(127);
     }

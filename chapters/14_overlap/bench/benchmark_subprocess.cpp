@@ -1,17 +1,21 @@
 #include "14_overlap/bench/benchmark_subprocess.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 namespace ddp {
 namespace {
+
+constexpr int longest_answer_ms = 600'000;
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     std::vector<char*> pointers;
@@ -68,7 +72,9 @@ BenchmarkSubprocess::BenchmarkSubprocess(BenchmarkSubprocess&& other) noexcept
 
 BenchmarkSubprocess::~BenchmarkSubprocess() {
     if (to_ != nullptr)
-        std::fclose(to_);
+        std::fclose(to_);  // it ends when there is nothing more to read
+    if (process_ > 0 && !answers_within(5000))
+        kill(process_, SIGKILL);
     if (from_ != nullptr)
         std::fclose(from_);
     if (process_ > 0)
@@ -88,7 +94,15 @@ std::vector<double> BenchmarkSubprocess::run(int steps) {
     return numbers;
 }
 
+// Returns whether it has printed something, or has ended, before that time is over.
+bool BenchmarkSubprocess::answers_within(int milliseconds) const {
+    pollfd ready{fileno(from_), POLLIN, 0};
+    return poll(&ready, 1, milliseconds) == 1;
+}
+
 std::string BenchmarkSubprocess::read_line() {
+    if (!answers_within(longest_answer_ms))
+        throw std::runtime_error("a process that measures has said nothing for ten minutes");
     std::string line;
     for (int c; (c = std::fgetc(from_)) != EOF && c != '\n';)
         line += static_cast<char>(c);

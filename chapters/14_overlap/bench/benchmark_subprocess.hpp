@@ -32,6 +32,7 @@ class BenchmarkSubprocess {
 
   private:
     BenchmarkSubprocess() = default;
+    bool answers_within(int milliseconds) const;
     std::string read_line();
 
     pid_t process_ = -1;

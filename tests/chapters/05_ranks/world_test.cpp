@@ -20,6 +20,7 @@
 #include "common/gpu/gpu.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/child.hpp"
 
 namespace ddp::test {
 namespace {
@@ -214,6 +215,24 @@ TEST_CASE("a rank that does not take part is named at once") {
     });
     REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
     REQUIRE(has(cause, "in barrier (call 1) for rank 0, which has ended its part of the run"));
+}
+
+TEST_CASE("a thread that does not come back", "[.child]") {
+    World world(thread_options(2, 0.05));
+    world.run([](Rank& rank) {
+        while (rank.rank() == 1)
+            std::this_thread::sleep_for(std::chrono::seconds(1));
+        throw std::runtime_error("broken on purpose");
+    });
+}
+
+TEST_CASE("a thread that does not come back from a failed run is not waited for for ever",
+          "[.slow]") {
+    const ChildResult child = run_child("a thread that does not come back", {}, 60);
+    CAPTURE(child.output);
+    REQUIRE(child.exit_code == 1);
+    REQUIRE(has(child.output,
+                "error: rank 0: broken on purpose; since then rank 1 has not come back\n"));
 }
 
 TEST_CASE("other roots are other calls, and there is no rank beyond the last") {

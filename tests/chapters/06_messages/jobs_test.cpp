@@ -208,11 +208,31 @@ TEST_CASE("a rank that is stopped outside a call is named within the time-out") 
 }
 
 TEST_CASE("a rank that is stopped when its program has done its work") {
-    const std::string output = output_of_failure(
-        launches(3)[0], {"--what", "stop at the end", "--victim", "1", "--timeout", "1"});
-    REQUIRE(
-        std::regex_search(output, std::regex("launcher: rank 1 \\(process [0-9]+\\) is stopped, "
-                                             "and the job cannot end without it\n")));
+    for (const Launch& launch : launches(3)) {
+        const std::string output = output_of_failure(
+            launch, {"--what", "stop at the end", "--victim", "1", "--timeout", "1"});
+        CAPTURE(output);
+        REQUIRE(std::regex_search(
+            output,
+            std::regex("(launcher|error): rank 1 \\(process [0-9]+\\) is stopped, and the job "
+                       "cannot end without it\n")));
+    }
+}
+
+TEST_CASE("a rank that is stopped before MPI knows it is named by the lowest rank that waits",
+          "[.slow]") {
+    if (!has_mpirun())
+        return;
+    const std::string stops =
+        "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then kill -STOP $$; fi; exec $0 --timeout 1";
+    const ChildResult job =
+        run_command({"mpirun", "--oversubscribe", "-n", "3", "sh", "-c", stops, DDP_SCENARIO});
+    CAPTURE(job.output);
+    REQUIRE(job.exit_code != 0);
+    REQUIRE(std::regex_match(
+        job.output, std::regex("error: rank 1 waited 1[0-9].[0-9] s in MPI_Init for rank 0 "
+                               "\\(process [0-9]+\\), which is stopped\n")));
+    REQUIRE(nothing_is_left());
 }
 
 TEST_CASE("late, absent, in another call: named, and the next run works") {
