@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -107,8 +108,9 @@ World::~World() {
     if (!mpi_ || lost_)  // MPI would wait for the lost rank
         return;
     mpi_->finish(job_.timeout_s);
-    // mpirun waits for all processes, and does not see that one is stopped: rank 0 ends last.
-    if (has_rank_0())
+    // mpirun waits for all processes, and does not see that one is stopped: rank 0 ends last. (If
+    // the run has failed the others wait for rank 0, which has yet to report it.)
+    if (has_rank_0() && std::uncaught_exceptions() == 0)
         wait_until_ended(processes_of_other_ranks(job_), job_.timeout_s);
 }
 

@@ -143,6 +143,7 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
 
     // Another training's checkpoints are not touched.
     const ChildResult other = train("3");
+    CAPTURE(other.output);
     REQUIRE(other.exit_code != 0);
     REQUIRE(count(other.output, "whose epochs was 2, and now it is 3") == 1);
 }
