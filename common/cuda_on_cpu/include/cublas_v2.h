@@ -11,11 +11,25 @@ enum cublasStatus_t {
     CUBLAS_STATUS_NOT_INITIALIZED = 1,
     CUBLAS_STATUS_INVALID_VALUE = 7,
     CUBLAS_STATUS_EXECUTION_FAILED = 13,
+    CUBLAS_STATUS_NOT_SUPPORTED = 15,
 };
 
 enum cublasOperation_t {
     CUBLAS_OP_N = 0,
     CUBLAS_OP_T = 1,
+};
+
+// The types of elements and of sums that cublasGemmEx takes here.
+enum cudaDataType {
+    CUDA_R_32F = 0,
+    CUDA_R_16F = 2,
+    CUDA_R_16BF = 14,
+};
+enum cublasComputeType_t {
+    CUBLAS_COMPUTE_32F = 68,
+};
+enum cublasGemmAlgo_t {
+    CUBLAS_GEMM_DEFAULT = -1,
 };
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
@@ -39,3 +53,14 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long stride_b, const float* beta, float* c, int ldc,
                                          long long stride_c, int batch,
                                          cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
+
+// cublasSgemm with A and B of 16 bits, both CUDA_R_16F or both CUDA_R_16BF; C, alpha and beta are
+// floats. Products are exact and sums are float, as on tensor cores; other types are refused. It
+// takes as long as cublasSgemm, and the conversion on top.
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transpose_a,
+                            cublasOperation_t transpose_b, int m, int n, int k, const void* alpha,
+                            const void* a, cudaDataType type_a, int lda, const void* b,
+                            cudaDataType type_b, int ldb, const void* beta, void* c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm,
+                            cuda_on_cpu::Where where = cuda_on_cpu::Where::current());

@@ -1,8 +1,12 @@
 #include <cblas.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "cublas_v2.h"
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
 #include "memory.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
@@ -15,19 +19,46 @@ namespace cuda_on_cpu {
 namespace {
 
 struct Matrix {
-    const float* data;
+    const void* data;
     int rows, columns, leading;
     long long stride;
+    cudaDataType type = CUDA_R_32F;
+
+    std::size_t element_bytes() const { return type == CUDA_R_32F ? 4 : 2; }
+    // Returns how many elements one matrix of the batch spans.
+    long long span() const {
+        return rows == 0 || columns == 0 ? 0 : static_cast<long long>(columns - 1) * leading + rows;
+    }
 };
+
+template <class Short>
+const float* lengthened(const Matrix& matrix, std::vector<float>& memory) {
+    const auto* from = static_cast<const Short*>(matrix.data);
+    memory.resize(static_cast<std::size_t>(matrix.span()));
+    for (std::size_t i = 0; i < memory.size(); i++)
+        memory[i] = from[i];
+    return memory.data();
+}
+
+// Returns matrix `i` of the batch as floats: where it lies, or converted into `memory`. A matrix of
+// 16 bits comes alone.
+const float* floats_of(const Matrix& matrix, int i, std::vector<float>& memory) {
+    if (matrix.type == CUDA_R_16F)
+        return lengthened<__half>(matrix, memory);
+    if (matrix.type == CUDA_R_16BF)
+        return lengthened<__nv_bfloat16>(matrix, memory);
+    return static_cast<const float*>(matrix.data) + i * matrix.stride;
+}
 
 struct MultiplyMatrices final : Command {
     void run(Stream&) override {
         DeviceAccess access;
+        std::vector<float> memory_a, memory_b;
         for (int i = 0; i < batch; i++)
             cblas_sgemm(CblasColMajor, transpose_a ? CblasTrans : CblasNoTrans,
                         transpose_b ? CblasTrans : CblasNoTrans, m, n, k, alpha,
-                        a.data + i * a.stride, a.leading, b.data + i * b.stride, b.leading, beta,
-                        c + i * stride_c, leading_c);
+                        floats_of(a, i, memory_a), a.leading, floats_of(b, i, memory_b), b.leading,
+                        beta, c + i * stride_c, leading_c);
     }
     bool transpose_a, transpose_b;
     int m, n, k, batch, leading_c;
@@ -52,15 +83,36 @@ std::string check_matrix(const char* name, const Matrix& matrix, int batch) {
     const std::optional<Allocation> allocation = find_allocation(matrix.data);
     if (!allocation)
         return shape + " is not in device memory: " + describe_address(matrix.data);
-    const long long elements = (batch - 1) * matrix.stride +
-                               static_cast<long long>(matrix.columns - 1) * matrix.leading +
-                               matrix.rows;
+    const long long bytes = ((batch - 1) * matrix.stride + matrix.span()) *
+                            static_cast<long long>(matrix.element_bytes());
     const auto left =
-        allocation->begin + allocation->bytes - reinterpret_cast<const std::byte*>(matrix.data);
-    if (elements * static_cast<long long>(sizeof(float)) > left)
-        return shape + " needs " + std::to_string(elements * 4) + " bytes, and only " +
+        allocation->begin + allocation->bytes - static_cast<const std::byte*>(matrix.data);
+    if (bytes > left)
+        return shape + " needs " + std::to_string(bytes) + " bytes, and only " +
                std::to_string(left) + " are left from " + describe_address(matrix.data);
     return "";
+}
+
+// Checks a call of `name` and enqueues it.
+cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices multiply,
+                       Where where) {
+    const std::string caller = name + (" at " + text_of(where));
+    const int m = multiply.m, n = multiply.n;
+    if (m < 0 || n < 0 || multiply.k < 0 || multiply.batch < 0)
+        return refuse(caller + " was given a negative size");
+    if (m == 0 || n == 0 || multiply.batch == 0)
+        return CUBLAS_STATUS_SUCCESS;
+    const Matrix c{multiply.c, m, n, multiply.leading_c, multiply.stride_c};
+    for (const auto& [letter, matrix] :
+         {std::pair{"A", multiply.a}, std::pair{"B", multiply.b}, std::pair{"C", c}})
+        if (const std::string wrong = check_matrix(letter, matrix, multiply.batch); !wrong.empty())
+            return refuse(caller + ": matrix " + wrong);
+    const auto stream = find_stream(handle->stream, name);
+    if (!stream)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    order_with_default_stream(*stream);
+    stream->enqueue([&](void* memory) { return new (memory) MultiplyMatrices(multiply); });
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -94,6 +146,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
         case CUBLAS_STATUS_NOT_INITIALIZED:
             return "CUBLAS_STATUS_NOT_INITIALIZED";
         case CUBLAS_STATUS_INVALID_VALUE:
+        case CUBLAS_STATUS_NOT_SUPPORTED:
             return cudaGetErrorString(cudaErrorInvalidValue);
         case CUBLAS_STATUS_EXECUTION_FAILED:
             return cudaGetErrorString(cudaPeekAtLastError());
@@ -109,11 +162,6 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long stride_c, int batch, Where where) {
     if (enter_call("cublasSgemm") != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    const std::string caller = "cublasSgemm at " + text_of(where);
-    if (m < 0 || n < 0 || k < 0 || batch < 0)
-        return refuse(caller + " was given a negative size");
-    if (m == 0 || n == 0 || batch == 0)
-        return CUBLAS_STATUS_SUCCESS;
     MultiplyMatrices multiply;
     multiply.transpose_a = transpose_a == CUBLAS_OP_T;
     multiply.transpose_b = transpose_b == CUBLAS_OP_T;
@@ -122,16 +170,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
     multiply.a = {a, multiply.transpose_a ? k : m, multiply.transpose_a ? m : k, lda, stride_a};
     multiply.b = {b, multiply.transpose_b ? n : k, multiply.transpose_b ? k : n, ldb, stride_b};
     multiply.c = c, multiply.leading_c = ldc, multiply.stride_c = stride_c;
-    for (const auto& [name, matrix] : {std::pair{"A", multiply.a}, std::pair{"B", multiply.b},
-                                       std::pair{"C", Matrix{c, m, n, ldc, stride_c}}})
-        if (const std::string wrong = check_matrix(name, matrix, batch); !wrong.empty())
-            return refuse(caller + ": matrix " + wrong);
-    const auto stream = find_stream(handle->stream, "cublasSgemm");
-    if (!stream)
-        return CUBLAS_STATUS_EXECUTION_FAILED;
-    order_with_default_stream(*stream);
-    stream->enqueue([&](void* memory) { return new (memory) MultiplyMatrices(multiply); });
-    return CUBLAS_STATUS_SUCCESS;
+    return enqueue(handle, "cublasSgemm", multiply, where);
 }
 
 cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transpose_a,
@@ -140,4 +179,31 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transpose_a,
                            float* c, int ldc, Where where) {
     return cublasSgemmStridedBatched(handle, transpose_a, transpose_b, m, n, k, alpha, a, lda, 0, b,
                                      ldb, 0, beta, c, ldc, 0, 1, where);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transpose_a,
+                            cublasOperation_t transpose_b, int m, int n, int k, const void* alpha,
+                            const void* a, cudaDataType type_a, int lda, const void* b,
+                            cudaDataType type_b, int ldb, const void* beta, void* c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                            cublasGemmAlgo_t, Where where) {
+    if (enter_call("cublasGemmEx") != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (type_a != type_b || type_a == CUDA_R_32F || type_c != CUDA_R_32F ||
+        compute != CUBLAS_COMPUTE_32F) {
+        refuse("cublasGemmEx at " + text_of(where) +
+               " takes here A and B of CUDA_R_16F, or both of CUDA_R_16BF, and C of CUDA_R_32F "
+               "with CUBLAS_COMPUTE_32F");
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    MultiplyMatrices multiply;
+    multiply.transpose_a = transpose_a == CUBLAS_OP_T;
+    multiply.transpose_b = transpose_b == CUBLAS_OP_T;
+    multiply.m = m, multiply.n = n, multiply.k = k, multiply.batch = 1;
+    multiply.alpha = *static_cast<const float*>(alpha);
+    multiply.beta = *static_cast<const float*>(beta);
+    multiply.a = {a, multiply.transpose_a ? k : m, multiply.transpose_a ? m : k, lda, 0, type_a};
+    multiply.b = {b, multiply.transpose_b ? n : k, multiply.transpose_b ? k : n, ldb, 0, type_b};
+    multiply.c = static_cast<float*>(c), multiply.leading_c = ldc, multiply.stride_c = 0;
+    return enqueue(handle, "cublasGemmEx", multiply, where);
 }

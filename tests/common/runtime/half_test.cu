@@ -1,5 +1,6 @@
 // The 16-bit floats: every value of both formats, and every place where rounding turns over, on the
 // host and in a kernel.
+#include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -232,6 +233,61 @@ void check_sums() {
 TEST_CASE("kernels convert 16-bit floats to float to add them") {
     check_sums<__half>();
     check_sums<__nv_bfloat16>();
+}
+
+// Element (row, column) of a column-major matrix; exact in both types, and so are sums of a few
+// products.
+float element(int row, int column) {
+    return static_cast<float>((3 * row + 5 * column) % 11 - 5) * 0.25f;
+}
+
+// Checks c = 2 op(a) op(b) + 3 c for sizes that differ, with a gap behind each column.
+template <class T>
+void check_product(cudaDataType type, bool transposes_a, bool transposes_b) {
+    const int m = 3, n = 4, k = 5, gap = 2;
+    const auto matrix = [&](int rows, int columns, float scale) {
+        std::vector<float> values;
+        for (int column = 0; column < columns; column++)
+            for (int row = 0; row < rows + gap; row++)
+                values.push_back(row < rows ? scale * element(row, column) : 1000.0f);
+        return values;
+    };
+    const auto shorten = [](const std::vector<float>& values) {
+        return std::vector<T>(values.begin(), values.end());
+    };
+    const int rows_a = transposes_a ? k : m, rows_b = transposes_b ? n : k;
+    Buffer<T> a(shorten(matrix(rows_a, transposes_a ? m : k, 1))),
+        b(shorten(matrix(rows_b, transposes_b ? k : n, 1)));
+    Buffer<float> c(matrix(m, n, 4));
+    Stream stream;
+    cublasHandle_t blas = nullptr;
+    DDP_CHECK(cublasCreate(&blas));
+    DDP_CHECK(cublasSetStream(blas, stream));
+    const float alpha = 2, beta = 3;
+    DDP_CHECK(cublasGemmEx(blas, transposes_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+                           transposes_b ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, k, &alpha, a.data(),
+                           type, rows_a + gap, b.data(), type, rows_b + gap, &beta, c.data(),
+                           CUDA_R_32F, m + gap, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    stream.synchronize();
+    DDP_CHECK(cublasDestroy(blas));
+    const std::vector<float> found = c.to_host();
+    for (int column = 0; column < n; column++)
+        for (int row = 0; row < m + gap; row++) {
+            float sum = 12 * element(row, column);
+            for (int i = 0; i < k; i++)
+                sum += 2 * (transposes_a ? element(i, row) : element(row, i)) *
+                       (transposes_b ? element(column, i) : element(i, column));
+            REQUIRE(found[static_cast<std::size_t>(column * (m + gap) + row)] ==
+                    (row < m ? sum : 1000.0f));
+        }
+}
+
+TEST_CASE("products of 16-bit matrices are exact, and added up in float") {
+    for (const bool transposes_a : {false, true})
+        for (const bool transposes_b : {false, true}) {
+            check_product<__half>(CUDA_R_16F, transposes_a, transposes_b);
+            check_product<__nv_bfloat16>(CUDA_R_16BF, transposes_a, transposes_b);
+        }
 }
 
 }  // namespace ddp::test

@@ -1,5 +1,8 @@
 // What a beginner does wrong on the host, and what is said about it: each mistake is made here, and
 // its message read. For the CPU only. Mistakes that end the process are made in a child process.
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -427,6 +430,33 @@ TEST_CASE("an observer is told of each kernel's shape and meetings") {
 // ---- Launches that no GPU takes
 
 __global__ void nothing() {}
+
+TEST_CASE("products of matrices that are refused") {
+    Buffer<__half> a(6), b(6);
+    Buffer<float> c(4);
+    cublasHandle_t blas = nullptr;
+    DDP_CHECK(cublasCreate(&blas));
+    const float one = 1, zero = 0;
+    const auto sentence = [&](const void* b_data, cudaDataType type_b, cudaDataType type_c,
+                              int columns) {
+        return message_of([&] {
+            DDP_CHECK(cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, 2, columns, 3, &one, a.data(),
+                                   CUDA_R_16F, 2, b_data, type_b, 3, &zero, c.data(), type_c, 2,
+                                   CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+        });
+    };
+    REQUIRE(sentence(b.data(), CUDA_R_16F, CUDA_R_32F, 2) == "(nothing was said)");
+    for (const auto& [type_b, type_c] :
+         {std::pair{CUDA_R_16BF, CUDA_R_32F}, std::pair{CUDA_R_32F, CUDA_R_32F},
+          std::pair{CUDA_R_16F, CUDA_R_16F}})
+        require_parts(sentence(b.data(), type_b, type_c, 2),
+                      {"cublasGemmEx at ", "takes here A and B of CUDA_R_16F"});
+    require_parts(sentence(b.data(), CUDA_R_16F, CUDA_R_32F, 3),
+                  {"matrix B (3 x 3) needs 18 bytes, and only 12 are left"});
+    require_parts(sentence(&one, CUDA_R_16F, CUDA_R_32F, 2),
+                  {"matrix B (3 x 2) is not in device memory"});
+    DDP_CHECK(cublasDestroy(blas));
+}
 
 TEST_CASE("launches that are refused") {
     Stream stream;
