@@ -17,6 +17,7 @@
 
 #include "02_kernels/block_reduce.cuh"
 #include "03_network/layers/matrix.hpp"
+#include "14_overlap/recipe/splitmix64.cuh"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
@@ -25,12 +26,9 @@ namespace ddp {
 
 namespace {
 
-// Returns the i-th of a sequence of pseudo-random numbers from -1 to 1 (splitmix64, by Vigna).
+// Returns the i-th of a sequence of pseudo-random numbers from -1 to 1.
 __device__ float random_at(std::uint64_t seed, std::uint64_t i) {
-    std::uint64_t bits = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
-    return static_cast<float>((bits ^ (bits >> 31)) >> 40) / 8388608.0f - 1.0f;
+    return static_cast<float>(splitmix64(seed, i) >> 40) / 8388608.0f - 1.0f;
 }
 
 __global__ void fill_at_random(std::size_t n, std::uint64_t seed, float* values) {

@@ -61,6 +61,9 @@ DATA = pathlib.Path(__file__).resolve().parent / "data"
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE
 CURVE_STEPS = 50
 OPTIMIZER_STEPS = 10
+# Made by a PyTorch (2.3 or later) that has float16 and a GradScaler on the CPU.
+NEEDS_NEWER = {"grad_scaler.txt", "grad_scaler_factors.txt", "grad_scaler_largest.txt",
+               "linear_float16.txt"}
 
 
 # ---- The formula -------------------------------------------------------------------------------
@@ -146,7 +149,7 @@ def forward_backward(layer, input, stream=90):
     input = input.clone().requires_grad_()
     output = layer(input)
     output_gradient = uniform(stream, *output.shape)
-    output.backward(output_gradient)
+    output.backward(output_gradient.to(output.dtype))
     tensors = {"input": input, "output": output, "output_gradient": output_gradient,
                "input_gradient": input.grad}
     for name, parameter in layer.named_parameters():
@@ -283,6 +286,77 @@ def optimizers(folder):
                        lambda p: torch.optim.Adam(p, betas=(0.9, 0.999), **settings),
                        "Adam; weight_decay times the parameter is added to the gradient",
                        beta1=0.9, beta2=0.999, **settings)
+
+
+# ---- Clipping and loss scaling -----------------------------------------------------------------
+
+
+def clipping(folder):
+    """The same three gradients, clipped to norms below and above their own."""
+    shapes = [(7,), (2, 3), (501,)]
+    gradients = [uniform(k, *shape) for k, shape in enumerate(shapes, start=21)]
+    gradients[1] *= 30.0
+    most = [0.25, 1.0, 1000.0]
+    tensors = {"max_norms": most, **{f"gradient{k}": g for k, g in enumerate(gradients)}}
+    norms = []
+    for case, max_norm in enumerate(most):
+        parameters = [torch.nn.Parameter(torch.zeros_like(g)) for g in gradients]
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient.clone()
+        parameters.insert(1, torch.nn.Parameter(torch.zeros(3)))  # without a gradient: left out
+        norms.append(torch.nn.utils.clip_grad_norm_(parameters, max_norm))
+        kept = [p.grad for p in parameters if p.grad is not None]
+        tensors.update({f"clipped{case}.{k}": grad for k, grad in enumerate(kept)})
+    write(folder / "clip_grad_norm.txt",
+          "torch.nn.utils.clip_grad_norm_: norms before clipping; clippedC.K: gradient K, clipped to\n"
+          "max_norms[C]", {**tensors, "norms": norms})
+
+
+def scaler_case(path, overflows, description, **settings):
+    """One parameter of 3 numbers, SGD, and gradients that overflow where `overflows` is 1 or 2."""
+    scaler = torch.amp.GradScaler("cpu", **settings)
+    parameter = torch.nn.Parameter(uniform(31, 3))
+    optimizer = torch.optim.SGD([parameter], lr=0.5)
+    gradients = uniform(32, len(overflows), 3)
+    tensors = {**settings, "overflows": overflows, "parameter": parameter.detach().clone(),
+               "gradients": gradients}
+    scales, values = [], []
+    for gradient, overflow in zip(gradients, overflows):
+        parameter.grad = scaler.scale(gradient)  # what a backward from the scaled loss leaves
+        if overflow:
+            parameter.grad[1] = [math.inf, math.nan][overflow - 1]
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        values.append(parameter.detach().clone())
+    write(path, description + "\noverflows: 1 where the step's gradient holds an infinity, 2 a NaN\n"
+          "scales, after: the scale and the parameter after each step",
+          {**tensors, "scales": scales, "after": torch.stack(values)})
+
+
+def loss_scaling(folder):
+    """Skipped by a PyTorch whose GradScaler needs a GPU."""
+    if not hasattr(torch.amp, "GradScaler"):
+        return
+    overflows = [0, 0, 0, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 2, 0]
+    scaler_case(folder / "grad_scaler.txt", overflows, "torch.amp.GradScaler, interval 3",
+                init_scale=1024.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=3)
+    scaler_case(folder / "grad_scaler_factors.txt", overflows,
+                "torch.amp.GradScaler with other factors, interval 2",
+                init_scale=96.0, growth_factor=3.0, backoff_factor=0.25, growth_interval=2)
+    scaler_case(folder / "grad_scaler_largest.txt", [0, 0, 0, 0],
+                "torch.amp.GradScaler: a scale of 2^126 doubles once, and does not become infinite",
+                init_scale=2.0**126, growth_factor=2.0, backoff_factor=0.5, growth_interval=1)
+
+
+def mixed_layers(folder):
+    """Linear under autocast. A PyTorch whose CPU has no float16 leaves that out."""
+    types = [torch.bfloat16] + [torch.float16] * hasattr(torch.amp, "GradScaler")
+    for dtype in types:
+        name = str(dtype).split(".")[1]
+        with torch.autocast("cpu", dtype=dtype):
+            layer_case(folder / f"linear_{name}.txt", torch.nn.Linear(37, 21), uniform(1, 9, 37),
+                       f"Linear(37, 21), batch 9, under torch.autocast to {name}")
 
 
 def initialisers(folder):
@@ -572,15 +646,18 @@ def make(folder):
     torch.set_num_threads(1)
     torch.manual_seed(1)  # for initialisers only: elsewhere the formula replaces the layers' own
     for cases in (formula, simple_layers, convolutions, poolings, batch_norms, losses, optimizers,
-                  initialisers, curves, bucket_assignments, ddp_buckets, samplers):
+                  clipping, loss_scaling, mixed_layers, initialisers, curves, bucket_assignments,
+                  ddp_buckets, samplers):
         cases(folder)
 
 
 def differences(fresh, kept):
     """Equal means to 1e-4 of a tensor's largest value: another processor may sum in another order.
 
-    A gradient that is 0 but for rounding (that of a bias before BatchNorm) is held to 1e-6.
+    A gradient that is 0 but for rounding (that of a bias before BatchNorm) is held to 1e-6. Sums that
+    are rounded to 16 bits may round to the neighbour.
     """
+    tolerance = {"linear_bfloat16": 2**-7, "linear_float16": 2**-10}.get(fresh.stem, 1e-4)
     fresh, kept = read(fresh), read(kept)
     if list(fresh) != list(kept):
         return ["its tensors are others"]
@@ -591,7 +668,7 @@ def differences(fresh, kept):
             continue
         scale = max(0.01, *map(abs, values))
         worst = max(abs(a - b) for a, b in zip(values, kept[name][1]))
-        if not worst <= 1e-4 * scale:
+        if not worst <= tolerance * scale:
             found.append(f"{name} differs by {worst:.3g} where its largest value is {scale:.3g}")
     return found
 
@@ -608,6 +685,8 @@ def check():
         make(folder)
         names = {path.name for path in folder.iterdir()}
         kept = {path.name for path in DATA.iterdir() if ".in_" not in path.name}
+        if not hasattr(torch.amp, "GradScaler"):
+            kept -= NEEDS_NEWER
         found, others = [f"{name}: only on one side" for name in sorted(names ^ kept)], []
         for name in sorted(names & kept):
             expected = DATA / name

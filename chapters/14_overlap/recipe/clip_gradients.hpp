@@ -1,0 +1,24 @@
+#pragma once
+// Gradient clipping: a gradient that is longer than usual keeps its direction and loses length.
+// (Pascanu, Mikolov and Bengio, 2013; torch.nn.utils.clip_grad_norm_.)
+//
+//     ddp.backward(loss);
+//     clip_grad_norm(model.parameters(), 1.0);  // after the average, not before
+//     optimizer.step();
+#include "01_sgd/sgd.hpp"
+
+namespace ddp {
+
+// Scales all gradients by max_norm / (norm + 1e-6) if that is less than 1, where `norm` is the
+// length of all gradients taken as one vector. Returns the norm before clipping, one number on the
+// device. Parameters without a gradient are left out. Ranks with the same gradients get the same
+// bits, so none needs to ask another.
+//
+// Enqueues only, unless `error_if_nonfinite`: then it waits for the device, and throws
+// std::runtime_error if the norm is infinite or no number. Otherwise such a norm leaves NaN in the
+// gradients, as in PyTorch. Throws std::invalid_argument if there is no gradient, or if max_norm is
+// not a positive number.
+Tensor clip_grad_norm(const Parameters& parameters, double max_norm,
+                      bool error_if_nonfinite = false);
+
+}  // namespace ddp

@@ -1,0 +1,80 @@
+#pragma once
+// Loss scaling: the loss is multiplied before backward, and the gradients are divided behind it, so
+// that small gradients do not round to 0 on their way through 16-bit numbers. (Micikevicius et al.,
+// "Mixed Precision Training", 2018; torch.amp.GradScaler, and ShardedGradScaler of
+// torch/distributed/fsdp/sharded_grad_scaler.py.)
+//
+//     GradScaler scaler(device);
+//     for each batch:
+//         ddp.backward(loss, {}, scaler.scale());
+//         scaler.unscale(optimizer.parameters());            // optional: to clip afterwards
+//         clip_grad_norm(optimizer.parameters(), 1.0);
+//         scaler.step(optimizer);                            // or not, if a gradient overflowed
+//         scaler.update();
+#include <optional>
+
+#include "01_sgd/sgd.hpp"
+#include "09_all_reduce/communicator.hpp"
+
+namespace ddp {
+
+// PyTorch's defaults.
+struct GradScalerOptions {
+    double initial_scale = 65536;
+    double growth_factor = 2;     // after growth_interval steps in a row without an overflow
+    double backoff_factor = 0.5;  // after an overflow
+    int growth_interval = 2000;   // steps
+};
+
+// A checkpoint needs this to continue with the same scales.
+struct GradScalerState {
+    float scale = 0;
+    int good_steps = 0;  // since the scale was last changed
+
+    bool operator==(const GradScalerState&) const = default;
+};
+
+class GradScaler {
+  public:
+    // Looks at this rank's gradients alone, and sends nothing. That is enough where all ranks have
+    // the same gradients, as behind DistributedDataParallel. `device` must outlive this object.
+    // Throws std::invalid_argument unless the growth factor is above 1, the backoff factor between
+    // 0 and 1, and the initial scale and the interval positive.
+    explicit GradScaler(Device& device, const GradScalerOptions& options = {});
+    // For ranks whose gradients differ: step() asks all ranks, by an all-reduce of one number, and
+    // no rank steps if any has found an overflow. All ranks make the same calls in the same order.
+    // `communicator` must outlive this object.
+    GradScaler(Device& device, Communicator& communicator, const GradScalerOptions& options = {});
+
+    // Returns the factor for backward.
+    float scale() const { return state_.scale; }
+
+    // Divides the gradients by the scale and searches them for infinity and NaN, in one pass.
+    // Enqueues only. Throws std::logic_error for a second call before update().
+    void unscale(const Parameters& parameters);
+    // Does the same with a part of the gradients, on `stream`, which step() must find done. Can be
+    // called for several parts.
+    void unscale_part(const Tensor& gradients, Stream& stream);
+    // Steps, unless infinity or NaN was found; returns whether it has. Unscales first if nothing
+    // has been unscaled since update(). Waits for the device.
+    bool step(Optimizer& optimizer);
+    // Changes the scale for the next step. Throws std::logic_error without a step() before it.
+    void update();
+
+    // Return and replace the state between update() and the next unscale().
+    const GradScalerState& state() const { return state_; }
+    void set_state(const GradScalerState& state) { state_ = state; }
+
+  private:
+    GradScaler(Device& device, Communicator* communicator, const GradScalerOptions& options);
+
+    Device& device_;
+    Communicator* communicator_;
+    const GradScalerOptions options_;
+    GradScalerState state_;
+    Tensor found_;  // 1 if this rank (or, after step, any rank) has found infinity or NaN; else 0
+    bool is_unscaled_ = false;
+    std::optional<bool> overflowed_;  // in the last step()
+};
+
+}  // namespace ddp
