@@ -2,6 +2,7 @@
 
 #include "14_overlap/show/accumulation.hpp"
 #include "14_overlap/show/out_of_order.hpp"
+#include "14_overlap/show/recipe_report.hpp"
 
 namespace ddp {
 
@@ -12,6 +13,7 @@ void show_demos(World& world, const LabelledImages& images, const CommonOptions&
         show_short_numbers(rank);
         show_hooks(rank, images, common.quick ? 12 : 60, common.seed, common.csv);
         show_accumulation(rank, images, groups, common.seed);
+        show_recipe(rank, images, common.quick ? 12 : 60, common.seed);
     });
     if (world.world_size() > 1)
         show_sending_orders(world);
