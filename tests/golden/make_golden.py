@@ -291,12 +291,7 @@ def optimizers(folder):
 # ---- Clipping and loss scaling -----------------------------------------------------------------
 
 
-def clipping(folder):
-    """The same three gradients, clipped to norms below and above their own."""
-    shapes = [(7,), (2, 3), (501,)]
-    gradients = [uniform(k, *shape) for k, shape in enumerate(shapes, start=21)]
-    gradients[1] *= 30.0
-    most = [0.25, 1.0, 1000.0]
+def clipping_case(path, gradients, most, description):
     tensors = {"max_norms": most, **{f"gradient{k}": g for k, g in enumerate(gradients)}}
     norms = []
     for case, max_norm in enumerate(most):
@@ -307,9 +302,18 @@ def clipping(folder):
         norms.append(torch.nn.utils.clip_grad_norm_(parameters, max_norm))
         kept = [p.grad for p in parameters if p.grad is not None]
         tensors.update({f"clipped{case}.{k}": grad for k, grad in enumerate(kept)})
-    write(folder / "clip_grad_norm.txt",
-          "torch.nn.utils.clip_grad_norm_: norms before clipping; clippedC.K: gradient K, clipped to\n"
-          "max_norms[C]", {**tensors, "norms": norms})
+    write(path, "torch.nn.utils.clip_grad_norm_: " + description + "\n"
+          "norms: before clipping; clippedC.K: gradient K, clipped to max_norms[C]",
+          {**tensors, "norms": norms})
+
+
+def clipping(folder):
+    gradients = [uniform(k, *shape) for k, shape in enumerate([(7,), (2, 3), (501,)], start=21)]
+    gradients[1] *= 30.0
+    clipping_case(folder / "clip_grad_norm.txt", gradients, [0.25, 1.0, 1000.0],
+                  "norms below and above max_norm")
+    clipping_case(folder / "clip_grad_norm_small.txt", [g * 2.0**-25 for g in gradients], [1e-6, 1e-3],
+                  "a norm about as small as the 1e-6 that is added to it")
 
 
 def scaler_case(path, overflows, description, **settings):
