@@ -16,7 +16,7 @@ void show_demos(World& world, const LabelledImages& images, const CommonOptions&
     });
     world.run([&](Rank& rank) {
         rank.select_device();
-        show_recipe(rank, images, common.quick ? 6 : 60, common.seed);
+        show_recipe(rank, images, common.quick ? 6 : 40, common.seed);
     });
     if (world.world_size() > 1)
         show_sending_orders(world);

@@ -339,9 +339,9 @@ void show_found_inf(Rank& rank, const LabelledImages& images, int steps, std::ui
 }  // namespace
 
 void show_recipe(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
-    show_ways(rank, images, std::min(steps, 20), seed);
+    show_ways(rank, images, std::min(steps, 10), seed);
     show_products(rank, images, steps, seed);
-    show_found_inf(rank, images, steps, seed);
+    show_found_inf(rank, images, std::min(steps, 12), seed);
 }
 
 }  // namespace ddp
