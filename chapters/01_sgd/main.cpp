@@ -64,7 +64,6 @@ int run(int argc, char** argv) {
     options.example("--epochs 10", "the first, fast part of the descent");
     options.example("--learning-rate 0.05", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     const std::vector<House> houses =
         make_houses(static_cast<std::size_t>(mine.houses), common.seed);
     const int epochs = common.quick ? std::min(mine.epochs, 20) : mine.epochs;

@@ -60,7 +60,6 @@ int run(int argc, char** argv) {
                    "this chapter computes on one device; ranks begin in chapter 05");
     options.example("--elements 100000", "an array that fits in a cache");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     show_threads();
     show_looks();
     show_race();

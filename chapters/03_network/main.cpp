@@ -68,7 +68,6 @@ int run(int argc, char** argv) {
     options.example("--model cnn --epochs 3", "convolutions: slower, and better");
     options.example("--learning-rate 100", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     if (common.quick)
         mine.epochs = std::min(mine.epochs, 3);
     const FashionMnist data = load_data(common);

@@ -94,7 +94,6 @@ int run(int argc, char** argv) {
     options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
     options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     if (common.quick) {
         mine.passes = std::min(mine.passes, 100);
         pictures.steps = std::min(pictures.steps, 3);

@@ -242,7 +242,7 @@ int run_ranks(int argc, char** argv, Options& options,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
     return run_world_main([&] {
         const CommonOptions common = options.parse(argc, argv);
-        if (find_starter(common) == StartedBy::nobody)  // on another host the folder may be missing
+        if (find_starter(common) == StartedBy::nobody)
             require_writable(common);
         // Step 1. In the launcher the program ends here, with the status of its ranks.
         if (const std::optional<int> status = launch_processes(common, argv))

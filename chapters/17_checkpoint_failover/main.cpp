@@ -62,11 +62,11 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
 }
 
 int show(const JobSettings& settings, const CommonOptions& common) {
+    require_writable(common);
     show_torn_files(settings.ranks);
     const std::vector<Scenario> scenarios = run_scenarios(settings, common.quick);
     show_recoveries(scenarios);
-    if (!common.csv.empty())
-        write_scenarios(common.csv, scenarios);
+    write_scenarios(common.csv, scenarios);
     show_endings(scenarios);
     return 0;
 }
@@ -98,8 +98,6 @@ int run(int argc, char** argv) {
     if (common.quick)
         mine.plan.every = std::min(mine.plan.every, 10);
     const StartedBy starter = find_starter(common);
-    if (starter == StartedBy::nobody)
-        require_writable(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);
     if (!mine.supervise && mine.hosts.empty())

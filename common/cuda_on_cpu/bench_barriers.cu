@@ -80,7 +80,6 @@ int run(int argc, char** argv) {
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
                    "this bench measures one block");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     if (common.quick)
         rounds = 3;
     constexpr int barriers = 1000, few_barriers = 20;

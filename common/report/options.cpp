@@ -180,6 +180,9 @@ struct Options::Parser {
     }
 
     void add_common_options();
+    bool offers(const std::string& name) const {
+        return std::ranges::count(entries, name, &Entry::name) > 0;
+    }
     void check_switches(int argc, const char* const* argv) const;
     void check_extras() const;
     [[noreturn]] void explain_mismatch(const std::string& name) const;
@@ -368,6 +371,8 @@ CommonOptions Options::parse(int argc, const char* const* argv) {
             "--ranks makes threads and --processes makes processes: give one of them only.");
     if (common.quick && !parser_->timeout_given)
         common.timeout_s = 3;
+    if (!parser_->offers("--processes"))
+        require_writable(common);
     return common;
 }
 

@@ -69,7 +69,8 @@ struct Range {
 };
 
 // Throws OptionError unless --csv and --trace, where given, can be written: before the work, and
-// not behind it. Only for the process that writes them, on its own machine.
+// not behind it. Only for the process that writes them: on another rank's host the folder may be
+// missing. Options::parse() calls it where there are no other processes.
 void require_writable(const CommonOptions& options);
 
 class Options {
@@ -105,7 +106,8 @@ class Options {
     void example(const std::string& arguments, const std::string& shows);
 
     // Reads the command line: writes the chapter's fields and returns the common options. If an
-    // option is given twice, the last one counts. Throws OptionError or HelpRequested.
+    // option is given twice, the last one counts. Throws OptionError or HelpRequested. A program
+    // that refuses --processes is alone: files that it could not write are refused here.
     CommonOptions parse(int argc, const char* const* argv);
 
   private:

@@ -30,7 +30,6 @@ int run(int argc, char** argv) {
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--seed"},
                    "this bench adds up an array of one device");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     const std::size_t elements = static_cast<std::size_t>(mine.elements) / (common.quick ? 8 : 1);
     report("An array of " + format_bytes(4.0 * static_cast<double>(elements)) + " to one sum",
            time_reductions(all_versions(common.quick), elements, common.quick ? 3 : mine.rounds),

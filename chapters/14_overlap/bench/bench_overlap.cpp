@@ -141,7 +141,6 @@ int run(int argc, char** argv) {
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     options.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
     const CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     OverlapReport report(common.csv);
     for (const int ranks : mine.ranks) {
         const Result bare = measure_steps(ranks, std::nullopt, mine, common);

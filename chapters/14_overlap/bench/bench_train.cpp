@@ -231,7 +231,6 @@ int run(int argc, char** argv) {
     options.example("--ranks 1,2,4 --csv train.csv", "one, two and four ranks");
     options.example("--pytorch ~/torch/bin/python", "beside the PyTorch of a virtual environment");
     CommonOptions common = options.parse(argc, argv);
-    require_writable(common);
     if (mine.serve) {
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;

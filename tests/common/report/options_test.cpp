@@ -89,7 +89,7 @@ TEST_CASE("without options everything is at its default", "[report][options]") {
 
 TEST_CASE("every option reaches its own field", "[report][options]") {
     const Parsed parsed = parse({"--ranks", "5",      "--seed=18446744073709551615",
-                                 "--quick", "--csv",  "out/a b.csv",
+                                 "--quick", "--csv",  "a b.csv",
                                  "--trace", "t.json", "--timeout",
                                  "0",       "--link", "10Gbit/s,50us",
                                  "--data",  "/data",  "--steps",
@@ -100,7 +100,7 @@ TEST_CASE("every option reaches its own field", "[report][options]") {
     CHECK(parsed.common.ranks == 5);
     CHECK(parsed.common.seed == 18446744073709551615u);
     CHECK(parsed.common.quick);
-    CHECK(parsed.common.csv == "out/a b.csv");
+    CHECK(parsed.common.csv == "a b.csv");
     CHECK(parsed.common.trace == "t.json");
     CHECK(parsed.common.timeout_s == 0);
     REQUIRE(parsed.common.link);
@@ -178,8 +178,7 @@ TEST_CASE("files that cannot be written are refused before the work", "[report][
     const TemporaryFolder folder;
     const std::string none = (folder / "none" / "run.csv").string(), own = (folder / "").string();
     const auto refusal = [](const char* option, const std::string& path) {
-        const CommonOptions options = parse({option, path}).common;
-        return thrown<OptionError>([&] { require_writable(options); });
+        return refused({option, path});  // by a program without --processes
     };
     const std::string advice = " a file in a folder that exists and is yours.";
     CHECK(refusal("--csv", none) ==
@@ -189,11 +188,16 @@ TEST_CASE("files that cannot be written are refused before the work", "[report][
     CHECK(refusal("--csv", own) ==
           "'" + own + "' cannot be written (Is a directory): give --csv" + advice);
     const std::string fine = (folder / "run.csv").string();
-    require_writable(parse({"--csv", fine}).common);
+    CHECK(parse({"--csv", fine}).common.csv == fine);
     REQUIRE(!std::filesystem::exists(fine));  // asked, not made
     std::ofstream(fine) << "old";
-    require_writable(parse({"--csv", fine}).common);
-    require_writable(parse({"--csv", "in_this_folder.csv"}).common);
+    CHECK(parse({"--csv", fine}).common.csv == fine);
+    CHECK(parse({"--csv", "in_this_folder.csv"}).common.csv == "in_this_folder.csv");
+    // Where there are other processes, the program asks for itself.
+    Options options("ranks", "Who am I?");
+    const char* words[] = {"ranks", "--csv", none.c_str()};
+    const CommonOptions common = options.parse(3, words);
+    CHECK(thrown<OptionError>([&] { require_writable(common); }) == refusal("--csv", none));
 }
 
 TEST_CASE("a missing value and one too many are named", "[report][options]") {
