@@ -46,8 +46,8 @@ little_book() {
     mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope/bench}
     cp "$root"/{book,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
-    # Two programs of four lines need no precompiled headers, which take five seconds.
-    sed -i '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' "$dir/CMakeLists.txt"
+    # Two programs of four lines need no precompiled headers, which take five seconds, and no MPI, which CMake looks for in two.
+    sed -i -e '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' -e 's/^set(DDP_MPI AUTO/set(DDP_MPI OFF/' "$dir/CMakeLists.txt"
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
