@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fills carry/ (git-ignored) with what tests/gpu_machine.sh needs from packages: the headers of CLI11, JSON
-# for Modern C++ and Catch2 2, zlib, and Fashion-MNIST where it is installed. Run it where they are.
+# for Modern C++ and Catch2 2, zlib, Catch2's compiled main, and Fashion-MNIST where it is installed. Run it where they are.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 carry=$root/carry
@@ -23,7 +23,7 @@ include=$(where CLI/CLI.hpp) && cp -r "$include/CLI" "$carry/include"
 include=$(where nlohmann/json.hpp) && cp -r "$include/nlohmann" "$carry/include"
 include=$(where catch2/catch.hpp) && cp "$include/catch2/catch.hpp" "$carry/include/catch2"
 include=$(where zlib.h) && cp "$include/zlib.h" "$(where zconf.h)/zconf.h" "$carry/include"
-cp "$("${CXX:-g++}" -print-file-name=libz.a)" "$carry/lib"
+for library in libz.a libCatch2WithMain.a; do cp "$("${CXX:-g++}" -print-file-name=$library)" "$carry/lib"; done
 images=/usr/share/datasets/fashion-mnist
 if [[ -d $images ]]; then
     mkdir "$carry/fashion-mnist"

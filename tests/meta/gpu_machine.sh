@@ -21,7 +21,7 @@ expect 1 "carry/ is empty: run tests/carry_headers.sh where the packages are, an
 
 if [[ -e /usr/include/catch2/catch.hpp ]]; then
     expect 0 "carry/ holds" tests/carry_headers.sh
-    for file in include/{CLI/CLI.hpp,nlohmann/json.hpp,catch2/catch.hpp,zlib.h} lib/libz.a; do
+    for file in include/{CLI/CLI.hpp,nlohmann/json.hpp,catch2/catch.hpp,zlib.h} lib/{libz.a,libCatch2WithMain.a}; do
         [[ -s carry/$file ]] || complain "carry/$file is not carried"
     done
 else

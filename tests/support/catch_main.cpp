@@ -1,10 +1,4 @@
-// The main of every test program: compiled once, at -O0 (see tests/CMakeLists.txt).
-#if __has_include(<catch2/catch_all.hpp>)
-#include <catch2/catch_session.hpp>
-int main(int argc, char** argv) {
-    return Catch::Session().run(argc, argv);
-}
-#else
+// The main of every test program, where Catch2 2 is a header alone: compiled once (see
+// tests/CMakeLists.txt).
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
-#endif
