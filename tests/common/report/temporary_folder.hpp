@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 
 namespace ddp::test {
@@ -32,7 +32,9 @@ class TemporaryFolder {
 
 inline std::string contents(const std::filesystem::path& path) {
     std::ifstream stream(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    std::ostringstream text;
+    text << stream.rdbuf();  // throws nothing where a process in /proc ends meanwhile
+    return text.str();
 }
 
 }  // namespace ddp::test
