@@ -138,7 +138,8 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
         const Largest right{question.values[static_cast<std::size_t>(index)], index};
         const Largest answer = answer_to(question, blocks, block);
         const char* cause = cause_of(answer, question.values);
-        if (cause == nullptr && is_same(answer, before))
+        // Among NaNs a wrong rule gives it as well, and the question's own words say so.
+        if (cause == nullptr && !std::isnan(right.value) && is_same(answer, before))
             cause =
                 "That was the answer to the call before. Does something keep its value from one "
                 "call to the next, such as a variable outside of your functions?";

@@ -127,6 +127,10 @@ void check_largest() {
     check_budget({20, 150, 30, 140}, 1'000'000,
                  "There are many outputs here: how often are so many numbers "
                  "on the tape?");
+    const NetworkSizes sizes{900, 100, 20, 10};
+    if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
+        throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
+                    ": then it is 0 samples, and you say " + std::to_string(yours) + ".");
     if (const int yours = largest_micro_batch({50'000, 50'000, 10, 10}, 4'000'000'000); yours != 0)
         throw Wrong(
             "The parameters of a network of 50000, 50000, 10 and 10 numbers take 10 GB, and "
@@ -134,10 +138,6 @@ void check_largest() {
             std::to_string(yours) +
             " samples at a time fit into 4 GB. 50000 times 50000 is more than an int holds: "
             "compute with std::size_t.");
-    const NetworkSizes sizes{900, 100, 20, 10};
-    if (const int yours = largest_micro_batch(sizes, 300'000); yours != 0)
-        throw Wrong("The parameters alone take more than a budget of " + format_bytes(300'000) +
-                    ": then it is 0 samples, and you say " + std::to_string(yours) + ".");
 }
 
 // ---- Task unknown_end
