@@ -142,7 +142,6 @@ void check_powers_of_two() {
     check_on(8, more);
     for (const int ranks : {4, 8})
         check_partners(ranks);
-    check_algorithm_time(2, 4);
     check_algorithm_time(8, 4);
     check_algorithm_time(4, 200'000);
     check_enqueues_only(2, halving_doubling_all_reduce);
