@@ -9,6 +9,7 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cuda/atomic>
 #include <stdexcept>
 
 #include "common/gpu/gpu.hpp"
@@ -17,7 +18,7 @@ namespace ddp {
 namespace {
 
 // Multiplies by `factor`, and writes 1 to *found if a number was infinite or a NaN. Several threads
-// may write it: they write the same.
+// may write it at once, so the write is atomic.
 __global__ void multiply_and_search(std::size_t n, float factor, float* values, float* found) {
     int is_found = 0;
     for (std::size_t i : grid_range(n)) {
@@ -25,7 +26,8 @@ __global__ void multiply_and_search(std::size_t n, float factor, float* values, 
         values[i] *= factor;
     }
     if (is_found)
-        *found = 1.0f;
+        cuda::atomic_ref<float, cuda::thread_scope_device>(*found).store(
+            1.0f, cuda::memory_order_relaxed);
 }
 
 // Returns the place for the flag: in the communicator's memory if ranks are to agree on it.

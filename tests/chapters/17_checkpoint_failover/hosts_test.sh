@@ -22,23 +22,12 @@ complain() {
     printf 'FAILED: %s\n' "$*"
 }
 
-# images NAME COUNT: a small data set in the files of Fashion-MNIST; nobody asks what is on the pictures.
-images() {
-    local count
-    count=$(printf '\\x%02x' $(($2 >> 8)) $(($2 & 255)))
-    {
-        printf '\0\0\x08\x03\0\0%b\0\0\0\x1c\0\0\0\x1c' "$count"
-        yes 'a picture of nothing' | head -c $((784 * $2))
-    } >"$data/$1-images-idx3-ubyte"
-    {
-        printf '\0\0\x08\x01\0\0%b' "$count"
-        yes $'\x01\x02\x03\x04\x05\x06\x07' | head -c "$2" | tr '\n' '\0'
-    } >"$data/$1-labels-idx1-ubyte"
-}
+# shellcheck source=tests/chapters/17_checkpoint_failover/images.sh
+. "$(dirname "${BASH_SOURCE[0]}")/images.sh"
 data=$scratch/data
 mkdir "$data"
-images train 1000
-images t10k 100
+images "$data" train 1000
+images "$data" t10k 100
 
 # supervised NAME FOLDER WHEN FAULT: the training under its supervisor on host0; when it has said WHEN, FAULT (words of
 # a shell that is on host0) is done to it. Its output is $output.

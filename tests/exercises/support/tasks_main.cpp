@@ -81,8 +81,9 @@ std::array<char, 1024> tried;
 
 // Tells what was tried. The signal comes again when this returns, and ends the program as usual.
 void tell_what_was_tried(int signal) {
-    if (write(STDOUT_FILENO, tried.data(), std::strlen(tried.data())) >= 0)
-        std::raise(signal);
+    [[maybe_unused]] const ssize_t written =
+        write(STDOUT_FILENO, tried.data(), std::strlen(tried.data()));
+    std::raise(signal);
 }
 
 // Listens to what ends a program whose code is wrong. SIGTERM is what `timeout` sends.
