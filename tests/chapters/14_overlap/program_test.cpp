@@ -80,7 +80,9 @@ bool hides_most(const ProgramRun& run) {
 
 }  // namespace
 
-TEST_CASE("overlap: the network learns, and the parts of a step are printed and written") {
+// A whole run, most of whose time is that of the steps over the link: by name only.
+TEST_CASE("overlap: the network learns, and the parts of a step are printed and written",
+          "[.][link]") {
     const Pictures data(600, 110);
     const TemporaryFolder folder;
     const std::string trace = (folder / "trace.json").string();
