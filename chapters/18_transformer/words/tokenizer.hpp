@@ -14,6 +14,7 @@ inline constexpr int begin_token = 1;
 inline constexpr int end_token = 2;
 inline constexpr int unknown_token = 3;
 inline constexpr int first_free_token = 4;
+inline const std::string unknown_spelling = "[UNK]";
 
 class Tokenizer {
   public:
@@ -21,8 +22,8 @@ class Tokenizer {
 
     // Returns the tokens of a sentence, without begin and end. Several threads may call it at once.
     virtual std::vector<int> encode(const std::string& sentence) const = 0;
-    // Returns the sentence that these tokens spell. Special tokens are left out. Throws
-    // std::out_of_range for a number that is no token.
+    // Returns the sentence that these tokens spell. Padding, begin and end are left out, and an
+    // unknown word is unknown_spelling. Throws std::out_of_range for a number that is no token.
     virtual std::string decode(const std::vector<int>& tokens) const = 0;
     // Returns the number of tokens, the special ones included: each is below it.
     virtual int size() const = 0;
