@@ -56,7 +56,7 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
-std::u32string characters(std::string_view text) {
+std::u32string code_points(std::string_view text) {
     std::u32string all;
     while (!text.empty()) {
         const Character next = first_character(text);
