@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace ddp {
 
@@ -31,6 +32,9 @@ class Progress {
 
     // Adds `steps` to those done. Draws at most ten times a second.
     void advance(std::int64_t steps = 1);
+
+    // Replaces the label, from the next drawing on: it may say how fast the run is.
+    void set_label(std::string label) { label_ = std::move(label); }
 
   private:
     using Clock = std::chrono::steady_clock;

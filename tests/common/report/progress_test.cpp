@@ -124,6 +124,15 @@ TEST_CASE("on a terminal it draws, and leaves a clean line", "[report][progress]
     CHECK(text.find('\n') == std::string::npos);
 }
 
+TEST_CASE("a new label is drawn with the next step", "[report][progress]") {
+    const Terminal terminal(80);
+    Progress progress("epoch 1", 2, terminal.drawn);
+    nap();
+    progress.set_label("epoch 1  5,120 tokens/s");
+    progress.advance();
+    CHECK(on_screen(terminal.text()).starts_with("epoch 1  5,120 tokens/s [##"));
+}
+
 TEST_CASE("a million steps are drawn ten times a second", "[report][progress]") {
     const Terminal terminal(80);
     const Stopwatch stopwatch;
