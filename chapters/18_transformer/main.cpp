@@ -1,0 +1,117 @@
+// Chapter 18: does it carry a real model? A transformer learns to translate, on several ranks, with
+// everything that the book has built.
+#include <filesystem>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "17_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "18_transformer/show/five_report.hpp"
+#include "18_transformer/show/run_log.hpp"
+#include "18_transformer/show/translation_run.hpp"
+
+namespace {
+
+using namespace ddp;
+
+constexpr int shown_after_each_epoch = 10;
+
+// The folder of a run that was given none: beside what it measures, where --translate finds it.
+std::filesystem::path usual_folder(const CommonOptions& common) {
+    return common.csv.empty() ? std::filesystem::path() : common.csv.parent_path() / "transformer";
+}
+
+// A run without --folder begins anew: it removes the checkpoints of the last one.
+std::string begin_folder(World& world, const TranslationSettings& mine,
+                         const CommonOptions& common) {
+    if (!mine.folder.empty() || usual_folder(common).empty())
+        return mine.folder;
+    world.run([&](Rank& rank) {
+        if (rank.rank() == 0)
+            std::filesystem::remove_all(usual_folder(common));
+    });
+    return usual_folder(common).string();
+}
+
+int translate_one(const TranslationSettings& mine, const CommonOptions& common) {
+    const std::string folder = mine.folder.empty() ? usual_folder(common).string() : mine.folder;
+    if (folder.empty())
+        throw OptionError("--translate needs the --folder of a training's checkpoints.");
+    Translator translator(folder);
+    std::cout << translator.translate(mine.translate, {.beam = mine.beam}) << "\n";
+    return 0;
+}
+
+// Trains on every rank, and translates what was held out.
+void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
+           const TranslationSettings& mine, RunLog& log, TranslationResult& result,
+           HeldOut& held_out) {
+    TrainingView view(rank, log, data.corpus.name);
+    const SearchOptions search{.beam = mine.beam};
+    const TranslationHooks hooks{
+        .on_start = [&](int steps) { view.start(steps); },
+        .on_step = [&](const StepReport& report) { view.step(report); },
+        .on_epoch =
+            [&](int epoch, int step, double loss, Transformer& model) {
+                view.epoch(epoch, step, loss);
+                if (mine.pairs == "numerals")
+                    return;
+                const HeldOut some =
+                    translate_held_out(rank, model, data, shown_after_each_epoch, search);
+                if (rank.rank() == 0)
+                    show_translations(some, "After epoch " + std::to_string(epoch),
+                                      shown_after_each_epoch);
+            }};
+    HeldOut all;
+    const TranslationResult mine_result = train_translation(
+        rank, data, plan, hooks,
+        [&](Transformer& model) { all = translate_held_out(rank, model, data, 1000, search); });
+    view.end();
+    if (rank.rank() == 0) {
+        result = mine_result;
+        held_out = std::move(all);
+    }
+}
+
+int run(World& world, const TranslationSettings& mine, const CommonOptions& common) {
+    if (!mine.train_only)
+        show_five_mistakes(world, common);
+    if (mine.five_only)
+        return 0;
+    PairCorpus corpus;
+    world.prepare([&] { corpus = load_corpus(mine, common); });
+    const CheckpointFolder folder(world, begin_folder(world, mine, common));
+    const TranslationPlan plan = plan_of(mine, common, folder.path());
+    const TranslationData data = encode_corpus(world, std::move(corpus), plan);
+    RunLog log(world.has_rank_0() && !common.csv.empty() ? common.csv.parent_path() / "run.jsonl"
+                                                         : std::filesystem::path());
+    TranslationResult result;
+    HeldOut held_out;
+    world.run([&](Rank& rank) { train(rank, data, plan, mine, log, result, held_out); });
+    if (!world.has_rank_0())
+        return 0;
+    show_translations(held_out, "Held-out sentences, the wrong ones first", 10);
+    show_result(result, data, held_out, world.world_size());
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] {
+        TranslationSettings mine;
+        Options options("transformer",
+                        "Does it carry a real model? A transformer that translates.");
+        add_translation_options(options, mine);
+        options.refuse({"--trace", "--link", "--data"},
+                       "this chapter trains, and --pairs names its data");
+        options.example("--folder run1", "a training that continues after Ctrl-C");
+        options.example("--translate \"two hundred one\"", "from the last checkpoint");
+        const CommonOptions common = options.parse(argc, argv);
+        if (!mine.translate.empty())
+            return translate_one(mine, common);
+        if (const std::optional<int> status = launch_processes(common, argv))
+            return *status;
+        World world(common);
+        return run(world, mine, common);
+    });
+}
