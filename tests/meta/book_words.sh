@@ -8,12 +8,12 @@ book=$scratch/book/book
 for call in "" help -h --help; do
     # shellcheck disable=SC2086  # no argument at all is one of the cases
     expect 0 "chapters: 01 line, 02 slope" "$book" $call
-    for verb in run check progress reset handout grade test bench plot diff doctor help; do
+    for verb in run check progress reset handout grade test bench plot diff data doctor help; do
         [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
     done
 done
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, plot, diff, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, plot, diff, data, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -33,6 +33,8 @@ expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv fi
 expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
 expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
 expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
+expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
+expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
 mkdir -p "$scratch/book/common/cuda_on_cpu"
