@@ -53,6 +53,7 @@ os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the bucket cases' one rank 
 try:
     import torch
     import torch.utils.data.distributed
+    from golden_transformer import transformers
     from pytorch_train import make_model
 except ModuleNotFoundError:
     torch = None
@@ -653,6 +654,7 @@ def make(folder):
                   clipping, loss_scaling, mixed_layers, initialisers, curves, bucket_assignments,
                   ddp_buckets, samplers):
         cases(folder)
+    transformers(folder, uniform, write)
 
 
 def differences(fresh, kept):
