@@ -102,8 +102,8 @@ int main(int argc, char** argv) {
         Options options("transformer",
                         "Does it carry a real model? A transformer that translates.");
         add_translation_options(options, mine);
-        options.refuse({"--trace", "--link", "--data"},
-                       "this chapter trains, and --pairs names its data");
+        options.refuse({"--trace", "--link"},
+                       "this chapter trains on a whole run, and shows no step");
         options.example("--folder run1", "a training that continues after Ctrl-C");
         options.example("--translate \"two hundred one\"", "from the last checkpoint");
         const CommonOptions common = options.parse(argc, argv);

@@ -35,7 +35,6 @@
 namespace ddp {
 namespace {
 
-constexpr int steps_between_reports = 10;
 constexpr std::size_t small_buckets = 256 << 10;  // so that a small model has several
 
 // ---- The sentences
@@ -246,7 +245,7 @@ class TranslationTraining {
         optimizer_.step();
         optimizer_.zero_gradients();
         tokens_ += all_tokens;
-        if (state_.step % steps_between_reports == 0)
+        if (state_.step % plan_.report_every == 0)
             report();
         if (storage_ != nullptr && state_.step % plan_.every == 0)
             save();

@@ -40,6 +40,7 @@ struct TranslationPlan {
     bool compresses = false;  // whether gradients travel as bfloat16
     std::string communicator = "native";
     std::uint64_t seed = 1;
+    int report_every = 10;         // steps between two reports, each of which waits for the device
     std::filesystem::path folder;  // of the checkpoints; empty: none are made
     int every = 100;               // steps between two checkpoints
     int keep = 2;                  // how many checkpoints stay

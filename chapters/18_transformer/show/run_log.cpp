@@ -35,6 +35,8 @@ void RunLog::start(const std::string& name, int steps_before) {
     file_.open(path_, steps_before > 0 ? std::ios::app : std::ios::trunc);
     if (!file_)
         throw std::runtime_error(unwritable(path_, "--csv"));
+    if (steps_before > 0)
+        line("");  // ends the line within which the run before was killed
     line("{\"event\":\"start\",\"name\":" + json_text(name) +
          ",\"step\":" + std::to_string(steps_before) + "}");
 }

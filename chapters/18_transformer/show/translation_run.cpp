@@ -5,6 +5,7 @@
 
 #include "10_data_parallel/replica.hpp"
 #include "18_transformer/words/numerals.hpp"
+#include "18_transformer/words/package_descriptions.hpp"
 #include "18_transformer/words/scores.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/table.hpp"
@@ -22,12 +23,20 @@ constexpr Suited numerals_suited{20'000, 2, 64, 64, 2, 400, 100, 3e-3, 0.0, 0.0}
 constexpr Suited sentences_suited{0, 5, 128, 128, 3, 4000, 1000, 1e-3, 0.1, 0.1};
 constexpr int held_out_numbers = 1000;
 
+// The folder that `./book data translations` fills: build/translations, where this is
+// build/cpu/bin/transformer.
+std::filesystem::path usual_descriptions() {
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    return program.parent_path().parent_path().parent_path() / "translations";
+}
+
 }  // namespace
 
 void add_translation_options(Options& options, TranslationSettings& mine) {
-    options.add_text("--pairs", mine.pairs,
-                     "what to learn: numerals (built in), or a FILE.tsv with a sentence, a tab and "
-                     "its translation in each line");
+    options.add_text(
+        "--pairs", mine.pairs,
+        "what to learn: numerals (built in), debian (package descriptions), or a FILE.tsv "
+        "with a sentence, a tab and its translation in each line");
     options.add_text("--translate", mine.translate,
                      "translate this with the newest checkpoint, and end");
     options.add_text("--folder", mine.folder,
@@ -61,6 +70,10 @@ void add_translation_options(Options& options, TranslationSettings& mine) {
 }
 
 PairCorpus load_corpus(const TranslationSettings& mine, const CommonOptions& common) {
+    if (mine.pairs == "debian")
+        return load_package_descriptions(
+            common.data.empty() ? usual_descriptions().string() : common.data.string(),
+            DescriptionParts::one_line);
     if (mine.pairs != "numerals")
         return load_pairs(mine.pairs, common.seed);
     const int train = mine.sentences > 0 ? mine.sentences

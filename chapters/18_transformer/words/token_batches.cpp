@@ -97,11 +97,11 @@ TokenBatch BatchPlan::batch(int i, int rank, int world_size) const {
         const TokenPair& pair = pairs_[static_cast<std::size_t>(all[k])];
         const int tokens = static_cast<int>(pair.target.size()) + 1;  // with its end
         share.all_target_tokens += tokens;
+        share.length = std::max(share.length, row_length(pair));
         if (k % static_cast<std::size_t>(world_size) != static_cast<std::size_t>(rank))
             continue;
         own.push_back(&pair);
         share.target_tokens += tokens;
-        share.length = std::max(share.length, row_length(pair));
     }
     // Lay the sentences out in rows.
     share.sentences = static_cast<int>(own.size());

@@ -18,7 +18,9 @@ struct TokenPair {
 // `length`.
 struct TokenBatch {
     int sentences = 0;
-    int length = 0;               // the share's longest row, with the tokens that mark the ends
+    // The longest row of the whole global batch, with the tokens that mark the ends. Dropout's masks
+    // count places in rows, so they are the same with any number of ranks only if rows are.
+    int length = 0;
     std::vector<int> source;      // [sentences, length]: the source, end
     std::vector<int> target_in;   // [sentences, length]: begin, the target
     std::vector<int> target_out;  // [sentences, length]: the target, end

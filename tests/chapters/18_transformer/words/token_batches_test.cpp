@@ -82,12 +82,14 @@ TEST_CASE("batches: a rank's rows are samples rank, rank + W, ..., with their en
             const auto in = rows_of(batch, batch.target_in);
             const auto out = rows_of(batch, batch.target_out);
             int tokens = 0, longest = 0;
+            for (const int sample : plan.samples(i))  // of all ranks: rows are as long on each
+                for (const auto& side : {pairs[static_cast<std::size_t>(sample)].source,
+                                         pairs[static_cast<std::size_t>(sample)].target})
+                    longest = std::max(longest, static_cast<int>(side.size()) + 1);
             for (int row = 0; row < batch.sentences; row++) {
                 const int sample = plan.samples(i)[static_cast<std::size_t>(rank + 3 * row)];
                 TokenPair pair = pairs[static_cast<std::size_t>(sample)];
                 const auto at = static_cast<std::size_t>(row);
-                longest = std::max({longest, static_cast<int>(pair.source.size()) + 1,
-                                    static_cast<int>(pair.target.size()) + 1});
                 pair.source.push_back(end_token);
                 REQUIRE(source[at] == pair.source);
                 pair.target.push_back(end_token);
