@@ -22,7 +22,9 @@ namespace {
 // The factors of one step. Both means begin at 0 and are too small at first; two factors make up
 // for that: step_length = learning_rate / (1 - beta1^t), square_scale = 1 / sqrt(1 - beta2^t).
 struct Lengths {
-    float step_length, square_scale, beta1, beta2, eps, weight_decay;
+    float step_length, square_scale;
+    float beta1, rest1, beta2, rest2;  // rest = 1 - beta
+    float eps, weight_decay;
 };
 
 // Takes one step in one pass over the memory: four arrays are read, three are written.
@@ -31,8 +33,8 @@ __global__ void step_adam(std::size_t n, Lengths by, const float* __restrict__ g
                           float* __restrict__ value) {
     for (std::size_t i : grid_range(n)) {
         const float g = gradient[i] + by.weight_decay * value[i];
-        mean[i] = by.beta1 * mean[i] + (1.0f - by.beta1) * g;
-        square[i] = by.beta2 * square[i] + (1.0f - by.beta2) * g * g;
+        mean[i] = by.beta1 * mean[i] + by.rest1 * g;
+        square[i] = by.beta2 * square[i] + by.rest2 * g * g;
         value[i] -= by.step_length * mean[i] / (sqrtf(square[i]) * by.square_scale + by.eps);
     }
 }
@@ -71,11 +73,12 @@ void Adam::step() {
             continue;  // neither its value nor its means change, and t does not count the step
         State& state = states_[i];
         state.steps++;
-        // The powers are computed in double: as a float, 1 - 0.999 has few correct digits left.
+        // Powers and rests are computed in double: as a float, 1 - 0.999 has few correct digits.
         const double step_length = learning_rate_ / (1.0 - std::pow(beta1, state.steps));
         const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(beta2, state.steps));
         const Lengths by{static_cast<float>(step_length), static_cast<float>(square_scale),
-                         static_cast<float>(beta1),       static_cast<float>(beta2),
+                         static_cast<float>(beta1),       static_cast<float>(1.0 - beta1),
+                         static_cast<float>(beta2),       static_cast<float>(1.0 - beta2),
                          static_cast<float>(eps),         static_cast<float>(weight_decay_)};
         const Tensor& value = parameter.value;
         launch(value.device().stream(), grid_for(value.size()), step_adam, value.size(), by,
