@@ -122,7 +122,7 @@ TEST_CASE("byte pairs: every sentence comes back, of whatever bytes") {
     for (int i = 0; i < 2000; i++) {
         std::string sentence(random() % 20, ' ');
         for (char& letter : sentence)
-            letter = " \tz9-.\xC3\xA9\xFFvento"[random() % 16];
+            letter = " \tz9-.\xC3\xA9\xFFvento"[random() % 14];
         REQUIRE(pairs.decode(pairs.encode(sentence)) == sentence);
     }
     REQUIRE(pairs.encode("").empty());
