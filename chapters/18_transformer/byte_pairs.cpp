@@ -21,6 +21,7 @@
 #include <optional>
 #include <queue>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "18_transformer/words/tokenizer_json.hpp"
 
@@ -66,15 +67,18 @@ std::vector<int> byte_tokens(const std::string& word) {
     return tokens;
 }
 
+bool is_pair_at(const std::vector<int>& tokens, std::size_t k, const Merge& merge) {
+    return k + 1 < tokens.size() && tokens[k] == merge.first && tokens[k + 1] == merge.second;
+}
+
 // Returns the tokens with each of the merge's pairs replaced, from the left: of a a a the first
 // two.
 std::vector<int> merged(const std::vector<int>& tokens, const Merge& merge, int becomes) {
     std::vector<int> result;
-    for (std::size_t i = 0; i < tokens.size(); i++) {
-        const bool is_pair =
-            i + 1 < tokens.size() && tokens[i] == merge.first && tokens[i + 1] == merge.second;
-        result.push_back(is_pair ? becomes : tokens[i]);
-        i += is_pair;
+    for (std::size_t k = 0; k < tokens.size(); k++) {
+        const bool is_pair = is_pair_at(tokens, k, merge);
+        result.push_back(is_pair ? becomes : tokens[k]);
+        k += is_pair;
     }
     return result;
 }
@@ -87,8 +91,8 @@ std::uint64_t key_of(int left, int right) {
 // ---- Learning
 
 // Knows how often each pair of neighbours comes in the sentences. A merge changes only the words
-// that hold its pair, so only these are counted again: all 8,000 merges together cost little more
-// than the first.
+// that hold its pair, and in these only the pairs next to it: all merges together cost little more
+// than the first count.
 class PairCounts {
   public:
     explicit PairCounts(const std::vector<std::string>& sentences) {
@@ -96,11 +100,14 @@ class PairCounts {
         for (const std::string& sentence : sentences)
             for (const std::string& word : cut_into_words(sentence))
                 count_of[word]++;
-        // Each different word is counted once, with its weight.
-        for (const auto& [word, count] : count_of)
-            words_.push_back({byte_tokens(word), count});
-        for (std::size_t i = 0; i < words_.size(); i++)
-            add_pairs(i, 0);
+        // Each different word is looked at once, with its weight.
+        for (const auto& [text, count] : count_of) {
+            words_.push_back({byte_tokens(text), count});
+            const std::vector<int>& tokens = words_.back().tokens;
+            for (std::size_t k = 0; k + 1 < tokens.size(); k++)
+                add_pair({tokens[k], tokens[k + 1]}, words_.size() - 1);
+        }
+        put_into_queue();
     }
 
     // Returns the pair that comes most often, and of several the one with the smallest numbers; or
@@ -120,20 +127,36 @@ class PairCounts {
         return {};
     }
 
-    // Replaces the pair by token `becomes`, which is new, in all words.
+    // Replaces the pair by token `becomes`, which is new, in all words: of x a b y the pairs x a
+    // and b y become x ab and ab y.
     void apply(const Merge& merge, int becomes) {
-        const std::vector<std::size_t> places =
-            std::move(pairs_[key_of(merge.first, merge.second)].words);
+        Pair& pair = pairs_[key_of(merge.first, merge.second)];
+        const std::vector<std::size_t> places = std::move(pair.words);
+        pair = {};
         for (const std::size_t i : places) {
-            Word& word = words_[i];
-            std::vector<int> tokens = merged(word.tokens, merge, becomes);
-            if (tokens.size() == word.tokens.size())
-                continue;  // an earlier merge took the pair's tokens
-            for (std::size_t k = 0; k + 1 < word.tokens.size(); k++)
-                pairs_[key_of(word.tokens[k], word.tokens[k + 1])].count -= word.count;
-            word.tokens = std::move(tokens);
-            add_pairs(i, becomes);
+            const std::vector<int> before = std::move(words_[i].tokens);
+            std::vector<int> after;
+            for (std::size_t k = 0; k < before.size(); k++) {
+                if (!is_pair_at(before, k, merge)) {
+                    after.push_back(before[k]);
+                    continue;
+                }
+                // The neighbour on the left may be the new token itself: a b a b becomes ab ab.
+                if (!after.empty()) {
+                    remove_pair({after.back(), merge.first}, i);
+                    add_pair({after.back(), becomes}, i);
+                }
+                after.push_back(becomes);
+                k++;
+                // The one on the right is what it was; if it begins a pair, it is next.
+                if (k + 1 < before.size()) {
+                    remove_pair({merge.second, before[k + 1]}, i);
+                    add_pair({becomes, before[k + 1]}, i);
+                }
+            }
+            words_[i].tokens = std::move(after);
         }
+        put_into_queue();
     }
 
   private:
@@ -154,24 +177,30 @@ class PairCounts {
         }
     };
 
-    // Counts the pairs of word i. Those that hold a token from `new_token` on are not known to be
-    // there yet: they are noted, and put into the queue.
-    void add_pairs(std::size_t i, int new_token) {
-        const Word& word = words_[i];
-        for (std::size_t k = 0; k + 1 < word.tokens.size(); k++) {
-            const int left = word.tokens[k], right = word.tokens[k + 1];
-            const std::uint64_t key = key_of(left, right);
-            Pair& pair = pairs_[key];
-            pair.count += word.count;
-            if (left < new_token && right < new_token)
-                continue;
-            pair.words.push_back(i);
-            queue_.push({pair.count, key});
-        }
+    void add_pair(const Merge& neighbours, std::size_t word) {
+        const std::uint64_t key = key_of(neighbours.first, neighbours.second);
+        Pair& pair = pairs_[key];
+        pair.count += words_[word].count;
+        if (pair.words.empty() || pair.words.back() != word)
+            pair.words.push_back(word);
+        more_often_.insert(key);
+    }
+
+    void remove_pair(const Merge& neighbours, std::size_t word) {
+        pairs_[key_of(neighbours.first, neighbours.second)].count -= words_[word].count;
+    }
+
+    // Puts the pairs that come more often than before into the queue. Those that come less often
+    // are found there.
+    void put_into_queue() {
+        for (const std::uint64_t key : more_often_)
+            queue_.push({pairs_[key].count, key});
+        more_often_.clear();
     }
 
     std::vector<Word> words_;
     std::unordered_map<std::uint64_t, Pair> pairs_;
+    std::unordered_set<std::uint64_t> more_often_;
     std::priority_queue<Candidate> queue_;
 };
 

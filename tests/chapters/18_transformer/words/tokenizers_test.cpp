@@ -107,6 +107,21 @@ TEST_CASE("byte pairs: the fast way learns what the definition says") {
                 .merges() == slow);
 }
 
+TEST_CASE("byte pairs: the same where pairs overlap") {
+    std::mt19937 random(5);
+    for (int round = 0; round < 30; round++) {
+        std::vector<std::string> sentences;
+        std::vector<Spelled> words;
+        for (int i = 0; i < 20; i++) {
+            sentences.emplace_back(1 + random() % 30, 'a');
+            for (char& letter : sentences.back())
+                letter = random() % 4 == 0 ? 'b' : 'a';
+            words.push_back(words_of_numeral(sentences.back())[0]);
+        }
+        REQUIRE(BytePairs::learn(sentences, 1000).merges() == slowly_learnt(words, 1000 - 260));
+    }
+}
+
 TEST_CASE("byte pairs: overlapping pairs are merged from the left") {
     const BytePairs pairs = BytePairs::learn({"aaaa", "aaaa", "aaa"}, 5000);
     REQUIRE(pairs.spelling(BytePairs::bytes_only) == "aa");
