@@ -1163,6 +1163,44 @@ def draw_bench_barriers(measured):
     return figure
 
 
+def draw_transformer(measured):
+    """Chapter 18: the loss while it falls, and the learning rate that rises and falls."""
+    figure, (loss, rate) = new_figure(2, width=4.8)
+    rows = list(zip(measured.text("what"), measured.numbers("step"), measured.numbers("loss"), measured.numbers("learning_rate")))
+    steps, losses, rates = zip(*(row[1:] for row in rows if row[0] == "training"))
+    loss.plot(steps, losses, color=BLUE, label="training")
+    tested = [row for row in rows if row[0] == "validation"]
+    loss.plot([row[1] for row in tested], [row[2] for row in tested], color=RED, marker="o", linestyle="none", label="validation")
+    loss.set(title="The loss for a token", xlabel="step", yscale="log")
+    loss.legend()
+    rate.plot(steps, rates, color=ORANGE)
+    rate.set(title="The learning rate", xlabel="step", ylim=(0, None))
+    return figure
+
+
+def draw_transformer_attention(measured):
+    """Chapter 18: how much each token of a translation takes of each token of the source, for three sentences."""
+    sentences = list(dict.fromkeys(measured.text("sentence")))
+    figure, panels = plt.subplots(1, len(sentences), figsize=(4.6 * len(sentences), 4.4), squeeze=False)
+    rows = list(zip(measured.text("sentence"), measured.text("target"), measured.text("source"), measured.numbers("row"),
+                    measured.numbers("column"), measured.numbers("weight")))
+    for panel, sentence in zip(panels[0], sentences):
+        cells = [row[1:] for row in rows if row[0] == sentence]
+        source = {int(column): text for _, text, _, column, _ in cells}
+        target = {int(row): text for text, _, row, _, _ in cells}
+        weights = [[0.0] * len(source) for _ in target]
+        for _, _, row, column, weight in cells:
+            weights[int(row)][int(column)] = weight
+        panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        panel.set_xticks(range(len(source)), [source[i].strip() for i in range(len(source))], rotation=60, ha="right")
+        panel.set_yticks(range(len(target)), [target[i].strip() for i in range(len(target))])
+        panel.grid(visible=False)
+        panel.tick_params(length=0)
+        panel.set_title(sentence if len(sentence) < 46 else sentence[:44] + "…", fontsize=9)
+    panels[0][0].set_ylabel("the next token of the translation")
+    return figure
+
+
 DRAWINGS = {
     "sgd": draw_sgd,
     "sgd_tape": draw_sgd_tape,
@@ -1198,6 +1236,8 @@ DRAWINGS = {
     "checkpoint_failover": draw_checkpoint_failover,
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
+    "transformer": draw_transformer,
+    "transformer_attention": draw_transformer_attention,
     "bench_train": draw_bench_train,
     "bench_overlap": draw_bench_overlap,
     "bench_all_reduce": draw_bench_all_reduce,

@@ -5,6 +5,7 @@
 
 #include "05_ranks/world.hpp"
 #include "17_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "18_transformer/show/attention_report.hpp"
 #include "18_transformer/show/five_report.hpp"
 #include "18_transformer/show/run_log.hpp"
 #include "18_transformer/show/translation_run.hpp"
@@ -43,9 +44,9 @@ int translate_one(const TranslationSettings& mine, const CommonOptions& common) 
 
 // Trains on every rank, and translates what was held out.
 void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
-           const TranslationSettings& mine, RunLog& log, TranslationResult& result,
-           HeldOut& held_out) {
-    TrainingView view(rank, log, data.corpus.name);
+           const TranslationSettings& mine, const CommonOptions& common, RunLog& log,
+           TranslationResult& result, HeldOut& held_out) {
+    TrainingView view(rank, log, data.corpus.name, common.csv);
     const SearchOptions search{.beam = mine.beam};
     const TranslationHooks hooks{
         .on_start = [&](int steps) { view.start(steps); },
@@ -62,12 +63,15 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
                                       shown_after_each_epoch);
             }};
     HeldOut all;
-    const TranslationResult mine_result = train_translation(
-        rank, data, plan, hooks,
-        [&](Transformer& model) { all = translate_held_out(rank, model, data, 1000, search); });
+    const TranslationResult trained =
+        train_translation(rank, data, plan, hooks, [&](Transformer& model) {
+            all = translate_held_out(rank, model, data, 1000, search);
+            if (rank.rank() == 0)
+                write_attention(common.csv, model, *data.tokenizer, all.sources);
+        });
     view.end();
     if (rank.rank() == 0) {
-        result = mine_result;
+        result = trained;
         held_out = std::move(all);
     }
 }
@@ -86,7 +90,7 @@ int run(World& world, const TranslationSettings& mine, const CommonOptions& comm
                                                          : std::filesystem::path());
     TranslationResult result;
     HeldOut held_out;
-    world.run([&](Rank& rank) { train(rank, data, plan, mine, log, result, held_out); });
+    world.run([&](Rank& rank) { train(rank, data, plan, mine, common, log, result, held_out); });
     if (!world.has_rank_0())
         return 0;
     show_translations(held_out, "Held-out sentences, the wrong ones first", 10);

@@ -68,6 +68,14 @@ void RunLog::line(const std::string& text) {
 
 // ---- The terminal
 
+TrainingView::TrainingView(Rank& rank, RunLog& log, std::string name,
+                           const std::filesystem::path& csv)
+    : rank_(rank),
+      log_(log),
+      name_(std::move(name)),
+      csv_(rank.rank() == 0 ? csv : std::filesystem::path(),
+           {"what", "step", "loss", "learning_rate", "tokens_per_second"}) {}
+
 void TrainingView::start(int steps_before) {
     if (rank_.rank() != 0)
         return;
@@ -90,6 +98,8 @@ void TrainingView::step(const StepReport& report) {
     loss_ = report.loss;
     tokens_per_second_ = report.tokens_per_second;
     log_.step(report);
+    csv_.row(
+        {"training", report.step, report.loss, report.learning_rate, report.tokens_per_second});
 }
 
 void TrainingView::epoch(int epoch, int step, double validation_loss) {
@@ -101,6 +111,7 @@ void TrainingView::epoch(int epoch, int step, double validation_loss) {
               << format_count(static_cast<std::int64_t>(tokens_per_second_)) << " tokens/s"
               << std::endl;
     log_.epoch(epoch, step, validation_loss);
+    csv_.row({"validation", step, validation_loss, 0.0, 0.0});
 }
 
 void TrainingView::end() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "18_transformer/translation_training.hpp"
+#include "common/report/csv.hpp"
 #include "common/report/progress.hpp"
 
 namespace ddp {
@@ -35,9 +36,9 @@ class RunLog {
 // other ranks show nothing.
 class TrainingView {
   public:
-    // `rank` and `log` must outlive this object.
-    TrainingView(Rank& rank, RunLog& log, std::string name)
-        : rank_(rank), log_(log), name_(std::move(name)) {}
+    // `rank` and `log` must outlive this object. Rank 0 also writes a row for each report to `csv`,
+    // unless that is empty.
+    TrainingView(Rank& rank, RunLog& log, std::string name, const std::filesystem::path& csv);
 
     void start(int steps_before);
     void step(const StepReport& report);
@@ -48,6 +49,7 @@ class TrainingView {
     Rank& rank_;
     RunLog& log_;
     const std::string name_;
+    CsvWriter csv_;
     std::optional<Progress> progress_;
     int shown_steps_ = 0;
     double loss_ = 0, tokens_per_second_ = 0;
