@@ -16,23 +16,6 @@ using namespace ddp;
 
 constexpr int shown_after_each_epoch = 10;
 
-// The folder of a run that was given none: beside what it measures, where --translate finds it.
-std::filesystem::path usual_folder(const CommonOptions& common) {
-    return common.csv.empty() ? std::filesystem::path() : common.csv.parent_path() / "transformer";
-}
-
-// A run without --folder begins anew: it removes the checkpoints of the last one.
-std::string begin_folder(World& world, const TranslationSettings& mine,
-                         const CommonOptions& common) {
-    if (!mine.folder.empty() || usual_folder(common).empty())
-        return mine.folder;
-    world.run([&](Rank& rank) {
-        if (rank.rank() == 0)
-            std::filesystem::remove_all(usual_folder(common));
-    });
-    return usual_folder(common).string();
-}
-
 int translate_one(const TranslationSettings& mine, const CommonOptions& common) {
     const std::string folder = mine.folder.empty() ? usual_folder(common).string() : mine.folder;
     if (folder.empty())
@@ -70,10 +53,10 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
                 write_attention(common.csv, model, *data.tokenizer, all.sources);
         });
     view.end();
-    if (rank.rank() == 0) {
-        result = trained;
-        held_out = std::move(all);
-    }
+    if (rank.rank() != 0)
+        return;
+    result = trained;
+    held_out = std::move(all);
 }
 
 int run(World& world, const TranslationSettings& mine, const CommonOptions& common) {
@@ -83,7 +66,7 @@ int run(World& world, const TranslationSettings& mine, const CommonOptions& comm
         return 0;
     PairCorpus corpus;
     world.prepare([&] { corpus = load_corpus(mine, common); });
-    const CheckpointFolder folder(world, begin_folder(world, mine, common));
+    const CheckpointFolder folder(world, begin_folder(world, mine, common).string());
     const TranslationPlan plan = plan_of(mine, common, folder.path());
     const TranslationData data = encode_corpus(world, std::move(corpus), plan);
     RunLog log(world.has_rank_0() && !common.csv.empty() ? common.csv.parent_path() / "run.jsonl"

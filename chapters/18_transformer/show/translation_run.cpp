@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "10_data_parallel/replica.hpp"
+#include "17_checkpoint_failover/state/checkpoints.hpp"
 #include "18_transformer/words/numerals.hpp"
 #include "18_transformer/words/package_descriptions.hpp"
 #include "18_transformer/words/scores.hpp"
@@ -81,6 +82,25 @@ PairCorpus load_corpus(const TranslationSettings& mine, const CommonOptions& com
                                          : numerals_suited.sentences;
     return numeral_corpus(train, common.quick ? 100 : 500, common.quick ? 100 : held_out_numbers,
                           common.seed);
+}
+
+std::filesystem::path usual_folder(const CommonOptions& common) {
+    return common.csv.empty() ? std::filesystem::path() : common.csv.parent_path() / "transformer";
+}
+
+std::filesystem::path begin_folder(World& world, const TranslationSettings& mine,
+                                   const CommonOptions& common) {
+    const std::filesystem::path usual = usual_folder(common);
+    if (!mine.folder.empty() || usual.empty())
+        return mine.folder;
+    world.run([&](Rank& rank) {
+        if (rank.rank() != 0 || !std::filesystem::exists(usual))
+            return;
+        DiskFolder folder(usual);
+        for (const int step : Checkpoints(folder, 1).steps())
+            folder.remove(Checkpoints::file_name(step));
+    });
+    return usual;
 }
 
 TranslationPlan plan_of(const TranslationSettings& mine, const CommonOptions& common,

@@ -27,6 +27,15 @@ void add_translation_options(Options& options, TranslationSettings& settings);
 // Loads the sentences that --pairs names.
 PairCorpus load_corpus(const TranslationSettings& settings, const CommonOptions& common);
 
+// Returns the folder of a run that was given none: beside what it measures, where --translate finds
+// it. Empty if nothing is written.
+std::filesystem::path usual_folder(const CommonOptions& common);
+
+// Returns the run's folder, which may be empty. A run without --folder begins anew: it removes the
+// checkpoints that the last one has left in the usual folder.
+std::filesystem::path begin_folder(World& world, const TranslationSettings& settings,
+                                   const CommonOptions& common);
+
 // Returns the plan that the options describe; `folder` is for the checkpoints.
 TranslationPlan plan_of(const TranslationSettings& settings, const CommonOptions& common,
                         const std::filesystem::path& folder);
