@@ -152,18 +152,25 @@ Variable Transformer::forward(Variable tokens) {
 }
 
 Variable Transformer::encode(Variable source, const AttentionMask& mask) {
-    Variable x = source_dropout_.forward(source_embedding_.forward(source));
-    for (EncoderLayer& layer : encoder_)
-        x = layer.forward(x, mask);
-    return encoder_norm_.forward(x);
+    Variable x = end_of(source_dropout_.forward(source_embedding_.forward(source)), "source");
+    for (std::size_t i = 0; i < encoder_.size(); i++)
+        x = end_of(encoder_[i].forward(x, mask), "encoder layer " + std::to_string(i));
+    return end_of(encoder_norm_.forward(x), "encoder norm");
 }
 
 Variable Transformer::decode(Variable target, Variable memory, const AttentionMask& source_mask) {
     const AttentionMask target_mask{lengths_without_padding(target.value()), true};
-    Variable x = target_dropout_.forward(target_embedding_.forward(target));
-    for (DecoderLayer& layer : decoder_)
-        x = layer.forward(x, memory, target_mask, source_mask);
-    return output_.forward(decoder_norm_.forward(x));
+    Variable x = end_of(target_dropout_.forward(target_embedding_.forward(target)), "target");
+    for (std::size_t i = 0; i < decoder_.size(); i++)
+        x = end_of(decoder_[i].forward(x, memory, target_mask, source_mask),
+                   "decoder layer " + std::to_string(i));
+    x = end_of(decoder_norm_.forward(x), "decoder norm");
+    return end_of(output_.forward(x), "scores");
+}
+
+// Ends a part for the clock, if there is one.
+Variable Transformer::end_of(Variable x, const std::string& part) const {
+    return times_ == nullptr ? x : times_->end_of(x, part);
 }
 
 void Transformer::set_training(bool is_training) {

@@ -13,6 +13,7 @@
 #include "18_transformer/attention.hpp"
 #include "18_transformer/layers/embedding.hpp"
 #include "18_transformer/layers/feed_forward.hpp"
+#include "18_transformer/layers/part_times.hpp"
 #include "18_transformer/layers/residual.hpp"
 
 namespace ddp {
@@ -46,7 +47,7 @@ class EncoderLayer {
 // One layer of the decoder: every token of the target looks back, and then at the source.
 class DecoderLayer {
   public:
-    // As EncoderLayer.
+    // Adds its layers to `layers`, as EncoderLayer does.
     DecoderLayer(Sequential& layers, const std::string& name, Device& device,
                  const TransformerOptions& options, Random& random, const DropoutMasks& masks);
     Variable forward(Variable x, Variable memory, const AttentionMask& target_mask,
@@ -80,6 +81,10 @@ class Transformer : public Module {
     Variable encode(Variable source, const AttentionMask& mask);
     Variable decode(Variable target, Variable memory, const AttentionMask& source_mask);
 
+    // Times the parts of every forward and backward from now on; nullptr ends that. `times` must
+    // outlive its use.
+    void set_times(PartTimes* times) { times_ = times; }
+
     Parameters parameters() const override { return layers_.parameters(); }
     void set_training(bool is_training) override;
 
@@ -87,6 +92,8 @@ class Transformer : public Module {
 
   private:
     friend class Decoding;
+
+    Variable end_of(Variable x, const std::string& part) const;
 
     const TransformerOptions options_;
     const std::vector<std::shared_ptr<Parameter>> tables_;  // source, target, output
@@ -100,6 +107,7 @@ class Transformer : public Module {
     std::vector<DecoderLayer> decoder_;
     LayerNorm& decoder_norm_;
     TokenScores& output_;
+    PartTimes* times_ = nullptr;
 };
 
 }  // namespace ddp

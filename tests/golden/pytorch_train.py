@@ -7,9 +7,12 @@
     mlp   784-1024-1024-10 with ReLU
     cnn   1 x 28 x 28: Conv 32 3x3 padding 1, BatchNorm, ReLU, MaxPool 2,
           Conv 64 3x3 padding 1, BatchNorm, ReLU, MaxPool 2, Linear 3136-10
+    transformer128, transformer256
+          nn.Transformer of that width, 2 + 2 layers, 4 heads, pre-norm, dropout 0.1, one embedding of
+          4,000 tokens for source, target and output; sentences of 10 to 14 tokens in rows of 14
 
-Float32, cross entropy, SGD with lr 0.05 and momentum 0.9, one thread a rank, data in memory. After
-a warm-up it prints PyTorch's version, then the median of five rounds of --steps steps as CSV:
+Float32, cross entropy, SGD with lr 0.05 and momentum 0.9, one thread a rank, data in memory. (The
+transformers: label smoothing 0.1, padding ignored, Adam with lr 0.0001.) After a warm-up it prints PyTorch's version, then the median of five rounds of --steps steps as CSV:
 
     # PyTorch 2.15.0, one thread a rank
     model,ranks,batch_per_rank,samples_per_s,step_ms
@@ -43,7 +46,47 @@ RENDEZVOUS_LIMIT = datetime.timedelta(seconds=60)
 IDLE_LIMIT = datetime.timedelta(hours=1)  # how long the ranks may wait for the next round
 
 
+VOCABULARY, LENGTH, PADDING = 4000, 14, 0  # of the transformers' sentences
+
+
+class Transformer(nn.Module):
+    """nn.Transformer between embeddings, as the tutorials have it."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, width)
+        self.dropout = nn.Dropout(0.1)
+        self.transformer = nn.Transformer(width, 4, 2, 2, 4 * width, 0.1, batch_first=True, norm_first=True)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+        angle = torch.arange(LENGTH)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
+        self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], dim=2).reshape(LENGTH, width))
+        self.register_buffer("causal", torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1))
+        self.scale = width ** 0.5
+
+    def embed(self, tokens):
+        return self.dropout(self.embedding(tokens) * self.scale + self.positions)
+
+    def forward(self, tokens):
+        source, target = tokens[:, 0], tokens[:, 1]
+        y = self.transformer(
+            self.embed(source), self.embed(target), tgt_mask=self.causal, src_key_padding_mask=source == PADDING,
+            tgt_key_padding_mask=target == PADDING, memory_key_padding_mask=source == PADDING)
+        return (y @ self.embedding.weight.T).flatten(0, 1)
+
+
+def make_sentences(batch):
+    """[batch, 2, LENGTH] and, for every row of logits, the token to come."""
+    lengths = torch.arange(batch) % 5 + LENGTH - 4
+    inside = torch.arange(LENGTH) < lengths[:, None]
+    tokens = torch.randint(4, VOCABULARY, (batch, 2, LENGTH)) * inside[:, None]
+    return tokens, (torch.randint(4, VOCABULARY, (batch, LENGTH)) * inside).flatten()
+
+
 def make_model(name):
+    if name.startswith("transformer"):
+        return Transformer(int(name.removeprefix("transformer")))
     if name == "mlp":
         return nn.Sequential(
             nn.Linear(784, 1024), nn.ReLU(),
@@ -61,13 +104,20 @@ class Training:
     def __init__(self, options, rank):
         torch.set_num_threads(1)
         torch.manual_seed(1 + rank)
-        shape = (784,) if options.model == "mlp" else (1, 28, 28)
-        self.images = torch.rand(BATCHES_IN_MEMORY, options.batch, *shape)
-        self.labels = torch.randint(10, (BATCHES_IN_MEMORY, options.batch))
+        self.is_transformer = options.model.startswith("transformer")
+        if self.is_transformer:
+            self.batches = [make_sentences(options.batch) for _ in range(BATCHES_IN_MEMORY)]
+            self.loss = nn.CrossEntropyLoss(ignore_index=PADDING, label_smoothing=0.1)
+        else:
+            shape = (784,) if options.model == "mlp" else (1, 28, 28)
+            self.batches = [(torch.rand(options.batch, *shape), torch.randint(10, (options.batch,)))
+                            for _ in range(BATCHES_IN_MEMORY)]
+            self.loss = nn.CrossEntropyLoss()
         self.model = make_model(options.model)
         if options.ranks > 1:
             self.model = nn.parallel.DistributedDataParallel(self.model)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
+        self.optimizer = (torch.optim.Adam(self.model.parameters(), lr=1e-4) if self.is_transformer else
+                          torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9))
         self.ranks = options.ranks
         self.step = 0
 
@@ -76,9 +126,9 @@ class Training:
         self.barrier()
         start = time.perf_counter()
         for _ in range(steps):
-            batch = self.step % BATCHES_IN_MEMORY
+            samples, labels = self.batches[self.step % BATCHES_IN_MEMORY]
             self.optimizer.zero_grad(set_to_none=True)
-            loss = nn.functional.cross_entropy(self.model(self.images[batch]), self.labels[batch])
+            loss = self.loss(self.model(samples), labels)
             loss.backward()
             self.optimizer.step()
             self.step += 1
@@ -147,7 +197,7 @@ def positive(text):
 
 def main():
     parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU.")
-    parser.add_argument("--model", choices=("mlp", "cnn"), default="mlp")
+    parser.add_argument("--model", choices=("mlp", "cnn", "transformer128", "transformer256"), default="mlp")
     parser.add_argument("--batch", type=positive, default=64,
                         help="samples a rank and step (default 64)")
     parser.add_argument("--ranks", type=positive, default=1,

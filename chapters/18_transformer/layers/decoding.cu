@@ -104,7 +104,7 @@ Tensor Decoding::next(const std::vector<int>& last, const std::vector<int>& from
     const int rows = static_cast<int>(last.size()), width = model_.options().width;
     const Labels picked(device_, {rows}, from_row);
     pick_sentences(from_row, picked);
-    // Of the target every key is seen: none is padding, and none is later than the last token.
+    // Every key of the target is seen: none is padding, and none is later than the last token.
     const AttentionMask all_seen{
         Labels(device_, {rows}, std::vector<int>(last.size(), length_ + 1))};
     const AttentionMask source_mask{row_lengths_};

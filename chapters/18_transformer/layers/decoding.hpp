@@ -31,8 +31,8 @@ class Decoding {
     int length() const { return length_; }
 
   private:
-    // What a decoder layer keeps, each [rows * tokens, width]: of the target so far and of the
-    // source.
+    // Keys and values that a decoder layer keeps, each [rows * tokens, width]: of the target so far
+    // and of the source.
     struct Kept {
         Tensor keys, values, source_keys, source_values;
     };

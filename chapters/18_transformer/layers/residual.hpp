@@ -1,5 +1,5 @@
 #pragma once
-// What stands around every sublayer: a way past it, a normalisation and dropout.
+// Around every sublayer: a way past it, a normalisation and dropout.
 //
 //     norm_first (pre-norm)                    otherwise (post-norm, as in the paper)
 //

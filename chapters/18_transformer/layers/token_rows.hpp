@@ -1,5 +1,5 @@
 #pragma once
-// What the model reads out of the tensor of token numbers that it is given.
+// Reads source, target and lengths out of the tensor of token numbers that the model is given.
 #include "01_sgd/tensor.hpp"
 
 namespace ddp {

@@ -192,6 +192,44 @@ TEST_CASE("transformer: dropout depends on step and sample, not on who else is i
     REQUIRE(evaluated == logits_of(device, model, batch_of(device, two_pairs, 4)));
 }
 
+TEST_CASE("transformer: its parts can be timed, and the gradients stay the same bits") {
+    Device device;
+    std::vector<Values> gradients;
+    StepTimes times(device);
+    PartTimes parts(times);
+    for (PartTimes* with : {static_cast<PartTimes*>(nullptr), &parts}) {
+        Random random(3);
+        const DropoutMasks masks(1);
+        Transformer model(device, tiny, random, masks);
+        model.set_times(with);
+        Tape tape(device);
+        parts.begin();
+        const Variable logits = model.forward(tape.constant(batch_of(device, two_pairs, 4)));
+        const Variable loss = token_loss(logits, Labels(device, {8}, two_targets), 0.1, 7);
+        parts.end_of_forward("loss");
+        tape.backward(loss);
+        parts.end_of_backward();
+        gradients.emplace_back();
+        for (const auto& parameter : model.parameters()) {
+            const Values gradient = parameter->gradient().to_host();
+            gradients.back().insert(gradients.back().end(), gradient.begin(), gradient.end());
+        }
+    }
+    times.end();
+    REQUIRE(gradients[0] == gradients[1]);
+    std::vector<std::string> forward, backward;
+    for (const StepTimes::Part& part : times.parts())
+        (part.name.starts_with("forward ") ? forward : backward)
+            .push_back(part.name.substr(part.name.find(' ') + 1));
+    // The model without a clock has marked the loss alone.
+    REQUIRE(forward == std::vector<std::string>{"loss", "source", "encoder layer 0", "encoder norm",
+                                                "target", "decoder layer 0", "decoder norm",
+                                                "scores"});
+    REQUIRE(backward == std::vector<std::string>{"loss", "scores", "decoder norm",
+                                                 "decoder layer 0", "target", "encoder norm",
+                                                 "encoder layer 0", "source"});
+}
+
 TEST_CASE("transformer: what makes no sense is refused") {
     Device device;
     Random random(3);

@@ -1,0 +1,35 @@
+#pragma once
+// Times the parts of a model whose forward is not a row: a boundary on the tape behind each part.
+//
+//     forward      source embedding | encoder 0 | encoder 1 | target embedding | ... scores | loss
+//     backward  ◄─ source embedding | encoder 0 | encoder 1 | target embedding | ... scores | loss
+//
+// Forward passes a boundary when the part before it is enqueued; backward, when the one behind is.
+#include <string>
+#include <vector>
+
+#include "03_network/training.hpp"
+
+namespace ddp {
+
+class PartTimes {
+  public:
+    // `times` must outlive this object, and this object the tapes that it has been given.
+    explicit PartTimes(StepTimes& times) : times_(times) {}
+
+    // Begins a step. The first part begins here.
+    void begin();
+    // Ends the part that computes x, and marks it as "forward NAME". Returns x behind a boundary,
+    // at which backward will mark the part that follows.
+    Variable end_of(Variable x, const std::string& part);
+    // Ends a part behind the last boundary, such as the loss.
+    void end_of_forward(const std::string& part);
+    // To be called after backward: marks what is left, the backward of the first part.
+    void end_of_backward();
+
+  private:
+    StepTimes& times_;
+    std::vector<std::string> parts_;  // of this step
+};
+
+}  // namespace ddp
