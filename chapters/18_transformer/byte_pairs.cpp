@@ -52,6 +52,7 @@ std::vector<std::string> cut_into_words(const std::string& sentence) {
         // A space belongs to what follows it, unless that is another space.
         end = text[begin] == ' ' ? begin + 1 : begin;
         const ByteKind kind = end < text.size() ? kind_of_byte(text[end]) : ByteKind::space;
+        // A word is a run of one kind.
         while (kind != ByteKind::space && end < text.size() && kind_of_byte(text[end]) == kind)
             end++;
         words.push_back(text.substr(begin, end - begin));
@@ -212,6 +213,7 @@ struct BytePairs::Cache {
 };
 
 BytePairs::BytePairs() : cache_(std::make_shared<Cache>()) {
+    // Tokens 0 to 3 are the special ones, 4 to 259 the bytes, and merges come behind.
     spelling_.resize(first_free_token);
     spelling_[unknown_token] = unknown_spelling;
     for (int byte = 0; byte < 256; byte++)
@@ -219,6 +221,7 @@ BytePairs::BytePairs() : cache_(std::make_shared<Cache>()) {
 }
 
 void BytePairs::add(const Merge& merge) {
+    // The new token is the next number, and stands for the bytes of both.
     merged_.emplace(key_of(merge.first, merge.second), size());
     merges_.push_back(merge);
     spelling_.push_back(spelling(merge.first) + spelling(merge.second));
@@ -236,6 +239,7 @@ BytePairs BytePairs::learn(const std::vector<std::string>& sentences, int vocabu
         const std::optional<Merge> merge = counts.most_frequent();
         if (!merge)
             break;
+        // Long rows of dashes are not worth a token.
         if (pairs.spelling(merge->first).size() + pairs.spelling(merge->second).size() >
             longest_token)
             continue;
@@ -264,6 +268,7 @@ std::vector<int> BytePairs::encode(const std::string& sentence) const {
 std::vector<int> BytePairs::encode_word(const std::string& word) const {
     std::vector<int> tokens = byte_tokens(word);
     for (;;) {
+        // Merges have the numbers of their tokens: the earliest made the smallest.
         int earliest = size();
         for (std::size_t k = 0; k + 1 < tokens.size(); k++)
             if (const auto place = merged_.find(key_of(tokens[k], tokens[k + 1]));

@@ -121,6 +121,21 @@ TEST_CASE("batches: another epoch or seed is another order; the same ones are th
     REQUIRE((rises > 10 && rises < 27));
 }
 
+TEST_CASE("batches: short and long ones come in another order in each epoch") {
+    std::vector<TokenPair> pairs;
+    for (std::size_t i = 0; i < 80; i++)
+        pairs.push_back({{}, std::vector<int>(i % 10, 5)});
+    const auto lengths = [&](int epoch) {
+        const BatchPlan plan(pairs, 8, 1, epoch);
+        std::vector<int> all;
+        for (int i = 0; i < plan.batches(); i++)
+            all.push_back(plan.batch(i, 0, 1).length);
+        return all;
+    };
+    REQUIRE(sorted(lengths(0)) == std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+    REQUIRE(lengths(0) != lengths(1));
+}
+
 TEST_CASE("batches of similar length need a fraction of the padding") {
     const std::vector<TokenPair> pairs = numbered_pairs(4000);
     const double unsorted = BatchPlan(pairs, 32, 1, 0, 1).padding_share(4);

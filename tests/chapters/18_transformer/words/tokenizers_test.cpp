@@ -1,5 +1,6 @@
 // Both tokenizers: what they learn, what comes back of a sentence, and files that are not theirs.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -42,34 +43,41 @@ std::vector<Spelled> words_of_numeral(const std::string& sentence) {
     return words;
 }
 
-// Learns as the definition says it, counting all pairs anew for each merge.
-std::vector<Merge> slowly_learnt(const std::vector<Spelled>& words, int merges) {
-    std::vector<std::vector<int>> tokens;
-    for (const Spelled& word : words) {
-        tokens.emplace_back();
-        for (const std::string& byte : word)
-            tokens.back().push_back(first_free_token + static_cast<std::uint8_t>(byte[0]));
+// Learning as the definition says it: all pairs are counted anew for each merge.
+struct SlowlyLearnt {
+    std::vector<std::vector<int>> words;  // their tokens in the end
+    std::vector<Merge> merges;
+
+    SlowlyLearnt(const std::vector<Spelled>& spelled_words, int count) {
+        for (const Spelled& word : spelled_words) {
+            words.emplace_back();
+            for (const std::string& byte : word)
+                words.back().push_back(first_free_token + static_cast<std::uint8_t>(byte[0]));
+        }
+        while (std::ssize(merges) < count && learn_one())
+            continue;
     }
-    std::vector<Merge> all;
-    for (int made = BytePairs::bytes_only; made < BytePairs::bytes_only + merges; made++) {
+
+  private:
+    bool learn_one() {
         std::map<Merge, int> counts;
-        for (const auto& word : tokens)
+        for (const auto& word : words)
             for (std::size_t i = 0; i + 1 < word.size(); i++)
                 counts[{word[i], word[i + 1]}]++;
         const auto best = std::ranges::max_element(
             counts, {}, [](const auto& count) { return count.second; });  // the first of several
         if (best == counts.end() || best->second < 2)
-            break;
-        all.push_back(best->first);
-        for (auto& word : tokens)
+            return false;
+        for (auto& word : words)
             for (std::size_t i = 0; i + 1 < word.size(); i++)
-                if (Merge(word[i], word[i + 1]) == all.back()) {
-                    word[i] = made;
+                if (Merge(word[i], word[i + 1]) == best->first) {
+                    word[i] = BytePairs::bytes_only + static_cast<int>(merges.size());
                     word.erase(word.begin() + static_cast<std::ptrdiff_t>(i) + 1);
                 }
+        merges.push_back(best->first);
+        return true;
     }
-    return all;
-}
+};
 
 std::string with_merges(const std::string& merges) {
     return R"({"tokenizer": "byte pairs", "merges": [)" + merges + "]}";
@@ -93,18 +101,25 @@ TEST_CASE("byte pairs: the picture's words and merges") {
     REQUIRE(spelled(pairs, "trentadue") == Spelled{" trent", "a", "d", "u", "e"});
 }
 
-TEST_CASE("byte pairs: the fast way learns what the definition says") {
+TEST_CASE("byte pairs: the fast way learns what the definition says, and encodes as it learnt") {
     const std::vector<std::string> sentences = numeral_sentences(150);
     std::vector<Spelled> words;
     for (const std::string& sentence : sentences)
         for (const Spelled& word : words_of_numeral(sentence))
             words.push_back(word);
-    const std::vector<Merge> slow = slowly_learnt(words, 200);
-    REQUIRE(slow.size() == 200);
-    REQUIRE(BytePairs::learn(sentences, BytePairs::bytes_only + 200).merges() == slow);
+    const SlowlyLearnt slow(words, 200);
+    REQUIRE(slow.merges.size() == 200);
+    const BytePairs pairs = BytePairs::learn(sentences, BytePairs::bytes_only + 200);
+    REQUIRE(pairs.merges() == slow.merges);
+    std::vector<int> all, slow_all;
+    for (const std::string& sentence : sentences)
+        std::ranges::copy(pairs.encode(sentence), std::back_inserter(all));
+    for (const std::vector<int>& word : slow.words)
+        std::ranges::copy(word, std::back_inserter(slow_all));
+    REQUIRE(all == slow_all);
     // The order of the sentences does not matter.
     REQUIRE(BytePairs::learn({sentences.rbegin(), sentences.rend()}, BytePairs::bytes_only + 200)
-                .merges() == slow);
+                .merges() == slow.merges);
 }
 
 TEST_CASE("byte pairs: the same where pairs overlap") {
@@ -118,7 +133,11 @@ TEST_CASE("byte pairs: the same where pairs overlap") {
                 letter = random() % 4 == 0 ? 'b' : 'a';
             words.push_back(words_of_numeral(sentences.back())[0]);
         }
-        REQUIRE(BytePairs::learn(sentences, 1000).merges() == slowly_learnt(words, 1000 - 260));
+        const SlowlyLearnt slow(words, 1000);
+        const BytePairs pairs = BytePairs::learn(sentences, BytePairs::bytes_only + 1000);
+        REQUIRE(pairs.merges() == slow.merges);
+        for (std::size_t i = 0; i < sentences.size(); i++)
+            REQUIRE(pairs.encode(sentences[i]) == slow.words[i]);
     }
 }
 
