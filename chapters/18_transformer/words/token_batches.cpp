@@ -6,9 +6,10 @@
 //     4. shuffle batches  6 7 8 9    3 4 5 9    2 2 3 5
 //     5. deal the first   rank 0: 6 8           rank 1: 7 9
 //
-// A row is as long as the longest of its rank's share, and what a sentence lacks is padding:
-// computed with, and thrown away. Sentences of similar length need little of it. Without the pools
-// the short ones would all come first, and an epoch would be as good as not shuffled.
+// A row is as long as the longest of its global batch, here 9 on both ranks, and what a sentence
+// lacks is padding: computed with, and thrown away. Sentences of similar length need little of it.
+// Without the pools the short ones would all come first, and an epoch would be as good as not
+// shuffled.
 //
 // The ranks' shares have equally many sentences, but not equally many tokens: here 14 and 16. The
 // mean over ranks of each rank's mean loss would count a token of rank 0 for more than one of
