@@ -76,8 +76,9 @@ class Transformer : public Module {
     // [sentences * length, vocabulary].
     Variable forward(Variable tokens) override;
 
-    // The two halves. `source` and `target` are [sentences, length], of their own lengths; mask is
-    // the source's. encode returns [sentences * length, width], decode the scores.
+    // Compute the two halves of forward: `source` and `target` are [sentences, length], of their
+    // own lengths, and the mask is the source's. encode returns [sentences * length, width], decode
+    // the scores.
     Variable encode(Variable source, const AttentionMask& mask);
     Variable decode(Variable target, Variable memory, const AttentionMask& source_mask);
 

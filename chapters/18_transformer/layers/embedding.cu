@@ -96,8 +96,9 @@ Variable Embedding::forward_from(Variable tokens, int first) {
                                });
 }
 
-// A linear layer without bias whose weight is given. Its gradient comes first in backward, so it
-// writes every row, and the embeddings that share the weight add to it.
+// Does what a linear layer without bias does, with the weight that it was given. In backward it
+// comes first: its gradient of the weight is full, and the embeddings that share the weight add
+// their rows to it.
 Variable TokenScores::forward(Variable x) {
     const Tensor rows = x.value(), w = weight->value;
     const Tensor y(rows.device(), {rows.dim(0), w.dim(0)});
