@@ -26,8 +26,6 @@ struct NetworkOptions {
     std::string optimizer = "sgd";
 };
 
-constexpr int test_batch = 500;  // pictures
-
 std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Parameters& all) {
     if (mine.optimizer == "adam")
         return std::make_unique<Adam>(all, mine.learning_rate.value_or(1e-3));
@@ -71,6 +69,7 @@ int run(int argc, char** argv) {
     if (common.quick)
         mine.epochs = std::min(mine.epochs, 3);
     const FashionMnist data = load_data(common);
+    require_batch(mine.batch, data.train);
     Trace trace(common.trace);
     const Track track = trace.track(0, "host");
     Device device;
@@ -79,7 +78,7 @@ int run(int argc, char** argv) {
     const auto optimizer = make_optimizer(mine, model->parameters());
     Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
     Loader test(device, data.test, fashion_mnist_normalisation,
-                std::min(test_batch, static_cast<int>(data.test.count())));
+                std::min(500, static_cast<int>(data.test.count())));
     StepTimes times(device);
     Trainer trainer(device, *model, *optimizer, times);
     CsvWriter csv(common.csv,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
@@ -70,6 +71,13 @@ FashionMnist load_data(const CommonOptions& common) {
     if (common.quick)
         return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
     return data;
+}
+
+void require_batch(int batch, const LabelledImages& images) {
+    if (std::cmp_greater(batch, images.count()))
+        throw OptionError("--batch " + std::to_string(batch) + " is more than the " +
+                          std::to_string(images.count()) +
+                          " pictures in the data set: take fewer.");
 }
 
 }  // namespace ddp

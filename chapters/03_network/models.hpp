@@ -27,5 +27,7 @@ std::unique_ptr<Sequential> make_model(const std::string& name, Device& device, 
 // Reads Fashion-MNIST from the folder that --data names, or else from the usual one. With --quick
 // only the first 6,000 training and 2,000 test pictures are kept. Throws as load_fashion_mnist.
 FashionMnist load_data(const CommonOptions& common);
+// Throws OptionError if a --batch has more pictures than there are.
+void require_batch(int batch, const LabelledImages& images);
 
 }  // namespace ddp

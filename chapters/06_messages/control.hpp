@@ -83,7 +83,7 @@ struct ControlBlock {
     alignas(64) std::byte room[160 << 10] = {};
 };
 
-enum class Problem : unsigned int { none, being_written, timeout, mismatch };
+enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
 
 // The state of a peer's last operation, as far as this rank can see it.
 enum class Progress : unsigned int { under_way, over, unknown };

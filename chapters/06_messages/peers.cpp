@@ -81,6 +81,12 @@ std::string explain_mismatch(const Job& job, const DeviceErrorReport& error_repo
                                           : "all ranks must do the same, in the same order");
 }
 
+std::string explain_slow_link(const Job& job, double timeout_s, const DeviceErrorReport& report) {
+    return text_of(report.mine) + " would take longer than " + format_fixed(timeout_s, 1) +
+           " s over the simulated link: give a faster --link" +
+           (timeout_s == job.timeout_s ? " or a longer --timeout" : "");
+}
+
 // ---- The ranks' devices and arenas
 
 // Throws OptionError if several processes would share a GPU without NVIDIA's Multi-Process Service:
@@ -206,6 +212,8 @@ std::string Peers::error() {
                                    view_.link.bytes_per_ns > 0, error_report);
         case Problem::mismatch:
             return explain_mismatch(rank_.job(), error_report);
+        case Problem::slow_link:
+            return explain_slow_link(rank_.job(), timeout_s_, error_report);
         default:
             return "";
     }

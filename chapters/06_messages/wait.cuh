@@ -129,9 +129,16 @@ __device__ bool wait_until(const PeersView& view, OperationRecord& mine, int pee
     return wait_or_blame(view, mine, ready, [peer] { return peer; });
 }
 
-// Sleeps until the device's clock shows `time_ns`, so that other ranks can have the core. False if
-// the run fails meanwhile.
+// Sleeps until the device's clock shows `time_ns`, when the simulated link has delivered, so that
+// other ranks can have the core. False if the run fails meanwhile, or if the link is so slow that
+// this would be longer than any wait may be: then there is nothing to wait for.
 __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
+    const std::uint64_t begin_ns = device_clock_ns();
+    if (view.timeout_ns > 0 && time_ns > begin_ns && time_ns - begin_ns > view.timeout_ns) {
+        OperationRecord& mine = view.own().current;
+        report_problem(view, Problem::slow_link, mine, view.rank, mine, Progress::under_way);
+        return false;
+    }
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {
         if (load_acquire(view.error_report->stop) != 0) {
             store_release(view.own().gave_up, std::uint64_t{1});

@@ -110,10 +110,10 @@ std::vector<Attempt> Supervisor::run() {
         if (would_fail_again(attempts))
             throw std::runtime_error(last.cause);
         if (static_cast<int>(attempts.size()) > options_.max_restarts)
-            throw std::runtime_error("the job has failed " + std::to_string(attempts.size()) +
-                                     " times, and --max-restarts is " +
-                                     std::to_string(options_.max_restarts) +
-                                     "; the first cause was: " + attempts[0].cause);
+            throw std::runtime_error(
+                "the job has failed " + format_count(static_cast<int>(attempts.size()), "time") +
+                ", and --max-restarts is " + std::to_string(options_.max_restarts) +
+                "; the first cause was: " + attempts[0].cause);
     }
 }
 

@@ -193,11 +193,11 @@ struct Options::Parser {
 void Options::Parser::add_common_options() {
     add({"--ranks", "N", "run N ranks, as threads of this process", "", false},
         [this](const std::string& text) {
-            common.ranks = parse_int("--ranks", {1, 1024}, text);
+            common.ranks = parse_int("--ranks", {1, 64}, text);
         });
     add({"--processes", "N", "run N ranks, as processes of their own", "", false},
         [this](const std::string& text) {
-            common.processes = parse_int("--processes", {1, 1024}, text);
+            common.processes = parse_int("--processes", {1, 64}, text);
         });
     add({"--seed", "S", "the seed of all random numbers", std::to_string(common.seed), false},
         [this](const std::string& text) { common.seed = parse_seed(text); });

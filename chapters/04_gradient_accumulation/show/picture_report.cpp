@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "03_network/models.hpp"
 #include "04_gradient_accumulation/batch_models.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
@@ -162,10 +163,7 @@ void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
 }  // namespace
 
 PictureOptions checked(PictureOptions options, const LabelledImages& images) {
-    if (std::cmp_greater(options.batch, images.count()))
-        throw OptionError("--batch " + std::to_string(options.batch) + " is more than the " +
-                          std::to_string(images.count()) +
-                          " pictures in the data set: take fewer.");
+    require_batch(options.batch, images);
     if (options.micro_batch.empty()) {
         for (const int count : {1, 2, 4, 8, options.batch})
             options.micro_batch.push_back((options.batch + count - 1) / count);

@@ -1,5 +1,6 @@
 #include "12_async/show/experiment.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -185,8 +186,16 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
                std::accumulate(all_idle.begin(), all_idle.end(), 0.0) / options.workers,
                accuracy_of(*worker.model),
                curve_of(outcome.curve)};
-    values_ = buffers.values.to_host();
+    keep(buffers.values);
     return outcome;
+}
+
+void Experiment::keep(const Tensor& values) {
+    values_ = values.to_host();
+    if (!std::ranges::all_of(values_, [](float value) { return std::isfinite(value); }))
+        throw std::runtime_error(
+            "the parameters are no longer numbers: the steps are too long; try a smaller "
+            "--learning-rate");
 }
 
 Outcome Experiment::locally(int every, int steps, bool has_slow) {
@@ -215,7 +224,7 @@ Outcome Experiment::locally(int every, int steps, bool has_slow) {
         outcome.curve.push_back({static_cast<int>(i + 1) * ranks, times[i], losses[i]});
     outcome.curve = curve_of(outcome.curve);
     outcome.gradients = steps * ranks;
-    values_ = values.to_host();
+    keep(values);
     if (rank_.rank() == 0)
         outcome.accuracy = accuracy_of(*worker.model);
     rank_.barrier();

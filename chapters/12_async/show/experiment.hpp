@@ -72,6 +72,9 @@ class Experiment {
     const FashionMnist& data_;
     const ExperimentOptions options_;
     Device& device_;
+    // Keeps a run's parameters in values_. Throws std::runtime_error if one is not finite.
+    void keep(const Tensor& values);
+
     std::vector<float> values_;  // the parameters after the last run: rank 0's with a server
 };
 

@@ -15,6 +15,7 @@
 #include "09_all_reduce/communicator.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
+#include "common/report/options.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -35,6 +36,16 @@ std::string text_of_cap(std::size_t cap) {
     if (cap == 0)
         return "each gradient";
     return cap == unlimited_bucket ? "all" : format_bytes(static_cast<double>(cap));
+}
+
+// Throws OptionError if the simulated backward, which is as long as the all-reduce of all buckets,
+// takes longer than any wait may.
+void require_fast(const LinkSpeed& link, double backward_s, double timeout_s) {
+    if (timeout_s > 0 && backward_s > timeout_s)
+        throw OptionError("--link with " + format_bandwidth(link.bytes_per_second) +
+                          " is too slow: to send all gradients takes " +
+                          format_seconds(backward_s) + "; use a faster one or a --timeout of " +
+                          "more than that.");
 }
 
 }  // namespace
@@ -103,6 +114,7 @@ void show_sweep(Rank& rank, const std::vector<SweptModel>& models,
             const CostModel message{link.latency_s, 1 / link.bytes_per_second};
             const std::size_t bytes = plan_of(model.gradients, 0).memory_bytes();
             const double backward_s = two_shot_seconds({0, message.beta_s_per_byte}, ranks, bytes);
+            require_fast(link, backward_s, rank.job().timeout_s);
             Peers peers(rank, bytes + (1 << 20), {}, link);
             ArenaBuffer<float> memory = peers.allocate<float>(bytes / sizeof(float));
             memory.copy_from(std::vector<float>(memory.size(), 1));

@@ -23,7 +23,7 @@ struct Training {
     bool sends_when_ready = false;  // each gradient by itself, in the order of backward
     int width = 256;
     std::size_t cap_bytes = 256 << 10;
-    double timeout_s = 30;  // bound of a wait in a kernel
+    std::optional<double> timeout_s;  // bound of a wait in a kernel; not given: the job's
 };
 
 // The record of a rank's training, complete or up to its failure.

@@ -177,6 +177,7 @@ void show_statistics(Rank& rank, Device& device, const LabelledImages& images, i
     const auto own = mine(rank.rank());
     const auto plain = rank.all_gather(statistics_of(*alone, device, loader, own));
     const auto over_ranks = rank.all_gather(statistics_of(synchronised, device, loader, own));
+    communicator->synchronize(device.stream());  // throws if a collective has failed
     const Statistics one = statistics_of(*whole, device, loader, all);
     if (rank.rank() != 0)
         return;

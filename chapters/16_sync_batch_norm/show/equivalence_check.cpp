@@ -147,6 +147,7 @@ Differences compare_with_union(Device& device, Communicator& communicator, const
     const auto norm = make(make_plain(device, seed), communicator);
     const Outcome own =
         take_steps(device, *norm, section_of(all.x, first, last), section_of(all.dy, first, last));
+    communicator.synchronize(device.stream());  // throws if a collective has failed
     const auto whole = [&](const Values& found, const Values& expected) {
         return rank.max_over_ranks(difference(found, expected, expected));
     };

@@ -119,9 +119,8 @@ TEST_CASE("network: what makes no sense is refused in one sentence") {
     const Network network;
     REQUIRE(network.refusal({"--batch", "0"}) ==
             "error: --batch needs a whole number from 1 to 60000, not '0'.\n");
-    REQUIRE(network.refusal({"--batch", "201"}, 1) ==
-            "error: the batch is 201 samples; it must be between 1 and the 200 that the data set "
-            "has\n");
+    REQUIRE(network.refusal({"--batch", "201"}) ==
+            "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");
     REQUIRE(network.refusal({"--learning-rate", "nan"}) ==
             "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
     REQUIRE(network.refusal({"--ranks", "2"}) ==

@@ -351,7 +351,7 @@ TEST_CASE("impossible requests get one sentence") {
     REQUIRE(said({"--processes", "3"}, {"OMPI_COMM_WORLD_SIZE=2"})
                 .starts_with("error: --processes contradicts mpirun"));
     REQUIRE(said({"--processes", "65"}, {}) ==
-            "error: --processes 65 is out of range: one machine takes 1 to 64 ranks.\n");
+            "error: --processes needs a whole number from 1 to 64, not '65'.\n");
     REQUIRE(said({}, {"RANK=0"})
                 .starts_with(
                     "error: The environment variable WORLD_SIZE is not set, but others of RANK"));

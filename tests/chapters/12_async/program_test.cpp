@@ -62,6 +62,12 @@ TEST_CASE("async: bad input in one sentence") {
             "error: --every needs a whole number from 1 to 1000000, not '0'.\n");
     REQUIRE(async.refusal({"--gradients", "3", "--ranks", "4"}) ==
             "error: --gradients 3 is less than one for each of 4 ranks: use more.\n");
+    // Of 10 steps all losses may still be numbers, while the parameters are not.
+    const ChildResult far = async.call({"--quick", "--learning-rate", "10"});
+    REQUIRE(far.exit_code == 1);
+    REQUIRE(far.output.ends_with(
+        ": the parameters are no longer numbers: the steps are too long; try a smaller "
+        "--learning-rate\n"));
     REQUIRE(count(async.refusal({"--link", "1MB/s,1ms"}),
                   "neither simulates a link nor draws a timeline") == 1);
 }

@@ -61,6 +61,10 @@ TEST_CASE("buckets program: the sweep is written, and bits differ by bucket from
 TEST_CASE("buckets program: what makes no sense is refused in a sentence") {
     REQUIRE(has(program.refusal({"--cap", "-1"}), "--cap"));
     REQUIRE(has(program.refusal({"--data", "/tmp"}), "nothing is read"));
+    const ChildResult slow = program.call({"--quick", "--link", "1B/s,0s"});
+    REQUIRE(slow.exit_code == 1);
+    REQUIRE(count(slow.output, "error: ") == 1);
+    REQUIRE(has(slow.output, "--link with 1.00 B/s is too slow: to send all gradients takes "));
 }
 
 }  // namespace ddp::test

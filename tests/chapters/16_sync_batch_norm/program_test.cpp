@@ -55,6 +55,9 @@ TEST_CASE("sync_batch_norm: bad input in one sentence") {
     REQUIRE(program.refusal({"--batch", "1"}) ==
             "error: --batch needs a whole number from 2 to 64, not '1'.\n");
     REQUIRE(count(program.refusal({"--data", "/tmp"}), "the pictures are drawn") == 1);
+    // The ranks say what has failed, and compare nothing that was not computed.
+    REQUIRE(has(program.refusal({"--quick", "--link", "1B/s,0s"}, 1),
+                "would take longer than 3.0 s over the simulated link"));
 }
 
 }  // namespace ddp::test

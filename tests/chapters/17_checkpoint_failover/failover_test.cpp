@@ -176,7 +176,7 @@ TEST_CASE("supervisor: a failure that would happen again is not retried") {
     Training training;
     training.ranks = {"--processes", "200"};
     REQUIRE(failure_of(training, pictures, {}, {}) ==
-            "--processes 200 is out of range: one machine takes 1 to 64 ranks.");
+            "--processes needs a whole number from 1 to 64, not '200'.");
     Supervisor nobody({}, [](const auto&) { return std::vector<std::string>(); });
     REQUIRE_THROWS_WITH(nobody.run(),
                         "no host is left to run the job; its first failure was: none");

@@ -139,11 +139,11 @@ TEST_CASE("unknown options are named, with the nearest one", "[report][options]"
 }
 
 TEST_CASE("values out of range or of another kind are refused", "[report][options]") {
-    CHECK(refused({"--ranks", "0"}) == "--ranks needs a whole number from 1 to 1024, not '0'.");
-    CHECK(refused({"--ranks", "-4"}) == "--ranks needs a whole number from 1 to 1024, not '-4'.");
-    CHECK(refused({"--ranks", "4x"}) == "--ranks needs a whole number from 1 to 1024, not '4x'.");
+    CHECK(refused({"--ranks", "0"}) == "--ranks needs a whole number from 1 to 64, not '0'.");
+    CHECK(refused({"--ranks", "-4"}) == "--ranks needs a whole number from 1 to 64, not '-4'.");
+    CHECK(refused({"--ranks", "4x"}) == "--ranks needs a whole number from 1 to 64, not '4x'.");
     CHECK(refused({"--ranks", "99999999999"}) ==
-          "--ranks needs a whole number from 1 to 1024, not '99999999999'.");
+          "--ranks needs a whole number from 1 to 64, not '99999999999'.");
     CHECK(refused({"--steps", "5001"}) ==
           "--steps needs a whole number from 1 to 5000, not '5001'.");
     CHECK(refused({"--seed", "-1"}) ==
@@ -289,7 +289,7 @@ TEST_CASE("run_main turns what is thrown into a sentence and an exit status", "[
         return 0;
     });
     CHECK(wrong_option.status == 2);
-    CHECK(wrong_option.err == "error: --ranks needs a whole number from 1 to 1024, not '0'.\n");
+    CHECK(wrong_option.err == "error: --ranks needs a whole number from 1 to 64, not '0'.\n");
     CHECK(wrong_option.out.empty());
 
     const Ended help = run([] {
