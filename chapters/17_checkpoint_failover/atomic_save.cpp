@@ -51,13 +51,18 @@ Descriptor open_file(const std::string& path, int flags) {
 }  // namespace
 
 DiskFolder::DiskFolder(std::filesystem::path path) : path_(std::move(path)) {
+    make();
+}
+
+bool DiskFolder::make() {
     std::error_code error;
-    std::filesystem::create_directories(path_, error);
+    const bool is_new = std::filesystem::create_directories(path_, error);
     // Another rank may have made it meanwhile: what counts is that it is there.
     if (!std::filesystem::is_directory(path_)) {
         errno = error ? error.value() : ENOTDIR;
         fail(path_.string(), "made");
     }
+    return is_new;
 }
 
 void DiskFolder::write(const std::string& name, std::initializer_list<Bytes> parts) {

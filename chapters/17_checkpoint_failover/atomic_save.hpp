@@ -21,6 +21,8 @@ class Folder {
   public:
     virtual ~Folder() = default;
 
+    // Makes the folder if it is not there; returns whether it was not.
+    virtual bool make() = 0;
     // Creates the file, or empties it, and writes `parts` into it, one behind the other.
     virtual void write(const std::string& name, std::initializer_list<Bytes> parts) = 0;
     // Returns when the file's bytes are on the disk (fsync).
@@ -43,6 +45,7 @@ class DiskFolder final : public Folder {
     // Creates the folder if it does not exist.
     explicit DiskFolder(std::filesystem::path path);
 
+    bool make() override;
     void write(const std::string& name, std::initializer_list<Bytes> parts) override;
     void sync(const std::string& name) override;
     void rename(const std::string& from, const std::string& to) override;

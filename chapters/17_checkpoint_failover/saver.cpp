@@ -12,6 +12,8 @@
 //     5. write          checksum, write, fsync, rename, fsync (save_atomically)
 #include "17_checkpoint_failover/saver.hpp"
 
+#include <iostream>
+
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -91,7 +93,10 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
 void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
     on_event_("saving", request.step);
-    checkpoints_.save(request.step, std::move(request.header), host_.span());
+    if (checkpoints_.save(request.step, std::move(request.header), host_.span()))
+        std::cerr << "note: the folder of the checkpoints had been removed: it was made again for "
+                     "that of step "
+                  << request.step << "." << std::endl;
     on_event_("saved", request.step);
 }
 

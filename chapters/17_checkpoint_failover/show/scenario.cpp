@@ -17,17 +17,34 @@ std::vector<std::string> command_of(const JobSettings& settings, int ranks,
     return job_command(settings.launcher, ranks, arguments, hosts);
 }
 
-// Prints the notes and the cause of the attempt that has ended, if there is one.
-void print_last(const std::vector<Attempt>& attempts) {
-    if (attempts.empty())
-        return;
-    const Attempt& last = attempts.back();
-    for (const TimedStatus& each : last.status_lines)
-        if (each.status.what == "note")
-            std::cout << "note: " << each.status.value << "\n";
-    std::cout << "attempt " << attempts.size() << " ended after step " << last.last_step() << ": "
-              << last.cause << std::endl;
-}
+// Prints what a reader of a supervised job should know at once: its notes, and that checkpoints
+// are lost.
+class Narrator {
+  public:
+    // Prints what is new since the last call.
+    void tell(const Attempt& attempt) {
+        if (attempt.begin_s != begin_s_)
+            told_ = 0;
+        begin_s_ = attempt.begin_s;
+        for (; told_ < attempt.status_lines.size(); told_++)
+            tell(attempt.status_lines[told_].status);
+    }
+
+  private:
+    void tell(const StatusLine& status) {
+        if (status.what == "note")
+            std::cout << "note: " << status.value << std::endl;
+        if (status.what == "saved")
+            saved_ = status.step;
+        if (status.what == "resumed" && status.rank == 0 && status.step < saved_)
+            std::cout << "note: step " << saved_ << " was saved and cannot be found: the training "
+                      << "goes on after step " << status.step << "." << std::endl;
+    }
+
+    double begin_s_ = -1;     // of the attempt
+    std::size_t told_ = 0;    // of its lines
+    std::int64_t saved_ = 0;  // the last step that any attempt has saved
+};
 
 }  // namespace
 
@@ -113,8 +130,13 @@ std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick) {
 }
 
 Scenario supervise(const JobSettings& settings, const std::string& folder) {
-    Supervisor supervisor(settings.supervisor, [&](const std::vector<Attempt>& before) {
-        print_last(before);
+    Narrator narrator;
+    const auto next_command = [&](const std::vector<Attempt>& before) {
+        if (!before.empty()) {
+            narrator.tell(before.back());
+            std::cout << "attempt " << before.size() << " ended after step "
+                      << before.back().last_step() << ": " << before.back().cause << std::endl;
+        }
         const std::vector<HostSlots> alive = hosts_that_answer(settings.hosts);
         int ranks = settings.hosts.empty() ? settings.ranks : 0;
         std::string names;
@@ -127,8 +149,14 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
         std::cout << "attempt " << before.size() + 1 << ": " << format_count(ranks, "rank")
                   << (alive.empty() ? "" : " on" + names) << std::endl;
         return command_of(settings, ranks, folder, alive);
-    });
-    return {"supervised", supervisor.run(), {}};
+    };
+    const auto watch = [&](SupervisedProcess&, const Attempt& attempt, double) {
+        narrator.tell(attempt);
+    };
+    const std::vector<Attempt> attempts =
+        Supervisor(settings.supervisor, next_command, watch).run();
+    narrator.tell(attempts.back());
+    return {"supervised", attempts, {}};
 }
 
 }  // namespace ddp

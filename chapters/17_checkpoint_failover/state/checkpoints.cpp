@@ -64,14 +64,27 @@ std::vector<int> Checkpoints::steps() const {
     return steps;
 }
 
-void Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
+bool Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     const std::string text = seal(std::move(header), data);
-    try {
+    const auto save = [&] {
         save_atomically(folder_, file_name(step), {bytes_of(text), data});
+        remove_others(step);
+    };
+    try {
+        save();
+        return false;
     } catch (const std::runtime_error&) {
-        remove_unfinished();  // on a full disk it takes the room of the next one
-        throw;
+        if (!folder_.make()) {
+            remove_unfinished();  // on a full disk it takes the room of the next one
+            throw;
+        }
     }
+    save();  // whoever has removed the folder has not removed the training
+    return true;
+}
+
+// Removes all checkpoints but the last ones, of which `step` is the newest.
+void Checkpoints::remove_others(int step) {
     std::vector<int> others = steps();
     // If the training was resumed from an older checkpoint, newer ones belong to a run that has
     // been abandoned: they are removed.

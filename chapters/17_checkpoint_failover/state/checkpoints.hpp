@@ -22,8 +22,9 @@ class Checkpoints {
 
     // Saves the checkpoint of step `step` as a whole or not at all, and adds a checksum to its
     // header. Then removes all checkpoints but the last `keep`. Removes files that writers who were
-    // killed, or found no room, have left behind.
-    void save(int step, SafetensorsHeader header, Bytes data);
+    // killed, or found no room, have left behind. Returns whether the folder had been removed: then
+    // it has been made again, and this checkpoint is all that is in it.
+    bool save(int step, SafetensorsHeader header, Bytes data);
 
     // Returns the newest checkpoint that is whole, or nothing. Adds one sentence with name and
     // cause to `errors` for each newer one that is damaged.
@@ -35,6 +36,7 @@ class Checkpoints {
     static std::string file_name(int step);  // "checkpoint-00000120.safetensors"
 
   private:
+    void remove_others(int step);
     void remove_unfinished();
 
     Folder& folder_;

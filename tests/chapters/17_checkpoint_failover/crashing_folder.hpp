@@ -25,6 +25,7 @@ class CrashingFolder final : public Folder {
     // synced, and any of the changes of names that were not synced.
     std::vector<Contents> after_power_failure() const;
 
+    bool make() override { return false; }
     void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override;
     void sync(const std::string& name) override;
     void rename(const std::string& from, const std::string& to) override;

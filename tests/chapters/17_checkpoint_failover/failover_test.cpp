@@ -99,6 +99,35 @@ TEST_CASE("failover: a stopped rank is noticed within the time-out") {
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 
+// Returns the notes of an attempt.
+std::string notes_of(const Attempt& attempt) {
+    std::string notes;
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what == "note")
+            notes += each.status.value + "\n";
+    return notes;
+}
+
+TEST_CASE("failover: a folder that is removed during the training is made again, with a note") {
+    const Pictures pictures(1000, 100);
+    std::filesystem::path folder;
+    const Outcome outcome = supervise(
+        {}, pictures, {.max_restarts = 0}, [&](SupervisedProcess&, const Attempt& attempt, double) {
+            if (!folder.empty() || attempt.status_lines.empty() ||
+                attempt.status_lines.back().status.what != "saved")
+                return;
+            for (const std::string& word : attempt.command)
+                if (word.starts_with("--folder="))
+                    folder = word.substr(9);
+            std::filesystem::rename(folder, folder.string() + ".gone");  // at one moment
+        });
+    REQUIRE(has(notes_of(outcome.attempts.at(0)),
+                "the folder of the checkpoints had been removed: it was made again for that of "
+                "step "));
+    REQUIRE(outcome.torn == 0);
+    REQUIRE(outcome.hash == calm_hash());
+}
+
 TEST_CASE("failover: a host's ranks are killed at once") {
     const Pictures pictures(1000, 100);
     Faults faults({Fault{Fault::Kind::kill, 2, 20, 2}});

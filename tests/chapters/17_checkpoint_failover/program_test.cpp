@@ -109,6 +109,34 @@ TEST_CASE(
                   "message; the last lines that it printed:\n    no ranks today\n") == 1);
 }
 
+TEST_CASE("checkpoint_failover: the supervisor says that a checkpoint is lost") {
+    if (!has_mpirun())
+        return;
+    const TemporaryFolder folder;
+    const Pictures pictures(400, 50);
+    std::filesystem::create_directory(folder / "bin");
+    const std::filesystem::path mpirun = folder / "bin" / "mpirun";
+    // The first job saves a checkpoint that nobody finds, and fails.
+    std::ofstream(mpirun) << R"(#!/bin/sh
+[ -e "$0.ran" ] && PATH=${PATH#*:} exec mpirun "$@"
+touch "$0.ran"
+echo '@ 0 started 0 nowhere 0'
+echo '@ 0 saved 50'
+echo 'error: the lights went out'
+exit 1
+)";
+    std::filesystem::permissions(mpirun, std::filesystem::perms::owner_all);
+    const ProgramRun run(
+        run_command(Words{path, "--supervise", "--mpirun", "--ranks", "2", "--data",
+                          pictures.folder(), "--folder", (folder / "run").string()} +
+                        small,
+                    {"PATH=" + mpirun.parent_path().string() + ":" + std::getenv("PATH")}));
+    REQUIRE(run.count("attempt 1 ended after step 50: the lights went out\n") == 1);
+    REQUIRE(run.count("note: step 50 was saved and cannot be found: the training goes on after "
+                      "step 0.\n") == 1);
+    REQUIRE(run.count("done in 2 attempts") == 1);
+}
+
 TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints") {
     if (!has_mpirun()) {
         std::cout << "SKIPPED: ranks on two hosts (no mpirun, or built without MPI)" << std::endl;
