@@ -9,6 +9,7 @@
 #include "18_transformer/show/five_report.hpp"
 #include "18_transformer/show/run_log.hpp"
 #include "18_transformer/show/translation_run.hpp"
+#include "18_transformer/show/uneven_tokens.hpp"
 
 namespace {
 
@@ -69,6 +70,8 @@ int run(World& world, const TranslationSettings& mine, const CommonOptions& comm
     const CheckpointFolder folder(world, begin_folder(world, mine, common).string());
     const TranslationPlan plan = plan_of(mine, common, folder.path());
     const TranslationData data = encode_corpus(world, std::move(corpus), plan);
+    if (!mine.train_only && world.world_size() > 1)
+        show_uneven_tokens(world, data, plan);
     RunLog log(world.has_rank_0() && !common.csv.empty() ? common.csv.parent_path() / "run.jsonl"
                                                          : std::filesystem::path());
     TranslationResult result;

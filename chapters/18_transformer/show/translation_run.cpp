@@ -21,7 +21,7 @@ struct Suited {
     double learning_rate, dropout, smoothing;
 };
 constexpr Suited numerals_suited{20'000, 2, 64, 64, 2, 400, 100, 3e-3, 0.0, 0.0};
-constexpr Suited sentences_suited{0, 5, 128, 128, 3, 4000, 1000, 1e-3, 0.1, 0.1};
+constexpr Suited sentences_suited{0, 10, 64, 128, 3, 4000, 400, 2e-3, 0.1, 0.1};
 constexpr int held_out_numbers = 1000;
 
 // The folder that `./book data translations` fills: build/translations, where this is

@@ -1,5 +1,6 @@
 // The training: the same with any number of ranks, the same bits after any interruption, and the
 // mean over tokens and not over ranks.
+#include "18_transformer/show/uneven_tokens.hpp"
 #include "18_transformer/translation_training.hpp"
 
 #include <cmath>
@@ -118,6 +119,24 @@ TEST_CASE("translation: divided by its own tokens, a rank's loss is another one"
     TranslationPlan wrong = small_plan();
     wrong.divisor = Divisor::own_tokens;
     REQUIRE(distance(train(4, wrong), train(1, small_plan())) > 1e-3);
+}
+
+TEST_CASE("translation: the mean of means is not the gradient of the whole batch") {
+    for (const int ranks : {2, 3, 5}) {
+        World world(thread_options(ranks));
+        const TranslationData data =
+            encode_corpus(world, numeral_corpus(101, 15, 5, 1), small_plan());
+        UnevenTokens found;
+        world.run([&](Rank& rank) {
+            const UnevenTokens mine = uneven_tokens(rank, data, small_plan());
+            if (rank.rank() == 0)
+                found = mine;
+        });
+        CAPTURE(ranks);
+        REQUIRE(static_cast<int>(found.tokens.size()) == ranks);
+        REQUIRE(found.by_own_tokens > 1e-3);
+        REQUIRE(found.by_all_tokens < 1e-5);
+    }
 }
 
 TEST_CASE("translation: two batches in a step, of which the first sends nothing") {
