@@ -161,7 +161,7 @@ void show_five_mistakes(World& world, const CommonOptions& common) {
     row("", "the mean of all ranks' losses", [](Seen seen) { return format_fixed(seen.loss, 4); });
     row("5", "share of the ranks' time in validation that they only wait",
         [](Seen seen) { return format_percent(seen.waiting); });
-    std::cout << table;
+    std::cout << table << std::endl;
 }
 
 }  // namespace ddp

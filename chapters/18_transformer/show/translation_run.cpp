@@ -172,7 +172,7 @@ void show_translations(const HeldOut& held_out, const std::string& title, std::s
     for (const std::size_t i : order)
         table.row({held_out.sources[i], held_out.translated[i],
                    held_out.expected[i] == held_out.translated[i] ? "right" : "wrong"});
-    std::cout << table << std::flush;
+    std::cout << table << std::endl;
 }
 
 void show_result(const TranslationResult& result, const TranslationData& data,

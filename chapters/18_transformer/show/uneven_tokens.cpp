@@ -97,7 +97,7 @@ void show_uneven_tokens(World& world, const TranslationData& data, const Transla
     table.row({"its own tokens", format_percent(found.by_own_tokens)});
     table.row({"the tokens of all ranks / the number of ranks",
                format_fixed(100 * found.by_all_tokens, 5) + " %"});
-    std::cout << table << std::flush;
+    std::cout << table << std::endl;
 }
 
 }  // namespace ddp
