@@ -28,7 +28,7 @@ using namespace ddp;
 
 struct TransformerBenchOptions {
     std::vector<int> ranks{1};
-    std::vector<int> widths{128, 256};
+    std::string width = "both";
     int sentences = 64;
     int rounds = 7;
     std::string pytorch = "auto";  // or "off", or an interpreter
@@ -47,25 +47,33 @@ TransformerOptions options_of(int width) {
 struct SentenceBatch {
     Tensor tokens;  // [sentences, 2, bench_length]
     Labels target;
-    int target_tokens;
 };
+
+int length_of(int sentence) {
+    return bench_length - 4 + sentence % 5;
+}
+
+int target_tokens(int sentences) {
+    int count = 0;
+    for (int sentence = 0; sentence < sentences; sentence++)
+        count += length_of(sentence);
+    return count;
+}
 
 // Makes sentences of 10 to 14 random tokens.
 SentenceBatch make_batch(Device& device, int sentences, Random& random) {
     std::vector<float> tokens;
     std::vector<int> target;
     const auto token = [&] { return 4 + static_cast<int>(random.below(bench_vocabulary - 4)); };
-    int count = 0;
     for (int sentence = 0; sentence < sentences; sentence++) {
-        const int length = bench_length - 4 + sentence % 5;
-        count += length;
         for (int i = 0; i < 2 * bench_length; i++)
-            tokens.push_back(i % bench_length < length ? static_cast<float>(token()) : 0.0f);
+            tokens.push_back(i % bench_length < length_of(sentence) ? static_cast<float>(token())
+                                                                    : 0.0f);
         for (int i = 0; i < bench_length; i++)
-            target.push_back(i < length ? token() : 0);
+            target.push_back(i < length_of(sentence) ? token() : 0);
     }
     return {Tensor(device, {sentences, 2, bench_length}, tokens),
-            Labels(device, {sentences * bench_length}, target), count};
+            Labels(device, {sentences * bench_length}, target)};
 }
 
 class BenchTraining {
@@ -78,7 +86,8 @@ class BenchTraining {
           masks_(masks),
           ddp_(communicator, device, model),
           optimizer_(model.parameters(), 1e-4),
-          sentences_(sentences) {
+          sentences_(sentences),
+          tokens_(target_tokens(sentences)) {
         if (rank_.world_size() == 1)
             alone_.emplace(ddp_);
         for (int i = 0; i < batches_in_memory; i++)
@@ -104,7 +113,7 @@ class BenchTraining {
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
         const Variable logits = ddp_.forward(tape_.constant(batch.tokens, "tokens"));
-        ddp_.backward(token_loss(logits, batch.target, 0.1, batch.target_tokens));
+        ddp_.backward(token_loss(logits, batch.target, 0.1, tokens_));
         optimizer_.step();
         optimizer_.zero_gradients();
         tape_.clear();
@@ -115,7 +124,7 @@ class BenchTraining {
     DropoutMasks& masks_;
     DistributedDataParallel ddp_;
     Adam optimizer_;
-    const int sentences_;
+    const int sentences_, tokens_;
     std::optional<DistributedDataParallel::NoSync> alone_;
     Tape tape_{device_};
     std::vector<SentenceBatch> batches_;
@@ -145,7 +154,7 @@ void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t
     Device device(rank_memory);
     Random random(seed + static_cast<std::uint64_t>(rank.rank()));
     DropoutMasks masks(seed);
-    Transformer model(device, options_of(mine.widths[0]), random, masks);
+    Transformer model(device, options_of(std::stoi(mine.width)), random, masks);
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(model));
     BenchTraining training(*communicator, device, model, masks, mine.sentences, random);
     training.run(warm_up_steps);
@@ -161,7 +170,8 @@ void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t
 // ---- Where the time of a step goes
 
 // Trains alone for `steps` steps and prints the time of each part.
-void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t seed) {
+void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t seed,
+                CsvWriter& csv) {
     rank.select_device();
     Device device(rank_memory);
     Random random(seed);
@@ -177,7 +187,7 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
         masks.begin({.step = static_cast<std::uint64_t>(step), .samples = sentences});
         parts.begin();
         const Variable logits = model.forward(tape.constant(batch.tokens, "tokens"));
-        const Variable loss = token_loss(logits, batch.target, 0.1, batch.target_tokens);
+        const Variable loss = token_loss(logits, batch.target, 0.1, target_tokens(sentences));
         parts.end_of_forward("loss");
         tape.backward(loss);
         parts.end_of_backward();
@@ -189,9 +199,11 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     }
     times.finish();
     Table table("A step's time by part, width " + std::to_string(width), {"part", "time", "share"});
-    for (const StepTimes::Part& part : times.parts())
-        table.row({part.name, format_seconds(part.seconds / times.steps()),
-                   format_percent(part.seconds / times.total())});
+    for (const StepTimes::Part& part : times.parts()) {
+        const double seconds = part.seconds / times.steps(), share = part.seconds / times.total();
+        table.row({part.name, format_seconds(seconds), format_percent(share)});
+        csv.row({width, part.name, seconds, share});
+    }
     table.row({"a step", format_seconds(times.total() / times.steps()), format_percent(1)});
     table.note("Means of " + format_count(times.steps()) + " steps. At most " +
                format_bytes(static_cast<double>(device.memory().peak_bytes)) + " of memory.");
@@ -253,8 +265,8 @@ class TransformerReport {
     void add(const std::deque<Entry>& entries, int width, int sentences) {
         for (const Entry& entry : entries) {
             const double seconds = median(entry.seconds);
-            // Target tokens without padding: 12 a sentence.
-            const double tokens_per_s = entry.ranks * sentences * 12.0 / seconds;
+            has_pytorch_ |= entry.name != "this book";
+            const double tokens_per_s = entry.ranks * target_tokens(sentences) / seconds;
             csv_.row({entry.name, width, entry.ranks, sentences, tokens_per_s, seconds * 1e3});
             const Entry* ours = &entry;
             for (const Entry& other : entries)
@@ -267,6 +279,8 @@ class TransformerReport {
         }
     }
     void print() {
+        if (!has_pytorch_)
+            table_.note("PyTorch was not measured. --pytorch PYTHON names a Python that has it.");
         table_.note(
             "Medians. The last column: how many times as fast this book is, the median of the "
             "rounds' ratios.");
@@ -275,6 +289,7 @@ class TransformerReport {
 
   private:
     CsvWriter csv_;
+    bool has_pytorch_ = false;
     Table table_{"Training a transformer",
                  {"width", "ranks", "program", "tokens/s", "a step", "spread", "this book is"}};
 };
@@ -285,7 +300,7 @@ int run(int argc, char** argv) {
                     "How fast a transformer trains, beside PyTorch in the same run.");
     options.add_ints("--ranks", mine.ranks, {1, most_ranks},
                      "how many train together, one after the other");
-    options.add_ints("--width", mine.widths, {128, 256}, "numbers of a token: 128, 256");
+    options.add_choice("--width", mine.width, {"128", "256", "both"}, "numbers of a token");
     options.add_int("--sentences", mine.sentences, {1, 10'000},
                     "pairs of sentences a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
@@ -308,19 +323,22 @@ int run(int argc, char** argv) {
         world.run([&](Rank& rank) { serve_rounds(rank, mine, common.seed); });
         return 0;
     }
+    const std::vector<int> widths =
+        mine.width == "both" ? std::vector<int>{128, 256} : std::vector<int>{std::stoi(mine.width)};
     if (mine.parts) {
         common.ranks = 1;
+        CsvWriter csv(common.csv, {"width", "part", "seconds", "share"});
         World world(common);
         world.run([&](Rank& rank) {
-            for (const int width : mine.widths)
-                show_parts(rank, width, mine.sentences, common.quick ? 2 : 20, common.seed);
+            for (const int width : widths)
+                show_parts(rank, width, mine.sentences, common.quick ? 2 : 20, common.seed, csv);
         });
         return 0;
     }
     std::signal(SIGPIPE, SIG_IGN);  // a candidate that has died is reported as an error
     TransformerReport report(common.csv);
     const int steps = common.quick ? 1 : 3;
-    for (const int width : mine.widths) {
+    for (const int width : widths) {
         std::deque<Entry> entries = start_all(width, mine, common.seed);
         std::vector<Measurement> variants;
         for (Entry& entry : entries)
