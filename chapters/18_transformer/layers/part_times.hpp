@@ -1,8 +1,8 @@
 #pragma once
 // Times the parts of a model whose forward is not a row: a boundary on the tape behind each part.
 //
-//     forward      source embedding | encoder 0 | encoder 1 | target embedding | ... scores | loss
-//     backward  ◄─ source embedding | encoder 0 | encoder 1 | target embedding | ... scores | loss
+//     forward      source | encoder layer 0 | ... | target | decoder layer 0 | ... | scores | loss
+//     backward  <- source | encoder layer 0 | ... | target | decoder layer 0 | ... | scores | loss
 //
 // Forward passes a boundary when the part before it is enqueued; backward, when the one behind is.
 #include <string>
