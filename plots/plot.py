@@ -1191,13 +1191,14 @@ def draw_transformer_attention(measured):
         weights = [[0.0] * len(source) for _ in target]
         for _, _, row, column, weight in cells:
             weights[int(row)][int(column)] = weight
-        panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        shares = panel.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         panel.set_xticks(range(len(source)), [source[i].strip() for i in range(len(source))], rotation=60, ha="right")
         panel.set_yticks(range(len(target)), [target[i].strip() for i in range(len(target))])
         panel.grid(visible=False)
         panel.tick_params(length=0)
         panel.set_title(sentence if len(sentence) < 46 else sentence[:44] + "…", fontsize=9)
     panels[0][0].set_ylabel("the next token of the translation")
+    figure.colorbar(shares, ax=panels[0][-1], label="share that is taken of a token of the source")
     return figure
 
 
