@@ -1,7 +1,9 @@
 #include "18_transformer/show/translation_run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
+#include <numeric>
 
 #include "10_data_parallel/replica.hpp"
 #include "17_checkpoint_failover/state/checkpoints.hpp"
@@ -162,16 +164,18 @@ HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData
 }
 
 void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most) {
-    std::vector<std::size_t> order;
-    for (const bool is_right : {false, true})
-        for (std::size_t i = 0; i < held_out.sources.size(); i++)
-            if ((held_out.expected[i] == held_out.translated[i]) == is_right)
-                order.push_back(i);
-    order.resize(std::min(most, order.size()));
+    std::vector<std::size_t> order(held_out.sources.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto is_right = [&](std::size_t i) {
+        return held_out.expected[i] == held_out.translated[i];
+    };
+    if (order.size() > most) {
+        std::ranges::stable_partition(order, std::not_fn(is_right));
+        order.resize(most);
+    }
     Table table(title, {"source", "translation", "it is"});
     for (const std::size_t i : order)
-        table.row({held_out.sources[i], held_out.translated[i],
-                   held_out.expected[i] == held_out.translated[i] ? "right" : "wrong"});
+        table.row({held_out.sources[i], held_out.translated[i], is_right(i) ? "right" : "wrong"});
     std::cout << table << std::endl;
 }
 

@@ -50,7 +50,8 @@ struct HeldOut {
 HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData& data, int most,
                            const SearchOptions& search);
 
-// Prints the first `most` sentences with their translations, the wrong ones first.
+// Prints the sentences with their translations; if there are more than `most`, so many of them, the
+// wrong ones first.
 void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most);
 
 // Prints how the training went, and how many held-out sentences are right.
