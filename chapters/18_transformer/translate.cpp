@@ -6,6 +6,11 @@
 //                 what ends in end_token is a candidate, the others are the new rows
 //     until       each sentence has `beam` candidates, or is as long as it may be
 //     best        of each sentence's candidates
+//
+// Each sentence has `beam` rows from the first step to the last, whether it needs them or not:
+// sentence s has the rows from s * beam on. So the tensors of step t have the same sizes in every
+// batch, and the device's memory is used again (01); the sentences of a batch are of similar
+// length, and end together.
 #include "18_transformer/translate.hpp"
 
 #include <algorithm>
@@ -25,13 +30,13 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t sentences_at_once = 128;
+constexpr std::size_t sentences_at_once = 32;
 
 // A beginning of a translation, or a whole one.
 struct Hypothesis {
     std::vector<int> tokens;
     double log_probability = 0;
-    int row = 0;  // in the decoding, of all but the last token
+    int row = 0;  // in the decoding, when the last token was chosen
 
     // Grows with the length, so that a long sentence is not worse for having more factors.
     double score() const {
@@ -110,6 +115,30 @@ std::vector<int> best_of(const Search& search) {
     return std::ranges::max_element(candidates, {}, &Hypothesis::score)->tokens;
 }
 
+// The rows of one step of the decoding.
+struct Rows {
+    std::vector<int> last, from_row;
+
+    void add(const Hypothesis& hypothesis) {
+        last.push_back(hypothesis.tokens.empty() ? begin_token : hypothesis.tokens.back());
+        from_row.push_back(hypothesis.row);
+    }
+};
+
+// Adds the `beam` rows of one sentence. Where it grows in fewer, or no more, some are there for the
+// number's sake.
+void add_rows(Search& search, std::size_t beam, Rows& rows) {
+    const std::size_t first = rows.last.size();
+    for (std::size_t k = 0; k < beam; k++)
+        if (search.growing.empty())
+            rows.add(search.ended.front());
+        else
+            rows.add(search.growing[std::min(k, search.growing.size() - 1)]);
+    for (auto* hypotheses : {&search.growing, &search.ended})
+        for (std::size_t k = 0; k < hypotheses->size(); k++)
+            (*hypotheses)[k].row = static_cast<int>(first + std::min(k, beam - 1));
+}
+
 std::vector<std::vector<int>> search_batch(Transformer& model,
                                            const std::vector<std::vector<int>>& sources,
                                            const SearchOptions& options) {
@@ -120,17 +149,12 @@ std::vector<std::vector<int>> search_batch(Transformer& model,
         searches[i].growing = {Hypothesis{{}, 0.0, static_cast<int>(i)}};
     const int longest = std::min(options.longest, model.options().longest - 1);
     for (int length = 0; length < longest; length++) {
-        // The rows of all sentences that are still growing, one behind the other.
-        std::vector<int> last, from_row;
-        for (Search& search : searches)
-            for (Hypothesis& hypothesis : search.growing) {
-                last.push_back(hypothesis.tokens.empty() ? begin_token : hypothesis.tokens.back());
-                from_row.push_back(hypothesis.row);
-                hypothesis.row = static_cast<int>(last.size()) - 1;
-            }
-        if (last.empty())
+        if (std::ranges::all_of(searches, [](const Search& each) { return each.growing.empty(); }))
             break;
-        const std::vector<float> scores = decoding.next(last, from_row).to_host();
+        Rows rows;
+        for (Search& search : searches)
+            add_rows(search, static_cast<std::size_t>(options.beam), rows);
+        const std::vector<float> scores = decoding.next(rows.last, rows.from_row).to_host();
         for (Search& search : searches)
             if (!search.growing.empty())
                 extend(search, scores, model.options().vocabulary, options.beam);
@@ -149,14 +173,19 @@ std::vector<std::vector<int>> translate(Transformer& model,
     if (options.beam < 1)
         throw std::invalid_argument("a search keeps a beam of at least 1, not " +
                                     std::to_string(options.beam));
-    std::vector<std::vector<int>> translations;
-    for (std::size_t first = 0; first < sources.size(); first += sentences_at_once) {
-        const std::size_t end = std::min(first + sentences_at_once, sources.size());
-        for (auto& translation : search_batch(model,
-                                              {sources.begin() + static_cast<std::ptrdiff_t>(first),
-                                               sources.begin() + static_cast<std::ptrdiff_t>(end)},
-                                              options))
-            translations.push_back(std::move(translation));
+    // From the shortest to the longest.
+    std::vector<std::size_t> order(sources.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sources[i].size(); });
+    std::vector<std::vector<int>> translations(sources.size());
+    for (std::size_t first = 0; first < order.size(); first += sentences_at_once) {
+        const std::size_t end = std::min(first + sentences_at_once, order.size());
+        std::vector<std::vector<int>> batch;
+        for (std::size_t i = first; i < end; i++)
+            batch.push_back(sources[order[i]]);
+        std::vector<std::vector<int>> found = search_batch(model, batch, options);
+        for (std::size_t i = first; i < end; i++)
+            translations[order[i]] = std::move(found[i - first]);
     }
     return translations;
 }

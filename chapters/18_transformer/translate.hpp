@@ -26,7 +26,7 @@ struct SearchOptions {
 
 // Returns the likeliest translation that the search finds for each source, without begin and end.
 // Candidates of different lengths are compared by log(probability) / ((5 + length) / 6)^0.6, or the
-// shortest would win (Wu et al., 2016). All sources are translated at the same time; `model` is in
+// shortest would win (Wu et al., 2016). Many sources are translated at the same time; `model` is in
 // evaluation. Throws std::invalid_argument if the beam is below 1.
 std::vector<std::vector<int>> translate(Transformer& model,
                                         const std::vector<std::vector<int>>& sources,

@@ -187,11 +187,13 @@ void show_result(const TranslationResult& result, const TranslationData& data,
                 {"what", "how much"});
     table.row({"steps", format_count(result.steps)});
     table.row({"vocabulary", format_count(data.tokenizer->size(), "token")});
-    table.row({"seconds of training", format_fixed(result.seconds, 1)});
-    table.row({"tokens a second",
-               format_count(static_cast<std::int64_t>(static_cast<double>(result.tokens) /
-                                                      std::max(result.seconds, 1e-9)))});
-    table.row({"validation loss for a token", format_fixed(result.validation_loss, 4)});
+    if (result.tokens > 0) {  // a call after the end of the training makes no step
+        table.row({"seconds of training", format_fixed(result.seconds, 1)});
+        table.row({"tokens a second",
+                   format_count(static_cast<std::int64_t>(static_cast<double>(result.tokens) /
+                                                          std::max(result.seconds, 1e-9)))});
+        table.row({"validation loss for a token", format_fixed(result.validation_loss, 4)});
+    }
     table.row({"translated without a mistake",
                std::to_string(held_out.right()) + " (" +
                    format_percent(static_cast<double>(held_out.right()) /
