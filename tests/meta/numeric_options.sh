@@ -49,7 +49,7 @@ try() {
         [[ $which == ends ]] || wrong "does not end"
     elif ((status > 2)); then
         wrong "crashes"
-    elif ((errors != 1)) || ! grep -q '^error: .*--[a-z]' "$folder/err"; then
+    elif ((errors != 1)) || ! grep -qE '^error: .*(--[a-z]|out of memory)' "$folder/err"; then
         wrong "no sentence that names an option"
     elif [[ $which == wrong ]]; then
         [[ $status == 2 && $(wc -l <"$folder/err") == 1 && ! -s $folder/out ]] || wrong "not refused at once"

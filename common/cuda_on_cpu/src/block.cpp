@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <exception>
@@ -59,6 +60,15 @@ uint3 position(std::uint64_t linear, const dim3& shape) {
 bool same_place(const Where& a, const Where& b) {
     return a.line() == b.line() && a.column() == b.column() &&
            (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+}
+
+// Returns "a.cu:10", and the column if `other` is another place in this line.
+std::string text_of_place(const Where& where, const Where& other) {
+    const bool is_same_line =
+        where.line() == other.line() && std::strcmp(where.file_name(), other.file_name()) == 0;
+    return text_of(where) + (is_same_line && where.column() != other.column()
+                                 ? ", column " + std::to_string(where.column())
+                                 : "");
 }
 
 const char* name_of(WarpOperation operation) {
@@ -423,9 +433,10 @@ void BlockExecutor::check_barrier(Where where) {
                   " returned before it: every thread of a block must reach it; guard the work, "
                   "not the barrier");
     } else if (!at_barrier_.empty() && !same_place(where, barrier_where_)) {
-        fault(cudaErrorLaunchFailure, "waits at the __syncthreads() of " + text_of(where) +
-                                          ", but thread " + thread_name(at_barrier_[0]) +
-                                          " waits at that of " + text_of(barrier_where_) +
+        fault(cudaErrorLaunchFailure, "waits at the __syncthreads() of " +
+                                          text_of_place(where, barrier_where_) + ", but thread " +
+                                          thread_name(at_barrier_[0]) + " waits at that of " +
+                                          text_of_place(barrier_where_, where) +
                                           ": all threads of a block must meet at the same one");
     }
     check_cancelled();  // by one of these faults
@@ -464,6 +475,20 @@ std::uint64_t BlockExecutor::warp_exchange(WarpOperation operation, unsigned int
     return self.value;
 }
 
+// Returns "__shfl_sync of a.cu:10", and whatever tells the call from `other`.
+std::string BlockExecutor::text_of_call(const WarpGroup& call, const WarpGroup& other) {
+    std::string text =
+        std::string(name_of(call.operation)) + " of " + text_of_place(call.where, other.where);
+    if (call.mask != other.mask) {
+        char mask[32];
+        std::snprintf(mask, sizeof mask, " with mask 0x%08x", call.mask);
+        text += mask;
+    }
+    if (call.width != other.width)
+        text += " with width " + std::to_string(call.width);
+    return text;
+}
+
 void BlockExecutor::check_warp_call(WarpOperation operation, unsigned int mask, int width,
                                     Where where) {
     const int warp = current_ / warp_lanes;
@@ -497,10 +522,11 @@ BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, uns
         group = std::prev(warp_groups_.end());
     } else if (group->mask != mask || group->operation != operation || group->width != width ||
                !same_place(group->where, where)) {
-        fault(cudaErrorLaunchFailure,
-              std::string("waits at the ") + name_of(operation) + " of " + text_of(where) +
-                  ", but lanes of its warp wait at the " + name_of(group->operation) + " of " +
-                  text_of(group->where) + ": the lanes of a mask must meet at the same call");
+        const WarpGroup mine{warp, mask, 0, operation, width, where};
+        fault(cudaErrorLaunchFailure, "waits at the " + text_of_call(mine, *group) +
+                                          ", but lanes of its warp wait at the " +
+                                          text_of_call(*group, mine) +
+                                          ": the lanes of a mask must meet at the same call");
         check_cancelled();
     }
     group->arrived |= 1u << current_ % warp_lanes;

@@ -125,6 +125,7 @@ class BlockExecutor {
     void check_barrier(Where where);
     void check_warp_call(WarpOperation operation, unsigned int mask, int width, Where where);
     WarpGroup& join_group(WarpOperation operation, unsigned int mask, int width, Where where);
+    static std::string text_of_call(const WarpGroup& call, const WarpGroup& other);
     Thread& first_lane(const WarpGroup& group);
     void complete(const WarpGroup& group);
     void back_off();

@@ -100,6 +100,34 @@ __global__ void lane_returns_late() {
     __syncwarp();
 }
 
+constexpr int two_masks_text = __LINE__ + 2;
+__global__ void two_masks() {
+    __shfl_xor_sync(threadIdx.x < 16 ? 0xffffffffu : 0xffff0000u, 3, 1);
+}
+
+// clang-format off
+constexpr int one_line_text = __LINE__ + 2;
+__global__ void two_calls_in_one_line() {
+    threadIdx.x < 16 ? __shfl_xor_sync(0xffffffffu, 3, 1) : __shfl_xor_sync(0xffffffffu, 3, 1);
+}
+__global__ void two_barriers_in_one_line() {
+    if (threadIdx.x < 16) __syncthreads(); else __syncthreads();
+}
+// clang-format on
+
+TEST_CASE("two calls in one line are told apart") {
+    require_parts(failure_of_kernel({1, 32}, two_masks),
+                  {"thread (16,0,0)",
+                   "waits at the __shfl_xor_sync of " + here(two_masks_text) +
+                       " with mask 0xffff0000, but lanes of its warp wait at the __shfl_xor_sync "
+                       "of " +
+                       here(two_masks_text) + " with mask 0xffffffff: the lanes of a mask"});
+    const std::string calls = failure_of_kernel({1, 32}, two_calls_in_one_line);
+    require_parts(calls, {here(one_line_text) + ", column "});
+    REQUIRE(count(calls, ", column ") == 2);
+    REQUIRE(count(failure_of_kernel({1, 32}, two_barriers_in_one_line), ", column ") == 2);
+}
+
 TEST_CASE("lanes of a warp that do not meet") {
     require_parts(failure_of_kernel({1, 32}, not_in_own_mask),
                   {"thread (8,0,0)", "calls the __shfl_sync of " + here(not_in_mask),
