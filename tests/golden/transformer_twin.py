@@ -2,7 +2,7 @@
 """The twin of chapter 18's training, in PyTorch: the same weights, the same sentences, no dropout.
 
     TWIN_INPUT=input.txt build/cpu/bin/test_translation "[.twin_input]"
-    PYTHON tests/golden/transformer_twin.py input.txt >tests/golden/data/transformer_losses.txt
+    PYTHON tests/golden/transformer_twin.py input.txt >tests/golden/twin/transformer_losses.txt
 
 The test `translation` compares the book's losses with these. PYTHON is any interpreter with PyTorch, 1.13 or newer.
 """
