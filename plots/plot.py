@@ -1267,14 +1267,15 @@ def main():
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
     options = parser.parse_args()
     def is_wanted(name):  # a program's second file is called as its first, and more
-        return not options.only or name == options.only or name.startswith(f"{options.only}_")
+        return options.only is None or name == options.only or name.startswith(f"{options.only}_")
 
     sources = [path for path in sorted(options.source.glob("*.csv")) if is_wanted(path.stem)]
     # A program's first picture comes first; what has no drawing is skipped below.
     order = {name: place for place, name in enumerate(DRAWINGS)}
     sources.sort(key=lambda path: order.get(path.stem, len(order)))
     if not sources:
-        sys.exit("No run has measured anything to be drawn: `./book run NN` first.")
+        wanted = "measurements" if options.only is None else f"measurements of '{options.only}' (--only)"
+        sys.exit(f"There are no {wanted} in {options.source}: `./book run NN` first.")
     for source in sources:
         if source.stem not in DRAWINGS:
             continue

@@ -79,5 +79,18 @@ for verb in run check reset diff plot; do
         expect_sentence 2 "" "$root/book" "$verb" "$value"
     done
 done
+# The pictures: a name, and two folders.
+plots=
+for python in python3 /usr/bin/python3; do
+    [[ $plots ]] || ! "$python" -c "import matplotlib" 2>/dev/null || plots=$python
+done
+if [[ $plots ]]; then
+    for value in 0 -1 nan "" ٣; do
+        expect_sentence 1 "There are no measurements of '$value' (--only) in " "$plots" "$root/plots/plot.py" --only="$value" --from "$scratch"
+        expect_sentence 1 "There are no measurements in $scratch" "$plots" "$root/plots/plot.py" --from "$scratch/$value"
+    done
+else
+    echo "SKIPPED: plots/plot.py (no matplotlib)"
+fi
 echo "$tried options were tried"
 finish
