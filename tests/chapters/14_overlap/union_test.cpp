@@ -41,7 +41,7 @@ MakeStrategy overlapping(const DdpOptions& options = {}) {
 class Accumulating : public Strategy {
   public:
     Accumulating(Communicator& communicator, Device& device, Module& model)
-        : device_(device), ddp_(communicator, device, model, {.bucket_cap_bytes = 300}) {}
+        : ddp_(communicator, device, model, {.bucket_cap_bytes = 300}) {}
     double learn(const Batch& batch, Tape& tape) override {
         const int count = batch.labels.dim(0), pieces = std::min(3, count);
         double loss = 0;
@@ -70,7 +70,6 @@ class Accumulating : public Strategy {
         return share * loss.value().to_host()[0];
     }
 
-    Device& device_;
     DistributedDataParallel ddp_;
 };
 
