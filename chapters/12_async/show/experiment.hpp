@@ -67,14 +67,13 @@ class Experiment {
     Outcome locally(int every, int steps, bool has_slow);
     std::unique_ptr<Sequential> make_model();
     double accuracy_of(Sequential& model);
+    // Keeps a run's parameters in values_. Throws std::runtime_error if one is not finite.
+    void keep(const Tensor& values);
 
     Rank& rank_;
     const FashionMnist& data_;
     const ExperimentOptions options_;
     Device& device_;
-    // Keeps a run's parameters in values_. Throws std::runtime_error if one is not finite.
-    void keep(const Tensor& values);
-
     std::vector<float> values_;  // the parameters after the last run: rank 0's with a server
 };
 
