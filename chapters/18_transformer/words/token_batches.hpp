@@ -18,8 +18,8 @@ struct TokenPair {
 // `length`.
 struct TokenBatch {
     int sentences = 0;
-    // The longest row of the whole global batch, with the tokens that mark the ends. Dropout's masks
-    // count places in rows, so they are the same with any number of ranks only if rows are.
+    // The longest row of the whole global batch, with the tokens that mark the ends. Dropout's
+    // masks count places in rows, so they are the same with any number of ranks only if rows are.
     int length = 0;
     std::vector<int> source;      // [sentences, length]: the source, end
     std::vector<int> target_in;   // [sentences, length]: begin, the target
