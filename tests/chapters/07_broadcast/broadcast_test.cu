@@ -260,7 +260,8 @@ TEST_CASE("two ranks that disagree about the root do not wait for a time-out") {
     REQUIRE(has(cause, "tree broadcast of 100 int from rank 1"));
 }
 
-TEST_CASE("an absent rank is named, whichever rank waits for it and in every algorithm") {
+TEST_CASE("an absent rank is named, whichever rank waits for it and in every algorithm",
+          "[exhaustive]") {
     World world(thread_options(5));
     for (const Algorithm& algorithm : all_algorithms())
         for (int absent = 0; absent < 5; absent++) {

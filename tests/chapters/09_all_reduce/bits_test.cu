@@ -128,7 +128,7 @@ void require_bits(int ranks, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("the same bits on all ranks, and those of the documented order") {
+TEST_CASE("the same bits on all ranks, and those of the documented order", "[exhaustive]") {
     for (int ranks : {1, 2, 3, 4, 5, 8})
         for (const std::size_t count : {1009, 16'384}) {
             require_bits<float>(ranks, count);
