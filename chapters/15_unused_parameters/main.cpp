@@ -1,4 +1,4 @@
-// Chapter 15: why does it hang? Five failure cases: the error that each one gives, its cure, and
+// Chapter 15: why does it hang? Six failure cases: the error that each one gives, its cure, and
 // the cost of the cures.
 #include <iostream>
 
@@ -46,7 +46,7 @@ int run(World& world, const CommonOptions& common) {
 
 int main(int argc, char** argv) {
     Options options("unused_parameters",
-                    "Why does it hang? Five failure cases, their errors and their cures.");
+                    "Why does it hang? Six failure cases, their errors and their cures.");
     options.refuse({"--trace"}, "the timeline of a step is in chapter 14");
     options.refuse({"--data"}, "the pictures are drawn");
     options.example("--ranks 3", "three ranks, of which the last one is different");

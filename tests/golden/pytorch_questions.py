@@ -283,6 +283,19 @@ def past_the_wrapper(rank):
     return error or f"no error; {told_equal(ddp)}"
 
 
+def cross_entropy_of_uneven_tokens(rank):
+    """Rank 0 has one token and two of padding, rank 1 has three tokens."""
+    padding = -100
+    labels = {0: torch.tensor([1, padding, padding]), 1: torch.tensor([0, 1, 1])}
+    ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
+    nn.CrossEntropyLoss(ignore_index=padding)(ddp(samples(rank)), labels[rank]).backward()
+    alone = count(nn.Linear(4, 2))
+    outputs = alone(torch.cat([samples(0), samples(1)]))
+    nn.CrossEntropyLoss(ignore_index=padding)(outputs, torch.cat([labels[0], labels[1]])).backward()
+    is_mean = torch.allclose(ddp.module.weight.grad, alone.weight.grad)
+    return "the mean over all tokens" if is_mean else f"no error; {told_equal(ddp)}, not those of the mean over all tokens"
+
+
 def no_sync_around_backward_only(rank):
     ddp = DistributedDataParallel(count(nn.Linear(4, 2)))
     loss = ddp(samples(rank)).sum()

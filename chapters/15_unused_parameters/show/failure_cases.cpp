@@ -34,8 +34,10 @@ std::string text_of(FailureCase failure) {
             return "Gradients that are sent as soon as they are ready";
         case FailureCase::shapes:
             return "A layer of another size on one rank";
-        default:
+        case FailureCase::caps:
             return "Another bucket cap on one rank";
+        default:
+            return "A forward that goes past DDP";
     }
 }
 
@@ -49,8 +51,10 @@ std::string cure_of(FailureCase failure) {
             return "buckets, strictly in order";
         case FailureCase::shapes:
             return "the same network on all ranks";
-        default:
+        case FailureCase::caps:
             return "the same cap on all ranks";
+        default:
+            return "the forward of DistributedDataParallel";
     }
 }
 
@@ -91,6 +95,9 @@ Training training_with(FailureCase failure, bool is_cured, int rank, int world_s
         case FailureCase::caps:
             training.unused = Unused::searched;
             training.cap_bytes *= is_other ? 4 : 1;
+            break;
+        case FailureCase::past_ddp:
+            training.goes_past_ddp = !is_cured;
             break;
     }
     return training;

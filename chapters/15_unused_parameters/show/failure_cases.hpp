@@ -1,5 +1,6 @@
 #pragma once
-// Five failure cases in which ranks wait for each other in vain, each with its cure.
+// Six failure cases, each with its cure. In five of them ranks wait for each other in vain or are
+// refused; in the sixth nothing is said, and the replicas drift apart.
 #include <string>
 #include <vector>
 
@@ -7,10 +8,10 @@
 
 namespace ddp {
 
-enum class FailureCase { branch, uneven, order, shapes, caps };
+enum class FailureCase { branch, uneven, order, shapes, caps, past_ddp };
 inline constexpr FailureCase all_failure_cases[] = {FailureCase::branch, FailureCase::uneven,
-                                                    FailureCase::order, FailureCase::shapes,
-                                                    FailureCase::caps};
+                                                    FailureCase::order,  FailureCase::shapes,
+                                                    FailureCase::caps,   FailureCase::past_ddp};
 
 // Returns the title of the case: "A branch that one rank does not take".
 std::string text_of(FailureCase failure);

@@ -21,6 +21,7 @@ struct Training {
     bool joins = false;
     bool rebuilds_buckets = true;   // after the first step; never with Unused::searched
     bool sends_when_ready = false;  // each gradient by itself, in the order of backward
+    bool goes_past_ddp = false;     // forward and backward of the model itself: nothing is averaged
     int width = 256;
     std::size_t cap_bytes = 256 << 10;
     std::optional<double> timeout_s;  // bound of a wait in a kernel; not given: the job's
@@ -52,6 +53,7 @@ class TrainingRun {
     void plug_in();
     void step(const Batch& batch);
     void send_when_ready(Variable loss);
+    void step_of_this_rank(const Batch& batch);
     void end();
     void mark(const std::string& what);
     void collect();

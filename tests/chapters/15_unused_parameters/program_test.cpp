@@ -25,7 +25,7 @@ std::string differs(const std::string& alls, const std::string& others, const st
            "): all ranks must do the same, in the same order";
 }
 
-// Returns a regular expression for every line about the five failures with `ranks` ranks.
+// Returns a regular expression for every line about the six failures with `ranks` ranks.
 std::string expected_of(int ranks) {
     const std::string last = std::to_string(ranks - 1);
     const std::string cured =
@@ -45,6 +45,12 @@ std::string expected_of(int ranks) {
         "    rank [0-9]: waited 1.0 s in operation [0-9]+, all_reduce average of [0-9]+ float "
         "\\(\"bucket [0-9]\"\\); rank [0-9] has ended operation [0-9]+, all_reduce average of "
         "[0-9]+ float \\(\"bucket [0-9]\"\\)\n";
+    std::string others = "1";
+    for (int rank = 2; rank < ranks; rank++)
+        others += ", " + std::to_string(rank);
+    const std::string drifted =
+        "rank [0-9]: the replicas have drifted apart: the parameters of rank " + others +
+        " are not those of rank 0";
     return "\nA branch that one rank does not take\n" + waited + waits + "      rank " + last +
            " never sent bucket 1 of step 3: no gradient for expert0.weight, expert0.bias; it went "
            "on to the barrier after the steps as if nothing were missing\n"
@@ -59,7 +65,9 @@ std::string expected_of(int ranks) {
            "  Cured by the same network on all ranks" +
            cured + "\nAnother bucket cap on one rank\n    " +
            differs("2832 float \\(\"bucket 0\"\\)", "184592 float \\(\"bucket 0\"\\)", last) +
-           "\n  Cured by the same cap on all ranks" + cured;
+           "\n  Cured by the same cap on all ranks" + cured +
+           "\nA forward that goes past DDP\n    " + drifted +
+           "\n  Cured by the forward of DistributedDataParallel" + cured;
 }
 
 void require_all_said(const ProgramRun& run, int ranks) {
@@ -121,8 +129,8 @@ TEST_CASE(
     "unused_parameters: one rank shows only the cures; bad input is refused in one sentence") {
     const ProgramRun run = program.run({"--quick", "--ranks", "1"});
     REQUIRE(run.count("A single rank waits for no other") == 1);
-    REQUIRE(run.count("  Cured by ") == 5);
-    REQUIRE(run.count("0.00 millionths") == 5);
+    REQUIRE(run.count("  Cured by ") == 6);
+    REQUIRE(run.count("0.00 millionths") == 6);
     REQUIRE(count(program.refusal({"--data", "x"}), "the pictures are drawn") == 1);
     // Where nothing is to fail, a wait takes as long as the options say, which is 3 s with --quick.
     REQUIRE(has(program.call({"--quick", "--link", "1B/s,0s"}).output,
