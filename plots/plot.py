@@ -1202,6 +1202,33 @@ def draw_transformer_attention(measured):
     return figure
 
 
+def draw_bench_transformer_parts(measured):
+    """Chapter 18: where the time of a step goes, a bar a width."""
+    groups = {"forward encoder": BLUE, "forward decoder": "#8fb4e0", "forward scores": ORANGE, "backward scores": "#f3c98b",
+              "backward decoder": "#9fd3b0", "backward encoder": GREEN, "the rest": GREY}
+    rows = list(zip(measured.numbers("width"), measured.text("part"), measured.numbers("seconds")))
+    widths = sorted({width for width, _, _ in rows})
+    figure, panel = plt.subplots(figsize=(8.6, 2.8))
+    for place, width in enumerate(widths):
+        times = dict.fromkeys(groups, 0)
+        for _, part, seconds in (row for row in rows if row[0] == width):
+            # The loss belongs to the scores: both walk over the whole vocabulary.
+            name = " ".join(part.replace("loss", "scores").split()[:2])
+            times[name if name in groups else "the rest"] += seconds * 1e3
+        left = 0
+        for name, time in times.items():
+            panel.barh(place, time, left=left, color=groups[name], height=0.62, label=name if place == 0 else None)
+            left += time
+        panel.text(left, place, f"  {left:.0f} ms", va="center", fontsize=9)
+    panel.set_yticks(range(len(widths)), [f"width {width:.0f}" for width in widths])
+    panel.grid(visible=False, axis="y")
+    panel.invert_yaxis()
+    panel.margins(x=0.1)
+    panel.set(title="A step of one rank, by part", xlabel="milliseconds")
+    panel.legend(loc="upper center", bbox_to_anchor=(0.45, -0.35), ncol=4)
+    return figure
+
+
 DRAWINGS = {
     "sgd": draw_sgd,
     "sgd_tape": draw_sgd_tape,
@@ -1239,6 +1266,7 @@ DRAWINGS = {
     "unused_parameters_timeline": draw_unused_parameters_timeline,
     "transformer": draw_transformer,
     "transformer_attention": draw_transformer_attention,
+    "bench_transformer_parts": draw_bench_transformer_parts,
     "bench_train": draw_bench_train,
     "bench_overlap": draw_bench_overlap,
     "bench_all_reduce": draw_bench_all_reduce,

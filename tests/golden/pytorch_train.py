@@ -61,8 +61,9 @@ class Transformer(nn.Module):
             if parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
         angle = torch.arange(LENGTH)[:, None] * 10000.0 ** (-torch.arange(0, width, 2) / width)
-        self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], dim=2).reshape(LENGTH, width))
-        self.register_buffer("causal", torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1))
+        # Constants, not buffers: DistributedDataParallel would broadcast buffers before every forward.
+        self.positions = torch.stack([angle.sin(), angle.cos()], dim=2).reshape(LENGTH, width)
+        self.causal = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)
         self.scale = width ** 0.5
 
     def embed(self, tokens):

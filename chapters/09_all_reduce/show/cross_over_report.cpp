@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <string_view>
 
 #include "05_ranks/cores.hpp"
 #include "07_broadcast/show/algorithms.hpp"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t longest_array = 1 << 20;  // bytes
 
 const AllReduceAlgorithm<float>& algorithm_called(
-    const std::vector<AllReduceAlgorithm<float>>& algorithms, const std::string& name) {
+    const std::vector<AllReduceAlgorithm<float>>& algorithms, std::string_view name) {
     return *std::ranges::find(algorithms, name, &AllReduceAlgorithm<float>::name);
 }
 

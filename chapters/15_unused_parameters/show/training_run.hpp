@@ -24,7 +24,7 @@ struct Training {
     bool goes_past_ddp = false;     // forward and backward of the model itself: nothing is averaged
     int width = 256;
     std::size_t cap_bytes = 256 << 10;
-    std::optional<double> timeout_s;  // bound of a wait in a kernel; not given: the job's
+    std::optional<double> timeout_s = {};  // bound of a wait in a kernel; not given: the job's
 };
 
 // The record of a rank's training, complete or up to its failure.

@@ -13,6 +13,7 @@
 #include "14_overlap/bench/pytorch.hpp"
 #include "14_overlap/ddp.hpp"
 #include "14_overlap/training.hpp"
+#include "18_transformer/bench/step_memory.hpp"
 #include "18_transformer/token_loss.hpp"
 #include "18_transformer/transformer.hpp"
 #include "common/report/bench.hpp"
@@ -169,7 +170,8 @@ void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t
 
 // ---- Where the time of a step goes
 
-// Trains alone for `steps` steps and prints the time of each part.
+// Trains alone for `steps` steps, and prints the time of each part and the memory that a step
+// takes.
 void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t seed,
                 CsvWriter& csv) {
     rank.select_device();
@@ -177,11 +179,13 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     Random random(seed);
     DropoutMasks masks(seed);
     Transformer model(device, options_of(width), random, masks);
+    Adam optimizer(model.parameters(), 1e-4);
+    const SentenceBatch batch = make_batch(device, sentences, random);
+    masks.begin({.samples = sentences});
+    const StepMemory memory = measured_memory(device, model, batch.tokens, batch.target);
     StepTimes times(device);
     PartTimes parts(times);
     model.set_times(&parts);
-    Adam optimizer(model.parameters(), 1e-4);
-    const SentenceBatch batch = make_batch(device, sentences, random);
     Tape tape(device);
     for (int step = 0; step < steps; step++) {
         masks.begin({.step = static_cast<std::uint64_t>(step), .samples = sentences});
@@ -205,9 +209,10 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
         csv.row({width, part.name, seconds, share});
     }
     table.row({"a step", format_seconds(times.total() / times.steps()), format_percent(1)});
-    table.note("Means of " + format_count(times.steps()) + " steps. At most " +
-               format_bytes(static_cast<double>(device.memory().peak_bytes)) + " of memory.");
-    std::cout << table << "\n";
+    table.note("Means of " + format_count(times.steps()) + " steps.");
+    const StepMemory predicted =
+        predicted_memory(options_of(width), model.parameters(), sentences, bench_length);
+    std::cout << table << "\n" << memory_table(width, predicted, memory) << "\n";
 }
 
 // ---- All candidates
@@ -308,7 +313,8 @@ int run(int argc, char** argv) {
                      "the Python whose PyTorch to measure; auto: python3, if it has one; off");
     options.add_flag("--serve", mine.serve,
                      "be measured: make a round for each line `run STEPS` of stdin");
-    options.add_flag("--parts", mine.parts, "show the time of a step's parts instead, on one rank");
+    options.add_flag("--parts", mine.parts,
+                     "show the time of a step's parts and its memory instead, on one rank");
     options.refuse({"--link", "--data", "--trace"},
                    "this bench trains on made-up sentences as fast as the machine can");
     options.example("--ranks 1,2 --width 128", "one and two ranks");
@@ -327,7 +333,7 @@ int run(int argc, char** argv) {
         mine.width == "both" ? std::vector<int>{128, 256} : std::vector<int>{std::stoi(mine.width)};
     if (mine.parts) {
         common.ranks = 1;
-        CsvWriter csv(common.csv, {"width", "part", "seconds", "share"});
+        CsvWriter csv(beside(common.csv, "parts"), {"width", "part", "seconds", "share"});
         World world(common);
         world.run([&](Rank& rank) {
             for (const int width : widths)

@@ -89,8 +89,8 @@ TEST_CASE("by hand: strict mode names the copy whose result is read too early") 
         return;
     const ChildResult child = run_child("by hand where a page is guarded", {"CUDA_ON_CPU=strict"});
     REQUIRE((child.signal != 0 || child.exit_code != 0));
-    REQUIRE_THAT(child.output, Catch::Matchers::Contains("01_sgd/by_hand.cu"));
-    REQUIRE_THAT(child.output, Catch::Matchers::Contains("before it synchronised with the stream"));
+    REQUIRE_THAT(child.output, ContainsSubstring("01_sgd/by_hand.cu"));
+    REQUIRE_THAT(child.output, ContainsSubstring("before it synchronised with the stream"));
 }
 
 }  // namespace ddp::test

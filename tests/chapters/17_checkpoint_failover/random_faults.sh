@@ -121,8 +121,9 @@ judge() {
     if [[ $way == supervisor* && $target != supervisor || $target != rank* && $fault == STOP ]]; then
         # A stopped launcher is noticed when no line has come for 30 s; a new attempt trains again.
         limit=$((40000 + 3 * ${length[$way]}))
-        # Where no rank has started, mpirun's own words are the cause, and it is not asked again.
-        [[ $status == 0 ]] || grep -q 'the last lines that it printed' "$scratch/said" ||
+        # Where no rank has started, mpirun's own words are the cause, or its silence, and it is not asked again.
+        [[ $status == 0 ]] ||
+            grep -qE 'the last lines that it printed|status 1 and without an error message' "$scratch/said" ||
             complain "it did not go on: status $status"
     elif [[ $target == rank* && $hit ]]; then
         [[ $status != 0 || $fault == memory ]] || complain "status 0, with rank $victims"
@@ -203,5 +204,5 @@ for ((number = 1; number <= faults; number++)); do
     judge
     wait_for_nothing
 done
-echo "$faults faults ($late of them too late), $failures failures, seed $seed"
-((failures == 0))
+echo "$((number - 1)) faults ($late of them too late), $failures failures, seed $seed"
+((failures == 0 && number == faults + 1))

@@ -1,5 +1,8 @@
 #include "tests/chapters/support/jobs.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -11,13 +14,19 @@
 namespace ddp::test {
 namespace {
 
+// Returns whether this user owns it: another user of this machine may run the same tests.
+bool is_mine(const std::filesystem::path& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && status.st_uid == geteuid();
+}
+
 int processes_of(const std::string& program) {
     int running = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         std::ifstream file(entry.path() / "cmdline");
         std::string command;
         std::getline(file, command, '\0');
-        running += command == program;
+        running += command == program && is_mine(entry.path());
     }
     return running;
 }
@@ -64,8 +73,9 @@ bool nothing_is_left(const std::string& program) {
 std::set<std::string> shared_memory() {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-        if (const std::string name = entry.path().filename();
-            !name.starts_with("vader_segment") && !name.starts_with("open_mpi."))
+        if (const std::string name = entry.path().filename(); !name.starts_with("vader_segment") &&
+                                                              !name.starts_with("open_mpi.") &&
+                                                              is_mine(entry.path()))
             names.insert(entry.path());
     return names;
 }

@@ -29,10 +29,12 @@ ProgramRun run_job(const Launch& launch, const Words& words);
 // Without what differs from run to run: numbers of processes, and the host's name.
 std::string plain(const std::string& text);
 
-// Whether no process of `program` is there; those that were ended a moment ago have some time.
+// Whether no process of `program` and this user is there; those that were ended a moment ago have
+// some time.
 bool nothing_is_left(const std::string& program);
 
-// What processes share by name, but for Open MPI's, which comes and goes with other jobs.
+// What this user's processes share by name, but for Open MPI's, which comes and goes with other
+// jobs.
 std::set<std::string> shared_memory();
 
 }  // namespace ddp::test

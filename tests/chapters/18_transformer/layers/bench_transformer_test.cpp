@@ -1,6 +1,7 @@
 // That the bench measures both, and says beside which PyTorch; not how fast anything is.
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
@@ -30,6 +31,17 @@ TEST_CASE("bench transformer measures the PyTorch of the Python that is named, b
     REQUIRE(run.csv.number(1, "tokens_per_s") == Approx((10 + 11 + 12) / 0.25));
 }
 
+TEST_CASE("a step takes the memory that its sizes predict") {
+    const ProgramRun run = transformer_bench.run({"--parts"});
+    for (const std::string what : {"kept by forward for backward", "at most"}) {
+        CAPTURE(what);
+        std::smatch found;
+        REQUIRE(std::regex_search(run.output, found,
+                                  std::regex(what + " +([0-9.]+) MiB +([0-9.]+) MiB")));
+        REQUIRE(std::stod(found[2]) == Approx(std::stod(found[1])).epsilon(0.03));
+    }
+}
+
 TEST_CASE("bench transformer refuses a Python without PyTorch, and shows a step's parts") {
     const TemporaryFolder folder;
     const std::string nothing = folder / "python";
@@ -39,9 +51,10 @@ TEST_CASE("bench transformer refuses a Python without PyTorch, and shows a step'
     const ProgramRun run = transformer_bench.run({"--parts"});
     for (const char* part : {"forward encoder layer 1", "backward decoder layer 0", "optimizer"})
         REQUIRE(run.count(part) == 1);
+    const Csv parts = run.beside("parts");
     double shares = 0;
-    for (std::size_t row = 0; row < run.csv.rows.size(); row++)
-        shares += run.csv.number(row, "share");
+    for (std::size_t row = 0; row < parts.rows.size(); row++)
+        shares += parts.number(row, "share");
     REQUIRE(shares == Approx(1));
 }
 
