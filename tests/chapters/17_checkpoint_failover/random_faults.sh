@@ -84,10 +84,11 @@ process_of() {  # process_of TARGET
 # ---- A fault
 
 do_to() {  # do_to FAULT PROCESS...
-    local fault=$1
+    local fault=$1 pages
     shift
     if [[ $fault == memory ]]; then  # from now on it gets none
-        prlimit --pid "$1" --as=$(($(cut -d ' ' -f 1 "/proc/$1/statm") * 4096))
+        # Nothing to multiply, of a process that has ended, would end the loop of all faults.
+        pages=$(cut -d ' ' -f 1 "/proc/$1/statm") && [[ $pages ]] && prlimit --pid "$1" --as=$((pages * 4096))
     else
         kill -s "$fault" "$@"
     fi 2>/dev/null
