@@ -1164,8 +1164,8 @@ def draw_bench_barriers(measured):
 
 
 def draw_transformer(measured):
-    """Chapter 18: the loss while it falls, and the learning rate that rises and falls."""
-    figure, (loss, rate) = new_figure(2, width=4.8)
+    """Chapter 18: the loss while it falls, and the learning rate; of real sentences the translations' BLEU instead."""
+    figure, (loss, right) = new_figure(2, width=4.8)
     rows = list(zip(measured.text("what"), measured.numbers("step"), measured.numbers("loss"), measured.numbers("learning_rate")))
     steps, losses, rates = zip(*(row[1:] for row in rows if row[0] == "training"))
     loss.plot(steps, losses, color=BLUE, label="training")
@@ -1173,8 +1173,14 @@ def draw_transformer(measured):
     loss.plot([row[1] for row in tested], [row[2] for row in tested], color=RED, marker="o", linestyle="none", label="validation")
     loss.set(title="The loss for a token", xlabel="step", yscale="log")
     loss.legend()
-    rate.plot(steps, rates, color=ORANGE)
-    rate.set(title="The learning rate", xlabel="step", ylim=(0, None))
+    bleu = [(step, score) for what, step, score in zip(measured.text("what"), measured.numbers("step"), measured.numbers("bleu"))
+            if what == "validation" and score > 0]
+    if bleu:
+        right.plot(*zip(*bleu), color=GREEN, marker="o", markersize=3)
+        right.set(title="BLEU of the held-out sentences", xlabel="step", ylim=(0, None))
+    else:
+        right.plot(steps, rates, color=ORANGE)
+        right.set(title="The learning rate", xlabel="step", ylim=(0, None))
     return figure
 
 

@@ -15,7 +15,7 @@ namespace {
 
 using namespace ddp;
 
-constexpr int shown_after_each_epoch = 10;
+constexpr int most_held_out = 1000;  // sentences that are translated
 
 int translate_one(const TranslationSettings& mine, const CommonOptions& common) {
     const std::string folder = mine.folder.empty() ? usual_folder(common).string() : mine.folder;
@@ -37,19 +37,17 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
         .on_step = [&](const StepReport& report) { view.step(report); },
         .on_epoch =
             [&](int epoch, int step, double loss, Transformer& model) {
-                view.epoch(epoch, step, loss);
                 if (mine.pairs == "numerals")
-                    return;
-                const HeldOut some =
-                    translate_held_out(rank, model, data, shown_after_each_epoch, search);
+                    return view.epoch(epoch, step, loss);
+                const HeldOut now = translate_held_out(rank, model, data, most_held_out, search);
+                view.epoch(epoch, step, loss, now.bleu());
                 if (rank.rank() == 0)
-                    show_translations(some, "After epoch " + std::to_string(epoch),
-                                      shown_after_each_epoch);
+                    show_translations(now.first(10), "After epoch " + std::to_string(epoch), 10);
             }};
     HeldOut all;
     const TranslationResult trained =
         train_translation(rank, data, plan, hooks, [&](Transformer& model) {
-            all = translate_held_out(rank, model, data, 1000, search);
+            all = translate_held_out(rank, model, data, most_held_out, search);
             if (rank.rank() == 0)
                 write_attention(common.csv, model, *data.tokenizer, all.sources);
         });

@@ -49,9 +49,10 @@ void RunLog::step(const StepReport& report) {
          ",\"tokens_per_second\":" + json_number(report.tokens_per_second) + "}");
 }
 
-void RunLog::epoch(int epoch, int step, double validation_loss) {
+void RunLog::epoch(int epoch, int step, double validation_loss, std::optional<double> bleu) {
     line("{\"event\":\"epoch\",\"step\":" + std::to_string(step) + ",\"epoch\":" +
-         std::to_string(epoch) + ",\"validation_loss\":" + json_number(validation_loss) + "}");
+         std::to_string(epoch) + ",\"validation_loss\":" + json_number(validation_loss) +
+         (bleu ? ",\"bleu\":" + json_number(*bleu) : "") + "}");
 }
 
 void RunLog::end() {
@@ -74,7 +75,7 @@ TrainingView::TrainingView(Rank& rank, RunLog& log, std::string name,
       log_(log),
       name_(std::move(name)),
       csv_(rank.rank() == 0 ? csv : std::filesystem::path(),
-           {"what", "step", "loss", "learning_rate", "tokens_per_second"}) {}
+           {"what", "step", "loss", "learning_rate", "tokens_per_second", "bleu"}) {}
 
 void TrainingView::start(int steps_before) {
     if (rank_.rank() != 0)
@@ -98,20 +99,20 @@ void TrainingView::step(const StepReport& report) {
     loss_ = report.loss;
     tokens_per_second_ = report.tokens_per_second;
     log_.step(report);
-    csv_.row(
-        {"training", report.step, report.loss, report.learning_rate, report.tokens_per_second});
+    csv_.row({"training", report.step, report.loss, report.learning_rate, report.tokens_per_second,
+              0.0});
 }
 
-void TrainingView::epoch(int epoch, int step, double validation_loss) {
+void TrainingView::epoch(int epoch, int step, double validation_loss, std::optional<double> bleu) {
     if (rank_.rank() != 0)
         return;
     progress_.reset();  // wipes its line
     std::cout << "epoch " << epoch << "  step " << step << "  loss " << format_fixed(loss_, 3)
               << "  validation " << format_fixed(validation_loss, 3) << "  "
               << format_count(static_cast<std::int64_t>(tokens_per_second_)) << " tokens/s"
-              << std::endl;
-    log_.epoch(epoch, step, validation_loss);
-    csv_.row({"validation", step, validation_loss, 0.0, 0.0});
+              << (bleu ? "  BLEU " + format_fixed(*bleu, 1) : "") << std::endl;
+    log_.epoch(epoch, step, validation_loss, bleu);
+    csv_.row({"validation", step, validation_loss, 0.0, 0.0, bleu.value_or(0)});
 }
 
 void TrainingView::end() {

@@ -22,7 +22,8 @@ class RunLog {
     // with path and reason, if it cannot be written.
     void start(const std::string& name, int steps_before);
     void step(const StepReport& report);
-    void epoch(int epoch, int step, double validation_loss);
+    // `bleu` is that of the held-out sentences, where it is measured after each epoch.
+    void epoch(int epoch, int step, double validation_loss, std::optional<double> bleu = {});
     void end();
 
   private:
@@ -42,7 +43,7 @@ class TrainingView {
 
     void start(int steps_before);
     void step(const StepReport& report);
-    void epoch(int epoch, int step, double validation_loss);
+    void epoch(int epoch, int step, double validation_loss, std::optional<double> bleu = {});
     void end();
 
   private:

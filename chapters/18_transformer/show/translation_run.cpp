@@ -147,6 +147,20 @@ int HeldOut::right() const {
     return count;
 }
 
+double HeldOut::bleu() const {
+    BleuCounts counts;
+    for (std::size_t i = 0; i < expected.size(); i++)
+        counts.add(translated[i], expected[i]);
+    return counts.score();
+}
+
+HeldOut HeldOut::first(std::size_t most) const {
+    HeldOut some = *this;
+    for (auto* column : {&some.sources, &some.expected, &some.translated})
+        column->resize(std::min(most, column->size()));
+    return some;
+}
+
 HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData& data, int most,
                            const SearchOptions& search) {
     const Stopwatch watch;
@@ -200,13 +214,10 @@ void show_result(const TranslationResult& result, const TranslationData& data,
                                   static_cast<double>(held_out.sources.size())) +
                    ")"});
     if (data.corpus.name != "numerals") {  // whose translations are single words
-        BleuCounts bleu;
         ChrfCounts chrf;
-        for (std::size_t i = 0; i < held_out.expected.size(); i++) {
-            bleu.add(held_out.translated[i], held_out.expected[i]);
+        for (std::size_t i = 0; i < held_out.expected.size(); i++)
             chrf.add(held_out.translated[i], held_out.expected[i]);
-        }
-        table.row({"BLEU", format_fixed(bleu.score(), 1)});
+        table.row({"BLEU", format_fixed(held_out.bleu(), 1)});
         table.row({"chrF", format_fixed(chrf.score(), 1)});
     }
     ErrorCounts errors;

@@ -45,7 +45,10 @@ struct HeldOut {
     std::vector<std::string> sources, expected, translated;
     double seconds = 0;
 
-    int right() const;  // sentences without a mistake
+    int right() const;    // sentences without a mistake
+    double bleu() const;  // from 0 to 100
+    // Returns the first `most` of them.
+    HeldOut first(std::size_t most) const;
 };
 HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData& data, int most,
                            const SearchOptions& search);

@@ -71,7 +71,8 @@ TEST_CASE("transformer: sentences from a file, and bad input in one sentence") {
                     "--heads",      "2",        "--layers", "1",       "--ranks", "2"};
     const ProgramRun run = program.run(few + Words{"--pairs", pairs});
     REQUIRE(run.count("After epoch ") == 2);
-    REQUIRE(run.count("BLEU") == 1);
+    REQUIRE(run.count("tokens/s  BLEU ") == 2);
+    REQUIRE(run.count("\nBLEU ") == 1);
     const auto refused = [&](const Words& words, int status, const std::string& sentence) {
         const std::string refusal = program.refusal(words, status);
         CAPTURE(refusal);
