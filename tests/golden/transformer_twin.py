@@ -1,35 +1,65 @@
 #!/usr/bin/env python3
-"""The twin of chapter 18's training, in PyTorch: the same weights, the same sentences, no dropout.
+"""The twin of chapter 18's training, in PyTorch: the same weights, the same sentences in the same batches.
+
+The losses of 50 steps without dropout, with which the test `translation` compares the book's:
 
     TWIN_INPUT=input.txt build/cpu/bin/test_translation "[.twin_input]"
     PYTHON tests/golden/transformer_twin.py input.txt >tests/golden/twin/transformer_losses.txt
 
-The test `translation` compares the book's losses with these. PYTHON is any interpreter with PyTorch, 1.13 or newer.
+The BLEU of the held-out descriptions of packages after each epoch, to be laid beside that of
+`./book run 18 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
+
+    TWIN_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.twin_debian]"
+    PYTHON tests/golden/transformer_twin.py --bleu --threads 2 input.txt
+
+PYTHON is any interpreter with PyTorch, 1.13 or newer; for BLEU, with sacrebleu as well.
 """
+import argparse
+import collections
 import math
-import sys
+import time
 
 import torch
 from torch import nn
 
-torch.set_num_threads(1)
-PAD = 0
+PAD, BEGIN, END = 0, 1, 2
+LONGEST = 64  # tokens of a translation
+
+# What the test has written. A pair is a source and a target, as tokens; a batch is a list of numbers of pairs, and an
+# epoch the batches of one; a held-out sentence is its tokens and its reference; spellings are the bytes of each token.
+Input = collections.namedtuple("Input", "plan weights pairs epochs held_out spellings")
 
 
 def read(path):
-    """The plan, the weights by name and the batches that the test has written."""
-    plan, weights, batches = None, {}, []
-    with open(path) as file:
+    found = Input({}, {}, [], [], [], {})
+    numbers = lambda word: [int(number) for number in word.split(",") if number]
+    with open(path, encoding="utf-8") as file:
         for line in file:
-            kind, *words = line.split()
+            kind, rest = line.rstrip("\n").split(" ", 1)
+            words = rest.split(" ")
             if kind == "plan":
-                names = "vocabulary width heads layers feed_forward learning_rate warm_up smoothing clip".split()
-                plan = {name: float(word) if "." in word or "e" in word else int(word) for name, word in zip(names, words)}
+                names = "vocabulary width heads layers feed_forward learning_rate warm_up smoothing clip dropout".split()
+                found.plan.update((name, float(word) if "." in word or "e" in word else int(word))
+                                  for name, word in zip(names, words))
             elif kind == "parameter":
-                weights[words[0]] = torch.tensor([float(word) for word in words[1:]])
-            else:
-                batches.append(torch.tensor([int(word) for word in words[1:]]).view(3, int(words[0]), -1))
-    return plan, weights, batches
+                found.weights[words[0]] = torch.tensor([float(word) for word in words[1:]])
+            elif kind == "pair":
+                found.pairs.append((numbers(words[0]), numbers(words[1])))
+            elif kind == "epoch":
+                found.epochs.append([])
+            elif kind == "batch":
+                found.epochs[-1].append(numbers(words[0]))
+            elif kind == "held_out":
+                found.held_out.append((numbers(words[0]), rest.split(" ", 1)[1]))
+            elif kind == "token":
+                found.spellings[int(words[0])] = bytes.fromhex(words[1])
+    return found
+
+
+def rows(sentences):
+    """One row for each list of tokens, padded to the longest."""
+    longest = max(len(sentence) for sentence in sentences)
+    return torch.tensor([sentence + [PAD] * (longest - len(sentence)) for sentence in sentences])
 
 
 def state_of(weights):
@@ -53,7 +83,8 @@ class Twin(nn.Module):
         self.width = plan["width"]
         self.embedding = nn.Embedding(plan["vocabulary"], self.width)
         self.transformer = nn.Transformer(self.width, plan["heads"], plan["layers"], plan["layers"], plan["feed_forward"],
-                                          dropout=0.0, batch_first=True, norm_first=True)
+                                          dropout=float(plan["dropout"]), batch_first=True, norm_first=True)
+        self.dropout = nn.Dropout(float(plan["dropout"]))
         with torch.no_grad():
             self.embedding.weight.copy_(weights["embedding.weight"].view_as(self.embedding.weight))
             state = state_of(weights)
@@ -64,7 +95,7 @@ class Twin(nn.Module):
         self.positions = torch.stack([torch.sin(place * speed), torch.cos(place * speed)], dim=2).view(256, self.width)
 
     def embed(self, tokens):
-        return self.embedding(tokens) * math.sqrt(self.width) + self.positions[:tokens.shape[1]]
+        return self.dropout(self.embedding(tokens) * math.sqrt(self.width) + self.positions[:tokens.shape[1]])
 
     def forward(self, source, target):
         later = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1)
@@ -74,25 +105,73 @@ class Twin(nn.Module):
         return x @ self.embedding.weight.T
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit("transformer_twin.py takes the file that the test has written.")
-    plan, weights, batches = read(sys.argv[1])
-    model = Twin(plan, weights)
-    optimizer = torch.optim.Adam(model.parameters(), lr=plan["learning_rate"])
-    print("# Losses of the first steps, by tests/golden/transformer_twin.py")
-    for step, (source, target, wanted) in enumerate(batches, 1):
-        warm_up = plan["warm_up"]
-        for group in optimizer.param_groups:
-            group["lr"] = plan["learning_rate"] * min(step / warm_up, math.sqrt(warm_up / step))
-        scores = model(source, target)
-        loss = nn.functional.cross_entropy(scores.view(-1, plan["vocabulary"]), wanted.reshape(-1), ignore_index=PAD,
-                                           label_smoothing=plan["smoothing"])
-        optimizer.zero_grad()
+class Training:
+    def __init__(self, found):
+        self.found, self.plan = found, found.plan
+        self.model = Twin(found.plan, found.weights)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.plan["learning_rate"])
+        self.step = 0
+
+    def learn(self, batch):
+        """One step; returns its loss."""
+        self.step += 1
+        warm_up = self.plan["warm_up"]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.plan["learning_rate"] * min(self.step / warm_up, math.sqrt(warm_up / self.step))
+        pairs = [self.found.pairs[i] for i in batch]
+        scores = self.model(rows([source + [END] for source, _ in pairs]), rows([[BEGIN] + target for _, target in pairs]))
+        wanted = rows([target + [END] for _, target in pairs])
+        loss = nn.functional.cross_entropy(scores.view(-1, self.plan["vocabulary"]), wanted.reshape(-1), ignore_index=PAD,
+                                           label_smoothing=self.plan["smoothing"])
+        self.optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), plan["clip"])
-        optimizer.step()
-        print(f"{loss.item():.7f}")
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.plan["clip"])
+        self.optimizer.step()
+        return loss.item()
+
+    @torch.no_grad()
+    def translate(self, sources):
+        """The likeliest next token, again and again."""
+        source = rows([tokens + [END] for tokens in sources])
+        target = torch.full((len(sources), 1), BEGIN)
+        has_ended = torch.zeros(len(sources), dtype=torch.bool)
+        while target.shape[1] < LONGEST and not has_ended.all():
+            following = self.model(source, target)[:, -1].argmax(dim=1).masked_fill(has_ended, PAD)
+            target = torch.cat([target, following[:, None]], dim=1)
+            has_ended |= following == END
+        spelled = lambda row: b"".join(self.found.spellings[token] for token in row if token > END)
+        return [spelled(row).decode(errors="replace") for row in target.tolist()]
+
+    def bleu(self):
+        import sacrebleu
+        self.model.eval()
+        translations = []
+        for first in range(0, len(self.found.held_out), 100):
+            translations += self.translate([source for source, _ in self.found.held_out[first:first + 100]])
+        self.model.train()
+        return sacrebleu.corpus_bleu(translations, [[reference for _, reference in self.found.held_out]]).score
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("input", help="the file that the test has written")
+    parser.add_argument("--bleu", action="store_true", help="print the BLEU after each epoch, and not the losses")
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (1)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    training = Training(read(arguments.input))
+    if not arguments.bleu:
+        print("# Losses of the first steps, by tests/golden/transformer_twin.py")
+        for batch in training.found.epochs[0]:
+            print(f"{training.learn(batch):.7f}")
+        return
+    print("epoch,step,loss,bleu,seconds")
+    start = time.monotonic()
+    for epoch, batches in enumerate(training.found.epochs, 1):
+        losses = [training.learn(batch) for batch in batches]
+        print(f"{epoch},{training.step},{sum(losses[-100:]) / len(losses[-100:]):.4f},{training.bleu():.2f},"
+              f"{time.monotonic() - start:.0f}", flush=True)
 
 
 if __name__ == "__main__":

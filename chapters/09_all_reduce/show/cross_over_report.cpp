@@ -62,7 +62,9 @@ void add_line(Table& table, const std::string& where, const CostModel& message, 
     const double predicted =
         predicted_cross_over(small.predicted_seconds, large.predicted_seconds, message, ranks);
     table.row({where, format_seconds(message.alpha_s),
-               format_bandwidth(1 / message.beta_s_per_byte), large.name + " beats " + small.name,
+               message.beta_s_per_byte == 0 ? "none seen"  // other work hid it
+                                            : format_bandwidth(1 / message.beta_s_per_byte),
+               large.name + " beats " + small.name,
                predicted == 0          ? "always"
                : std::isinf(predicted) ? "never"
                                        : format_bytes(predicted),

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iomanip>
+#include <span>
 
+#include "18_transformer/show/translation_run.hpp"
 #include "18_transformer/translation_training.hpp"
 #include "18_transformer/words/numerals.hpp"
 #include "tests/chapters/support/worlds.hpp"
@@ -33,35 +35,60 @@ PairCorpus twin_corpus() {
     return numeral_corpus(twin_steps * 14 + 3, 10, 10, 4);
 }
 
-// Writes everything that the twin needs as text: the plan, the weights, the batches.
-void write_input(const std::string& path) {
-    const TranslationPlan plan = twin_plan();
-    World world(thread_options(1));
-    const TranslationData data = encode_corpus(world, twin_corpus(), plan);
+std::string list_of(std::span<const int> numbers) {
+    std::string list;
+    for (const int number : numbers)
+        list += (list.empty() ? "" : ",") + std::to_string(number);
+    return list;
+}
+
+// Writes the weights that a training of `plan` begins with.
+void write_weights(std::ofstream& file, const TranslationPlan& plan, int vocabulary) {
     Device device;
     DropoutMasks masks(plan.seed);
     Random random(plan.seed);
     TransformerOptions options = plan.model;
-    options.vocabulary = data.tokenizer->size();
+    options.vocabulary = vocabulary;
     const Transformer model(device, options, random, masks);
-    std::ofstream file(path);
-    file << std::setprecision(9) << "plan " << options.vocabulary << " " << options.width << " "
-         << options.heads << " " << options.layers << " " << options.feed_forward << " "
-         << plan.learning_rate << " " << plan.warm_up << " " << plan.smoothing << " " << plan.clip
-         << "\n";
     for (const auto& parameter : model.parameters()) {
         file << "parameter " << parameter->name;
         for (const float value : parameter->value.to_host())
             file << " " << value;
         file << "\n";
     }
-    const BatchPlan batches(data.train, plan.batch, plan.seed, 1);
-    for (int i = 0; i < batches.batches(); i++) {
-        const TokenBatch batch = batches.batch(i, 0, 1);
-        file << "batch " << batch.sentences;
-        for (const auto* tokens : {&batch.source, &batch.target_in, &batch.target_out})
-            for (const int token : *tokens)
-                file << " " << token;
+}
+
+// Writes everything that the twin needs as text, as TWIN_INPUT: the plan, the weights, the pairs
+// and which of them are in each batch; for its translations the held-out sources, with references,
+// and the bytes of each token.
+void write_input(const PairCorpus& corpus, const TranslationPlan& plan) {
+    const char* path = std::getenv("TWIN_INPUT");
+    REQUIRE(path != nullptr);
+    World world(thread_options(1));
+    const TranslationData data = encode_corpus(world, corpus, plan);
+    const int vocabulary = data.tokenizer->size();
+    const TransformerOptions& model = plan.model;
+    std::ofstream file(path);
+    file << std::setprecision(9) << "plan " << vocabulary << " " << model.width << " "
+         << model.heads << " " << model.layers << " " << model.feed_forward << " "
+         << plan.learning_rate << " " << plan.warm_up << " " << plan.smoothing << " " << plan.clip
+         << " " << model.dropout << "\n";
+    write_weights(file, plan, vocabulary);
+    for (const TokenPair& pair : data.train)
+        file << "pair " << list_of(pair.source) << " " << list_of(pair.target) << "\n";
+    for (int epoch = 1; epoch <= plan.epochs; epoch++) {
+        file << "epoch " << epoch << "\n";
+        const BatchPlan batches(data.train, plan.batch, plan.seed, epoch);
+        for (int i = 0; i < batches.batches(); i++)
+            file << "batch " << list_of(batches.samples(i)) << "\n";
+    }
+    for (const SentencePair& pair : data.corpus.test)
+        file << "held_out " << list_of(data.tokenizer->encode(pair.source)) << " " << pair.target
+             << "\n";
+    for (int token = first_free_token; token < vocabulary; token++) {
+        file << "token " << token << " ";
+        for (const unsigned char byte : data.tokenizer->decode({token}))
+            file << "0123456789abcdef"[byte / 16] << "0123456789abcdef"[byte % 16];
         file << "\n";
     }
     REQUIRE(file.good());
@@ -97,11 +124,23 @@ TEST_CASE("twin: 50 steps have the losses of PyTorch, on one rank and on four") 
     }
 }
 
-// What transformer_twin.py reads; not a test.
-TEST_CASE("twin: its input", "[.twin_input]") {
-    const char* path = std::getenv("TWIN_INPUT");
-    REQUIRE(path != nullptr);
-    write_input(path);
+// What transformer_twin.py reads; not tests.
+TEST_CASE("twin: its input for the losses of 50 steps", "[.twin_input]") {
+    write_input(twin_corpus(), twin_plan());
+}
+
+TEST_CASE("twin: its input for the BLEU of real sentences", "[.twin_debian]") {
+    const char *folder = std::getenv("TWIN_TRANSLATIONS"), *epochs = std::getenv("TWIN_EPOCHS");
+    REQUIRE(folder != nullptr);
+    REQUIRE(epochs != nullptr);
+    CommonOptions common;
+    common.data = folder;
+    TranslationSettings settings;
+    settings.pairs = "debian";
+    settings.epochs = std::stoi(epochs);
+    PairCorpus corpus = load_corpus(settings, common);
+    corpus.test.resize(std::min<std::size_t>(corpus.test.size(), 1000));  // as many as the program
+    write_input(corpus, plan_of(settings, common, {}));
 }
 
 }  // namespace ddp::test
