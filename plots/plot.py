@@ -8,8 +8,10 @@
 Which drawing a file gets is decided by its name, in DRAWINGS.
 """
 import argparse
+import concurrent.futures
 import csv
 import math
+import multiprocessing
 import os
 import pathlib
 import sys
@@ -1281,17 +1283,32 @@ DRAWINGS = {
 }
 
 
-def draw(source, target):
+def draw(source, target, formats):
     """Draws one CSV file; returns the picture's path."""
     with matplotlib.rc_context(STYLE):
         figure = DRAWINGS[source.stem](Measured(source))
         figure.tight_layout()
         target.mkdir(parents=True, exist_ok=True)
-        picture = target / (source.stem + ".svg")
-        figure.savefig(picture, metadata={"Date": None})
-        figure.savefig(picture.with_suffix(".png"), dpi=150)
+        picture = target / source.stem
+        picture.with_suffix(".png").unlink(missing_ok=True)  # of an earlier run
+        for ending in formats:
+            figure.savefig(picture.with_suffix(f".{ending}"), dpi=150, metadata={"Date": None} if ending == "svg" else None)
         plt.close(figure)
-    return picture
+    return picture.with_suffix(".svg")
+
+
+def draw_all(sources, target, formats):
+    """Draws in as many processes as there are cores, or pictures; says each one's path in the order of `sources`."""
+    workers = max(1, min(len(os.sched_getaffinity(0)), len(sources)))
+    # A fork has matplotlib already, whose import takes longer than a picture.
+    with concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        pictures = [(source, pool.submit(draw, source, target or source.parent, formats)) for source in sources]
+        for source, picture in pictures:
+            try:
+                path = os.path.relpath(picture.result())
+            except (ValueError, KeyError, OSError) as error:
+                sys.exit(f"{source} cannot be drawn: {error}")
+            print(f"drawn: {path}" + (" (and .png)" if "png" in formats else ""))
 
 
 def main():
@@ -1299,7 +1316,9 @@ def main():
     parser.add_argument("--only", metavar="NAME", help="draw only what the program NAME measured")
     parser.add_argument("--from", dest="source", type=pathlib.Path, default=ROOT / "out", help="folder of CSV files")
     parser.add_argument("--to", dest="target", type=pathlib.Path, help="folder for the pictures (the same one)")
+    parser.add_argument("--svg", action="store_true", help="no .png beside each .svg")
     options = parser.parse_args()
+
     def is_wanted(name):  # a program's second file is called as its first, and more
         return options.only is None or name == options.only or name.startswith(f"{options.only}_")
 
@@ -1310,14 +1329,7 @@ def main():
     if not sources:
         wanted = "measurements" if options.only is None else f"measurements of '{options.only}' (--only)"
         sys.exit(f"There are no {wanted} in {options.source}: `./book run NN` first.")
-    for source in sources:
-        if source.stem not in DRAWINGS:
-            continue
-        try:
-            picture = draw(source, options.target or options.source)
-        except (ValueError, KeyError, OSError) as error:
-            sys.exit(f"{source} cannot be drawn: {error}")
-        print(f"drawn: {os.path.relpath(picture)} (and .png)")
+    draw_all([source for source in sources if source.stem in DRAWINGS], options.target, ["svg"] if options.svg else ["svg", "png"])
 
 
 if __name__ == "__main__":
