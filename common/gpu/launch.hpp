@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
 
 #include "common/gpu/check.hpp"
 #if !defined(DDP_CUDA)
@@ -59,23 +58,21 @@ inline LaunchShape grid_for(std::size_t n, Where where = Where::current()) {
 #if defined(__CUDACC__) || !defined(DDP_CUDA)
 
 // Enqueues `kernel` on `stream` with `arguments`, which are converted to the kernel's parameter
-// types and copied. Returns at once. Throws GpuError if the launch is refused. An error inside the
-// kernel is reported when the stream is synchronised.
+// types and copied. Returns at once. Throws GpuError if this launch is refused; an older error of
+// the thread is not its own. An error inside the kernel is reported when the stream is
+// synchronised.
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, const LaunchShape& shape, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
     static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                   "a launch needs one argument for each parameter of its kernel");
-#if defined(DDP_CUDA)
-    kernel<<<shape.grid, shape.block, shape.shared_bytes, stream>>>(
-        static_cast<Parameters>(arguments)...);
-    check(cudaGetLastError(), "kernel launch", shape.where);
-#else
-    check(cuda_on_cpu::launch(stream, {shape.grid, shape.block, shape.shared_bytes, false}, kernel,
-                              std::tuple<Parameters...>(static_cast<Parameters>(arguments)...),
-                              shape.where),
-          "kernel launch", shape.where);
-#endif
+    const auto launch_values = [&](const Parameters&... values) {
+        void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
+        check(cudaLaunchKernel(kernel, shape.grid, shape.block, pointers, shape.shared_bytes,
+                               stream DDP_CALLED_AT(shape.where)),
+              "kernel launch", shape.where);
+    };
+    launch_values(static_cast<const Parameters&>(arguments)...);
 }
 
 // Enqueues a kernel whose blocks wait for one another, or for those of another rank: all its blocks

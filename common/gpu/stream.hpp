@@ -10,6 +10,14 @@ namespace ddp {
 
 class Event;
 
+// Returns `status`, the answer of cudaStreamQuery or cudaEventQuery. "Not ready" is no failure, but
+// stays behind as the thread's last error, which a later check would report: it is cleared.
+inline cudaError_t forget_not_ready(cudaError_t status) {
+    if (status == cudaErrorNotReady)
+        cudaGetLastError();
+    return status;
+}
+
 // A stream of the current device that never waits for the default stream (cudaStreamNonBlocking),
 // so ranks that share a GPU do not wait for each other unasked.
 class Stream {

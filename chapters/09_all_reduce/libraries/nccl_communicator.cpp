@@ -78,13 +78,6 @@ void require_a_gpu_each(Rank& rank) {
                               "native.");
 }
 
-// "Not ready" is no error, but stays behind as the thread's last one, which a launch would report.
-cudaError_t forget_not_ready(cudaError_t status) {
-    if (status == cudaErrorNotReady)
-        cudaGetLastError();
-    return status;
-}
-
 bool is_past(const Event& event) {
     return forget_not_ready(cudaEventQuery(event)) == cudaSuccess;
 }

@@ -93,6 +93,12 @@ cudaError_t call_failed(cudaError_t code, std::string diagnosis) {
     return code;
 }
 
+cudaError_t not_ready() {
+    thread_errors.last = cudaErrorNotReady;
+    thread_errors.failure = {};
+    return cudaErrorNotReady;
+}
+
 void device_failed(cudaError_t code, std::string diagnosis) {
     std::lock_guard lock(errors().mutex);
     if (errors().device.code != cudaSuccess)

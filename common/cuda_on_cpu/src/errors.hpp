@@ -14,6 +14,10 @@ std::string text_of(const Where& where);
 // `diagnosis`.
 cudaError_t call_failed(cudaError_t code, std::string diagnosis);
 
+// A query found work that is not done. That is an answer and no failure, but as on a GPU it stays
+// as this thread's last error until cudaGetLastError clears it. Returns cudaErrorNotReady.
+cudaError_t not_ready();
+
 // A kernel failed: as on a GPU the device is lost, and every later call reports it, until
 // cudaDeviceReset. The first failure is the one that is kept.
 void device_failed(cudaError_t code, std::string diagnosis);

@@ -450,7 +450,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
         return cudaErrorInvalidResourceHandle;
     if (!stream->is_done(stream->last_ticket())) {
         stream->check_time_limit();
-        return cudaErrorNotReady;
+        return not_ready();
     }
     host_has_synchronised();
     return device_status();
@@ -566,7 +566,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
         return cudaErrorInvalidResourceHandle;
     if (event->last && !event->last->is_done()) {
         check_time_limits();
-        return cudaErrorNotReady;
+        return not_ready();
     }
     host_has_synchronised();
     return device_status();
@@ -584,7 +584,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
                            "cudaEventElapsedTime needs two events that were recorded, and created "
                            "without cudaEventDisableTiming");
     if (!first->last->is_done() || !last->last->is_done())
-        return cudaErrorNotReady;
+        return not_ready();
     *milliseconds =
         std::chrono::duration<float, std::milli>(last->last->time - first->last->time).count();
     return cudaSuccess;
