@@ -23,9 +23,20 @@ expect 0 "cpu, because a GPU answers, but nvcc (CUDA Toolkit 12 or newer) is mis
 expect_sentence 1 "but a GPU answers, but nvcc" "$book" run 1 --gpu
 
 mkdir -p "$CUDA_HOME/bin" "$CUDA_HOME/include"
+stub "$PATH/nvcc" 'echo "Cuda compilation tools, release 11.5, V11.5.119"'  # as Ubuntu 22.04 has it
+expect 0 "cpu, because a GPU answers, but nvcc (CUDA Toolkit 12 or newer) is missing: $PATH/nvcc is 11.5" "$book" doctor
+expect_sentence 1 "is missing: $PATH/nvcc is 11.5; without --gpu this runs on the CPU." "$book" run 1 --gpu
+
+# A newer one behind it is taken.
 stub "$CUDA_HOME/bin/nvcc" 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
 expect 0 "gpu, because nvidia-smi lists 2 GPU(s) and nvcc is here" "$book" doctor
 [[ $output == *"$CUDA_HOME/bin/nvcc, 13.0"* ]] || complain "which nvcc? $output"
 expect 1 "configuring build/cuda" "$book" run 1  # this nvcc compiles nothing
+grep -q "^DDP_NVCC:[A-Z]*=$CUDA_HOME/bin/nvcc" "$scratch/book/build/cuda/CMakeCache.txt" || complain "CMake has not found the newer nvcc"
 expect 0 "this is 01_line" "$book" run 1 --cpu
+
+stub "$PATH/nvidia-smi" 'case $* in *compute_cap*) echo 8.6; echo 6.1 ;; *) echo "GPU 0: Some GPU (UUID: GPU-1)" ;; esac'
+expect_sentence 1 "this GPU's compute capability is 6.1, and the book needs 7.5 (Turing) or newer; without" "$book" run 1 --gpu
+stub "$PATH/nvidia-smi" 'case $* in *compute_cap*) echo 7.5; echo 12.0 ;; *) echo "GPU 0: Some GPU (UUID: GPU-1)" ;; esac'
+expect 0 "gpu, because nvidia-smi lists 1 GPU(s) and nvcc is here" "$book" doctor
 finish

@@ -32,6 +32,9 @@ refused "DDP_SANITIZE is 'memory'; it must be empty, address,undefined or thread
 cd "$dir" || exit 1
 refused "DDP_CUDA=ON needs nvcc, and none was found: install the CUDA Toolkit 12 or newer and put nvcc on PATH, or use the preset cpu" \
     --preset cuda
+printf '#!/bin/sh\necho "Cuda compilation tools, release 11.8, V11.8.89"\n' >"$PATH/nvcc" && chmod +x "$PATH/nvcc"
+refused "DDP_CUDA=ON needs nvcc, and $PATH/nvcc is 11.8: install the CUDA Toolkit 12 or newer and put nvcc on PATH" --preset cuda
+rm "$PATH/nvcc"
 cd "$scratch" || exit 1
 for preset in cpu cpu-asan cpu-tsan cuda; do
     grep -q "\"name\": \"$preset\"" "$dir/CMakePresets.json" || complain "the preset $preset is gone"
