@@ -24,7 +24,8 @@ namespace {
 
 // One thread: posts the record, and waits until the receiver has acknowledged the data. `number`
 // counts the sends to this receiver, from 1.
-__global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_t number) {
+__global__ void send_kernel(const __grid_constant__ PeersView view,
+                            const __grid_constant__ OperationRecord record, std::uint64_t number) {
     const auto to = static_cast<int>(record.peer);
     std::uint64_t& acknowledged = view.own().acknowledged[to];
     const auto is_acknowledged = [&](std::uint64_t posts) {
@@ -44,7 +45,7 @@ __global__ void send_kernel(PeersView view, OperationRecord record, std::uint64_
 
 // One thread of each block: waits for the sender's record, and compares it with this rank's. False
 // if the run fails, or if the records differ.
-__device__ bool wait_for_sender(const PeersView& view, OperationRecord& record,
+__device__ bool wait_for_sender(const PeersView& view, const OperationRecord& record,
                                 std::uint64_t number) {
     const auto from = static_cast<int>(record.peer);
     Channel& channel = view.own().from[from];
@@ -58,7 +59,7 @@ __device__ bool wait_for_sender(const PeersView& view, OperationRecord& record,
 
 // One thread of the last block to end: acknowledges the data, once the simulated link would have
 // delivered it.
-__device__ void acknowledge_sender(const PeersView& view, OperationRecord& record,
+__device__ void acknowledge_sender(const PeersView& view, const OperationRecord& record,
                                    std::uint64_t number, std::size_t bytes,
                                    std::uint64_t begin_ns) {
     const auto from = static_cast<int>(record.peer);
@@ -74,7 +75,8 @@ __device__ void acknowledge_sender(const PeersView& view, OperationRecord& recor
 }
 
 // All threads copy `bytes` from the sender's arena to `to`.
-__global__ void receive_kernel(PeersView view, OperationRecord record, std::uint64_t number,
+__global__ void receive_kernel(const __grid_constant__ PeersView view,
+                               const __grid_constant__ OperationRecord record, std::uint64_t number,
                                std::byte* to, std::size_t bytes) {
     __shared__ bool is_posted;
     const std::uint64_t begin_ns = device_clock_ns();

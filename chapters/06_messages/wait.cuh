@@ -20,16 +20,26 @@ __device__ void store_release(T& value, T to) {
     cuda::atomic_ref<T, cuda::thread_scope_system>(value).store(to, cuda::memory_order_release);
 }
 
-// Copies a record that may be read while it is written. Such a copy may be half of one record and
-// half of another, which is good enough for a message to the user.
+// Copies a record to where it may be read while it is written. Such a copy may be half of one
+// record and half of another, which is good enough for a message to the user. publish_record takes
+// a rank's own record, which no other thread writes: that of its kernel is a parameter, and atomic
+// accesses are for global and shared memory only (PTX ISA, Memory Consistency Model). copy_record
+// takes one that may itself be overwritten meanwhile.
+using RecordWord = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
+inline constexpr std::size_t words_of_record = sizeof(OperationRecord) / sizeof(std::uint64_t);
+
+__device__ inline void publish_record(OperationRecord& to, const OperationRecord& own) {
+    auto* target = reinterpret_cast<std::uint64_t*>(&to);
+    const auto* source = reinterpret_cast<const std::uint64_t*>(&own);
+    for (std::size_t i = 0; i < words_of_record; i++)
+        RecordWord(target[i]).store(source[i], cuda::memory_order_relaxed);
+}
 __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
     auto* target = reinterpret_cast<std::uint64_t*>(&to);
     auto* source = reinterpret_cast<std::uint64_t*>(&from);
-    for (std::size_t i = 0; i < sizeof(OperationRecord) / sizeof(std::uint64_t); i++) {
-        using Word = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
-        Word(target[i]).store(Word(source[i]).load(cuda::memory_order_relaxed),
-                              cuda::memory_order_relaxed);
-    }
+    for (std::size_t i = 0; i < words_of_record; i++)
+        RecordWord(target[i]).store(RecordWord(source[i]).load(cuda::memory_order_relaxed),
+                                    cuda::memory_order_relaxed);
 }
 
 // Whether two texts of a record, which end with 0, are the same.
@@ -43,12 +53,12 @@ __device__ inline bool is_same_text(const char* a, const char* b) {
 
 // One thread of each block; that of the first one writes down the operation that the rank begins.
 // False if the run has failed: a peer may still be reading data that this operation would write.
-__device__ inline bool begin_operation(const PeersView& view, OperationRecord& record) {
+__device__ inline bool begin_operation(const PeersView& view, const OperationRecord& record) {
     if (load_acquire(view.own().gave_up) != 0)
         return false;
     if (blockIdx.x == 0) {
         store_release(view.own().is_over, std::uint64_t{0});
-        copy_record(view.own().current, record);
+        publish_record(view.own().current, record);
     }
     return true;
 }
@@ -66,8 +76,9 @@ __device__ inline Progress progress_of(ControlBlock& peer) {
 // Reports a problem to the host, which explains it; only the first problem of a rank counts. Then
 // all kernels of the rank end their waits, but not before the host can see that there is a problem:
 // it may be waiting for one of the other kernels.
-__device__ inline void report_problem(const PeersView& view, Problem problem, OperationRecord& mine,
-                                      int peer, OperationRecord& theirs, Progress their_progress) {
+__device__ inline void report_problem(const PeersView& view, Problem problem,
+                                      const OperationRecord& mine, int peer,
+                                      OperationRecord& theirs, Progress their_progress) {
     DeviceErrorReport& error_report = *view.error_report;
     Problem expected = Problem::none;
     cuda::atomic_ref<Problem, cuda::thread_scope_system> state(error_report.problem);
@@ -77,7 +88,7 @@ __device__ inline void report_problem(const PeersView& view, Problem problem, Op
     if (!is_first)
         return;
     error_report.peer = peer;
-    copy_record(error_report.mine, mine);
+    publish_record(error_report.mine, mine);
     copy_record(error_report.theirs, theirs);
     error_report.their_progress = their_progress;
     store_release(error_report.problem, problem);
@@ -114,7 +125,7 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
 
 // The same during operation `mine`. A time-out names rank blame() as the one that did not come.
 template <class Ready, class Blame>
-__device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Ready ready,
+__device__ bool wait_or_blame(const PeersView& view, const OperationRecord& mine, Ready ready,
                               Blame blame) {
     return wait_or_report(view, view.timeout_ns, ready, [&] {
         const int peer = blame();
@@ -125,7 +136,8 @@ __device__ bool wait_or_blame(const PeersView& view, OperationRecord& mine, Read
 
 // The same where rank `peer` must make ready() true.
 template <class Ready>
-__device__ bool wait_until(const PeersView& view, OperationRecord& mine, int peer, Ready ready) {
+__device__ bool wait_until(const PeersView& view, const OperationRecord& mine, int peer,
+                           Ready ready) {
     return wait_or_blame(view, mine, ready, [peer] { return peer; });
 }
 

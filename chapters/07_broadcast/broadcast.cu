@@ -29,8 +29,8 @@ struct Plan {
 // ---- On the device
 
 // One thread of a block, which has slice `step`: posts it to the children.
-__device__ bool serve_children(Collective& collective, const Topology& topology, const Plan& plan,
-                               int step) {
+__device__ bool serve_children(const Collective& collective, const Topology& topology,
+                               const Plan& plan, int step) {
     for (int i = 0; i < topology.children; i++) {
         Neighbour child{collective, topology.child[i]};
         if (!child.post(static_cast<std::uint64_t>(step)) ||
@@ -41,7 +41,7 @@ __device__ bool serve_children(Collective& collective, const Topology& topology,
 }
 
 // One thread of a block. Exit barrier: waits until all children have read the last slice.
-__device__ bool wait_for_children(Collective& collective, const Topology& topology,
+__device__ bool wait_for_children(const Collective& collective, const Topology& topology,
                                   const Plan& plan) {
     for (int i = 0; i < topology.children; i++)
         if (!Neighbour{collective, topology.child[i]}.wait_for_ack(
@@ -50,7 +50,8 @@ __device__ bool wait_for_children(Collective& collective, const Topology& topolo
     return true;
 }
 
-__global__ void broadcast_kernel(Collective collective, Topology topology, Plan plan) {
+__global__ void broadcast_kernel(const __grid_constant__ Collective collective,
+                                 const __grid_constant__ Topology topology, Plan plan) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
     Neighbour parent{collective, topology.parent};

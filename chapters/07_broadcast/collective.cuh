@@ -2,7 +2,7 @@
 // The parts that the kernels of all collectives have in common: posting the call to the other
 // ranks, checking that they have begun the same (the handshake), and raising and awaiting flags.
 //
-//     __global__ void some_kernel(Collective collective, ...) {
+//     __global__ void some_kernel(const __grid_constant__ Collective collective, ...) {
 //         if (threadIdx.x == 0)
 //             begin_collective(collective);    // posts this rank's call to every rank
 //         ... one thread: handshake(collective, peer), wait for its data; all threads: copy or add;
@@ -24,6 +24,12 @@ __device__ inline CollectiveState& state_of(ControlBlock& control) {
 
 __device__ inline bool is_over_link(const Collective& collective) {
     return collective.view.link.bytes_per_ns > 0;
+}
+
+// Returns the time at which this block's last transfer over the simulated link has arrived. Only
+// thread 0 of the block uses it.
+__device__ inline std::uint64_t& link_time(const Collective& collective) {
+    return state_of(collective.view.own()).link_ns[blockIdx.x];
 }
 
 // Returns the value of a flag in step `step`, from 1. It grows from collective to collective, so
@@ -51,7 +57,7 @@ __device__ inline const BufferOffsets& place_of(const Collective& collective, in
 // ---- Beginning, and checking that all ranks have begun the same
 
 // One thread. Waits until rank `peer` has begun collective `number`, or a later one.
-__device__ inline bool wait_for_call(Collective& collective, int peer, std::uint64_t number) {
+__device__ inline bool wait_for_call(const Collective& collective, int peer, std::uint64_t number) {
     std::uint64_t& posted = posted_call(collective, peer, number).number;
     return wait_until(collective.view, collective.record, peer,
                       [&] { return load_acquire(posted) >= number; });
@@ -60,7 +66,7 @@ __device__ inline bool wait_for_call(Collective& collective, int peer, std::uint
 // One thread. Waits until every rank of this host has begun the collective before this one. Calls
 // are kept for two collectives: before number n overwrites that of n - 2, every rank must have
 // begun n - 1, and so have stopped reading n - 2.
-__device__ inline bool wait_for_previous(Collective& collective) {
+__device__ inline bool wait_for_previous(const Collective& collective) {
     const PeersView& view = collective.view;
     for (int r = 0; r < view.world_size; r++)
         if (view.control[r] != nullptr && !wait_for_call(collective, r, collective.number - 1))
@@ -79,17 +85,17 @@ __device__ inline void post_call(const Collective& collective, CollectiveState& 
 
 // One thread of each block; that of the first one posts the call to every rank of this host. False
 // if the run fails.
-__device__ inline bool begin_collective(Collective& collective) {
+__device__ inline bool begin_collective(const Collective& collective) {
     const PeersView& view = collective.view;
     if (is_over_link(collective))
-        collective.link_ns = device_clock_ns();
+        link_time(collective) = device_clock_ns();
     if (!begin_operation(view, collective.record))
         return false;
     if (blockIdx.x != 0)
         return true;
     if (!wait_for_previous(collective))
         return false;
-    copy_record(record_of(collective, view.rank), collective.record);
+    publish_record(record_of(collective, view.rank), collective.record);
     for (int r = 0; r < view.world_size; r++)
         if (view.control[r] != nullptr)
             post_call(collective, state_of(*view.control[r]));
@@ -99,7 +105,7 @@ __device__ inline bool begin_collective(Collective& collective) {
 // One thread. Waits until rank `peer` has begun this collective, and compares the calls. False if
 // they differ, which is then reported, or if the run fails. The fingerprint has come with the post;
 // the record would have to be fetched from the peer's memory.
-__device__ inline bool handshake(Collective& collective, int peer) {
+__device__ inline bool handshake(const Collective& collective, int peer) {
     if (!wait_for_call(collective, peer, collective.number))
         return false;
     if (posted_call(collective, peer, collective.number).fingerprint == collective.fingerprint)
@@ -114,7 +120,7 @@ __device__ inline bool handshake(Collective& collective, int peer) {
 // One thread. Waits until ready(), which rank `peer` must make true. A time-out names the first
 // rank that has not begun this collective, if there is one: the peer may be waiting for it as well.
 template <class Ready>
-__device__ bool wait_for_peer(Collective& collective, int peer, Ready ready) {
+__device__ bool wait_for_peer(const Collective& collective, int peer, Ready ready) {
     const PeersView& view = collective.view;
     return wait_or_blame(view, collective.record, ready, [&] {
         for (int r = 0; r < view.world_size; r++)
@@ -139,12 +145,13 @@ __device__ inline void raise_acknowledged(const Collective& collective, int peer
     store_release(there.acknowledged[collective.view.rank][blockIdx.x].value,
                   flag_value(collective, step));
 }
-__device__ inline bool wait_for_posted(Collective& collective, int peer, std::uint64_t step) {
+__device__ inline bool wait_for_posted(const Collective& collective, int peer, std::uint64_t step) {
     std::uint64_t& posted = state_of(collective.view.own()).posted[peer][blockIdx.x].value;
     return wait_for_peer(collective, peer,
                          [&] { return load_acquire(posted) >= flag_value(collective, step); });
 }
-__device__ inline bool wait_for_acknowledged(Collective& collective, int peer, std::uint64_t step) {
+__device__ inline bool wait_for_acknowledged(const Collective& collective, int peer,
+                                             std::uint64_t step) {
     std::uint64_t& acknowledged =
         state_of(collective.view.own()).acknowledged[peer][blockIdx.x].value;
     return wait_for_peer(collective, peer, [&] {

@@ -30,17 +30,18 @@ struct CollectiveState {
     Flag posted[most_peers][most_blocks];        // steps whose data block b of rank r has posted
     Flag acknowledged[most_peers][most_blocks];  // steps whose data it has read from this rank
     std::uint64_t arrival_ns[most_peers];        // --link: when that data has arrived
+    std::uint64_t link_ns[most_blocks];          // --link: when block b's last transfer arrived
     unsigned int blocks;                         // blocks of this rank's kernel that have ended
 };
 static_assert(sizeof(CollectiveState) <= sizeof(ControlBlock::room));
 
-// One collective, as its kernels get it; passed by value.
+// One collective, as its kernels get it: a parameter that no thread changes, so that all of them
+// read the one copy (const __grid_constant__).
 struct Collective {
     PeersView view;
     OperationRecord record;         // this rank's
     std::uint64_t number = 0;       // among the collectives, from 1: the same on every rank
     std::uint64_t fingerprint = 0;  // of all that must be the same on every rank
-    std::uint64_t link_ns = 0;      // --link: when this block's last transfer has arrived
 };
 
 // The host's state of the collectives over one Peers.

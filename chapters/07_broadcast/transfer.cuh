@@ -9,8 +9,8 @@
 // Block b of one rank works with block b of the other, on the same share of the data.
 //
 // Over the simulated link a transfer takes as long as the link says. All of that is behind the
-// Neighbour: it counts the link's time, in collective.link_ns of thread 0, and passes it on with
-// every post and ack. So a rank that the operating system wakes too late does not make the link
+// Neighbour: thread 0 counts the link's time, in link_time(collective), and passes it on with every
+// post and ack. So a rank that the operating system wakes too late does not make the link
 // slower than it is.
 #include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
@@ -58,7 +58,7 @@ inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
 // first one begins with the handshake, which finds out whether both ranks do the same. Functions
 // that wait return false if the wait was in vain: then the run fails, and the kernel must end.
 struct Neighbour {
-    Collective& collective;
+    const Collective& collective;
     int rank;
 
     // The neighbour's input and output, after the handshake.
@@ -112,7 +112,7 @@ struct Neighbour {
         if (!wait_for_acknowledged(collective, rank, step))
             return false;
         if (is_over_link(collective))
-            collective.link_ns = later_time();
+            link_time(collective) = later_time();
         return true;
     }
 
@@ -120,18 +120,20 @@ struct Neighbour {
     __device__ void pass_on_time() const {
         if (is_over_link(collective))
             store_release(state_of(*collective.view.control[rank]).arrival_ns[collective.view.rank],
-                          collective.link_ns);
+                          link_time(collective));
     }
     // Returns the neighbour's time or this block's, whichever is later.
     __device__ std::uint64_t later_time() const {
+        const std::uint64_t own = link_time(collective);
         const std::uint64_t theirs = load_acquire(state_of(collective.view.own()).arrival_ns[rank]);
-        return theirs > collective.link_ns ? theirs : collective.link_ns;
+        return theirs > own ? theirs : own;
     }
     // Waits as long as the link needs for `bytes` from the neighbour.
     __device__ void spend_time_on_link(std::size_t bytes) {
         const PeersView& view = collective.view;
-        collective.link_ns = arrival_over_link(view, rank, view.rank, bytes, later_time());
-        sleep_until(view, collective.link_ns);  // if the run fails meanwhile, the next wait ends
+        const std::uint64_t arrival = arrival_over_link(view, rank, view.rank, bytes, later_time());
+        link_time(collective) = arrival;
+        sleep_until(view, arrival);  // if the run fails meanwhile, the next wait ends
     }
 };
 

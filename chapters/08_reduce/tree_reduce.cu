@@ -87,8 +87,8 @@ __device__ bool wait_for_slot(Neighbour& parent, int step) {
 
 // All threads of a block: slice `step` of this rank's own elements and of all below it, at `to`.
 template <class T>
-__device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& branch, int step,
-                             const Slice& share, std::size_t skip, T* to) {
+__device__ bool gather_slice(const Collective& collective, ReduceOp op, const Branch& branch,
+                             int step, const Slice& share, std::size_t skip, T* to) {
     const PeersView& view = collective.view;
     const auto* mine =
         reinterpret_cast<const T*>(view.data_of(view.rank, collective.record) + share.begin);
@@ -116,7 +116,8 @@ __device__ bool gather_slice(Collective& collective, ReduceOp op, const Branch& 
 }
 
 template <class T>
-__global__ void tree_reduce_kernel(Collective collective, ReduceOp op, Branch branch) {
+__global__ void tree_reduce_kernel(const __grid_constant__ Collective collective, ReduceOp op,
+                                   const __grid_constant__ Branch branch) {
     const PeersView& view = collective.view;
     Neighbour parent{collective, branch.topology.parent};
     const bool has_parent = branch.topology.parent >= 0;

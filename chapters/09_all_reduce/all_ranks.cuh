@@ -14,7 +14,7 @@ __device__ inline int next_rank(const PeersView& view, int j) {
 
 // One thread of each block: the handshake with all ranks, the next one first. This rank itself is
 // the last: its call is also read from memory, where its first block writes it.
-__device__ inline bool handshake_all(Collective& collective) {
+__device__ inline bool handshake_all(const Collective& collective) {
     for (int j = 0; j < collective.view.world_size; j++)
         if (!handshake(collective, next_rank(collective.view, j)))
             return false;
@@ -49,7 +49,7 @@ __device__ inline bool fetch_over_link(const PeersView& view, std::size_t bytes)
 
 // One thread of each block: tells every rank that this block has read its data and has written
 // `bytes` to it; then waits until every rank's block has done the same.
-__device__ inline bool exit_barrier(Collective& collective, std::size_t bytes) {
+__device__ inline bool exit_barrier(const Collective& collective, std::size_t bytes) {
     const PeersView& view = collective.view;
     CollectiveState& own = state_of(view.own());
     const bool has_link = view.link.bytes_per_ns > 0;

@@ -29,8 +29,8 @@ struct Staged {
 // other ranks read it. There is no exit barrier: the staging area is not written again before the
 // next collective but one, which begins with wait_for_previous.
 template <class T>
-__global__ void one_shot_kernel(Collective collective, ReduceOp op, const T* input, T* output,
-                                std::size_t count) {
+__global__ void one_shot_kernel(const __grid_constant__ Collective collective, ReduceOp op,
+                                const T* input, T* output, std::size_t count) {
     __shared__ Staged<T> staged;
     __shared__ bool goes_on;
     const PeersView& view = collective.view;

@@ -16,7 +16,7 @@ constexpr int server = 0;
 
 // All threads of a block, on the server: adds this block's share of one array after the other.
 template <class T>
-__device__ bool sum_all(Collective& collective, ReduceOp op, const Slice& share) {
+__device__ bool sum_all(const Collective& collective, ReduceOp op, const Slice& share) {
     const PeersView& view = collective.view;
     const auto at = [&](std::byte* data) { return reinterpret_cast<T*>(data + share.begin); };
     T* output = at(view.result_of(view.rank, collective.record));
@@ -37,7 +37,8 @@ __device__ bool sum_all(Collective& collective, ReduceOp op, const Slice& share)
 }
 
 template <class T>
-__global__ void sum_on_server(Collective collective, ReduceOp op, std::size_t count) {
+__global__ void sum_on_server(const __grid_constant__ Collective collective, ReduceOp op,
+                              std::size_t count) {
     const Slice share = block_share({0, count * sizeof(T)});
     bool goes_on = threadIdx.x != 0 || begin_collective(collective);
     if (collective.view.rank == server) {

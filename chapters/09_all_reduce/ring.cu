@@ -61,7 +61,7 @@ __device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own,
 template <class T>
 class Ring {
   public:
-    __device__ Ring(Collective& collective, ReduceOp op, std::size_t count)
+    __device__ Ring(const Collective& collective, ReduceOp op, std::size_t count)
         : collective_(collective),
           op_(op),
           rank_(collective.view.rank),
@@ -141,7 +141,7 @@ class Ring {
         return {share.begin / sizeof(T), share.bytes / sizeof(T)};
     }
 
-    Collective& collective_;
+    const Collective& collective_;
     const ReduceOp op_;
     const int rank_, ranks_;
     const std::size_t count_;
@@ -152,7 +152,8 @@ class Ring {
 };
 
 template <class T>
-__global__ void ring_kernel(Collective collective, ReduceOp op, std::size_t count) {
+__global__ void ring_kernel(const __grid_constant__ Collective collective, ReduceOp op,
+                            std::size_t count) {
     Ring<T> ring(collective, op, count);
     const int ranks = collective.view.world_size;
     // Phase 1: this rank's own elements go to the right neighbour.

@@ -43,8 +43,9 @@ struct Sides {
 // The sum goes to element `to` of this rank's output, which is the last of `sides`; in two-shot
 // (`for_all`) to that of every rank's output.
 template <class T>
-__global__ void reduce_scatter_kernel(Collective collective, ReduceOp op, std::size_t from,
-                                      std::size_t to, std::size_t count, bool for_all) {
+__global__ void reduce_scatter_kernel(const __grid_constant__ Collective collective, ReduceOp op,
+                                      std::size_t from, std::size_t to, std::size_t count,
+                                      bool for_all) {
     __shared__ Sides<T> sides;
     __shared__ bool have_all_begun;
     const int ranks = collective.view.world_size;
@@ -72,7 +73,8 @@ __global__ void reduce_scatter_kernel(Collective collective, ReduceOp op, std::s
 }
 
 // Copies every rank's `bytes` to their place in this rank's output.
-__global__ void all_gather_kernel(Collective collective, std::size_t bytes) {
+__global__ void all_gather_kernel(const __grid_constant__ Collective collective,
+                                  std::size_t bytes) {
     __shared__ bool have_all_begun;
     const PeersView& view = collective.view;
     if (threadIdx.x == 0) {

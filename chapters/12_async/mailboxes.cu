@@ -18,7 +18,8 @@ namespace {
 
 // Waits, in one thread, until the mailbox of a rank from 1 to `workers` is full, and writes that
 // rank to `found`. Looks from rank `first` on and around.
-__global__ void find_mail(PeersView view, OperationRecord record, int workers, int first,
+__global__ void find_mail(const __grid_constant__ PeersView view,
+                          const __grid_constant__ OperationRecord record, int workers, int first,
                           int* found) {
     int full = 0;
     const auto is_one_full = [&] {

@@ -30,7 +30,7 @@ struct Ring {
 };
 
 // All threads of a block. Copies `share` of rank `from`'s data into this rank's.
-__device__ bool take_share(Collective& collective, int from, int step, Slice share) {
+__device__ bool take_share(const Collective& collective, int from, int step, Slice share) {
     const PeersView& view = collective.view;
     std::byte* data = view.data_of(view.rank, collective.record);
     const auto copy = [&](const std::byte* theirs) {
@@ -41,7 +41,7 @@ __device__ bool take_share(Collective& collective, int from, int step, Slice sha
 
 // One thread of the root. Sends each rank its chunk, one after the other. A chunk is posted when
 // the one before it has been acknowledged, so that the first does not wait for the last.
-__device__ bool scatter(Collective& collective, const Ring& ring) {
+__device__ bool scatter(const Collective& collective, const Ring& ring) {
     for (int i = 1; i < ring.ranks; i++) {
         const int to = (ring.root + i) % ring.ranks;
         Neighbour neighbour{collective, to};
@@ -52,7 +52,7 @@ __device__ bool scatter(Collective& collective, const Ring& ring) {
 }
 
 // All threads of a block. Receives this rank's chunk from the root; the root sends all chunks.
-__device__ bool get_own_chunk(Collective& collective, const Ring& ring) {
+__device__ bool get_own_chunk(const Collective& collective, const Ring& ring) {
     __shared__ bool is_done;
     const bool is_root = ring.rank == ring.root;
     if (!is_root && !take_share(collective, ring.root, scatter_step, ring.share_of_chunk(0)))
@@ -69,7 +69,8 @@ __device__ bool get_own_chunk(Collective& collective, const Ring& ring) {
     return is_done;
 }
 
-__global__ void scatter_gather_kernel(Collective collective, std::size_t bytes, int root) {
+__global__ void scatter_gather_kernel(const __grid_constant__ Collective collective,
+                                      std::size_t bytes, int root) {
     __shared__ bool has_begun;
     const PeersView& view = collective.view;
     const Ring ring{view.rank, view.world_size, root, bytes};

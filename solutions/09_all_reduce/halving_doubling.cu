@@ -34,7 +34,7 @@ __device__ ElementRange range_of_block(std::size_t count) {
 
 // The state of one block.
 struct Work {
-    Collective& collective;
+    const Collective& collective;
     float* data;
 
     // All threads. Lets the partner read this rank's data.
@@ -97,7 +97,8 @@ __device__ bool finish_with(Work& work, int partner, int step) {
 
 // Ranks from `pairs` on have no partner. Rank r - pairs adds the data of such a rank r to its own
 // first, and rank r copies the sum at the end.
-__global__ void halving_doubling_kernel(Collective collective, std::size_t count, int pairs) {
+__global__ void halving_doubling_kernel(const __grid_constant__ Collective collective,
+                                        std::size_t count, int pairs) {
     const PeersView& view = collective.view;
     const int rank = view.rank;
     auto* data = reinterpret_cast<float*>(view.data_of(rank, collective.record));

@@ -28,7 +28,7 @@ __global__ void widen_all(const __nv_bfloat16* narrow, std::size_t count, float*
 // Sums chunk r on rank r, in the order of the ranks. No other rank reads chunk r, so the sum may
 // overwrite this rank's summand. The other ranks may read the other chunks until the next
 // handshake.
-__global__ void sum_own_chunk(Collective collective, std::size_t chunk) {
+__global__ void sum_own_chunk(const __grid_constant__ Collective collective, std::size_t chunk) {
     __shared__ const __nv_bfloat16* inputs[most_peers];
     __shared__ bool are_ready;
     const PeersView& view = collective.view;

@@ -16,7 +16,7 @@ struct LinkClock {
     std::uint64_t now_ns, last_byte_ns;
 };
 
-__global__ void read_link_clock(PeersView view, LinkClock* clock) {
+__global__ void read_link_clock(const __grid_constant__ PeersView view, LinkClock* clock) {
     *clock = {device_clock_ns(), view.own().in_port_ns};
 }
 

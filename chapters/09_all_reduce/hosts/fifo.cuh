@@ -31,7 +31,7 @@ inline constexpr unsigned int polls_before_sleep = 200;
 // One thread. Waits until ready(), which is up to the peer. Whoever waits for a rank that has not
 // even begun knows best what is wrong, and speaks first.
 template <class Ready>
-__device__ bool wait_at(Collective& collective, const FifoEnd& end, Ready ready) {
+__device__ bool wait_at(const Collective& collective, const FifoEnd& end, Ready ready) {
     const PeersView& view = collective.view;
     const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
     unsigned int polls = 0;
@@ -52,12 +52,12 @@ __device__ bool wait_at(Collective& collective, const FifoEnd& end, Ready ready)
 
 // One thread. The slot to fill, once it is free, or to empty, once it is full; null if the run
 // fails.
-__device__ inline std::byte* slot_to_fill(Collective& collective, const FifoEnd& end) {
+__device__ inline std::byte* slot_to_fill(const Collective& collective, const FifoEnd& end) {
     std::uint64_t& emptied = end.fifo->emptied.value;
     const auto is_free = [&] { return load_acquire(emptied) + fifo_slots > end.next; };
     return wait_at(collective, end, is_free) ? end.fifo->slot(end.next) : nullptr;
 }
-__device__ inline std::byte* slot_to_empty(Collective& collective, const FifoEnd& end) {
+__device__ inline std::byte* slot_to_empty(const Collective& collective, const FifoEnd& end) {
     std::uint64_t& filled = end.fifo->filled.value;
     const auto is_full = [&] { return load_acquire(filled) > end.next; };
     return wait_at(collective, end, is_full) ? end.fifo->slot(end.next) : nullptr;
@@ -73,7 +73,7 @@ __device__ inline void tell_emptied(FifoEnd& end) {
 }
 
 // One thread. Waits until the other side has emptied all slots that were filled.
-__device__ inline bool wait_until_emptied(Collective& collective, const FifoEnd& end) {
+__device__ inline bool wait_until_emptied(const Collective& collective, const FifoEnd& end) {
     std::uint64_t& emptied = end.fifo->emptied.value;
     return wait_at(collective, end, [&] { return load_acquire(emptied) == end.next; });
 }
@@ -84,17 +84,17 @@ __device__ inline void tell_wanted(const FifoEnd& end, std::uint64_t slots) {
 }
 
 // One thread. The beginning of an operation, on either side. False if the run fails.
-__device__ inline bool say_record(Collective& collective, FifoEnd& to) {
+__device__ inline bool say_record(const Collective& collective, FifoEnd& to) {
     std::byte* slot = slot_to_fill(collective, to);
     if (slot == nullptr)
         return false;
-    copy_record(*reinterpret_cast<OperationRecord*>(slot), collective.record);
+    publish_record(*reinterpret_cast<OperationRecord*>(slot), collective.record);
     tell_filled(to, sizeof(OperationRecord));
     return true;
 }
 // is_right(theirs): whether that fits to what we do.
 template <class IsRight>
-__device__ bool hear_record(Collective& collective, FifoEnd& from, IsRight is_right) {
+__device__ bool hear_record(const Collective& collective, FifoEnd& from, IsRight is_right) {
     std::byte* slot = slot_to_empty(collective, from);
     if (slot == nullptr)
         return false;

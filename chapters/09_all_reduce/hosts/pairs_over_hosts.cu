@@ -12,7 +12,8 @@ __device__ std::size_t slice_at(std::size_t begin, std::size_t bytes) {
     return bytes - begin < slot_bytes ? bytes - begin : slot_bytes;
 }
 
-__global__ void send_over_hosts(Collective call, Fifo* fifo, std::byte* data, std::size_t bytes) {
+__global__ void send_over_hosts(const __grid_constant__ Collective call, Fifo* fifo,
+                                std::byte* data, std::size_t bytes) {
     __shared__ std::byte* slot;
     __shared__ bool has_begun;
     FifoEnd to;
@@ -36,8 +37,8 @@ __global__ void send_over_hosts(Collective call, Fifo* fifo, std::byte* data, st
         end_operation(call.view);
 }
 
-__global__ void receive_over_hosts(Collective call, Fifo* fifo, std::byte* data,
-                                   std::size_t bytes) {
+__global__ void receive_over_hosts(const __grid_constant__ Collective call, Fifo* fifo,
+                                   std::byte* data, std::size_t bytes) {
     __shared__ const std::byte* slot;
     __shared__ bool has_begun;
     FifoEnd from;

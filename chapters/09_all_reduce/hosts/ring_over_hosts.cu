@@ -38,8 +38,8 @@ __device__ Chunk planned_chunk(const RingPlan& plan, int c) {
 template <class T>
 class RingWalk {
   public:
-    __device__ RingWalk(Collective& collective, const RingPlan& plan, ReduceOp op, Fifo* from_left,
-                        Fifo* to_right)
+    __device__ RingWalk(const Collective& collective, const RingPlan& plan, ReduceOp op,
+                        Fifo* from_left, Fifo* to_right)
         : collective_(collective),
           plan_(plan),
           op_(op),
@@ -171,7 +171,7 @@ class RingWalk {
     }
     __device__ static T* slot() { return reinterpret_cast<T*>(shared_slots().ours); }
 
-    Collective& collective_;
+    const Collective& collective_;
     const RingPlan& plan_;
     const ReduceOp op_;
     const int rank_, ranks_;
@@ -185,7 +185,8 @@ constexpr unsigned int most_threads = 512;
 
 template <class T>
 __global__ void __launch_bounds__(most_threads)
-    ring_over_hosts(Collective collective, RingPlan plan, ReduceOp op, Fifo* from_left,
+    ring_over_hosts(const __grid_constant__ Collective collective,
+                    const __grid_constant__ RingPlan plan, ReduceOp op, Fifo* from_left,
                     Fifo* to_right) {
     RingWalk<T> walk(collective, plan, op, from_left, to_right);
     if (walk.go() && threadIdx.x == 0)
