@@ -89,10 +89,13 @@ class BasicTensor {
           data_(memory.get()) {}
 
   private:
-    // Enqueues the copy behind the stream's work, and waits for it.
+    // Waits for the stream's work, and then for the copy. (A copy to memory that is not pinned
+    // would wait for that work inside the driver, and may so keep other threads from launching what
+    // it waits for.)
     void copy(void* to, const void* from, cudaMemcpyKind kind, Where where) const {
         if (size_ == 0)
             return;
+        device_->stream().synchronize(where);
         check(cudaMemcpyAsync(to, from, bytes(), kind, device_->stream() DDP_CALLED_AT(where)),
               "cudaMemcpyAsync", where);
         device_->stream().synchronize(where);

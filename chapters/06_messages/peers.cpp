@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
+#include "06_messages/support/shared_device.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -89,21 +89,6 @@ std::string explain_slow_link(const Job& job, double timeout_s, const DeviceErro
 
 // ---- The ranks' devices and arenas
 
-// Throws OptionError if several processes would share a GPU without NVIDIA's Multi-Process Service:
-// they would take turns there, and a kernel that waits does not end its turn.
-void require_kernels_at_the_same_time(const Rank& rank) {
-    int devices = 0;
-    DDP_CHECK(cudaGetDeviceCount(&devices));
-    const bool has_mps = std::getenv("CUDA_MPS_PIPE_DIRECTORY") != nullptr ||
-                         std::filesystem::exists("/tmp/nvidia-mps");
-    if (!kernels_run_on_cpu && rank.job().has_processes && !has_mps &&
-        rank.local_world_size() > devices)
-        throw OptionError(std::to_string(rank.local_world_size()) + " processes cannot share " +
-                          std::to_string(devices) + " GPU" + (devices == 1 ? "" : "s") +
-                          ", because a kernel that waits would never let the other run: use "
-                          "--ranks, which makes threads, or start NVIDIA's MPS.");
-}
-
 // How other ranks find an arena: by its IPC handle, or within the same process by its address.
 struct ArenaAddress {
     cudaIpcMemHandle_t handle;
@@ -145,7 +130,7 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
     (*error_report_)[0] = DeviceErrorReport{};
     const ControlBlock fresh;
     arena_->take(sizeof fresh);  // the very beginning
-    DDP_CHECK(cudaMemcpy(arena_->data(), &fresh, sizeof fresh, cudaMemcpyHostToDevice));
+    copy_to_device(arena_->data(), &fresh, sizeof fresh);
     extension_memory_ = allocate<std::byte>(extension_bytes);
     view_.rank = rank.rank();
     view_.world_size = rank.world_size();
@@ -193,8 +178,8 @@ Peers::~Peers() {
         stop();
     // This rank's kernels only: those of others may wait for something that this rank does next.
     // An error was either reported already, or the next call finds it.
-    for (auto& [stream, event] : last_)
-        cudaEventSynchronize(event);
+    for (auto& [stream, enqueued] : enqueued_)
+        cudaEventSynchronize(enqueued.last);
     rank_.remove(*this);
     for (void* opened : opened_)
         cudaIpcCloseMemHandle(opened);
@@ -252,17 +237,33 @@ OperationRecord Peers::next_record(const Call& call) {
     return record;
 }
 
+// A GPU's launch queue holds about a thousand operations. A launch that finds it full waits, and
+// with it may wait every launch of the process: also that of the rank for which the kernel at the
+// head of the queue waits. So no rank runs so far ahead.
 void Peers::enqueued(Stream& stream) {
-    last_[stream].record(stream);
+    Enqueued& here = enqueued_[stream];
+    here.last.record(stream);
+    if (here.launches == 0)
+        require_queues(rank_, streams_in_use());
+    if (++here.launches % most_ahead != 0)
+        return;
+    here.mark.synchronize();  // most_ahead launches ago; not recorded yet: returns at once
+    here.mark.record(stream);
+}
+
+std::size_t Peers::streams_in_use() const {
+    return static_cast<std::size_t>(std::ranges::count_if(enqueued_, [](const auto& each) {
+        return forget_not_ready(cudaEventQuery(each.second.last)) == cudaErrorNotReady;
+    }));
 }
 
 void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
-    const auto last = last_.find(other);
-    if (last == last_.end())
+    const auto before = enqueued_.find(other);
+    if (before == enqueued_.end())
         throw std::logic_error(
             "the operation before this one was launched on another stream, and nobody has noted "
             "it: call peers.enqueued(stream) after each launch of a kernel that uses view()");
-    stream.wait(last->second);
+    stream.wait(before->second.last);
 }
 
 void Peers::require_peer(int peer, const std::string& operation) const {

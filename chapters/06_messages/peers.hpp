@@ -93,7 +93,9 @@ class Peers : private Abortable {
     // in the arena or be null.
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
+    // Waits, if the host is two times most_ahead such launches ahead of the stream.
     void enqueued(Stream& stream);
+    static constexpr std::uint64_t most_ahead = 64;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
@@ -119,6 +121,8 @@ class Peers : private Abortable {
     void wait_for_problem();
     void exchange_arenas();
     void require_peer(int peer, const std::string& operation) const;
+    // Returns on how many streams kernels run or wait.
+    std::size_t streams_in_use() const;
 
     Rank& rank_;
     const double timeout_s_;
@@ -126,8 +130,14 @@ class Peers : private Abortable {
     std::shared_ptr<PinnedBuffer<DeviceErrorReport>> error_report_;
     ArenaBuffer<std::byte> extension_memory_;
     PeersView view_;
-    std::vector<void*> opened_;           // other processes' arenas
-    std::map<cudaStream_t, Event> last_;  // by stream: the end of what was enqueued last
+    std::vector<void*> opened_;  // other processes' arenas
+    // What was enqueued on a stream.
+    struct Enqueued {
+        Event last;  // the end of it
+        Event mark;  // the end of what the host waits for next
+        std::uint64_t launches = 0;
+    };
+    std::map<cudaStream_t, Enqueued> enqueued_;
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t operations_ = 0;
     std::uint64_t sends_[most_peers] = {}, receives_[most_peers] = {};  // enqueued, by peer

@@ -64,16 +64,12 @@ class ArenaBuffer {
     void copy_from(std::span<const T> host, Where where = Where::current()) {
         require_size(host.size(), where);
         if (size_ > 0)
-            check(cudaMemcpy(data(), host.data(), bytes(),
-                             cudaMemcpyHostToDevice DDP_CALLED_AT(where)),
-                  "cudaMemcpy", where);
+            copy_to_device(data(), host.data(), bytes(), where);
     }
     std::vector<T> to_host(Where where = Where::current()) const {
         std::vector<T> host(size_);
         if (size_ > 0)
-            check(cudaMemcpy(host.data(), data(), bytes(),
-                             cudaMemcpyDeviceToHost DDP_CALLED_AT(where)),
-                  "cudaMemcpy", where);
+            copy_to_host(host.data(), data(), bytes(), where);
         return host;
     }
 

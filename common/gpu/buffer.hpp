@@ -12,6 +12,22 @@
 
 namespace ddp {
 
+// Copy `bytes` from or to host memory, by the default stream; the copy is complete when the call
+// returns. From memory that is not pinned, cudaMemcpy returns as soon as the bytes are staged (CUDA
+// Runtime API, "API synchronization behavior"), and streams that do not wait for the default stream
+// could read what was there before: the synchronisation waits for the rest.
+inline void copy_to_device(void* device, const void* host, std::size_t bytes,
+                           Where where = Where::current()) {
+    check(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice DDP_CALLED_AT(where)),
+          "cudaMemcpy", where);
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", where);
+}
+inline void copy_to_host(void* host, const void* device, std::size_t bytes,
+                         Where where = Where::current()) {
+    check(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost DDP_CALLED_AT(where)),
+          "cudaMemcpy", where);
+}
+
 // `size` elements of T in the current device's memory, not initialised. The host cannot read them
 // directly; it copies them.
 template <class T>
@@ -54,16 +70,12 @@ class Buffer {
     void copy_from(std::span<const T> host, Where where = Where::current()) {
         require_size(host.size(), where);
         if (size_ > 0)
-            check(cudaMemcpy(data_, host.data(), bytes(),
-                             cudaMemcpyHostToDevice DDP_CALLED_AT(where)),
-                  "cudaMemcpy", where);
+            copy_to_device(data_, host.data(), bytes(), where);
     }
     void copy_to(std::span<T> host, Where where = Where::current()) const {
         require_size(host.size(), where);
         if (size_ > 0)
-            check(cudaMemcpy(host.data(), data_, bytes(),
-                             cudaMemcpyDeviceToHost DDP_CALLED_AT(where)),
-                  "cudaMemcpy", where);
+            copy_to_host(host.data(), data_, bytes(), where);
     }
     std::vector<T> to_host(Where where = Where::current()) const {
         std::vector<T> host(size_);

@@ -31,6 +31,27 @@ inline constexpr bool kernels_run_on_cpu = false;
 inline constexpr bool kernels_run_on_cpu = true;
 #endif
 
+// What the streams of the current device share.
+struct DeviceLimits {
+    unsigned int multiprocessors;  // each runs a block at any time, however much the block needs
+    unsigned int queues;  // a stream beyond them shares a queue, and may wait for another's kernel
+};
+
+// Returns the limits of the current device. A CPU, whose threads take turns, has none, unless it
+// plays a small GPU (CUDA_ON_CPU=multiprocessors=20).
+inline DeviceLimits device_limits() {
+    constexpr unsigned int most_queues = 32;  // CUDA_DEVICE_MAX_CONNECTIONS can be no more
+#if !defined(DDP_CUDA)
+    if (cuda_on_cpu::played_multiprocessors() == 0)
+        return {~0u, ~0u};
+#endif
+    int device = 0, multiprocessors = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+          "cudaDeviceGetAttribute");
+    return {static_cast<unsigned int>(multiprocessors), most_queues};
+}
+
 // Returns the shape that a CPU gives to kernels of any number of threads: one thread, whose loop
 // the compiler vectorises. Tests ask for several (CUDA_ON_CPU=shape=3x5), of which `most_blocks`
 // are taken.

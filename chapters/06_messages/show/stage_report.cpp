@@ -149,7 +149,11 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
 
 void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds) {
     rank.select_device();
-    Device device(64 << 20);  // all of it now: cudaMalloc may wait for kernels of other ranks
+    // All memory now, and until every rank has ended: allocating and freeing it may wait for kernels
+    // of other ranks.
+    const auto kept = std::make_shared<Device>(64 << 20);
+    rank.keep_until_run_ends(kept);
+    Device& device = *kept;
     Peers peers(rank, 8 << 20);
     Random random(7);
     std::vector<float> numbers(static_cast<std::size_t>(batch) * width);

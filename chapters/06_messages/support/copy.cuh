@@ -55,26 +55,25 @@ __device__ inline void copy_by_block(std::byte* to, const std::byte* from, std::
     copy_share(to, from, bytes, threadIdx.x, blockDim.x);
 }
 
-// Returns a number of blocks that the current device can run at the same time, however much a block
-// needs: one on each of its multiprocessors.
-inline unsigned int blocks_at_once() {
-    int device = 0, multiprocessors = 0;
-    DDP_CHECK(cudaGetDevice(&device));
-    DDP_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<unsigned int>(multiprocessors);
+// Returns how many blocks a kernel of each of `ranks` may have that waits for the others' kernels.
+// A rank may have two such kernels at a time, one that sends and one that receives. All of them
+// must run at the same time, should the ranks share a GPU, and a half of it is left to what the
+// ranks compute.
+inline unsigned int blocks_of_rank(int ranks) {
+    return std::clamp(device_limits().multiprocessors / (2 * static_cast<unsigned int>(ranks)), 1u,
+                      static_cast<unsigned int>(most_blocks));
 }
 
 // Returns the launch shape of a copy: blocks enough to keep a GPU's memory busy, few enough for the
-// kernels of all `ranks` to run at the same time, should they share a GPU. On a CPU shape_on_cpu.
+// kernels of all `ranks` to run at the same time. On a CPU shape_on_cpu.
 inline LaunchShape shape_of_copy(std::size_t bytes, int ranks) {
+    const unsigned int most = blocks_of_rank(ranks);
     if (kernels_run_on_cpu)
-        return shape_on_cpu(most_blocks);
+        return shape_on_cpu(most);
     constexpr std::size_t threads = 512, bytes_per_thread = 64;
-    auto blocks = static_cast<unsigned int>(
-        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most_blocks));
-    if (blocks > 1)
-        blocks = std::clamp(blocks_at_once() / static_cast<unsigned int>(ranks), 1u, blocks);
-    return {dim3(blocks), dim3(static_cast<unsigned int>(threads))};
+    const std::size_t blocks =
+        std::clamp<std::size_t>(bytes / (threads * bytes_per_thread), 1, most);
+    return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads))};
 }
 
 }  // namespace ddp

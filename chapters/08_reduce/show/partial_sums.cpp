@@ -41,7 +41,7 @@ std::vector<RankSet> sums_of_all_ranks(Rank& rank) {
     const void* place = is_root   ? static_cast<const void*>(sum.data())
                         : is_leaf ? static_cast<const void*>(number.data())
                                   : staging;
-    DDP_CHECK(cudaMemcpy(&mine, place, sizeof mine, cudaMemcpyDeviceToHost));
+    copy_to_host(&mine, place, sizeof mine);
     return rank.all_gather(mine);
 }
 

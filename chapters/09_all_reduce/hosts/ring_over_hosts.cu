@@ -232,8 +232,7 @@ RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) 
         in_arena_ = peers.allocate<Fifo>(1);
         from_left_ = in_arena_.data();
         const FifoHead fresh;
-        DDP_CHECK(cudaMemcpy(static_cast<FifoHead*>(from_left_), &fresh, sizeof fresh,
-                             cudaMemcpyHostToDevice));
+        copy_to_device(static_cast<FifoHead*>(from_left_), &fresh, sizeof fresh);
     }
     Fifo* of_right = find_fifo_of(right);
     to_right_ = of_right != nullptr ? of_right : proxy.channel_to(right, channel_of_ring);

@@ -1,6 +1,8 @@
 // cudaMalloc and its kin, cudaMemcpy, cudaMemset: every range is checked against the allocation
 // that it claims to lie in before anything is enqueued.
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "cuda_on_cpu/settings.hpp"
 #include "memory.hpp"
@@ -20,6 +22,22 @@ struct Copy final : Command {
     void* destination;
     const void* source;
     std::size_t bytes;
+};
+
+// A copy from memory that is not pinned, in strict mode. It has staged what it copies: the call
+// need not wait, and the device comes to it late.
+struct StagedCopy final : Command {
+    StagedCopy(void* destination, const void* source, std::size_t bytes)
+        : destination(destination),
+          staged(static_cast<const std::byte*>(source),
+                 static_cast<const std::byte*>(source) + bytes) {}
+    void run(Stream& stream) override {
+        stream.put_off();
+        DeviceAccess access;
+        std::memcpy(destination, staged.data(), staged.size());
+    }
+    void* destination;
+    std::vector<std::byte> staged;
 };
 
 struct Fill final : Command {
@@ -131,6 +149,8 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
 struct PlacedCopy {
     std::shared_ptr<Stream> stream;
     Stream::Ticket ticket = 0;
+    // One end is host memory that is not pinned.
+    bool is_from_pageable = false, is_to_pageable = false;
 };
 
 cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination,
@@ -147,9 +167,31 @@ cudaError_t enqueue_copy(PlacedCopy* placed, const char* call, void* destination
     order_with_default_stream(*placed->stream);
     void* to = runtime_address(destination);
     const void* from = runtime_address(const_cast<void*>(source));
-    placed->ticket =
-        placed->stream->enqueue([&](void* memory) { return new (memory) Copy(to, from, bytes); });
+    placed->is_from_pageable = !find_allocation(source);
+    placed->is_to_pageable = !find_allocation(destination);
+    const bool is_staged = is_strict() && placed->is_from_pageable && !placed->is_to_pageable;
+    placed->ticket = placed->stream->enqueue([&](void* memory) -> Command* {
+        if (is_staged)
+            return new (memory) StagedCopy(to, from, bytes);
+        return new (memory) Copy(to, from, bytes);
+    });
     return cudaSuccess;
+}
+
+// Waits until the copy is done, as far as CUDA promises it (CUDA Runtime API, "API synchronization
+// behavior"). A copy from memory that is not pinned may still be under way: in strict mode it is. A
+// call that waits for one to such memory may wait inside the driver: in strict mode it does.
+cudaError_t finish_copy(const PlacedCopy& copy) {
+    if (is_strict() && copy.is_from_pageable && !copy.is_to_pageable)
+        return device_status();
+    {
+        std::optional<DriverLock> driver;
+        if (copy.is_to_pageable)
+            driver.emplace();
+        copy.stream->synchronize(copy.ticket);
+    }
+    host_has_synchronised();
+    return device_status();
 }
 
 }  // namespace
@@ -218,9 +260,7 @@ cudaError_t cudaMemcpy(void* destination, const void* source, std::size_t bytes,
     if (const cudaError_t error =
             enqueue_copy(&copy, "cudaMemcpy", destination, source, bytes, kind, nullptr, where))
         return error;
-    copy.stream->synchronize(copy.ticket);
-    host_has_synchronised();
-    return device_status();
+    return finish_copy(copy);
 }
 
 cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t bytes,
@@ -231,11 +271,8 @@ cudaError_t cudaMemcpyAsync(void* destination, const void* source, std::size_t b
     if (const cudaError_t error =
             enqueue_copy(&copy, "cudaMemcpyAsync", destination, source, bytes, kind, stream, where))
         return error;
-    // Host memory that is not pinned is copied before the call returns, as CUDA documents.
-    if (!find_allocation(destination) || !find_allocation(source)) {
-        copy.stream->synchronize(copy.ticket);
-        return device_status();
-    }
+    if (copy.is_from_pageable || copy.is_to_pageable)
+        return finish_copy(copy);
     if (settings().strict) {
         if (!is_device(find_allocation(destination)))
             close_for_copy(destination, bytes, true, copy.stream.get(), copy.ticket, where);

@@ -75,6 +75,8 @@ std::size_t shared_bytes_of(const void* kernel) {
 }  // namespace
 
 int processors() {
+    if (const int played = played_multiprocessors())
+        return played;
     // Asking costs microseconds.
     static const int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return count;
@@ -83,8 +85,8 @@ int processors() {
 int max_active_blocks(dim3 block, std::size_t shared_bytes) {
     // Each block of a cooperative kernel is an OS thread: a few per core already share it by turns.
     constexpr int blocks_per_processor = 8;
-    return count(block) <= max_threads && shared_bytes <= shared_bytes_optin ? blocks_per_processor
-                                                                             : 0;
+    const int at_once = played_multiprocessors() > 0 ? 1 : blocks_per_processor;
+    return count(block) <= max_threads && shared_bytes <= shared_bytes_optin ? at_once : 0;
 }
 
 cudaError_t allow_shared_bytes(const void* kernel, int bytes) {

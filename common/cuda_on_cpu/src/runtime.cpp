@@ -285,6 +285,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int device) {
+    if (device < 0 || device >= runtime().devices)
+        return call_failed(cudaErrorInvalidDevice,
+                           "cudaDeviceGetPCIBusId: there is no device " + std::to_string(device));
+    std::snprintf(address, static_cast<std::size_t>(length), "0000:%02x:00.0", device);
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     cudaDeviceProp properties;
     if (const cudaError_t error = cudaGetDeviceProperties(&properties, device))
@@ -448,7 +456,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     const std::shared_ptr<Stream> stream = find_stream(handle, "cudaStreamQuery");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
-    if (!stream->is_done(stream->last_ticket())) {
+    if (!stream->ask(stream->last_ticket())) {
         stream->check_time_limit();
         return not_ready();
     }
@@ -564,7 +572,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     const auto event = find_event(handle, "cudaEventQuery");
     if (!event)
         return cudaErrorInvalidResourceHandle;
-    if (event->last && !event->last->is_done()) {
+    if (event->last && !event->last->stream->ask(event->last->ticket)) {
         check_time_limits();
         return not_ready();
     }

@@ -10,7 +10,7 @@
 
 namespace cuda_on_cpu {
 
-// The cores of this machine that the process may use.
+// The cores of this machine, or the multiprocessors of the small GPU that it plays.
 int processors();
 
 // Refuses what is called from a host function, where CUDA allows no call of its own.

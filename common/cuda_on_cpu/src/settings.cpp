@@ -51,6 +51,8 @@ struct Current {
     std::mutex mutex;
     Settings settings = from_environment();
     std::atomic<UsualShape> shape = settings.shape;
+    std::atomic<bool> strict = settings.strict;
+    std::atomic<int> multiprocessors = settings.multiprocessors;
 };
 
 Current& current() {
@@ -85,12 +87,14 @@ Settings parse_settings(const std::string& text) {
             result.devices = static_cast<int>(number(word, value, 1, 64));
         } else if (name == "memory") {
             result.memory_mib = number(word, value, 1, 1e9);
+        } else if (name == "multiprocessors") {
+            result.multiprocessors = static_cast<int>(number(word, value, 1, 1024));
         } else if (!word.empty()) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
-                "devices=N and memory=MIB.");
+                "devices=N, memory=MIB and multiprocessors=N.");
         }
     }
     return result;
@@ -109,10 +113,20 @@ void set_settings(const Settings& changed) {
     now.settings = changed;
     now.settings.devices = devices;
     now.shape = changed.shape;
+    now.strict = changed.strict;
+    now.multiprocessors = changed.multiprocessors;
 }
 
 UsualShape usual_shape() {
     return current().shape.load(std::memory_order_relaxed);
+}
+
+bool is_strict() {
+    return current().strict.load(std::memory_order_relaxed);
+}
+
+int played_multiprocessors() {
+    return current().multiprocessors.load(std::memory_order_relaxed);
 }
 
 }  // namespace cuda_on_cpu

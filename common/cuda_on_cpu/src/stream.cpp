@@ -135,7 +135,51 @@ void run_on_new_threads(KernelRun& run) {
 
 std::atomic<void (*)(const FinishedKernel&)> kernel_observer{nullptr};
 
+// The multiprocessors of a small GPU: a cooperative kernel begins when there is one free for each
+// of its blocks. One that waits for a kernel which finds too few of them waits for ever.
+class Multiprocessors {
+  public:
+    void take(int blocks, int all) {
+        std::unique_lock lock(mutex_);
+        while (taken_ + blocks > all && !device_is_lost())
+            changed_.wait_for(lock, 50ms);
+        taken_ += blocks;
+    }
+    void give_back(int blocks) {
+        std::lock_guard lock(mutex_);
+        taken_ -= blocks;
+        changed_.notify_all();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int taken_ = 0;
+};
+
+Multiprocessors& multiprocessors() {
+    static auto* instance = new Multiprocessors;
+    return *instance;
+}
+
+std::mutex& driver_mutex() {
+    static auto* instance = new std::mutex;
+    return *instance;
+}
+
 }  // namespace
+
+DriverLock::DriverLock() {
+    const Unseen bookkeeping;  // two launches are not in order because of it
+    if (is_strict())
+        lock_ = std::unique_lock(driver_mutex());
+}
+
+DriverLock::~DriverLock() {
+    const Unseen bookkeeping;
+    if (lock_.owns_lock())
+        lock_.unlock();
+}
 
 void observe_kernels(void (*observer)(const FinishedKernel&)) {
     kernel_observer.store(observer);
@@ -198,6 +242,8 @@ bool Stream::wait_for_work(Ticket done) {
 // limits.
 void Stream::sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock) {
     awaited_.store(std::min(awaited_.load(), ticket));
+    if (worker_sleeps_)
+        work_.notify_one();
     if (is_done(ticket) || progress_.wait_for(lock, 50ms) == std::cv_status::no_timeout)
         return;
     lock.unlock();
@@ -219,12 +265,44 @@ void Stream::wait(Ticket ticket) {
         sleep_until_done(ticket, lock);
 }
 
+bool Stream::ask(Ticket ticket) {
+    if (is_done(ticket))
+        return true;
+    std::lock_guard lock(mutex_);
+    awaited_.store(std::min(awaited_.load(), ticket));
+    if (worker_sleeps_)
+        work_.notify_one();
+    return false;
+}
+
+void Stream::put_off() {
+    const Unseen bookkeeping;
+    const Ticket ticket = done_.load() + 1;
+    std::unique_lock lock(mutex_);
+    worker_sleeps_ = true;
+    work_.wait_for(lock, 100ms, [&] {
+        return enqueued_.load() > ticket || awaited_.load() <= ticket || ending_;
+    });
+    worker_sleeps_ = false;
+}
+
 void Stream::synchronize(Ticket ticket) {
     wait(ticket);
     close_device_pages();
 }
 
 void Stream::run_kernel(const PreparedKernel& kernel) {
+    const int all = kernel.shape.cooperative ? played_multiprocessors() : 0;
+    const int blocks =
+        static_cast<int>(kernel.shape.grid.x * kernel.shape.grid.y * kernel.shape.grid.z);
+    if (all > 0)
+        multiprocessors().take(blocks, all);
+    run_kernel_now(kernel);
+    if (all > 0)
+        multiprocessors().give_back(blocks);
+}
+
+void Stream::run_kernel_now(const PreparedKernel& kernel) {
     std::optional<KernelRun> kept;
     {
         const Unseen bookkeeping;

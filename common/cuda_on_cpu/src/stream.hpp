@@ -25,6 +25,20 @@ struct Command {
     virtual void run(Stream& stream) = 0;
 };
 
+// The way from the host's threads to the queues. A driver may let in one thread of a process at a
+// time and, where its queue is full or it waits for a copy, keep all others out until it goes on:
+// also the one whose launch the kernel at the head of that queue waits for. In strict mode it does.
+class DriverLock {
+  public:
+    DriverLock();
+    ~DriverLock();
+    DriverLock(const DriverLock&) = delete;
+    DriverLock& operator=(const DriverLock&) = delete;
+
+  private:
+    std::unique_lock<std::mutex> lock_;
+};
+
 class Stream {
   public:
     using Ticket = unsigned long;  // counts the commands of a stream from 1
@@ -38,6 +52,7 @@ class Stream {
     // `construct` makes the command in the memory that it is given (slot_bytes).
     template <class Construct>
     Ticket enqueue(Construct construct) {
+        const DriverLock driver;
         std::unique_lock lock(mutex_);
         wait_for_room(lock);
         const Ticket ticket = enqueued_.load(std::memory_order_relaxed) + 1;
@@ -58,6 +73,11 @@ class Stream {
     void wait(Ticket ticket);
     // The same for the host, which finds device memory closed to it.
     void synchronize(Ticket ticket);
+    // Whether the command is done. One that was put off is due now.
+    bool ask(Ticket ticket);
+    // For the command that runs: puts it off until somebody waits for it, asks for it or has
+    // enqueued something behind it, or for as long as a device may well take.
+    void put_off();
 
     void run_kernel(const PreparedKernel& kernel);
     // Fails the device if this stream's kernel has run for too long, and interrupts it.
@@ -82,6 +102,7 @@ class Stream {
     };
 
     void work();
+    void run_kernel_now(const PreparedKernel& kernel);
     bool wait_for_work(Ticket done);
     void wait_for_room(std::unique_lock<std::mutex>& lock);
     void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);

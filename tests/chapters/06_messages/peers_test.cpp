@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "05_ranks/world.hpp"
 #include "06_messages/point_to_point.hpp"
@@ -49,6 +50,42 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
                 arrived[static_cast<std::size_t>(i)] != (rank.rank() == 0 ? i : rounds - 1 - i);
     });
     REQUIRE(wrong == 0);
+}
+
+// Returns the counter's value when it has not grown for a while.
+int value_at_rest(const std::atomic<int>& counter) {
+    using namespace std::chrono_literals;
+    int value = -1;
+    while (value != counter) {
+        value = counter;
+        std::this_thread::sleep_for(100ms);
+    }
+    return value;
+}
+
+// The receiver begins when the sender stands still. A sender without a bound would stand where its
+// launch queue is full, and in strict mode keep the receiver from launching anything.
+TEST_CASE("a rank that runs ahead waits before its launch queue is full") {
+    constexpr int sends = 1000;
+    World world(thread_options(2));
+    std::atomic<int> enqueued = 0;
+    int enqueued_at_rest = 0;
+    world.run([&](Rank& rank) {
+        Peers peers(rank, 1 << 16, 10.0);
+        Stream stream;
+        ArenaBuffer<int> data = peers.allocate<int>(1);
+        if (rank.rank() == 1)
+            enqueued_at_rest = value_at_rest(enqueued);
+        for (int i = 0; i < sends; i++) {
+            if (rank.rank() == 0)
+                peers.send(data.data(), 1, 1, stream);
+            else
+                peers.receive(data.data(), 1, 0, stream);
+            enqueued += rank.rank() == 0;
+        }
+        peers.synchronize(stream);
+    });
+    REQUIRE(enqueued_at_rest < 2 * static_cast<int>(Peers::most_ahead));
 }
 
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {

@@ -24,6 +24,7 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset(cuda_on_cpu::Where where = cuda_on_cpu::Where::current());
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer_device);

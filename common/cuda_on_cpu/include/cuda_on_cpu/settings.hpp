@@ -17,8 +17,9 @@ struct UsualShape {
 struct Settings {
     // At least as hostile as a GPU: shared and fresh device memory hold NaN, every kernel is
     // checked for writes past an allocation, host memory of an asynchronous copy is closed until
-    // the host synchronises, and allocating beside a cooperative kernel fails. Slower; every test
-    // of the book runs so.
+    // the host synchronises, allocating beside a cooperative kernel fails, a call that waits for a
+    // full queue keeps all others out, and memory that is not pinned is copied as late as CUDA
+    // allows. Slower; every test of the book runs so.
     bool strict = false;
     Order order = Order::forward;
     std::uint64_t seed = 1;          // of Order::random
@@ -29,15 +30,20 @@ struct Settings {
     UsualShape shape = {};
     int devices = 1;        // how many devices cudaGetDeviceCount reports
     double memory_mib = 0;  // of all devices together; 0 = as much as the host has
+    // Of a small GPU: it runs as many cooperative blocks at the same time, those of all streams
+    // together, and not one more. 0 = a CPU, whose threads take turns.
+    int multiprocessors = 0;
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64". A word that is none of these
-// ends the program with a sentence and exit status 2.
+// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20". A word that
+// is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
-// Returns the setting `shape`, as fast as every launch needs it.
+// Return the settings `shape`, `strict` and `multiprocessors`, as fast as every launch needs them.
 UsualShape usual_shape();
+bool is_strict();
+int played_multiprocessors();
 
 // For tests: `changed` is in force for every launch and allocation that follows. `devices` is fixed
 // at the first call.

@@ -1,0 +1,112 @@
+#include "06_messages/support/shared_device.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+namespace ddp {
+namespace {
+
+std::string address_of_device() {
+    int device = 0;
+    char address[32] = "";
+    DDP_CHECK(cudaGetDevice(&device));
+    DDP_CHECK(cudaDeviceGetPCIBusId(address, sizeof address, device));
+    return address;
+}
+
+// Returns whether a process reads from the pipe, or listens at the socket, at `path`.
+bool has_listener(const std::string& path) {
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0)
+        return false;
+    if (!S_ISSOCK(status.st_mode)) {  // a pipe opens for writing only if somebody reads
+        const int pipe = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (pipe >= 0)
+            close(pipe);
+        return S_ISFIFO(status.st_mode) && pipe >= 0;
+    }
+    sockaddr_un address{AF_UNIX, {}};
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_heard =
+        connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    close(socket);
+    return is_heard;
+}
+
+}  // namespace
+
+SharedDevice find_shared_device(Rank& rank) {
+    SharedDevice device{address_of_device(), {}, 0};
+    const std::vector<std::string> addresses = rank.all_gather(device.address);
+    std::set<pid_t> processes;
+    for (int r = 0; r < rank.world_size(); r++) {
+        const Member& member = rank.job().members[static_cast<std::size_t>(r)];
+        if (member.host != rank.host() || addresses[static_cast<std::size_t>(r)] != device.address)
+            continue;
+        device.ranks.push_back(r);
+        processes.insert(member.process);
+    }
+    device.processes = static_cast<int>(processes.size());
+    return device;
+}
+
+std::string mps_folder() {
+    const char* given = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+    return given != nullptr ? given : "/tmp/nvidia-mps";
+}
+
+bool has_mps(const std::string& folder) {
+    return has_listener(folder + "/control");
+}
+
+std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
+                    bool processes_take_turns) {
+    const auto ranks = static_cast<unsigned int>(device.ranks.size());
+    if (processes_take_turns && device.processes > 1)
+        return std::to_string(device.processes) + " processes cannot share the GPU " +
+               device.address +
+               ", because a kernel that waits would never let the other run: use --ranks, which "
+               "makes threads, start no more processes than there are GPUs, or start NVIDIA's MPS.";
+    if (limits.multiprocessors / 2 < ranks)
+        return std::to_string(ranks) + " ranks share a GPU of " +
+               std::to_string(limits.multiprocessors) +
+               " multiprocessors, where each needs two for kernels that wait for other ranks: "
+               "start "
+               "at most " +
+               std::to_string(limits.multiprocessors / 2) + ".";
+    return "";
+}
+
+void require_kernels_at_the_same_time(Rank& rank) {
+    const SharedDevice device = find_shared_device(rank);
+    const bool take_turns = !kernels_run_on_cpu && !has_mps(mps_folder());
+    if (const std::string text = refusal(device, device_limits(), take_turns); !text.empty())
+        throw OptionError(text);
+}
+
+int ranks_on_a_device(const Rank& rank) {
+    int devices = 0;
+    DDP_CHECK(cudaGetDeviceCount(&devices));
+    return (rank.local_world_size() + devices - 1) / devices;
+}
+
+void require_queues(const Rank& rank, std::size_t streams) {
+    const int ranks = rank.job().has_processes ? 1 : ranks_on_a_device(rank);
+    const unsigned int queues = device_limits().queues;
+    if (static_cast<std::size_t>(ranks) * (streams + 1) <= queues)
+        return;
+    throw OptionError(std::to_string(ranks) + " ranks with " + std::to_string(streams + 1) +
+                      " streams each share a GPU of " + std::to_string(queues) +
+                      " queues, where one stream would wait for another's kernel: start at most " +
+                      std::to_string(queues / (streams + 1)) + " ranks on a GPU.");
+}
+
+}  // namespace ddp

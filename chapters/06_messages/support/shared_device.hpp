@@ -1,0 +1,44 @@
+#pragma once
+// Ranks that share a device: whether it can run the kernels of all of them at the same time, as it
+// must where kernels wait for one another.
+#include <string>
+#include <vector>
+
+#include "05_ranks/rank.hpp"
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+
+// The ranks of this host that use this rank's device.
+struct SharedDevice {
+    std::string address;  // on the PCI bus, which is the same by whatever number a process knows it
+    std::vector<int> ranks;  // in order, this rank among them
+    int processes = 1;       // in which they are
+};
+
+// Returns this rank's current device, and who shares it. All ranks call it together.
+SharedDevice find_shared_device(Rank& rank);
+
+// Returns whether NVIDIA's Multi-Process Service listens in `folder`: then kernels of several
+// processes run at the same time on one GPU. Its folder may be there without it.
+bool has_mps(const std::string& folder);
+// The folder in which it listens unless it was told otherwise.
+std::string mps_folder();
+
+// Returns what keeps the kernels of all these ranks from running at the same time, as a sentence
+// that says what to do; empty if nothing does.
+std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
+                    bool processes_take_turns);
+
+// Throws OptionError with that sentence. All ranks call it together.
+void require_kernels_at_the_same_time(Rank& rank);
+
+// Returns how many ranks of a host use one of its devices, where they take them in turn
+// (Rank::select_device).
+int ranks_on_a_device(const Rank& rank);
+
+// Throws OptionError if this process's ranks on the device, with `streams` each on which kernels
+// wait and one on which they compute, have more streams than the device has queues.
+void require_queues(const Rank& rank, std::size_t streams);
+
+}  // namespace ddp

@@ -1,0 +1,87 @@
+// Ranks that share a device. (This test runs with two devices.)
+#include "06_messages/support/shared_device.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "06_messages/peers.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/common/report/temporary_folder.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr DeviceLimits large{132, 32}, small{20, 32};
+
+TEST_CASE("ranks know who shares their device by its address") {
+    World world(thread_options(5));
+    world.run([](Rank& rank) {
+        rank.select_device();
+        const SharedDevice device = find_shared_device(rank);
+        const bool is_even = rank.rank() % 2 == 0;
+        if (device.address != (is_even ? "0000:00:00.0" : "0000:01:00.0") ||
+            device.ranks != (is_even ? std::vector<int>{0, 2, 4} : std::vector<int>{1, 3}) ||
+            device.processes != 1 || ranks_on_a_device(rank) != 3)
+            throw std::runtime_error("rank " + std::to_string(rank.rank()) + " is wrong");
+    });
+}
+
+TEST_CASE("processes share a GPU only if they need not take turns") {
+    const SharedDevice alone{"0000:1b:00.0", {3}, 1}, shared{"0000:1b:00.0", {0, 2}, 2},
+        threads{"0000:1b:00.0", {0, 1, 2, 3}, 1};
+    // Four processes, each with a GPU of its own, whatever number it has there.
+    REQUIRE(refusal(alone, large, true).empty());
+    REQUIRE(refusal(threads, large, true).empty());
+    REQUIRE(refusal(shared, large, false).empty());
+    REQUIRE(
+        refusal(shared, large, true) ==
+        "2 processes cannot share the GPU 0000:1b:00.0, because a kernel that waits would never "
+        "let the other run: use --ranks, which makes threads, start no more processes than there "
+        "are GPUs, or start NVIDIA's MPS.");
+}
+
+TEST_CASE("more ranks than a small GPU can run are refused") {
+    SharedDevice device{"0000:00:00.0", std::vector<int>(10), 1};
+    REQUIRE(refusal(device, small, false).empty());
+    device.ranks.resize(11);
+    REQUIRE(
+        refusal(device, small, false) ==
+        "11 ranks share a GPU of 20 multiprocessors, where each needs two for kernels that wait "
+        "for other ranks: start at most 10.");
+    REQUIRE(refusal(device, large, false).empty());
+    device.ranks.resize(most_peers);
+    REQUIRE(refusal(device, {~0u, ~0u}, false).empty());  // a CPU
+}
+
+TEST_CASE("MPS is there if somebody listens in its folder") {
+    const TemporaryFolder folder;
+    const std::string control = folder / "control";
+    REQUIRE_FALSE(has_mps((folder / "").string()));
+    SECTION("at a pipe") {
+        REQUIRE(mkfifo(control.c_str(), 0600) == 0);
+        REQUIRE_FALSE(has_mps((folder / "").string()));  // what it left behind
+        const int reader = open(control.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        REQUIRE(has_mps((folder / "").string()));
+        close(reader);
+    }
+    SECTION("at a socket") {
+        sockaddr_un address{AF_UNIX, {}};
+        control.copy(address.sun_path, sizeof address.sun_path - 1);
+        const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+        REQUIRE_FALSE(has_mps((folder / "").string()));
+        REQUIRE(listen(listener, 1) == 0);
+        REQUIRE(has_mps((folder / "").string()));
+        close(listener);
+        REQUIRE_FALSE(has_mps((folder / "").string()));
+    }
+}
+
+}  // namespace
+}  // namespace ddp::test

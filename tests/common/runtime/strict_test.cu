@@ -1,0 +1,121 @@
+// Strict mode: what a GPU's driver may do, and hardly ever does, is done here each time.
+#include <atomic>
+#include <chrono>
+#include <cuda/atomic>
+#include <thread>
+#include <vector>
+
+#include "common/gpu/gpu.hpp"
+#include "common/report/bench.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using SystemFlag = cuda::atomic_ref<int, cuda::thread_scope_system>;
+
+__global__ void wait_for_opening(int* flag) {
+    SystemFlag opened(*flag);
+    while (opened.load(cuda::memory_order_acquire) == 0)
+        __nanosleep(1000);
+}
+
+__global__ void copy_number(const int* from, int* to) {
+    *to = *from;
+}
+
+TEST_CASE("a copy from memory that is not pinned may be under way when the call returns") {
+    constexpr int number = 41;
+    Stream stream;
+    Buffer<int> data(1), seen(1);
+    const auto look = [&] {
+        launch(stream, {1, 1}, copy_number, data.data(), seen.data());
+        stream.synchronize();
+        return seen.to_host()[0];
+    };
+    SECTION("by the default stream, for which no other stream waits") {
+        DDP_CHECK(cudaMemcpy(data.data(), &number, sizeof number, cudaMemcpyHostToDevice));
+        REQUIRE(look() == -1);  // fresh memory
+        DDP_CHECK(cudaStreamSynchronize(nullptr));
+        REQUIRE(look() == number);
+    }
+    SECTION("by another stream") {
+        Stream copies;
+        DDP_CHECK(
+            cudaMemcpyAsync(data.data(), &number, sizeof number, cudaMemcpyHostToDevice, copies));
+        REQUIRE(look() == -1);
+        copies.synchronize();
+        REQUIRE(look() == number);
+    }
+    SECTION("what the stream does next comes after it") {
+        DDP_CHECK(
+            cudaMemcpyAsync(data.data(), &number, sizeof number, cudaMemcpyHostToDevice, stream));
+        REQUIRE(look() == number);
+    }
+    SECTION("who asks whether it is done is told so in the end") {
+        Stream copies;
+        DDP_CHECK(
+            cudaMemcpyAsync(data.data(), &number, sizeof number, cudaMemcpyHostToDevice, copies));
+        while (forget_not_ready(cudaStreamQuery(copies)) == cudaErrorNotReady)
+            std::this_thread::yield();
+        REQUIRE(look() == number);
+    }
+    SECTION("the book's copies are done") {
+        copy_to_device(data.data(), &number, sizeof number);
+        REQUIRE(look() == number);
+    }
+}
+
+// Returns the longest time that a launch of this thread took, in seconds, while another thread is
+// in call(stream). A kernel waits at the head of that stream for 0.2 s.
+template <class Call>
+double longest_launch_beside(Call call) {
+    Stream waiting, other;
+    PinnedBuffer<int> flag(1);
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    flag[0] = 0;
+    launch(waiting, {1, 1}, wait_for_opening, flag.data());
+    std::atomic<bool> is_open = false;
+    std::thread caller([&] { call(waiting); });
+    std::thread opener([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        is_open = true;
+        SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    });
+    double longest_s = 0;
+    while (!is_open) {
+        const Stopwatch watch;
+        launch(other, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+        longest_s = std::max(longest_s, watch.seconds());
+        other.synchronize();
+    }
+    caller.join();
+    opener.join();
+    return longest_s;
+}
+
+// The other thread comes to its call within some milliseconds, and then this one's launch takes the
+// rest of the time.
+constexpr double long_s = 0.02;
+
+TEST_CASE("a copy to memory that is not pinned keeps other launches out while it waits") {
+    Buffer<int> data(std::vector<int>{3});
+    int host = 0;
+    REQUIRE(longest_launch_beside([&](Stream& waiting) {
+                DDP_CHECK(cudaMemcpyAsync(&host, data.data(), sizeof host, cudaMemcpyDeviceToHost,
+                                          waiting));
+            }) > long_s);
+    REQUIRE(host == 3);
+}
+
+TEST_CASE("a full launch queue keeps other launches out") {
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    REQUIRE(longest_launch_beside([&](Stream& waiting) {
+                for (int i = 0; i < 1100; i++)
+                    launch(waiting, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+                waiting.synchronize();
+            }) > long_s);
+}
+
+}  // namespace
+}  // namespace ddp::test
