@@ -18,6 +18,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "06_messages/support/shared_device.hpp"
+#include "common/report/units.hpp"
+
 namespace ddp {
 namespace {
 
@@ -109,6 +112,21 @@ std::size_t elements_of(std::span<const NamedTensor> tensors) {
 }
 
 }  // namespace
+
+std::size_t rank_memory(const Rank& rank) {
+    constexpr std::size_t usual = std::size_t{512} << 20, least = std::size_t{64} << 20;
+    std::size_t free = 0, total = 0;
+    DDP_CHECK(cudaMemGetInfo(&free, &total));
+    // A quarter is left for what is not reserved here: arenas, the runtime, other programs.
+    const auto ranks = static_cast<std::size_t>(ranks_on_a_device(rank));
+    const std::size_t share = total / 4 * 3 / ranks;
+    if (share < least)
+        throw OptionError(std::to_string(ranks) + " ranks share a device of " +
+                          format_bytes(static_cast<double>(total)) + ", where each needs " +
+                          format_bytes(static_cast<double>(least)) + " and more: start at most " +
+                          std::to_string(total / 4 * 3 / least) + " ranks on it.");
+    return std::min(share, usual) / 512 * 512;
+}
 
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model) {
     require_same_model(communicator.rank(), model);

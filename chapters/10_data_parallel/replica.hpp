@@ -10,9 +10,10 @@
 
 namespace ddp {
 
-// The bytes that a rank of the book's programs reserves on its device at the start. Later, no
-// memory may be allocated while ranks wait for each other.
-inline constexpr std::size_t rank_memory = std::size_t{512} << 20;
+// Returns the bytes that a rank of the book's programs reserves on its device at the start: 512
+// MiB, or less where the ranks share a small device. Later, no memory may be allocated while ranks
+// wait for each other. Throws OptionError if there is too little for so many ranks.
+std::size_t rank_memory(const Rank& rank);
 
 // Constructs a T that lives until every rank has ended the run, and returns it. An object that owns
 // device memory should be made like this: when a rank fails, kernels of the other ranks still wait

@@ -6,6 +6,7 @@
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "10_data_parallel/replica.hpp"
 #include "13_buckets/flat_buffers.hpp"
 #include "13_buckets/show/plan_report.hpp"
 #include "13_buckets/show/sweep.hpp"
@@ -44,7 +45,7 @@ void show_sizes(World& world, const CommonOptions& common) {
         caps = {0, 1 << 20, unlimited_bucket};
     world.run([&](Rank& rank) {
         rank.select_device();
-        Device device;
+        auto& device = make_run_scoped<Device>(rank);
         const std::vector<SweptModel> models{
             {"mlp", gradients_of(device, {784, 1024, 1024, 10})},
             {"64 layers of 128", gradients_of(device, std::vector<int>(65, 128))}};

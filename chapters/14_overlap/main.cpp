@@ -32,7 +32,7 @@ constexpr int watched_step = 20;  // by then the buckets are rebuilt, and everyt
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
            const CommonOptions& common, TwoSteps& watched) {
     rank.select_device();
-    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
                                           mine.batch, LastBatch::drop);
     auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,

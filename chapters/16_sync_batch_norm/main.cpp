@@ -68,7 +68,7 @@ int run(World& world, const CommonOptions& common, SyncOptions mine) {
                           " ranks has: take a smaller batch or fewer ranks.");
     world.run([&](Rank& rank) {
         rank.select_device();
-        auto& device = make_run_scoped<Device>(rank, rank_memory);
+        auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
         show_statistics(rank, device, data.train, mine.batch);
         show_equivalence(rank, device, common.seed);
         show_training(rank, device, data, mine, common);

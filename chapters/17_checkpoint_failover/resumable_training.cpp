@@ -66,7 +66,7 @@ class ResumableTraining {
     ResumableTraining(Rank& rank, const FashionMnist& data, const TrainingPlan& plan)
         : rank_(rank),
           plan_(plan),
-          device_(make_run_scoped<Device>(rank, rank_memory)),
+          device_(make_run_scoped<Device>(rank, rank_memory(rank))),
           train_(make_run_scoped<Loader>(rank, device_, data.train, fashion_mnist_normalisation,
                                          plan.batch, LastBatch::drop)),
           test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,

@@ -127,7 +127,7 @@ class TranslationTraining {
           data_(data),
           plan_(plan),
           hooks_(hooks),
-          device_(make_run_scoped<Device>(rank, rank_memory)),
+          device_(make_run_scoped<Device>(rank, rank_memory(rank))),
           masks_(plan.seed),
           model_(make_model()),
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),

@@ -26,7 +26,7 @@ constexpr int steps_between_drifts = 10;
 
 Comparison compare_trainings(Rank& rank, const LabelledImages& images,
                              const std::vector<int>& order, const ComparisonOptions& options) {
-    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     const auto communicator = make_communicator(options.communicator, rank, 32 << 20);
     const int ranks = rank.world_size();
     // `reduce` is called after each backward, and does with the gradients what this run is about.

@@ -73,7 +73,7 @@ EpochTraining::EpochTraining(Rank& rank, const FashionMnist& data, int batch, st
     : rank_(rank),
       data_(data),
       batch_(batch),
-      device_(make_run_scoped<Device>(rank, rank_memory)),
+      device_(make_run_scoped<Device>(rank, rank_memory(rank))),
       model_(make_network(device_, seed)),
       communicator_(make_communicator("native", rank, arena_bytes)),
       ddp_(*communicator_, device_, *model_) {}

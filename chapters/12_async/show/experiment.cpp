@@ -111,7 +111,7 @@ Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOpt
     : rank_(rank),
       data_(data),
       options_(options),
-      device_(make_run_scoped<Device>(rank, rank_memory)) {
+      device_(make_run_scoped<Device>(rank, rank_memory(rank))) {
     const auto least =
         static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(rank.world_size());
     if (data.train.count() < least)

@@ -52,7 +52,7 @@ Times medians(const std::vector<StepParts>& rounds) {
 // Measures steps with overlap and without, in turn. Returns the same on all ranks.
 Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& common) {
     rank.select_device();
-    Device device(rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(common.seed);
     const std::vector<int> widths(layer_count + 1, width);
     const auto model_off = make_mlp(device, random, widths);

@@ -53,7 +53,7 @@ int steps_of_next_round(Rank& rank) {
 void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
     constexpr int warm_up_steps = 20;
     rank.select_device();
-    Device device(rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(seed + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));

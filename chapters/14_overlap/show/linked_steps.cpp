@@ -78,7 +78,7 @@ LinkSpeed choose_link(Rank& rank, Device& device, Random& random, int batch) {
 }  // namespace
 
 LinkedSteps measure_linked_steps(Rank& rank, int batch, int steps, std::uint64_t seed) {
-    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(seed);
     LinkedSteps result;
     result.steps = steps;

@@ -152,7 +152,7 @@ int steps_of_next_round(Rank& rank) {
 void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t seed) {
     constexpr int warm_up_steps = 3;
     rank.select_device();
-    Device device(rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(seed + static_cast<std::uint64_t>(rank.rank()));
     DropoutMasks masks(seed);
     Transformer model(device, options_of(std::stoi(mine.width)), random, masks);
@@ -175,7 +175,7 @@ void serve_rounds(Rank& rank, const TransformerBenchOptions& mine, std::uint64_t
 void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t seed,
                 CsvWriter& csv) {
     rank.select_device();
-    Device device(rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(seed);
     DropoutMasks masks(seed);
     Transformer model(device, options_of(width), random, masks);

@@ -18,7 +18,7 @@ namespace ddp {
 FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
     FiveSeen seen;
     rank.select_device();
-    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
 
     // The sentences: nine of ten to learn from, the others to validate with. Each rank learns from
     // a part of the first.

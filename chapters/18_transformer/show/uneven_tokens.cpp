@@ -38,7 +38,7 @@ double relative_distance(const std::vector<float>& a, const std::vector<float>& 
 
 UnevenTokens uneven_tokens(Rank& rank, const TranslationData& data, const TranslationPlan& plan) {
     const int ranks = rank.world_size();
-    auto& device = make_run_scoped<Device>(rank, rank_memory);
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     DropoutMasks masks(plan.seed);
     Random random(plan.seed);
     TransformerOptions options = plan.model;
