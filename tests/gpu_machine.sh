@@ -62,6 +62,17 @@ if $rehearsal; then
     exit
 fi
 
+# Kernels of several processes run at the same time on one GPU only under NVIDIA's Multi-Process Service. Without it the tests that
+# need it are skipped.
+start_mps() {
+    command -v nvidia-cuda-mps-control >/dev/null || return
+    CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) && export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
+    trap 'rm -rf "$CUDA_MPS_PIPE_DIRECTORY"' EXIT
+    nvidia-cuda-mps-control -d || return
+    trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$CUDA_MPS_PIPE_DIRECTORY"' EXIT
+}
+if start_mps; then echo "MPS runs: processes share the GPU"; else echo "no MPS: tests of processes that share a GPU are skipped"; fi
+
 failed=()
 ctest --test-dir "$folder" -LE '^(meta|slow)$' --output-on-failure --no-tests=error -j 9 || failed+=(ctest)
 mkdir -p "$out"

@@ -32,11 +32,14 @@ stub cmake "if [ \"\$1\" = --preset ]; then shift 2; exec '$real_cmake' --preset
 exec '$real_cmake' \"\$@\""
 echo 'int main(int, char** a) { return a[2][0] != 47; }' >chapters/02_slope/bench/bench_slope.cpp  # --csv /...
 expect 0 "tests: 3 passed, 0 failed" $script
-for text in "built for CUDA" "== bench_slope" "1 skipped: no MPI" "CSV files in $OUT" "Some GPU"; do
+for text in "built for CUDA" "no MPS: tests" "== bench_slope" "1 skipped: no MPI" "CSV files in $OUT" "Some GPU"; do
     [[ $output == *"$text"* ]] || complain "the summary lacks '$text': $output"
 done
+stub nvidia-cuda-mps-control "[ \"\$1\" = -d ] || read -r word; echo \"\$1\$word in \$CUDA_MPS_PIPE_DIRECTORY\" >>'$scratch/mps'"
 echo 'int main() { return 3; }' >chapters/02_slope/bench/bench_slope.cpp
 sed -i '$a add_test(NAME breaks COMMAND false)' tests/CMakeLists.txt
 expect 1 "failed: ctest bench_slope" $script
+[[ $output == *"MPS runs"* && $(sed 's/ in .*//' "$scratch/mps" | xargs) == "-d quit" ]] ||
+    complain "MPS was not started and ended: $output $(cat "$scratch/mps")"
 [[ $output == *"tests: 3 passed, 1 failed"* ]] || complain "failures are not counted: $output"
 finish

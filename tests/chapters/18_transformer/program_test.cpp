@@ -51,7 +51,7 @@ TEST_CASE("transformer: the same bits under every launcher, and a call after its
         return last_hash(run_job(launch, small + more).output);
     };
     const std::string threads = hash({"threads", {path, "--ranks", "3"}, {}}, {});
-    for (const Launch& launch : launches(path, 3)) {
+    for (const Launch& launch : launches_with_kernels(path, 3)) {
         const Words kept{"--folder", (folder / launch.name).string()};
         REQUIRE(hash(launch, kept) == threads);
         REQUIRE(hash({"threads", {path, "--ranks", "2"}, {}}, kept) == threads);

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <regex>
 #include <thread>
 
 #include "05_ranks/support/mpirun.hpp"
+#include "06_messages/support/shared_device.hpp"
 
 namespace ddp::test {
 namespace {
@@ -41,12 +43,26 @@ bool has_mpirun() {
 #endif
 }
 
+bool processes_can_run_kernels(int processes) {
+    int gpus = 0;
+    if (kernels_run_on_cpu || has_mps(mps_folder()) ||
+        (cudaGetDeviceCount(&gpus) == cudaSuccess && gpus >= processes))
+        return true;
+    std::cout << "SKIPPED: " << processes << " processes need a GPU each, or NVIDIA's MPS"
+              << std::endl;
+    return false;
+}
+
 std::vector<Launch> launches(const std::string& program, int ranks) {
     std::vector<Launch> all{{"launcher", {program}, {"--processes", std::to_string(ranks)}}};
     if (has_mpirun())
         all.push_back(
             {"mpirun", {"mpirun", "--oversubscribe", "-n", std::to_string(ranks), program}, {}});
     return all;
+}
+
+std::vector<Launch> launches_with_kernels(const std::string& program, int ranks) {
+    return processes_can_run_kernels(ranks) ? launches(program, ranks) : std::vector<Launch>{};
 }
 
 ChildResult start(const Launch& launch, const Words& words, int timeout_s,

@@ -10,6 +10,10 @@ namespace ddp::test {
 
 bool has_mpirun();
 
+// Whether the kernels of so many processes can run at the same time here: on a CPU, with a GPU for
+// each process, or under NVIDIA's MPS. If not, prints what is left out, as a skip.
+bool processes_can_run_kernels(int processes);
+
 // A command that starts a program with ranks: the words up to the program, and those that follow
 // it.
 struct Launch {
@@ -19,6 +23,9 @@ struct Launch {
 
 // Our launcher, and mpirun where there is one.
 std::vector<Launch> launches(const std::string& program, int ranks);
+// The same for programs with kernels: none where those of so many processes cannot run, which is
+// then printed as a skip.
+std::vector<Launch> launches_with_kernels(const std::string& program, int ranks);
 
 ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60,
                   const Words& environment = {});
