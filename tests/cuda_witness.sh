@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# What nvcc makes of the kernels that matter most, as a witness where there is no GPU: those of messages, collectives and layers, as
+# they are optimised for the architectures that the book is built for. Less than a minute of one core.
+#   - No kernel uses local memory: a thread's copy of a parameter, or registers that it had to spill, would lie in device memory.
+#   - A block's registers fit a multiprocessor, which has 65,536: 128 a thread where kernels of ranks wait for each other, with 512
+#     threads a block; or a cooperative launch would be refused.
+#   - Flags and records are accessed at the scope of the system: a narrower one ends at the border of a GPU.
+#   - No data of a peer comes through the read-only cache (ld.global.nc), which does not see that the peer has written it.
+#   - Where a lesson says that 16 bytes are loaded at a time, they are.
+# The checks are tried on wrong examples first.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+complain() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+
+# ---- The checks. Each prints what is wrong, one line a kernel.
+
+# of_kernels: "kernel stack_bytes spilled_bytes registers" for each kernel of a log of ptxas -v on stdin.
+of_kernels() {
+    awk '/Compiling entry function/ { split($0, part, "\x27"); kernel = part[2] }
+         /bytes stack frame/ { stack = $1; spilled = $5 + $9 }
+         /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); print kernel, stack, spilled, substr($0, RSTART + 5, RLENGTH - 5) }'
+}
+local_memory() { of_kernels | awk '$2 + $3 > 0 { print $1 ": a stack frame of " $2 " bytes, " $3 " bytes spilled" }'; }
+beyond_registers() { of_kernels | awk -v most="$1" '$4 > most { print $1 ": " $4 " registers" }'; }
+narrow_scopes() { grep -nE '\.(acquire|release|acq_rel|relaxed|sc)\.(gpu|cta|cluster)|\.volatile\.(global|u|b|s)|^\s*(atom|red)\.global\.[a-z]+\.(u|b|s)' || true; }
+non_coherent() { grep -nF '.global.nc' || true; }
+# without_wide_loads NAME...: kernels of these names, in PTX on stdin, that never load 16 bytes at a time.
+without_wide_loads() {
+    awk -v names="$*" 'BEGIN { count = split(names, name) }
+        /^\.visible \.entry|\.entry/ { kernel = ""; for (i in name) if (index($0, name[i])) kernel = $0; if (kernel) seen[kernel] = 0 }
+        kernel && /ld\.(global\.)?(v4\.[a-z]32|v2\.[a-z]64)/ { seen[kernel]++ }
+        END { for (k in seen) { all++; if (!seen[k]) print k } if (all < count) print "not all of these kernels are there: " names }'
+}
+
+# ---- Wrong examples, and right ones
+
+finds() { [[ -n $2 ]] || complain "the check does not find $1"; }
+passes() { [[ -z $2 ]] || complain "the check finds something in $1: $2"; }
+log="ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas info    : Function properties for k
+    %s bytes stack frame, %s bytes spill stores, 0 bytes spill loads
+ptxas info    : Used %s registers, used 1 barriers"
+# shellcheck disable=SC2059  # the log is a format
+wrong_log() { printf "$log\n" "$@"; }
+finds "a stack frame" "$(wrong_log 704 0 72 | local_memory)"
+finds "spilled registers" "$(wrong_log 0 8 72 | local_memory)"
+passes "a kernel without" "$(wrong_log 0 0 72 | local_memory)"
+finds "too many registers" "$(wrong_log 0 0 136 | beyond_registers 128)"
+passes "128 registers" "$(wrong_log 0 0 128 | beyond_registers 128)"
+finds "a flag at the scope of a GPU" "$(narrow_scopes <<<'	ld.acquire.gpu.b64 	%rd1, [%rd2];')"
+finds "a volatile flag" "$(narrow_scopes <<<'	ld.volatile.global.u64 	%rd1, [%rd2];')"
+finds "a plain atomic, whose scope is a GPU" "$(narrow_scopes <<<'	atom.global.add.u32 	%r1, [%rd2], 1;')"
+passes "a flag at the scope of the system" "$(narrow_scopes <<<'	ld.acquire.sys.b64 	%rd1, [%rd2];')"
+finds "a load through the read-only cache" "$(non_coherent <<<'	ld.global.nc.f32 	%f1, [%rd2];')"
+finds "a kernel that copies by words" "$(printf '.visible .entry ring(\n\tld.global.u32 %%r1, [%%rd2];\n' | without_wide_loads ring)"
+finds "a kernel that is not there" "$(without_wide_loads ring </dev/null)"
+passes "a kernel that copies by 16 bytes" "$(printf '.visible .entry ring(\n\tld.global.v4.u32 {\n' | without_wide_loads ring)"
+
+# ---- The kernels
+
+# translate NAME "ARCHITECTURE..." FILE...: NAME.ptx from the files, compiled as one, and a log of ptxas for each architecture.
+translate() {
+    local name=$1 file architecture
+    read -ra architectures <<<"$2"
+    shift 2
+    for file in "$@"; do printf '#include "%s"\n' "$file"; done >"$scratch/$name.cu"
+    nvcc -std=c++20 --expt-relaxed-constexpr --extended-lambda -DDDP_CUDA -I. -Ichapters -arch=compute_75 -ptx \
+        "$scratch/$name.cu" -o "$scratch/$name.ptx" || exit 1
+    for architecture in "${architectures[@]}"; do
+        ptxas -v -arch="sm_$architecture" "$scratch/$name.ptx" -o /dev/null \
+            2>"$scratch/$name.$architecture.log" || exit 1
+    done
+}
+# complain_of WHAT: one complaint for each line of stdin.
+complain_of() { while IFS= read -r line; do complain "$1: $line"; done; }
+check_registers() {  # NAME MOST
+    local architecture log
+    for architecture in "${architectures[@]}"; do
+        log=$scratch/$1.$architecture.log
+        complain_of "$1, sm_$architecture" < <(local_memory <"$log")
+        complain_of "$1, sm_$architecture" < <(beyond_registers "$2" <"$log")
+        kernels=$((kernels + $(of_kernels <"$log" | wc -l)))
+    done
+}
+check_flags() {  # NAME KERNEL...
+    local name=$1 ptx=$scratch/$1.ptx word
+    shift
+    complain_of "$name: not at the scope of the system" < <(narrow_scopes <"$ptx")
+    complain_of "$name: through the read-only cache" < <(non_coherent <"$ptx")
+    complain_of "$name: no loads of 16 bytes" < <(without_wide_loads "$@" <"$ptx")
+    for word in ld.acquire.sys st.release.sys; do
+        grep -qF "$word" "$ptx" || complain "$name: no flag has $word"
+    done
+}
+kernels=0
+translate messages "75 80 90" 06_messages/send_receive.cu 07_broadcast/broadcast.cu
+check_registers messages 128
+check_flags messages receive_kernel broadcast_kernel
+translate ring "75 90" 09_all_reduce/ring.cu
+check_registers ring 128
+check_flags ring ring_kernel
+translate two_shot 90 09_all_reduce/two_shot.cu  # ten seconds for each architecture
+check_registers two_shot 128
+check_flags two_shot reduce_scatter_kernel all_gather_kernel
+translate layers "75 80 90" 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
+    03_network/layers/{batch_norm2d,conv2d,max_pool2d,relu,mean_squared_error}.cu
+check_registers layers 255
+translate transformer "75 80 90" 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/embedding.cu
+check_registers transformer 255
+((failures == 0)) || exit 1
+echo "$kernels kernels as compiled for 75, 80 and 90: no local memory, flags at the scope of the system, peers read by 16 bytes"
