@@ -25,6 +25,26 @@ T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     return *made;
 }
 
+// The first backward of a training, before which no gradient should be sent. A GPU loads a kernel
+// at its first launch, and cuBLAS one more for each shape of a product. Loading may wait for the
+// kernels that run; and if another rank's all-reduce already runs, it waits for this rank.
+class FirstBackward {
+  public:
+    // Returns whether all ranks have computed it. On a CPU, which loads nothing, always.
+    bool is_over() const { return is_over_; }
+    // Waits, the first time, until all ranks have computed it. All ranks call it together.
+    void wait_for_all_ranks(Rank& rank, Device& device) {
+        if (is_over_)
+            return;
+        device.stream().synchronize();
+        rank.barrier();
+        is_over_ = true;
+    }
+
+  private:
+    bool is_over_ = !loads_kernels();
+};
+
 // Copies rank 0's parameters (frozen ones included) and buffers to this rank's model. First
 // compares names, shapes and which parameters are frozen; throws std::runtime_error that names the
 // first difference. All ranks call it together. When it returns, every rank has its copy.

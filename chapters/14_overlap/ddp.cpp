@@ -189,7 +189,7 @@ void DistributedDataParallel::mark_ready(std::size_t gradient) {
     if (options_.rebuild_buckets && !is_rebuilt_)
         ready_order_.push_back(gradient);
     pending_[gradients_.plan().places[gradient].bucket]--;
-    if (options_.overlap)
+    if (options_.overlap && first_backward_.is_over())
         launch_ready_buckets();
 }
 
@@ -231,6 +231,7 @@ void DistributedDataParallel::complete() {
         hooks_.after_backward(missing);
     for (const auto& parameter : missing)
         mark_zero(gradients_.index_of(*parameter));
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
     launch_ready_buckets();
 }
 
@@ -258,6 +259,7 @@ void DistributedDataParallel::shadow_step(bool is_reduced) {
         gradients_.zero_absent(gradient);
         mark_ready(gradient);
     }
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
     launch_ready_buckets();
     finalize();
 }

@@ -52,6 +52,16 @@ inline DeviceLimits device_limits() {
     return {static_cast<unsigned int>(multiprocessors), most_queues};
 }
 
+// Returns whether a launch may have to load its kernel first: on a GPU, and on a CPU that plays
+// one.
+inline bool loads_kernels() {
+#if defined(DDP_CUDA)
+    return true;
+#else
+    return cuda_on_cpu::played_multiprocessors() > 0;
+#endif
+}
+
 // Returns the shape that a CPU gives to kernels of any number of threads: one thread, whose loop
 // the compiler vectorises. Tests ask for several (CUDA_ON_CPU=shape=3x5), of which `most_blocks`
 // are taken.
