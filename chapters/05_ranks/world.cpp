@@ -23,7 +23,6 @@
 #include "05_ranks/cores.hpp"
 #include "05_ranks/support/mpi_limit.hpp"
 #include "05_ranks/support/mpi_start.hpp"
-#include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
@@ -82,7 +81,6 @@ bool is_first_of_its_job() {
 // ---- Step 2: find the other ranks
 
 World::World(const CommonOptions& options) {
-    let_kernels_run_side_by_side();
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
     // Each case fills in job_.members and makes the coordinator's end in this process.

@@ -117,8 +117,8 @@ void allow_access_to(int device) {
 
 Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
              std::optional<LinkSpeed> link)
-    : rank_(rank), timeout_s_(timeout_s.value_or(rank.job().timeout_s)) {
-    require_kernels_at_the_same_time(rank);
+    : rank_(rank), timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
+    require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value());
     if (rank.world_size() > most_peers)
         throw OptionError(std::to_string(rank.world_size()) + " ranks are more than the " +
                           std::to_string(most_peers) + " that can share memory.");

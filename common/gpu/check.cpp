@@ -1,5 +1,7 @@
 #include "common/gpu/check.hpp"
 
+#include "common/gpu/clock.hpp"
+
 namespace ddp {
 namespace {
 
@@ -7,6 +9,9 @@ std::string sentence(const std::string& call, Where where, const std::string& re
     return call + " at " + where.file_name() + ":" + std::to_string(where.line()) +
            " failed: " + reason;
 }
+
+// Before main, and so before the first CUDA call of any program.
+[[maybe_unused]] const bool is_set = (let_kernels_run_side_by_side(), true);
 
 }  // namespace
 

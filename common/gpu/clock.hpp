@@ -33,9 +33,9 @@ __device__ inline std::uint64_t device_clock_ns() {
 
 // Lets kernels of several streams begin although they wait for one another. By default the streams
 // of a GPU share 8 queues, where a kernel may queue up behind the very kernel that waits for it;
-// and a kernel is loaded at its first launch, which may wait for all running kernels. Call this
-// before the process's first CUDA call, which reads these settings. Values that the environment
-// already sets are kept.
+// and a kernel is loaded at its first launch, which may wait for all running kernels. check.cpp
+// calls this before main, since the process's first CUDA call reads these settings. Values that the
+// environment already sets are kept.
 inline void let_kernels_run_side_by_side() {
 #if defined(DDP_CUDA)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
@@ -54,7 +54,7 @@ inline void let_kernels_run(double seconds) {
     cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
     const double limit_s = settings.kernel_timeout_s;
     const double raised_s = seconds == 0 || limit_s == 0 ? 0 : std::max(limit_s, seconds);
-    if (raised_s == limit_s)
+    if (raised_s == limit_s || settings.display)
         return;
     settings.kernel_timeout_s = raised_s;
     cuda_on_cpu::set_settings(settings);

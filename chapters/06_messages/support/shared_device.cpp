@@ -44,7 +44,7 @@ bool has_listener(const std::string& path) {
 }  // namespace
 
 SharedDevice find_shared_device(Rank& rank) {
-    SharedDevice device{address_of_device(), {}, 0};
+    SharedDevice device{address_of_device(), {}, true, 0};
     const std::vector<std::string> addresses = rank.all_gather(device.address);
     std::set<pid_t> processes;
     for (int r = 0; r < rank.world_size(); r++) {
@@ -54,6 +54,7 @@ SharedDevice find_shared_device(Rank& rank) {
         device.ranks.push_back(r);
         processes.insert(member.process);
     }
+    device.is_only_one = static_cast<int>(device.ranks.size()) == rank.local_world_size();
     device.processes = static_cast<int>(processes.size());
     return device;
 }
@@ -67,8 +68,17 @@ bool has_mps(const std::string& folder) {
     return has_listener(folder + "/control");
 }
 
+double longest_wait_s(double wanted_s) {
+    constexpr double longest_s = 1.5;
+    int device = 0, ends_kernels = 0;
+    DDP_CHECK(cudaGetDevice(&device));
+    DDP_CHECK(cudaDeviceGetAttribute(&ends_kernels, cudaDevAttrKernelExecTimeout, device));
+    const bool is_longer = wanted_s == 0 || wanted_s > longest_s;
+    return ends_kernels != 0 && is_longer ? longest_s : wanted_s;
+}
+
 std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
-                    bool processes_take_turns) {
+                    bool processes_take_turns, bool has_link) {
     const auto ranks = static_cast<unsigned int>(device.ranks.size());
     if (processes_take_turns && device.processes > 1)
         return std::to_string(device.processes) + " processes cannot share the GPU " +
@@ -82,13 +92,20 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
                "start "
                "at most " +
                std::to_string(limits.multiprocessors / 2) + ".";
+    // A link's times are compared, and GPUs have clocks of their own; its ports are taken by
+    // compare-and-swap, which between GPUs on PCIe is not atomic.
+    if (has_link && !device.is_only_one)
+        return "the simulated link works within one GPU: leave --link out, or let the program see "
+               "one GPU only (CUDA_VISIBLE_DEVICES=0).";
     return "";
 }
 
-void require_kernels_at_the_same_time(Rank& rank) {
+void require_kernels_at_the_same_time(Rank& rank, bool has_link) {
     const SharedDevice device = find_shared_device(rank);
     const bool take_turns = !kernels_run_on_cpu && !has_mps(mps_folder());
-    if (const std::string text = refusal(device, device_limits(), take_turns); !text.empty())
+    if (const std::string text =
+            refusal(device, device_limits(), take_turns, has_link && !kernels_run_on_cpu);
+        !text.empty())
         throw OptionError(text);
 }
 

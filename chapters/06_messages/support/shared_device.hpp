@@ -12,8 +12,9 @@ namespace ddp {
 // The ranks of this host that use this rank's device.
 struct SharedDevice {
     std::string address;  // on the PCI bus, which is the same by whatever number a process knows it
-    std::vector<int> ranks;  // in order, this rank among them
-    int processes = 1;       // in which they are
+    std::vector<int> ranks;   // in order, this rank among them
+    bool is_only_one = true;  // all ranks of the host are among them
+    int processes = 1;        // in which they are
 };
 
 // Returns this rank's current device, and who shares it. All ranks call it together.
@@ -25,13 +26,19 @@ bool has_mps(const std::string& folder);
 // The folder in which it listens unless it was told otherwise.
 std::string mps_folder();
 
+// Returns the longest time that a kernel may wait, in seconds, if it may wait for `wanted_s` (0:
+// for ever). The driver of a GPU that also drives a display ends kernels after some seconds, and
+// all that the process has on the device: a wait must end before, to say what it has waited for.
+double longest_wait_s(double wanted_s);
+
 // Returns what keeps the kernels of all these ranks from running at the same time, as a sentence
 // that says what to do; empty if nothing does.
 std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
-                    bool processes_take_turns);
+                    bool processes_take_turns, bool has_link);
 
-// Throws OptionError with that sentence. All ranks call it together.
-void require_kernels_at_the_same_time(Rank& rank);
+// Throws OptionError with that sentence. All ranks call it together. `has_link`: over a simulated
+// link.
+void require_kernels_at_the_same_time(Rank& rank, bool has_link);
 
 // Returns how many ranks of a host use one of its devices, where they take them in turn
 // (Rank::select_device).

@@ -105,21 +105,6 @@ cudaError_t check_copy(const std::string& caller, const void* destination, const
                            (to_device ? "device" : "host") + " memory: " + kind_name(actual));
 }
 
-// In strict mode on a GPU's terms: these calls may wait for every kernel of the device, and a
-// cooperative kernel that waits for a peer would wait for ever.
-cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what) {
-    if (!settings().strict)
-        return cudaSuccess;
-    const std::string kernel = unfinished_cooperative_kernel();
-    if (kernel.empty())
-        return cudaSuccess;
-    return call_failed(
-        cudaErrorNotPermitted,
-        caller + " (" + what + ") while the cooperative " + kernel +
-            " is in flight: on a GPU the call may wait for the kernel, and the kernel "
-            "for a peer that never comes; allocate before, free after");
-}
-
 cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind, const char* call,
                              Where where) {
     if (const cudaError_t status = enter_call(call))
@@ -195,6 +180,20 @@ cudaError_t finish_copy(const PlacedCopy& copy) {
 }
 
 }  // namespace
+
+cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what) {
+    if (!settings().strict)
+        return cudaSuccess;
+    const std::string kernel = unfinished_cooperative_kernel();
+    if (kernel.empty())
+        return cudaSuccess;
+    return call_failed(
+        cudaErrorNotPermitted,
+        caller + " (" + what + ") while the cooperative " + kernel +
+            " is in flight: on a GPU the call may wait for the kernel, and the kernel "
+            "for a peer that never comes; allocate before, free after");
+}
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;

@@ -116,21 +116,28 @@ cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices
 }
 
 }  // namespace
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
-    if (enter_call("cublasCreate") != cudaSuccess)
+    if (enter_call("cublasCreate") != cudaSuccess ||
+        check_no_kernel_waits("cublasCreate", "allocates device memory") != cudaSuccess)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     openblas_set_num_threads(
         1);  // ranks share the cores; one thread a rank, and the same bits each time
     *handle = new cublasContext;
+    live_blas_handles++;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+    // cuBLAS documents that it waits for the device. A handle that stays is named at exit.
+    if (check_no_kernel_waits("cublasDestroy", "synchronises with the device") != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     delete handle;
+    live_blas_handles--;
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -49,6 +49,12 @@ Runtime& runtime() {
 thread_local int current_device = 0;
 thread_local bool host_function_thread = false;
 
+std::string handle_leak_report() {
+    return live_blas_handles == 0 ? ""
+                                  : "cuda_on_cpu: never destroyed: handles of cublasCreate, " +
+                                        std::to_string(live_blas_handles) + "\n";
+}
+
 // Work in flight comes to its end (kernels have a time limit), then what was left behind is named.
 // A failed kernel that nobody noticed is a failure of the program, and in strict mode so is a leak.
 // (A program that has failed has said why; what it could not free would only hide that.)
@@ -56,7 +62,8 @@ void at_exit(int status, void*) {
     for (const auto& stream : all_streams())
         stream->synchronize(stream->last_ticket());
     const bool unnoticed = print_unread_diagnoses();
-    const std::string leaks = status != 0 || device_is_lost() ? "" : leak_report();
+    const std::string leaks =
+        status != 0 || device_is_lost() ? "" : leak_report() + handle_leak_report();
     std::fputs(leaks.c_str(), stderr);
     if (status == 0 && (unnoticed || (!leaks.empty() && settings().strict))) {
         std::fflush(nullptr);
@@ -312,6 +319,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
             break;
         case cudaDevAttrMultiProcessorCount:
             *value = properties.multiProcessorCount;
+            break;
+        case cudaDevAttrKernelExecTimeout:
+            *value = settings().display;
             break;
         case cudaDevAttrComputeCapabilityMajor:
             *value = properties.major;

@@ -1,6 +1,7 @@
 #pragma once
 // The one runtime of a process: which streams and events exist, which device a thread uses, what
 // happens at exit.
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,14 @@ cudaError_t check_caller(const char* call);
 // Begins every call: starts the runtime at the process's first call (fault handlers, the report at
 // exit), refuses calls from a host function, and reports a lost device.
 cudaError_t enter_call(const char* call);
+
+// Refuses, in strict mode, a call that on a GPU may wait for every kernel of the device
+// (allocating, freeing, cuBLAS's handles) while a cooperative kernel is in flight: one that waits
+// for a peer would wait for ever. `what` says more of the call.
+cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what);
+
+// Handles of cublasCreate that were not destroyed yet.
+inline std::atomic<int> live_blas_handles{0};
 
 // The stream of a handle (nullptr: the current device's default stream), or nullptr for one that
 // was destroyed or never made: then the failure is already recorded.

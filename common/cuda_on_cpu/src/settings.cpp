@@ -72,6 +72,9 @@ Settings parse_settings(const std::string& text) {
         const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
         if (word == "strict") {
             result.strict = true;
+        } else if (word == "display") {
+            result.display = true;
+            result.kernel_timeout_s = 2;
         } else if (word == "order=forward") {
             result.order = Order::forward;
         } else if (word == "order=reversed") {
@@ -94,7 +97,7 @@ Settings parse_settings(const std::string& text) {
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
-                "devices=N, memory=MIB and multiprocessors=N.");
+                "devices=N, memory=MIB, multiprocessors=N and display.");
         }
     }
     return result;

@@ -27,36 +27,45 @@ TEST_CASE("ranks know who shares their device by its address") {
         const bool is_even = rank.rank() % 2 == 0;
         if (device.address != (is_even ? "0000:00:00.0" : "0000:01:00.0") ||
             device.ranks != (is_even ? std::vector<int>{0, 2, 4} : std::vector<int>{1, 3}) ||
-            device.processes != 1 || ranks_on_a_device(rank) != 3)
+            device.is_only_one || device.processes != 1 || ranks_on_a_device(rank) != 3)
             throw std::runtime_error("rank " + std::to_string(rank.rank()) + " is wrong");
     });
 }
 
 TEST_CASE("processes share a GPU only if they need not take turns") {
-    const SharedDevice alone{"0000:1b:00.0", {3}, 1}, shared{"0000:1b:00.0", {0, 2}, 2},
-        threads{"0000:1b:00.0", {0, 1, 2, 3}, 1};
+    const SharedDevice alone{"0000:1b:00.0", {3}, false, 1},
+        shared{"0000:1b:00.0", {0, 2}, false, 2}, threads{"0000:1b:00.0", {0, 1, 2, 3}, true, 1};
     // Four processes, each with a GPU of its own, whatever number it has there.
-    REQUIRE(refusal(alone, large, true).empty());
-    REQUIRE(refusal(threads, large, true).empty());
-    REQUIRE(refusal(shared, large, false).empty());
+    REQUIRE(refusal(alone, large, true, false).empty());
+    REQUIRE(refusal(threads, large, true, false).empty());
+    REQUIRE(refusal(shared, large, false, false).empty());
     REQUIRE(
-        refusal(shared, large, true) ==
+        refusal(shared, large, true, false) ==
         "2 processes cannot share the GPU 0000:1b:00.0, because a kernel that waits would never "
         "let the other run: use --ranks, which makes threads, start no more processes than there "
         "are GPUs, or start NVIDIA's MPS.");
 }
 
+TEST_CASE("a link is simulated within one GPU") {
+    const SharedDevice all{"0000:1b:00.0", {0, 1}, true, 1}, half{"0000:1b:00.0", {0, 2}, false, 1};
+    REQUIRE(refusal(all, large, false, true).empty());
+    REQUIRE(refusal(half, large, false, false).empty());
+    REQUIRE(refusal(half, large, false, true) ==
+            "the simulated link works within one GPU: leave --link out, or let the program see one "
+            "GPU only (CUDA_VISIBLE_DEVICES=0).");
+}
+
 TEST_CASE("more ranks than a small GPU can run are refused") {
-    SharedDevice device{"0000:00:00.0", std::vector<int>(10), 1};
-    REQUIRE(refusal(device, small, false).empty());
+    SharedDevice device{"0000:00:00.0", std::vector<int>(10), true, 1};
+    REQUIRE(refusal(device, small, false, false).empty());
     device.ranks.resize(11);
     REQUIRE(
-        refusal(device, small, false) ==
+        refusal(device, small, false, false) ==
         "11 ranks share a GPU of 20 multiprocessors, where each needs two for kernels that wait "
         "for other ranks: start at most 10.");
-    REQUIRE(refusal(device, large, false).empty());
+    REQUIRE(refusal(device, large, false, false).empty());
     device.ranks.resize(most_peers);
-    REQUIRE(refusal(device, {~0u, ~0u}, false).empty());  // a CPU
+    REQUIRE(refusal(device, {~0u, ~0u}, false, false).empty());  // a CPU
 }
 
 TEST_CASE("MPS is there if somebody listens in its folder") {

@@ -17,20 +17,26 @@ int scenario_main(int argc, char** argv, Options& options, ScenarioOptions& aske
                   const std::function<ScenarioRuns()>& runs) {
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions&) {
         const ScenarioRuns all = runs();
+        const auto run = [&world](const std::function<void(Rank&)>& work) {
+            world.run([&work](Rank& rank) {
+                rank.select_device();
+                work(rank);
+            });
+        };
         for (int i = 0; i < all.repeat; i++) {
             try {
-                world.run(all.first);
+                run(all.first);
             } catch (const RunFailed& failure) {
                 if (!asked.catches)
                     throw;
                 if (world.has_rank_0())
                     std::cout << "caught: " << failure.what() << std::endl;
                 if (all.after_failure)
-                    world.run(all.after_failure);
+                    run(all.after_failure);
             }
         }
         if (all.at_end)
-            world.run(all.at_end);
+            run(all.at_end);
         return 0;
     });
 }

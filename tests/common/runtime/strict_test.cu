@@ -117,5 +117,23 @@ TEST_CASE("a full launch queue keeps other launches out") {
             }) > long_s);
 }
 
+TEST_CASE("a handle of cuBLAS is not made and not destroyed while a kernel may wait for another") {
+    Stream stream;
+    PinnedBuffer<int> flag(1);
+    flag[0] = 0;
+    cublasHandle_t before = nullptr, beside = nullptr;
+    DDP_CHECK(cublasCreate(&before));
+    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    REQUIRE(cublasCreate(&beside) != CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cublasDestroy(before) != CUBLAS_STATUS_SUCCESS);
+    const std::string said = cudaGetErrorString(cudaGetLastError());
+    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    stream.synchronize();
+    REQUIRE(
+        said.find("cublasDestroy (synchronises with the device) while the cooperative kernel") !=
+        std::string::npos);
+    DDP_CHECK(cublasDestroy(before));
+}
+
 }  // namespace
 }  // namespace ddp::test

@@ -33,11 +33,13 @@ struct Settings {
     // Of a small GPU: it runs as many cooperative blocks at the same time, those of all streams
     // together, and not one more. 0 = a CPU, whose threads take turns.
     int multiprocessors = 0;
+    // Of a GPU that drives a display: a kernel that runs for two seconds is ended, with the device.
+    bool display = false;
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20". A word that
-// is none of these ends the program with a sentence and exit status 2.
+// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,display". A
+// word that is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
 // Return the settings `shape`, `strict` and `multiprocessors`, as fast as every launch needs them.
