@@ -21,6 +21,11 @@ constexpr std::size_t unit = 512;  // bytes; sizes are rounded up to it, so that
 
 // Device memory in segments (one cudaMalloc each), handed out as blocks.
 struct Device::CachingAllocator {
+    struct Block {
+        std::byte* data = nullptr;
+        std::size_t bytes = 0;
+    };
+
     std::vector<Buffer<std::byte>> segments;  // the first is the reserved one, if any
     std::byte* unused = nullptr;              // the rest of the reserved segment
     std::size_t unused_bytes = 0;
@@ -47,19 +52,22 @@ struct Device::CachingAllocator {
         unused_bytes = bytes;
     }
 
-    // Returns a free block of exactly this size, or else a new one. A larger free block would also
-    // do, but the same step may need that one later. Exact sizes guarantee that a step which
-    // repeats the one before finds all of its blocks.
-    std::byte* allocate_block(std::size_t bytes, Where where) {
-        if (const auto fit = free.find(bytes); fit != free.end()) {
-            std::byte* block = fit->second;
+    // Returns the smallest free block that is large enough, or else a new one. A step that repeats
+    // the one before finds blocks of its own sizes. Where sentences give each step other sizes, the
+    // memory of longer ones serves the shorter ones as well; one block for each size that ever came
+    // would add up to many times the memory of a step. A block more than twice as large is left to
+    // those that need it.
+    Block allocate_block(std::size_t bytes, Where where) {
+        if (const auto fit = free.lower_bound(bytes);
+            fit != free.end() && fit->first <= 2 * bytes) {
+            const Block block{fit->second, fit->first};
             free.erase(fit);
             return block;
         }
         if (bytes > unused_bytes)
-            return add_segment(bytes, where);
+            return {add_segment(bytes, where), bytes};
         unused_bytes -= bytes;
-        return std::exchange(unused, unused + bytes);
+        return {std::exchange(unused, unused + bytes), bytes};
     }
 };
 
@@ -76,11 +84,11 @@ Device::~Device() {
 
 std::shared_ptr<std::byte> Device::allocate(std::size_t bytes, Where where) {
     const std::size_t size = std::max<std::size_t>(1, (bytes + unit - 1) / unit) * unit;
-    std::byte* block = allocator_->allocate_block(size, where);
+    const auto [block, capacity] = allocator_->allocate_block(size, where);
     allocator_->count(static_cast<std::ptrdiff_t>(size));
     // The owner's deleter returns the block to the free ones. It keeps the allocator alive.
-    return {block, [allocator = allocator_, size](std::byte* dropped) {
-                allocator->free.emplace(size, dropped);
+    return {block, [allocator = allocator_, size, capacity = capacity](std::byte* dropped) {
+                allocator->free.emplace(capacity, dropped);
                 allocator->count(-static_cast<std::ptrdiff_t>(size));
             }};
 }

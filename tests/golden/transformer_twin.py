@@ -140,7 +140,7 @@ class Training:
             target = torch.cat([target, following[:, None]], dim=1)
             has_ended |= following == END
         spelled = lambda row: b"".join(self.found.spellings[token] for token in row if token > END)
-        return [spelled(row).decode(errors="replace") for row in target.tolist()]
+        return [spelled(row).decode(errors="replace").strip() for row in target.tolist()]
 
     def bleu(self):
         import sacrebleu

@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <span>
 
+#include "18_transformer/byte_pairs.hpp"
 #include "18_transformer/show/translation_run.hpp"
 #include "18_transformer/translation_training.hpp"
 #include "18_transformer/words/numerals.hpp"
@@ -85,9 +86,10 @@ void write_input(const PairCorpus& corpus, const TranslationPlan& plan) {
     for (const SentencePair& pair : data.corpus.test)
         file << "held_out " << list_of(data.tokenizer->encode(pair.source)) << " " << pair.target
              << "\n";
+    const auto& tokenizer = dynamic_cast<const BytePairs&>(*data.tokenizer);
     for (int token = first_free_token; token < vocabulary; token++) {
         file << "token " << token << " ";
-        for (const unsigned char byte : data.tokenizer->decode({token}))
+        for (const unsigned char byte : tokenizer.spelling(token))
             file << "0123456789abcdef"[byte / 16] << "0123456789abcdef"[byte % 16];
         file << "\n";
     }
