@@ -126,25 +126,6 @@ void shuffle(Items& items, std::uint64_t& random) {
 
 constexpr const char* threw_mark = "threw an exception, which no GPU can: ";
 
-// The program's own thread-local storage on this thread; libraries have theirs elsewhere.
-struct ThreadStorage {
-    std::byte* begin = nullptr;
-    std::size_t bytes = 0;
-};
-ThreadStorage program_thread_storage() {
-    ThreadStorage result;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* out) {
-            for (int i = 0; i < info->dlpi_phnum; i++)
-                if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_tls_data != nullptr)
-                    *static_cast<ThreadStorage*>(out) = {
-                        static_cast<std::byte*>(info->dlpi_tls_data), info->dlpi_phdr[i].p_memsz};
-            return 1;  // the program comes first, and only it has kernels
-        },
-        &result);
-    return result;
-}
-
 // Not memset, of which the sanitizers would know.
 __attribute__((no_sanitize("address", "thread"))) void fill_with_nan(volatile std::byte* bytes,
                                                                      std::size_t count) {
@@ -154,10 +135,24 @@ __attribute__((no_sanitize("address", "thread"))) void fill_with_nan(volatile st
 
 }  // namespace
 
+std::span<std::byte> program_thread_storage() {
+    std::span<std::byte> result;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+            for (int i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_tls_data != nullptr)
+                    *static_cast<std::span<std::byte>*>(out) = {
+                        static_cast<std::byte*>(info->dlpi_tls_data), info->dlpi_phdr[i].p_memsz};
+            return 1;  // the program comes first, and only it has kernels
+        },
+        &result);
+    return result;
+}
+
 __attribute__((no_sanitize("address", "thread"))) void poison_shared_memory() {
-    const ThreadStorage storage = program_thread_storage();
+    const std::span<std::byte> storage = program_thread_storage();
     const KernelThread saved = kernel_thread;
-    fill_with_nan(storage.begin, storage.bytes);
+    fill_with_nan(storage.data(), storage.size());
     std::memcpy(static_cast<void*>(&kernel_thread), &saved, sizeof saved);
 }
 
@@ -725,9 +720,6 @@ void block_barrier(Where where) {
 std::uint64_t warp_exchange(WarpOperation operation, unsigned int mask, std::uint64_t value,
                             int argument, int width, Where where) {
     return executor().warp_exchange(operation, mask, value, argument, width, where);
-}
-void yield(unsigned int nanoseconds, Where) {
-    executor().yield(nanoseconds);
 }
 void trap(Where where) {
     executor().fault(cudaErrorLaunchFailure, "called __trap() at " + text_of(where));

@@ -178,6 +178,10 @@ struct KernelThread {
 };
 extern constinit thread_local KernelThread kernel_thread;
 
+// Returns this OS thread's thread-local storage of the program, which holds its shared memory.
+// Libraries have theirs elsewhere.
+std::span<std::byte> program_thread_storage();
+
 // Fills this OS thread's shared memory (all thread-local storage of the program, sparing the
 // runtime's own) with NaN.
 void poison_shared_memory();

@@ -10,27 +10,6 @@
 namespace cuda_on_cpu {
 namespace {
 
-struct RunKernel final : Command {
-    RunKernel(Stream& stream, PreparedKernel* kernel, bool on_heap)
-        : stream(stream), kernel(kernel), on_heap(on_heap) {
-        if (kernel->shape.cooperative)
-            stream.cooperative_kernel_begins(*kernel);
-    }
-    ~RunKernel() override {
-        if (kernel->shape.cooperative)
-            stream.cooperative_kernel_ends();
-        kernel->~PreparedKernel();
-        if (on_heap)
-            ::operator delete (kernel, std::align_val_t{64});
-    }
-    void run(Stream&) override { stream.run_kernel(*kernel); }
-    Stream& stream;
-    PreparedKernel* kernel;
-    bool on_heap;
-};
-constexpr std::size_t arguments_offset = 64;
-static_assert(sizeof(RunKernel) <= arguments_offset);
-
 std::string shape_text(const dim3& shape) {
     return "(" + std::to_string(shape.x) + "," + std::to_string(shape.y) + "," +
            std::to_string(shape.z) + ")";
@@ -134,12 +113,7 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     if (!stream)
         return cudaErrorInvalidResourceHandle;
     order_with_default_stream(*stream);
-    stream->enqueue([&](void* memory) {
-        const bool on_heap = arguments_offset + bytes > Stream::slot_bytes;
-        void* place = on_heap ? ::operator new (bytes, std::align_val_t{64})
-                              : static_cast<std::byte*>(memory) + arguments_offset;
-        return new (memory) RunKernel(*stream, move_to(place, kernel), on_heap);
-    });
+    queue_kernel(*stream, kernel, bytes, move_to);
     return cudaSuccess;
 }
 

@@ -14,6 +14,10 @@ namespace cuda_on_cpu {
 // The cores of this machine, or the multiprocessors of the small GPU that it plays.
 int processors();
 
+// Copies a launch that was found to be right into the stream's queue, as enqueue_kernel says.
+void queue_kernel(Stream& stream, PreparedKernel& kernel, std::size_t bytes,
+                  PreparedKernel* (*move_to)(void* address, PreparedKernel& kernel));
+
 // Refuses what is called from a host function, where CUDA allows no call of its own.
 cudaError_t check_caller(const char* call);
 // Begins every call: starts the runtime at the process's first call (fault handlers, the report at

@@ -1,0 +1,554 @@
+#include "execution.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace cuda_on_cpu {
+namespace {
+
+// The execution that runs on this OS thread, while one of its streams does: part of the thread
+// storage that each stream has of its own.
+constinit thread_local Execution* running_execution = nullptr;
+
+bool is_acquire(std::memory_order order) {
+    return order != std::memory_order_relaxed && order != std::memory_order_release;
+}
+bool is_release(std::memory_order order) {
+    return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+           order == std::memory_order_seq_cst;
+}
+
+void join(View& view, const View& other) {
+    for (std::size_t i = 0; i < view.size(); i++)
+        view[i] = std::max(view[i], other[i]);
+}
+
+std::uint64_t value_at(const std::byte* address, std::size_t bytes) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, address, bytes);
+    return value;
+}
+
+const std::byte* bytes_at(const volatile void* address) {
+    return static_cast<const std::byte*>(const_cast<const void*>(address));
+}
+
+std::size_t index_of(int number) {
+    return static_cast<std::size_t>(number);
+}
+
+}  // namespace
+
+Execution* Execution::of_this_thread() {
+    return running_execution;
+}
+
+Execution::RunningStream::RunningStream(Execution& of_execution, int of_number)
+    : execution(of_execution), number(of_number), fiber(&Execution::run_kernels, this) {}
+
+Execution::Execution(std::vector<std::vector<const PreparedKernel*>> kernels,
+                     const ExplorationOptions& options)
+    : kernels_(std::move(kernels)), options_(options), thread_storage_(program_thread_storage()) {
+    own_thread_storage_.assign(thread_storage_.begin(), thread_storage_.end());
+    std::size_t granules = 0;
+    for (const std::span<std::byte>& part : options.memory) {
+        granules += part.size() / granule_bytes + 1;
+        at_first_.emplace_back(part.begin(), part.end());
+    }
+    granules_.resize(granules);
+    users_.resize(granules, nobody);
+    for (std::size_t i = 0; i < kernels_.size(); i++)
+        streams_.push_back(std::make_unique<RunningStream>(*this, static_cast<int>(i)));
+}
+
+Execution::~Execution() = default;
+
+// ---- The beginning and the end
+
+void Execution::begin(std::vector<ExploredStep>* timeline) {
+    take_back();
+    timeline_ = timeline;
+    number_++;
+    step_ = -1;
+    has_found_shared_ = false;
+    released_.clear();
+    for (const auto& stream : streams_) {
+        stream->fiber.restart();
+        stream->thread_storage = own_thread_storage_;
+        stream->state = State::ready;
+        stream->view = stream->fenced = stream->unfenced = {};
+        stream->view[index_of(stream->number)] = 1;
+        stream->buffer.clear();
+        stream->arrivals.clear();
+        stream->stores = stream->fenced_stores = 0;
+        stream->last_step = -1;
+        stream->loads.clear();
+        stream->awaited.clear();
+        stream->woken_by.clear();
+        stream->news.clear();
+    }
+    for (const auto& stream : streams_)
+        if (failure_ == ExploredFailure::none && !has_found_shared_)
+            run_to_next_step(*stream);
+}
+
+void Execution::take_back() {
+    for (auto kept = kept_.rbegin(); kept != kept_.rend(); ++kept)
+        std::memcpy(kept->address, &kept_bytes_[kept->begin], kept->bytes);
+    kept_.clear();
+    kept_bytes_.clear();
+    failure_ = ExploredFailure::none;
+}
+
+void Execution::require_unchanged() const {
+    for (std::size_t i = 0; i < at_first_.size(); i++)
+        if (!std::ranges::equal(options_.memory[i], at_first_[i]))
+            throw std::logic_error(
+                "a kernel has written to memory in a way that the explorer does not see: compile "
+                "all of it with -fsanitize=thread, and let it copy by plain assignments");
+}
+
+// ---- Streams, as fibers of this OS thread
+
+// What a stream's fiber does: its kernels, one after the other.
+void Execution::run_kernels(Fiber& fiber) {
+    auto& stream = *static_cast<RunningStream*>(fiber.owner);
+    Execution& execution = stream.execution;
+    running_execution = &execution;
+    for (const PreparedKernel* kernel : execution.kernels_[index_of(stream.number)]) {
+        stream.run.emplace(*kernel, Settings{});
+        stream.executor.run(*stream.run, 0, 1);
+    }
+    stream.state = State::ended;
+    execution.pause(stream);
+}
+
+// Runs the stream until it pauses. All that is thread-local, such as shared memory, is its own.
+void Execution::resume(RunningStream& stream) {
+    running_ = &stream;
+    std::ranges::copy(stream.thread_storage, thread_storage_.begin());
+    Fiber::switch_between(main_, stream.fiber);
+    std::ranges::copy(thread_storage_, stream.thread_storage.begin());
+    std::ranges::copy(own_thread_storage_, thread_storage_.begin());
+}
+
+void Execution::pause(RunningStream& stream) {
+    Fiber::switch_between(stream.fiber, main_);
+}
+
+// Runs the stream until it stands in front of a step, waits, or has ended. Where it sleeps, it has
+// polled in vain, but how long was the poll? One more round shows which loads belong to it: nothing
+// has changed in between.
+int Execution::run_to_next_step(RunningStream& stream) {
+    int in_vain = 0;
+    for (;;) {
+        stream.next = {};
+        stream.has_slept = false;
+        resume(stream);
+        if (is_to_be_left() || !stream.has_slept)
+            return in_vain;
+        const View view = stream.view, unfenced = stream.unfenced;
+        stream.probe.clear();
+        stream.has_slept = false;
+        stream.is_probing = true;
+        resume(stream);
+        stream.is_probing = false;
+        stream.view = view;
+        stream.unfenced = unfenced;
+        if (is_to_be_left())
+            return in_vain;
+        in_vain += take_back_poll(stream);
+        if (std::ranges::none_of(stream.probe, &Load::is_step))
+            return in_vain;
+    }
+}
+
+int Execution::take_back_poll(RunningStream& stream) {
+    const std::size_t polls = stream.probe.size();
+    const bool is_poll =
+        stream.has_slept && polls > 0 && stream.loads.size() >= polls &&
+        std::equal(stream.probe.begin(), stream.probe.end(),
+                   stream.loads.end() - static_cast<std::ptrdiff_t>(polls),
+                   [](const Load& a, const Load& b) { return a.address == b.address; });
+    if (!is_poll)
+        throw std::runtime_error(
+            "the explorer cannot follow a loop with __nanosleep() that does not read the same "
+            "places, and nothing else, each time");
+    const auto first = stream.loads.end() - static_cast<std::ptrdiff_t>(polls);
+    const auto steps =
+        std::count_if(first, stream.loads.end(), [](const Load& l) { return l.is_step; });
+    stream.view = first->view;
+    stream.unfenced = first->unfenced;
+    stream.loads.erase(first, stream.loads.end());
+    stream.state = State::waiting;
+    stream.woken_by.clear();
+    stream.news.clear();
+    stream.awaited.clear();
+    for (const Load& load : stream.probe)
+        stream.awaited.push_back(load.address);
+    return static_cast<int>(steps);
+}
+
+void Execution::stop_before(RunningStream& stream, NextStep next) {
+    stream.next = next;
+    pause(stream);
+    stream.next = {};
+}
+
+void Execution::sleep() {
+    running_->has_slept = true;
+    pause(*running_);
+}
+
+bool Execution::is_under_way() const {
+    return std::ranges::any_of(streams_, [](const auto& s) { return s->state != State::ended; });
+}
+
+void Execution::note_waits() {
+    for (const auto& stream : streams_)
+        if (stream->state != State::ended) {
+            const std::byte* address =
+                stream->next.address != nullptr ? stream->next.address : stream->awaited.front();
+            note({stream->number, Action::wait, address, sizeof(std::uint64_t),
+                  value_at(address, sizeof(std::uint64_t))});
+        }
+}
+
+// ---- Processes and their steps
+
+ProcessSet Execution::enabled() const {
+    ProcessSet set = 0;
+    for (const auto& stream : streams_) {
+        const NextStep::Kind kind = stream->next.kind;
+        const bool waits_for_buffer =
+            kind == NextStep::Kind::update || kind == NextStep::Kind::fence;
+        if (stream->state == State::ready && kind != NextStep::Kind::none &&
+            !(waits_for_buffer && !stream->buffer.empty()))
+            set |= ProcessSet{1} << stream->number;
+    }
+    for (const auto& [place, process] : processes_)
+        if (next_arrival(process) != nullptr)
+            set |= ProcessSet{1} << process;
+    return set;
+}
+
+NextStep Execution::next(int process) const {
+    if (process < streams())
+        return streams_[index_of(process)]->next;
+    const Store* store = next_arrival(process);
+    return {NextStep::Kind::arrival, places_[index_of(process - streams())].second,
+            store == nullptr ? 0 : store->value};
+}
+
+bool Execution::ends_wait(int stream) const {
+    const RunningStream& of = *streams_[index_of(stream)];
+    return std::ranges::count(of.news, of.next.address) > 0;
+}
+
+int Execution::step(int process, int number) {
+    step_ = number;
+    if (process >= streams()) {
+        arrive(process);
+        return 0;
+    }
+    RunningStream& stream = *streams_[index_of(process)];
+    stream.last_step = number;
+    stream.awaited.clear();
+    return run_to_next_step(stream);
+}
+
+std::vector<int> Execution::needed_by(int process) const {
+    std::vector<int> steps;
+    if (process >= streams()) {
+        const Store& store = *next_arrival(process);
+        steps.push_back(store.issued_after);
+        const int stream = places_[index_of(process - streams())].first;
+        for (const Arrival& arrival : streams_[index_of(stream)]->arrivals)
+            if (arrival.number < store.behind)
+                steps.push_back(arrival.step);
+    } else if (const NextStep::Kind kind = streams_[index_of(process)]->next.kind;
+               kind == NextStep::Kind::update || kind == NextStep::Kind::fence) {
+        for (const Arrival& arrival : streams_[index_of(process)]->arrivals)
+            steps.push_back(arrival.step);
+    }
+    return steps;
+}
+
+int Execution::process_of(int stream, const std::byte* address) {
+    const auto [place, is_new] =
+        processes_.try_emplace({stream, address}, streams() + static_cast<int>(processes_.size()));
+    if (is_new)
+        places_.push_back(place->first);
+    if (place->second >= most_processes)
+        throw std::runtime_error("the explorer can follow " +
+                                 std::to_string(most_processes - streams()) +
+                                 " flags, each by its writer: explore a smaller case");
+    return place->second;
+}
+
+// Returns the store that is to arrive next at the process's place; null if none can.
+const Execution::Store* Execution::next_arrival(int process) const {
+    const auto& [stream, address] = places_[index_of(process - streams())];
+    const std::vector<Store>& buffer = streams_[index_of(stream)]->buffer;
+    const auto store = std::ranges::find(buffer, address, &Store::address);
+    return store == buffer.end() || buffer.front().number < store->behind ? nullptr : &*store;
+}
+
+void Execution::arrive(int process) {
+    const Store store = *next_arrival(process);
+    const int number = places_[index_of(process - streams())].first;
+    std::erase_if(streams_[index_of(number)]->buffer,
+                  [&](const Store& other) { return other.number == store.number; });
+    streams_[index_of(number)]->arrivals.push_back({store.number, step_});
+    write_memory(store.address, store.bytes, store.value);
+    released_[store.address] = store.view;
+    note({number, Action::store, store.address, store.bytes, store.value, store.order});
+}
+
+// ---- What a stream does
+
+void Execution::access(const volatile void* address, std::size_t bytes, bool is_write) {
+    RunningStream& stream = *running_;
+    const std::byte* place = bytes_at(address);
+    check(stream, place, bytes, is_write, false);
+    note({stream.number, is_write ? Action::write : Action::read, place, bytes});
+    if (is_write) {
+        keep(place, bytes);
+        stream.loads.clear();
+    }
+}
+
+std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
+                              std::memory_order order) {
+    RunningStream& stream = *running_;
+    const std::byte* place = bytes_at(address);
+    const ChangedAccess access = changed(place, false, order);
+    if (access.is_left_out)
+        return ~std::uint64_t{0};
+    const bool is_step = begin_atomic(stream, place, NextStep::Kind::load);
+    check(stream, place, bytes, false, true);
+    (stream.is_probing ? stream.probe : stream.loads)
+        .push_back({place, is_step, stream.view, stream.unfenced});
+    if (stream.loads.size() > most_loads_in_a_row) {
+        failure_ = ExploredFailure::endless;
+        pause(stream);
+    }
+    std::erase(stream.news, place);
+    // The stream's own latest store, even if it has not arrived.
+    const auto own =
+        std::ranges::find(stream.buffer.rbegin(), stream.buffer.rend(), place, &Store::address);
+    const std::uint64_t value = own != stream.buffer.rend() ? own->value : value_at(place, bytes);
+    if (own == stream.buffer.rend())
+        acquire(stream, place, access.order);
+    if (is_step && !stream.is_probing)
+        note({stream.number, Action::load, place, bytes, value, access.order});
+    return value;
+}
+
+void Execution::store(volatile void* address, std::size_t bytes, std::uint64_t value,
+                      std::memory_order order) {
+    RunningStream& stream = *running_;
+    auto* place = const_cast<std::byte*>(bytes_at(address));
+    const ChangedAccess access = changed(place, true, order);
+    check(stream, place, bytes, true, true);
+    const View view = is_release(access.order) ? stream.view : stream.fenced;
+    if (!is_shared_place(stream, place)) {
+        write_memory(place, bytes, value);
+        released_[place] = view;
+    } else {
+        process_of(stream.number, place);
+        const std::uint64_t number = ++stream.stores;
+        stream.buffer.push_back({place, bytes, value, view, access.order, number,
+                                 is_release(access.order) ? number : stream.fenced_stores + 1,
+                                 stream.last_step});
+    }
+    stream.loads.clear();
+    if (is_release(access.order))
+        release(stream);
+    if (access.order == std::memory_order_seq_cst && !stream.buffer.empty())
+        stop_before(stream, {NextStep::Kind::fence, nullptr});
+}
+
+std::uint64_t Execution::update(
+    volatile void* address, std::size_t bytes, std::memory_order order,
+    const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change) {
+    RunningStream& stream = *running_;
+    auto* place = const_cast<std::byte*>(bytes_at(address));
+    const bool is_step = begin_atomic(stream, place, NextStep::Kind::update);
+    check(stream, place, bytes, true, true);
+    const std::uint64_t before = value_at(place, bytes);
+    acquire(stream, place, order);
+    const std::optional<std::uint64_t> value = change(before);
+    if (value) {
+        write_memory(place, bytes, *value);
+        // It goes on with the release of the value before: a release sequence.
+        join(released_[place], is_release(order) ? stream.view : stream.fenced);
+        if (is_release(order))
+            release(stream);
+    }
+    stream.loads.clear();
+    if (is_step)
+        note({stream.number, Action::update, place, bytes, value.value_or(before), order});
+    return before;
+}
+
+void Execution::fence(std::memory_order order) {
+    RunningStream& stream = *running_;
+    if (order == std::memory_order_seq_cst && !stream.buffer.empty())
+        stop_before(stream, {NextStep::Kind::fence, nullptr});
+    if (is_acquire(order))
+        join(stream.view, stream.unfenced);
+    if (is_release(order)) {
+        stream.fenced = stream.view;
+        stream.fenced_stores = stream.stores;
+        release(stream);
+    }
+}
+
+ChangedAccess Execution::changed(const std::byte* address, bool is_store,
+                                 std::memory_order order) const {
+    return options_.change == nullptr ? ChangedAccess{order}
+                                      : options_.change(address, is_store, order);
+}
+
+// Whether several streams use a place by atomic accesses. Only then it matters who comes first.
+bool Execution::is_shared_place(RunningStream& stream, const std::byte* address) {
+    std::int8_t& user = users_[index_of(static_cast<int>(granule_of(address)))];
+    if (user == nobody) {
+        user = static_cast<std::int8_t>(stream.number);
+    } else if (user != several && user != stream.number) {
+        user = several;
+        has_found_shared_ = true;
+        pause(stream);
+    }
+    return user == several;
+}
+
+// Waits for the stream's turn if the access is a step, and returns whether it is.
+bool Execution::begin_atomic(RunningStream& stream, const std::byte* address, NextStep::Kind kind) {
+    if (!is_shared_place(stream, address))
+        return false;
+    if (!stream.is_probing)
+        stop_before(stream, {kind, address});
+    return true;
+}
+
+// ---- Happens before
+
+std::ptrdiff_t Execution::granule_of(const volatile void* address) const {
+    const std::byte* byte = bytes_at(address);
+    std::size_t first = 0;
+    for (const std::span<std::byte>& part : options_.memory) {
+        if (byte >= part.data() && byte < part.data() + part.size())
+            return static_cast<std::ptrdiff_t>(
+                first + static_cast<std::size_t>(byte - part.data()) / granule_bytes);
+        first += part.size() / granule_bytes + 1;
+    }
+    return -1;
+}
+
+Execution::Granule& Execution::fresh(std::ptrdiff_t granule) {
+    Granule& found = granules_[static_cast<std::size_t>(granule)];
+    if (found.execution != number_) {
+        found = Granule{};
+        found.execution = number_;
+    }
+    return found;
+}
+
+// Fails if another stream has accessed one of the bytes, one of both writes, one of both is not
+// atomic, and this stream has not seen that the other one was done. Then notes this access.
+void Execution::check(RunningStream& stream, const std::byte* address, std::size_t bytes,
+                      bool is_write, bool is_atomic) {
+    const auto me = index_of(stream.number);
+    const ExploredStep mine{stream.number,
+                            is_atomic  ? is_write ? Action::store : Action::load
+                            : is_write ? Action::write
+                                       : Action::read,
+                            address, bytes};
+    const auto require_seen = [&](int other, std::uint16_t release, Action action) {
+        if (other >= 0 && other != stream.number && release > stream.view[index_of(other)])
+            fail(stream, mine, {other, action, address, bytes});
+    };
+    const std::ptrdiff_t first = granule_of(address);
+    const auto last = first + static_cast<std::ptrdiff_t>((bytes - 1) / granule_bytes);
+    for (std::ptrdiff_t i = first; i <= last; i++) {
+        Granule& granule = fresh(i);
+        require_seen(granule.plain_write.stream, granule.plain_write.release, Action::write);
+        if (!is_atomic)
+            require_seen(granule.atomic_write.stream, granule.atomic_write.release, Action::store);
+        for (int other = 0; is_write && other < streams(); other++) {
+            require_seen(other, granule.plain_reads[index_of(other)], Action::read);
+            if (!is_atomic)
+                require_seen(other, granule.atomic_reads[index_of(other)], Action::load);
+        }
+        const std::uint16_t release = stream.view[me];
+        if (is_write)
+            (is_atomic ? granule.atomic_write : granule.plain_write) = {
+                static_cast<std::int16_t>(stream.number), release};
+        else
+            (is_atomic ? granule.atomic_reads : granule.plain_reads)[me] = release;
+    }
+}
+
+void Execution::fail(RunningStream& stream, const ExploredStep& last,
+                     const ExploredStep& conflict) {
+    failure_ = ExploredFailure::race;
+    conflict_ = conflict;
+    note(last);
+    pause(stream);
+}
+
+// What follows is behind the release.
+void Execution::release(RunningStream& stream) {
+    stream.view[index_of(stream.number)]++;
+}
+
+void Execution::acquire(RunningStream& stream, const std::byte* address, std::memory_order order) {
+    const auto released = released_.find(address);
+    if (released != released_.end())
+        join(is_acquire(order) ? stream.view : stream.unfenced, released->second);
+}
+
+// ---- Memory
+
+void Execution::write_memory(std::byte* address, std::size_t bytes, std::uint64_t value) {
+    keep(address, bytes);
+    std::memcpy(address, &value, bytes);
+    for (const auto& stream : streams_)
+        if (std::ranges::count(stream->awaited, address) > 0) {
+            stream->woken_by.push_back(step_);
+            stream->news.push_back(address);
+            if (stream->state == State::waiting)
+                stream->state = State::ready;
+        }
+}
+
+void Execution::keep(const std::byte* address, std::size_t bytes) {
+    kept_.push_back({const_cast<std::byte*>(address), bytes, kept_bytes_.size()});
+    kept_bytes_.insert(kept_bytes_.end(), address, address + bytes);
+}
+
+// Adds a line to the timeline. Neighbours that a loop accesses one after the other are one line.
+void Execution::note(const ExploredStep& step) {
+    if (timeline_ == nullptr)
+        return;
+    constexpr std::size_t arrays_of_a_loop = 8;
+    const std::size_t lines = std::min(timeline_->size(), arrays_of_a_loop);
+    for (auto line = timeline_->rbegin();
+         line != timeline_->rbegin() + static_cast<std::ptrdiff_t>(lines); ++line) {
+        if (line->stream != step.stream || line->action > Action::write)
+            break;
+        if (line->action == step.action && line->address <= step.address &&
+            line->address + line->bytes >= step.address) {
+            line->bytes = std::max(
+                line->bytes, static_cast<std::size_t>(step.address + step.bytes - line->address));
+            return;
+        }
+    }
+    timeline_->push_back(step);
+}
+
+}  // namespace cuda_on_cpu

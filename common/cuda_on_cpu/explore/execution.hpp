@@ -1,0 +1,228 @@
+#pragma once
+// One execution of the explored streams: it goes on by one step at a time, of the process that is
+// to take it. A process is a stream, or a place in its store buffer:
+//
+//     stream 0 ── data ───────────────────────────────▶ memory          plain accesses: at once
+//         │ └──── load of a flag ◀──────────────────────── ▲            a step of the stream
+//         ▼ store                                           │
+//     buffer of stream 0: flag A = 1, flag B = 1 ── arrives ┘            a step of (stream 0, flag
+//     A)
+//
+// A stream runs up to its next step and stops in front of it. Stores arrive in any order, except
+// two to the same place, and except that all earlier stores arrive before one with release.
+//
+// The rules of who may read what are those of C++: an access must happen before each conflicting
+// one, or after it. The clocks are those of FastTrack (Flanagan and Freund, PLDI 2009): each stream
+// counts its releases, and its view says up to which release it has seen every other stream.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "block.hpp"
+#include "cuda_on_cpu/explore.hpp"
+#include "fiber.hpp"
+#include "kernel_run.hpp"
+
+namespace cuda_on_cpu {
+
+using ProcessSet = std::uint64_t;  // bit p: process p
+inline constexpr int most_processes = 64;
+
+// What a process would do next. Two steps depend on each other if they are at the same place, and
+// one of them writes.
+struct NextStep {
+    enum class Kind { none, load, update, fence, arrival } kind = Kind::none;
+    const std::byte* address = nullptr;
+    std::uint64_t value = 0;  // that arrives
+
+    bool writes() const { return kind == Kind::update || kind == Kind::arrival; }
+    bool depends_on(const NextStep& other) const {
+        return address != nullptr && address == other.address && (writes() || other.writes());
+    }
+};
+
+// By stream: the number of its releases that are known.
+using View = std::array<std::uint16_t, most_explored_streams>;
+
+class Execution {
+  public:
+    Execution(std::vector<std::vector<const PreparedKernel*>> kernels,
+              const ExplorationOptions& options);
+    ~Execution();
+    Execution(const Execution&) = delete;
+    Execution& operator=(const Execution&) = delete;
+
+    // Begins anew: memory is as at first, and every stream stands in front of its first step.
+    // Steps are added to `timeline`, if there is one.
+    void begin(std::vector<ExploredStep>* timeline = nullptr);
+    // Puts the memory back.
+    void take_back();
+    // Throws std::logic_error if that has not put all of it back: a kernel has written unseen.
+    void require_unchanged() const;
+
+    int streams() const { return static_cast<int>(streams_.size()); }
+    // Returns the processes that can take a step now.
+    ProcessSet enabled() const;
+    NextStep next(int process) const;
+    // Takes the step, number `number` of this execution. Returns how many of the last steps have
+    // turned out to be a poll in vain, all of this stream: they have changed nothing, and are taken
+    // back.
+    int step(int process, int number);
+    // Returns the steps that have to come before the next one of a process, other than its own:
+    // that after which its store was issued, and the arrivals that it had to wait for.
+    std::vector<int> needed_by(int process) const;
+    // Returns the steps that have ended a stream's last wait, if it has waited.
+    const std::vector<int>& woken_by(int stream) const {
+        return streams_[static_cast<std::size_t>(stream)]->woken_by;
+    }
+    // Whether a stream's next load is the first one of a place that has ended its wait.
+    bool ends_wait(int stream) const;
+
+    // Whether a stream has not ended.
+    bool is_under_way() const;
+    // Notes in the timeline where each such stream waits.
+    void note_waits();
+    // Whether the streams turned out to share a place that only one of them seemed to use: then
+    // what was explored so far took too few steps, and is to be done again.
+    bool has_found_shared() const { return has_found_shared_; }
+    // Whether there is no use in going on.
+    bool is_to_be_left() const { return has_found_shared_ || failure_ != ExploredFailure::none; }
+    ExploredFailure failure() const { return failure_; }
+    const ExploredStep& conflict() const { return conflict_; }
+
+    // ---- Called by the running stream (hooks.cpp)
+
+    static Execution* of_this_thread();
+    bool is_shared_memory(const volatile void* address) const { return granule_of(address) >= 0; }
+    void access(const volatile void* address, std::size_t bytes, bool is_write);
+    std::uint64_t load(const volatile void* address, std::size_t bytes, std::memory_order order);
+    void store(volatile void* address, std::size_t bytes, std::uint64_t value,
+               std::memory_order order);
+    // Returns what was at `address`; puts there what change() returns for it, if it returns
+    // something.
+    std::uint64_t update(volatile void* address, std::size_t bytes, std::memory_order order,
+                         const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change);
+    void fence(std::memory_order order);
+    void sleep();
+
+  private:
+    static constexpr std::size_t granule_bytes = 4;
+    static constexpr std::size_t most_loads_in_a_row = 100'000;
+    // The last accesses of four bytes of shared memory. The numbers are those of streams and of
+    // their releases.
+    struct Granule {
+        struct Write {
+            std::int16_t stream = -1;
+            std::uint16_t release = 0;
+        };
+        std::uint32_t execution = 0;  // what follows is of this one
+        Write plain_write, atomic_write;
+        View plain_reads{}, atomic_reads{};  // 0: none
+    };
+    // Who uses a place by atomic accesses.
+    static constexpr std::int8_t nobody = -1, several = -2;
+
+    struct Store {
+        std::byte* address;
+        std::size_t bytes;
+        std::uint64_t value;
+        View view;  // what a load of it with acquire will have seen
+        std::memory_order order;
+        std::uint64_t number;  // among the stores of the stream, from 1
+        std::uint64_t behind;  // earlier stores with lower numbers arrive first
+        int issued_after;
+    };
+    struct Arrival {
+        std::uint64_t number;  // of the store
+        int step;
+    };
+    struct Load {
+        const std::byte* address;
+        bool is_step;
+        View view, unfenced;  // before it
+    };
+    enum class State { ready, waiting, ended };
+    struct RunningStream {
+        RunningStream(Execution& of_execution, int of_number);
+
+        Execution& execution;
+        const int number;
+        Fiber fiber;
+        BlockExecutor executor;
+        std::optional<KernelRun> run;
+        std::vector<std::byte> thread_storage;  // while it does not run
+
+        State state = State::ready;
+        bool has_slept = false, is_probing = false;
+        NextStep next;
+        View view{}, fenced{}, unfenced{};  // unfenced: seen by loads, until a fence with acquire
+        std::vector<Store> buffer;
+        std::vector<Arrival> arrivals;  // of its stores, so far
+        std::uint64_t stores = 0, fenced_stores = 0;
+        int last_step = -1;
+        std::vector<Load> loads, probe;         // since it last wrote
+        std::vector<const std::byte*> awaited;  // what it polls
+        std::vector<int> woken_by;
+        std::vector<const std::byte*> news;  // what was written there, and not loaded since
+    };
+
+    static void run_kernels(Fiber& fiber);
+    void resume(RunningStream& stream);
+    void pause(RunningStream& stream);
+    int run_to_next_step(RunningStream& stream);
+    int take_back_poll(RunningStream& stream);
+    void stop_before(RunningStream& stream, NextStep next);
+    void arrive(int process);
+    const Store* next_arrival(int process) const;
+    int process_of(int stream, const std::byte* address);
+    bool is_shared_place(RunningStream& stream, const std::byte* address);
+    bool begin_atomic(RunningStream& stream, const std::byte* address, NextStep::Kind kind);
+    ChangedAccess changed(const std::byte* address, bool is_store, std::memory_order order) const;
+
+    std::ptrdiff_t granule_of(const volatile void* address) const;
+    Granule& fresh(std::ptrdiff_t granule);
+    void check(RunningStream& stream, const std::byte* address, std::size_t bytes, bool is_write,
+               bool is_atomic);
+    void fail(RunningStream& stream, const ExploredStep& last, const ExploredStep& conflict);
+    void write_memory(std::byte* address, std::size_t bytes, std::uint64_t value);
+    void keep(const std::byte* address, std::size_t bytes);
+    void release(RunningStream& stream);
+    void acquire(RunningStream& stream, const std::byte* address, std::memory_order order);
+    void note(const ExploredStep& step);
+
+    const std::vector<std::vector<const PreparedKernel*>> kernels_;
+    const ExplorationOptions& options_;
+    std::span<std::byte> thread_storage_;  // of this OS thread: __shared__, threadIdx and the like
+    std::vector<std::byte> own_thread_storage_;
+    Fiber main_;
+    std::vector<std::unique_ptr<RunningStream>> streams_;
+    RunningStream* running_ = nullptr;
+
+    std::uint32_t number_ = 0;  // of this execution
+    int step_ = -1;
+    std::vector<Granule> granules_;
+    std::vector<std::int8_t> users_;
+    std::map<const std::byte*, View> released_;  // what the value there brings along
+    std::map<std::pair<int, const std::byte*>, int> processes_;  // of the buffers: stream, flag
+    std::vector<std::pair<int, const std::byte*>> places_;       // the same, by process
+    bool has_found_shared_ = false;
+    ExploredFailure failure_ = ExploredFailure::none;
+    ExploredStep conflict_;
+    std::vector<ExploredStep>* timeline_ = nullptr;
+
+    struct Kept {
+        std::byte* address;
+        std::size_t bytes, begin;
+    };
+    std::vector<Kept> kept_;
+    std::vector<std::byte> kept_bytes_;
+    std::vector<std::vector<std::byte>> at_first_;
+};
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,436 @@
+// Stateless model checking: the kernels run again and again, each time in another order. Two orders
+// that differ only in steps that do not depend on each other are the same to everybody, so one of
+// them is enough:
+//
+//     stream 0:  A = 1        stream 1:  B = 1; load A       dependent: the store and the load of A
+//
+//     A=1  B=1  load A ┐                 B=1  load A  A=1  ┐
+//     B=1  A=1  load A ┘ one of these    (sees the old A)  ┘ and this one: two executions of three
+//
+// Dynamic partial-order reduction finds out which orders those are. It looks at an execution, and
+// wherever two dependent steps could have come the other way round (a race) it notes for the state
+// before the first one which process must also be tried there. (Flanagan and Godefroid, "Dynamic
+// partial-order reduction for model checking software", POPL 2005; which process it is by source
+// sets: Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic partial order reduction", POPL
+// 2014.) What was tried in a state sleeps beyond it until a dependent step comes. (Godefroid, sleep
+// sets.) Stores wait in buffers, from which they arrive as steps of processes of their own. (Zhang,
+// Kusano and Wang, "Dynamic partial order reduction for relaxed memory models", PLDI 2015.)
+//
+// A stream that has polled in vain is not asked again before one of the places that it polls is
+// written, and such a poll counts as no step: so executions end, and one in which all streams wait
+// is a deadlock. A wait for a value or more that several stores could end ends with the first of
+// them: with a later one the stream would only know more of the others. (Kokologiannakis, Ren and
+// Vafeiadis, "Dynamic partial order reductions for spinloops", FMCAD 2021, do it at compile time.)
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <stdexcept>
+
+#include "execution.hpp"
+#include "launches.hpp"
+#include "memory.hpp"
+#include "protection.hpp"
+#include "runtime.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// By process: number of its last step that comes before, plus 1; 0: none does.
+using StepClock = std::array<std::uint16_t, most_processes>;
+constexpr std::size_t most_steps = 20'000;
+
+ProcessSet set_of(int process) {
+    return ProcessSet{1} << process;
+}
+int lowest(ProcessSet set) {
+    return std::countr_zero(set);
+}
+template <class Work>
+void for_each(ProcessSet set, Work work) {
+    for (; set != 0; set &= set - 1)
+        work(lowest(set));
+}
+
+// A state of the current execution, and the step that is taken from it.
+struct Node {
+    int process = 0;
+    NextStep step;
+    StepClock before{};         // what comes before the step, and the step itself
+    std::vector<int> races;     // earlier steps that could have come behind it
+    int loads_from = -1;        // the last step before that has written there
+    bool ends_wait = false;     // it is a load
+    std::vector<int> woken_by;  // by these steps
+    ProcessSet tried = 0, asleep = 0;
+    ProcessSet to_try = 0;
+};
+
+class Search {
+  public:
+    Search(Execution& execution, const ExplorationOptions& options)
+        : execution_(execution), options_(options) {}
+
+    Exploration run() {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto seconds = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        };
+        do {
+            execute();
+            if (execution_.has_found_shared()) {  // all anew, with more steps
+                path_.clear();
+                result_.executions = result_.repeated = 0;
+            } else if (result_.failure != ExploredFailure::none) {
+                write_timeline();
+            } else {
+                note_races();
+                result_.is_complete = !back_up();
+            }
+        } while (!result_.is_complete && result_.failure == ExploredFailure::none &&
+                 seconds() < options_.most_seconds);
+        result_.is_complete |= result_.failure != ExploredFailure::none;
+        execution_.take_back();
+        execution_.require_unchanged();
+        result_.seconds = seconds();
+        return result_;
+    }
+
+  private:
+    // ---- One execution: first along the path of the last one up to where it leaves it, then on
+
+    // What has happened at a place: the steps that a further one may depend on.
+    struct Place {
+        int last_write = -1;
+        std::vector<int> loads;  // since then
+    };
+
+    void execute() {
+        places_.clear();
+        last_of_.fill(-1);
+        begun_ = path_.size();
+        known_ = begun_ == 0 ? 0 : begun_ - 1;  // the last one of the path is new
+        execution_.begin();
+        for (std::size_t number = 0; !execution_.is_to_be_left(); number++) {
+            if (number >= path_.size() && !go_on())
+                return;
+            if ((execution_.enabled() & set_of(path_[number].process)) == 0) {  // cannot come first
+                if (number < known_)
+                    throw std::logic_error(
+                        "the explorer has lost its way: it cannot repeat itself");
+                return repeats();
+            }
+            const int in_vain = take(static_cast<int>(number));
+            if (in_vain > 0) {
+                if (!take_back(in_vain))
+                    return;
+                number = path_.size() - 1;
+            }
+        }
+        result_.failure = execution_.failure();
+    }
+
+    // What was to be tried cannot be: the execution ends here, and has no races of its own.
+    void repeats() {
+        result_.repeated++;
+        path_.back().races.clear();
+    }
+
+    // Chooses the process of the next step. False if there is none: the execution is at its end, or
+    // all that could go on has been tried from an equal state.
+    bool go_on() {
+        const ProcessSet enabled = execution_.enabled();
+        const ProcessSet asleep = asleep_now();
+        if (enabled == 0) {
+            end_execution();
+            return false;
+        }
+        if ((enabled & ~asleep) == 0) {
+            result_.repeated++;
+            return false;
+        }
+        if (path_.size() >= most_steps) {
+            result_.failure = ExploredFailure::endless;
+            return false;
+        }
+        // The same stream as before, so that a poll is not interrupted; then other streams, and
+        // stores arrive as late as they can.
+        const int last = path_.empty() ? 0 : path_.back().process;
+        const bool stays = last < execution_.streams() && (enabled & ~asleep & set_of(last)) != 0;
+        Node node;
+        node.process = stays ? last : lowest(enabled & ~asleep);
+        node.asleep = asleep;
+        node.tried = node.to_try = set_of(node.process);
+        path_.push_back(node);
+        return true;
+    }
+
+    void end_execution() {
+        if (++result_.executions == 1)
+            result_.orders = count_orders();
+        result_.steps = std::max(result_.steps, path_.size());
+        if (execution_.is_under_way()) {
+            result_.failure = ExploredFailure::deadlock;
+        } else if (result_.what_is_wrong = options_.what_is_wrong();
+                   !result_.what_is_wrong.empty()) {
+            result_.failure = ExploredFailure::wrong_result;
+        }
+    }
+
+    using Done = std::array<std::uint16_t, most_processes>;  // steps of each process
+    using StepsByProcess = std::array<std::vector<const Node*>, most_processes>;
+
+    // Returns in how many orders the steps of this execution could come: the number of ways from
+    // its beginning to its end, through states that say how many steps of each process are done.
+    double count_orders() const {
+        constexpr std::size_t most_states = 100'000;
+        StepsByProcess steps;
+        for (const Node& node : path_)
+            steps[static_cast<std::size_t>(node.process)].push_back(&node);
+        std::map<Done, double> ways{{Done{}, 1.0}};
+        for (std::size_t step = 0; step < path_.size() && ways.size() < most_states; step++) {
+            std::map<Done, double> longer;
+            for (const auto& [done, count] : ways)
+                for (std::size_t p = 0; p < steps.size(); p++)
+                    if (done[p] < steps[p].size() && is_next(*steps[p][done[p]], p, done, steps)) {
+                        Done then = done;
+                        then[p]++;
+                        longer[then] += count;
+                    }
+            ways = std::move(longer);
+        }
+        return ways.size() == 1 ? ways.begin()->second : 0;
+    }
+
+    // Whether all steps are done that come before this one of process `own`.
+    static bool is_next(const Node& node, std::size_t own, const Done& done,
+                        const StepsByProcess& steps) {
+        for (std::size_t p = 0; p < steps.size(); p++)
+            if (p != own && done[p] < steps[p].size() &&
+                steps[p][done[p]]->before[p] <= node.before[p])
+                return false;
+        return true;
+    }
+
+    // What was tried in the state before and does not depend on the step from there need not be
+    // tried here.
+    ProcessSet asleep_now() const {
+        if (path_.empty())
+            return 0;
+        const Node& last = path_.back();
+        ProcessSet asleep = 0;
+        for_each((last.asleep | last.tried) & ~set_of(last.process), [&](int process) {
+            if (!execution_.next(process).depends_on(last.step))
+                asleep |= set_of(process);
+        });
+        return asleep;
+    }
+
+    // Takes the step of the path's node `number`. Returns how many steps were a poll in vain.
+    int take(int number) {
+        Node& node = path_[static_cast<std::size_t>(number)];
+        const int process = node.process;
+        node.step = execution_.next(process);
+        node.woken_by.clear();
+        node.ends_wait = process < execution_.streams() && execution_.ends_wait(process);
+        if (process < execution_.streams())
+            node.woken_by = execution_.woken_by(process);
+        order(node, number);
+        return execution_.step(process, number);
+    }
+
+    // Finds out which steps come before this one, and which it races with.
+    void order(Node& node, int number) {
+        const int process = node.process;
+        node.before = {};
+        node.races.clear();
+        const auto comes_after = [&](int step) {
+            if (step < 0)
+                return;
+            const StepClock& before = path_[static_cast<std::size_t>(step)].before;
+            for (std::size_t i = 0; i < before.size(); i++)
+                node.before[i] = std::max(node.before[i], before[i]);
+        };
+        const auto depends_on = [&](int step) {
+            if (step < 0)
+                return;
+            if (!comes_before(step, node))
+                node.races.push_back(step);
+        };
+        comes_after(last_of_[static_cast<std::size_t>(process)]);
+        for (const int step : execution_.needed_by(process))
+            comes_after(step);
+        if (node.step.address != nullptr) {
+            Place& place = places_[node.step.address];
+            if (node.step.writes()) {
+                for (const int load : place.loads)
+                    depends_on(load);
+                for (const int load : place.loads)
+                    comes_after(load);
+            }
+            node.loads_from = place.last_write;
+            depends_on(place.last_write);
+            comes_after(place.last_write);
+            if (node.step.writes())
+                place = {number, {}};
+            else
+                place.loads.push_back(number);
+        }
+        node.before[static_cast<std::size_t>(process)] = static_cast<std::uint16_t>(number + 1);
+        last_of_[static_cast<std::size_t>(process)] = number;
+    }
+
+    bool comes_before(int step, const Node& node) const {
+        const int process = path_[static_cast<std::size_t>(step)].process;
+        return node.before[static_cast<std::size_t>(process)] > step;
+    }
+
+    // Takes the last `steps` of the last stream back, loads of a poll in vain. (Where steps of
+    // others came between them, the earlier loads stay: they do no harm.) False if that leaves
+    // nothing of what was to be tried: the stream could not go on here, which makes this execution
+    // the same as others.
+    bool take_back(int steps) {
+        const int process = path_.back().process;
+        for (int i = 0; i < steps && !path_.empty() && path_.back().process == process; i++) {
+            places_[path_.back().step.address].loads.pop_back();
+            if (path_.size() == begun_) {
+                repeats();
+                return false;
+            }
+            path_.pop_back();
+        }
+        last_of_[static_cast<std::size_t>(process)] = -1;
+        for (std::size_t number = 0; number < path_.size(); number++)
+            if (path_[number].process == process)
+                last_of_[static_cast<std::size_t>(process)] = static_cast<int>(number);
+        return true;
+    }
+
+    // ---- Other executions that this one points to
+
+    // Notes for each race what is to be tried in the state before its first step.
+    void note_races() {
+        for (std::size_t second = known_; second < path_.size(); second++)
+            for (const int first : path_[second].races)
+                if (!has_ended_alike(static_cast<std::size_t>(first)))
+                    reverse(first, static_cast<int>(second));
+    }
+
+    // Whether a load has ended a wait that each later store at its place would end as well: flags
+    // only grow, and waits are for a value or more.
+    bool has_ended_alike(std::size_t load) const {
+        const Node& node = path_[load];
+        if (!node.ends_wait || node.loads_from < 0)
+            return false;
+        const NextStep& ended_by = path_[static_cast<std::size_t>(node.loads_from)].step;
+        return std::all_of(path_.begin() + static_cast<std::ptrdiff_t>(load), path_.end(),
+                           [&](const Node& later) {
+                               return !later.step.writes() ||
+                                      later.step.address != node.step.address ||
+                                      (later.step.kind == NextStep::Kind::arrival &&
+                                       later.step.value >= ended_by.value);
+                           }) &&
+               ended_by.kind == NextStep::Kind::arrival;
+    }
+
+    // The steps between the two that do not need the first one, and then the second one, could all
+    // have come before the first. Whoever would begin there is to be tried, unless one of them is.
+    void reverse(int first, int second) {
+        const Node& last = path_[static_cast<std::size_t>(second)];
+        std::vector<int> independent;
+        for (int step = first + 1; step < second; step++)
+            if (!comes_before(first, path_[static_cast<std::size_t>(step)]))
+                independent.push_back(step);
+        if (has_ended_wait(first, last, independent))
+            return;
+        independent.push_back(second);
+        ProcessSet seen = 0, beginners = 0;
+        for (const int step : independent) {
+            const Node& node = path_[static_cast<std::size_t>(step)];
+            const bool follows_another = std::ranges::any_of(
+                independent, [&](int other) { return other < step && comes_before(other, node); });
+            if ((seen & set_of(node.process)) == 0 && !follows_another)
+                beginners |= set_of(node.process);
+            seen |= set_of(node.process);
+        }
+        Node& state = path_[static_cast<std::size_t>(first)];
+        if ((state.to_try & beginners) == 0)
+            state.to_try |= (beginners & set_of(last.process)) != 0 ? set_of(last.process)
+                                                                    : set_of(lowest(beginners));
+    }
+
+    // Whether the load `last` ends a wait that only step `first` could have ended: then it cannot
+    // come before it.
+    static bool has_ended_wait(int first, const Node& last, const std::vector<int>& independent) {
+        return !last.woken_by.empty() && last.woken_by.front() == first &&
+               std::ranges::none_of(independent, [&](int step) {
+                   return std::ranges::count(last.woken_by, step) > 0;
+               });
+    }
+
+    // Goes back to the last state from which something is left to try, and chooses it. False if
+    // there is none.
+    bool back_up() {
+        for (; !path_.empty(); path_.pop_back()) {
+            Node& node = path_.back();
+            const ProcessSet left = node.to_try & ~node.tried & ~node.asleep;
+            if (left != 0) {
+                node.process = lowest(left);
+                node.tried |= set_of(node.process);
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // Runs the path once more, and writes down what happens.
+    void write_timeline() {
+        execution_.begin(&result_.timeline);
+        for (std::size_t number = 0; number < path_.size() && !execution_.is_to_be_left(); number++)
+            execution_.step(path_[number].process, static_cast<int>(number));
+        if (result_.failure == ExploredFailure::deadlock)
+            execution_.note_waits();
+        result_.conflict = execution_.conflict();
+    }
+
+    Execution& execution_;
+    const ExplorationOptions& options_;
+    Exploration result_;
+    std::vector<Node> path_;
+    std::size_t known_ = 0;  // so many steps of it were taken before, in the same way
+    std::size_t begun_ = 0;  // length of the path that this execution began with
+    std::map<const std::byte*, Place> places_;
+    std::array<int, most_processes> last_of_{};
+};
+
+void require_one_thread(const PreparedKernel& kernel) {
+    const dim3 &grid = kernel.shape.grid, &block = kernel.shape.block;
+    if (std::uint64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z != 1)
+        throw std::runtime_error(KernelRun(kernel, Settings{}).name() +
+                                 ": the explorer runs kernels of one thread: unset CUDA_ON_CPU");
+}
+
+}  // namespace
+
+Exploration explore(std::span<const cudaStream_t> streams, const ExplorationOptions& options) {
+    std::vector<std::vector<Launch>> launches;
+    std::vector<std::vector<const PreparedKernel*>> kernels;
+    for (const cudaStream_t handle : streams) {
+        launches.push_back(take_launches(*find_stream(handle, "explore")));
+        kernels.emplace_back();
+        for (const Launch& launch : launches.back()) {
+            require_one_thread(*launch);
+            kernels.back().push_back(launch.get());
+        }
+    }
+    if (const std::size_t others = forget_launches(); others > 0)
+        throw std::runtime_error(std::to_string(others) +
+                                 " kernels were launched on streams that are not explored: a case "
+                                 "for the explorer uses one stream for each rank");
+    if (streams.size() > most_explored_streams)
+        throw std::runtime_error("the explorer follows up to " +
+                                 std::to_string(most_explored_streams) + " streams");
+    const DeviceAccess access;
+    Execution execution(std::move(kernels), options);
+    return Search(execution, options).run();
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,203 @@
+// The explorer finds exactly the outcomes that a simple model finds, names what is wrong with a
+// message, and takes few executions for that.
+#include <cuda_on_cpu/explore.hpp>
+
+#include <deque>
+#include <random>
+#include <set>
+#include <span>
+
+#include "tests/common/explorer/model.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using cuda_on_cpu::Exploration;
+using cuda_on_cpu::ExplorationOptions;
+using cuda_on_cpu::ExploredFailure;
+using std::memory_order_acquire, std::memory_order_relaxed, std::memory_order_release,
+    std::memory_order_seq_cst;
+
+class Explored {
+  public:
+    Explored() : memory_(1) {
+        const std::vector<SmallMemory> zero(1);
+        memory_.copy_from(zero);
+        options_.memory.push_back(std::as_writable_bytes(std::span(memory_.data(), 1)));
+    }
+
+    SmallMemory* memory() { return memory_.data(); }
+    Stream& add_stream() { return streams_.emplace_back(); }
+    ExplorationOptions& options() { return options_; }
+
+    Exploration run() {
+        std::vector<cudaStream_t> handles;
+        for (Stream& stream : streams_)
+            handles.push_back(stream);
+        return cuda_on_cpu::explore(handles, options_);
+    }
+
+  private:
+    Buffer<SmallMemory> memory_;
+    std::deque<Stream> streams_;
+    ExplorationOptions options_;
+};
+
+struct ExploredOutcomes {
+    std::set<Outcome> outcomes;
+    Exploration exploration;
+};
+
+ExploredOutcomes outcomes_of(const std::vector<SmallProgram>& programs) {
+    Explored explored;
+    ExploredOutcomes result;
+    for (std::size_t p = 0; p < programs.size(); p++)
+        launch_program(explored.add_stream(), explored.memory(), static_cast<int>(p), programs[p]);
+    explored.options().what_is_wrong = [&] {
+        Outcome outcome;
+        for (std::size_t p = 0; p < programs.size(); p++)
+            for (const unsigned int seen : explored.memory()->seen[p])
+                outcome.push_back(seen);
+        result.outcomes.insert(outcome);
+        return std::string();
+    };
+    result.exploration = explored.run();
+    return result;
+}
+
+SmallProgram program(std::initializer_list<Instruction> code) {
+    SmallProgram result;
+    for (const Instruction& instruction : code)
+        result.code[static_cast<std::size_t>(result.size++)] = instruction;
+    return result;
+}
+
+// Returns a program of which most instructions load or store.
+SmallProgram random_program(std::mt19937& random) {
+    using enum Instruction::Kind;
+    const auto pick = [&](const auto& choices) { return choices[random() % std::size(choices)]; };
+    constexpr Instruction::Kind kinds[] = {load,  load,  load,  load, store, store,
+                                           store, store, store, wait, add,   fence};
+    constexpr std::memory_order stores[] = {memory_order_relaxed, memory_order_release};
+    constexpr std::memory_order fences[] = {memory_order_release, memory_order_seq_cst};
+    SmallProgram result;
+    result.size = 1 + static_cast<int>(random() % most_instructions);
+    for (int i = 0; i < result.size; i++) {
+        Instruction& now = result.code[static_cast<std::size_t>(i)];
+        now.kind = pick(kinds);
+        now.place = static_cast<int>(random() % most_places);
+        now.value = 1 + random() % 3;
+        now.order = now.kind == store   ? pick(stores)
+                    : now.kind == fence ? pick(fences)
+                                        : memory_order_relaxed;
+    }
+    return result;
+}
+
+Exploration explore_message(const Message& message) {
+    Explored explored;
+    launch_sender(explored.add_stream(), explored.memory(), message);
+    launch_receiver(explored.add_stream(), explored.memory(), message);
+    explored.options().what_is_wrong = [&] {
+        return explored.memory()->seen[0][0] == 7 ? "" : std::string("the message is not 7");
+    };
+    return explored.run();
+}
+
+}  // namespace
+
+TEST_CASE("the explorer finds the outcomes that a simple model finds") {
+    std::mt19937 random(20260);
+    std::size_t outcomes = 0, deadlocks = 0;
+    for (int i = 0; i < 400; i++) {
+        std::vector<SmallProgram> programs(2 + random() % 2);
+        for (SmallProgram& each : programs)
+            each = random_program(random);
+        const ExploredOutcomes found = outcomes_of(programs);
+        const PossibleOutcomes possible = outcomes_by_model(programs);
+        CAPTURE(i);
+        REQUIRE(found.exploration.is_complete);
+        REQUIRE((found.exploration.failure == ExploredFailure::deadlock) == possible.has_deadlock);
+        if (!possible.has_deadlock) {
+            REQUIRE(found.exploration.failure == ExploredFailure::none);
+            REQUIRE(found.outcomes == possible.outcomes);
+        }
+        outcomes += found.outcomes.size();
+        deadlocks += possible.has_deadlock;
+    }
+    REQUIRE(outcomes > 1000);
+    REQUIRE(deadlocks > 50);
+}
+
+TEST_CASE("stores wait in buffers, and a fence waits for them") {
+    const auto store_and_load = [](int own, bool has_fence) {
+        const Instruction store{Instruction::store, own, 1, memory_order_release};
+        const Instruction load{Instruction::load, 1 - own, 0, memory_order_acquire};
+        const Instruction fence{Instruction::fence, 0, 0, memory_order_seq_cst};
+        return has_fence ? program({store, fence, load}) : program({store, load});
+    };
+    const ExploredOutcomes without =
+        outcomes_of({store_and_load(0, false), store_and_load(1, false)});
+    REQUIRE(without.outcomes.size() == 4);  // both may see nothing of the other
+    const ExploredOutcomes with = outcomes_of({store_and_load(0, true), store_and_load(1, true)});
+    REQUIRE(with.outcomes.size() == 3);
+    REQUIRE(with.outcomes.count(Outcome{0, 0, 0, 0, 0, 0, 0, 0}) == 0);
+}
+
+TEST_CASE("what does not depend on each other is one execution") {
+    // Three streams, each with places of its own: a store is a step only where others look.
+    const SmallProgram writer = program({{Instruction::store, 0, 1, memory_order_release}});
+    const SmallProgram other = program({{Instruction::store, 1, 1, memory_order_release}});
+    REQUIRE(outcomes_of({writer, other}).exploration.executions == 1);
+    // A reader comes before or after the store.
+    const SmallProgram reader = program({{Instruction::load, 0, 0, memory_order_acquire}});
+    REQUIRE(outcomes_of({writer, reader}).exploration.executions == 2);
+    REQUIRE(outcomes_of({writer, reader, other}).exploration.executions == 2);
+    REQUIRE(outcomes_of({writer, reader, reader}).exploration.executions == 4);
+}
+
+TEST_CASE("a message needs release, acquire, its wait and its acknowledgement") {
+    REQUIRE(explore_message({}).failure == ExploredFailure::none);
+    REQUIRE(explore_message({.is_acknowledged = true}).failure == ExploredFailure::none);
+    REQUIRE(explore_message({.store = memory_order_relaxed}).failure == ExploredFailure::race);
+    REQUIRE(explore_message({.load = memory_order_relaxed}).failure == ExploredFailure::race);
+    REQUIRE(explore_message({.is_acknowledged = true, .waits_for_ack = false}).failure ==
+            ExploredFailure::race);
+    const Exploration deadlock = explore_message({.awaited = 2});
+    REQUIRE(deadlock.failure == ExploredFailure::deadlock);
+    REQUIRE(deadlock.timeline.back().action == cuda_on_cpu::Action::wait);
+    REQUIRE(deadlock.timeline.back().stream == 1);
+}
+
+TEST_CASE("fences order relaxed flags") {
+    const Message fenced{
+        .store = memory_order_relaxed, .load = memory_order_relaxed, .has_fences = true};
+    REQUIRE(explore_message(fenced).failure == ExploredFailure::none);
+    Message acknowledged = fenced;
+    acknowledged.is_acknowledged = true;
+    REQUIRE(explore_message(acknowledged).failure == ExploredFailure::none);
+}
+
+TEST_CASE("a timeline ends with the two accesses of a race") {
+    const Exploration race = explore_message({.store = memory_order_relaxed});
+    REQUIRE(race.timeline.size() >= 3);
+    REQUIRE(race.timeline.front().action == cuda_on_cpu::Action::write);
+    REQUIRE(race.timeline.back().action == cuda_on_cpu::Action::read);
+    REQUIRE(race.timeline.back().stream == 1);
+    REQUIRE(race.conflict.stream == 0);
+    REQUIRE(race.conflict.action == cuda_on_cpu::Action::write);
+    REQUIRE(race.conflict.address == race.timeline.back().address);
+}
+
+TEST_CASE("memory is afterwards what it was, and what cannot be explored is refused") {
+    Explored explored;
+    launch_sender(explored.add_stream(), explored.memory(), {});
+    explored.run();
+    REQUIRE(explored.run().executions == 1);  // the launch is forgotten: nothing happens
+    Stream elsewhere;
+    launch_sender(elsewhere, explored.memory(), {});
+    REQUIRE_THROWS_WITH(explored.run(), Catch::Contains("on streams that are not explored"));
+}
+
+}  // namespace ddp::test

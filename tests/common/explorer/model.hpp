@@ -1,0 +1,20 @@
+#pragma once
+// The outcomes of small programs, by trying each possible next step of each state: slow, and too
+// simple to be wrong.
+#include <set>
+#include <vector>
+
+#include "tests/common/explorer/programs.hpp"
+
+namespace ddp::test {
+
+// What all programs have loaded, one after the other.
+using Outcome = std::vector<unsigned int>;
+
+struct PossibleOutcomes {
+    std::set<Outcome> outcomes;
+    bool has_deadlock = false;
+};
+PossibleOutcomes outcomes_by_model(const std::vector<SmallProgram>& programs);
+
+}  // namespace ddp::test

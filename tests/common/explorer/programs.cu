@@ -1,0 +1,79 @@
+#include "tests/common/explorer/programs.hpp"
+
+#include <cuda/atomic>
+
+namespace ddp::test {
+namespace {
+
+using Word = cuda::atomic_ref<unsigned int, cuda::thread_scope_system>;
+
+__global__ void run_program(SmallMemory* memory, int number, SmallProgram program) {
+    for (int i = 0; i < program.size; i++) {
+        const Instruction& now = program.code[static_cast<std::size_t>(i)];
+        Word place(memory->places[now.place][0]);
+        switch (now.kind) {
+            case Instruction::load:
+                memory->seen[number][i] = place.load(now.order);
+                break;
+            case Instruction::store:
+                place.store(now.value, now.order);
+                break;
+            case Instruction::add:
+                memory->seen[number][i] = place.fetch_add(now.value, now.order);
+                break;
+            case Instruction::fence:
+                cuda::atomic_thread_fence(now.order);
+                break;
+            case Instruction::wait:
+                while (place.load(now.order) < now.value)
+                    __nanosleep(20);
+                break;
+        }
+    }
+}
+
+__device__ void wait_for(Word flag, unsigned int value, const Message& message) {
+    while (flag.load(message.load) < value)
+        __nanosleep(20);
+    if (message.has_fences)
+        cuda::atomic_thread_fence(cuda::memory_order_acquire);
+}
+
+__device__ void raise(Word flag, const Message& message) {
+    if (message.has_fences)
+        cuda::atomic_thread_fence(cuda::memory_order_release);
+    flag.store(1, message.store);
+}
+
+__global__ void send_message(SmallMemory* memory, Message message) {
+    memory->data[0] = 7;
+    raise(Word(memory->places[0][0]), message);
+    if (!message.is_acknowledged)
+        return;
+    if (message.waits_for_ack)
+        wait_for(Word(memory->places[1][0]), 1, message);
+    memory->data[0] = 8;
+}
+
+__global__ void receive_message(SmallMemory* memory, Message message) {
+    wait_for(Word(memory->places[0][0]), message.awaited, message);
+    memory->seen[0][0] = memory->data[0];
+    if (message.is_acknowledged)
+        raise(Word(memory->places[1][0]), message);
+}
+
+}  // namespace
+
+void launch_program(Stream& stream, SmallMemory* memory, int number, const SmallProgram& program) {
+    launch(stream, {1, 1}, run_program, memory, number, program);
+}
+
+void launch_sender(Stream& stream, SmallMemory* memory, const Message& message) {
+    launch(stream, {1, 1}, send_message, memory, message);
+}
+
+void launch_receiver(Stream& stream, SmallMemory* memory, const Message& message) {
+    launch(stream, {1, 1}, receive_message, memory, message);
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,47 @@
+#pragma once
+// Small programs for the explorer, each of which one stream runs.
+#include <array>
+#include <atomic>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp::test {
+
+struct Instruction {
+    // wait: until the place has the value or more.
+    enum Kind { load, store, add, fence, wait } kind = load;
+    int place = 0;
+    unsigned int value = 0;
+    std::memory_order order = std::memory_order_relaxed;
+};
+
+inline constexpr int most_instructions = 4, most_places = 2, most_programs = 3;
+
+struct SmallProgram {
+    std::array<Instruction, most_instructions> code;
+    int size = 0;
+};
+
+// What the streams share.
+struct SmallMemory {
+    alignas(64) unsigned int places[most_places][16];
+    // What each program has loaded, by instruction.
+    unsigned int seen[most_programs][most_instructions];
+    unsigned int data[16];  // accessed plainly
+};
+
+// Runs program `number`.
+void launch_program(Stream& stream, SmallMemory* memory, int number, const SmallProgram& program);
+
+// A message: one stream writes data and raises a flag, the other one waits for it and reads.
+struct Message {
+    std::memory_order store = std::memory_order_release, load = std::memory_order_acquire;
+    bool has_fences = false;       // before the store and after the wait
+    unsigned int awaited = 1;      // the value that the receiver waits for
+    bool is_acknowledged = false;  // then the data is written once more, after an acknowledgement
+    bool waits_for_ack = true;
+};
+void launch_sender(Stream& stream, SmallMemory* memory, const Message& message);
+void launch_receiver(Stream& stream, SmallMemory* memory, const Message& message);
+
+}  // namespace ddp::test
