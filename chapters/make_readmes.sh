@@ -109,8 +109,8 @@ command_for() {  # what a reader types or, where it is built, the program that .
     read -ra words <<<"$1"
     if [[ -z $built || ${words[0]} != ./book ]]; then
         echo "$1"
-    elif [[ ${words[1]} == bench ]]; then
-        echo "$built/bin/bench_${words[2]} ${words[*]:3}"
+    elif [[ ${words[1]} == bench || ${words[1]} == explore ]]; then
+        echo "$built/bin/${words[1]}_${words[2]} ${words[*]:3}"
     else
         if [[ ${words[2]:-} == [0-9]* ]]; then chapter=${words[2]} && unset 'words[2]'; fi
         chapter=$(cd chapters && compgen -G "${chapter}_*")

@@ -21,10 +21,6 @@
 namespace ddp {
 namespace {
 
-// The size of a slice: small enough to be still in the cache of the rank that reads it next, and
-// large enough for the flags not to matter.
-constexpr std::size_t slice_bytes = kernels_run_on_cpu ? 64 << 10 : 512 << 10;
-
 // All threads of a block: to[i] = op(theirs[i], own[i]), or theirs[i] if it is not to be summed.
 template <ReduceOp op, class Element>
 __device__ void receive_elements(void* to, const void* theirs, const void* own, std::size_t count,
@@ -61,7 +57,8 @@ __device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own,
 template <class T>
 class Ring {
   public:
-    __device__ Ring(const Collective& collective, ReduceOp op, std::size_t count)
+    __device__ Ring(const Collective& collective, ReduceOp op, std::size_t count,
+                    std::size_t slice_bytes)
         : collective_(collective),
           op_(op),
           rank_(collective.view.rank),
@@ -153,8 +150,8 @@ class Ring {
 
 template <class T>
 __global__ void ring_kernel(const __grid_constant__ Collective collective, ReduceOp op,
-                            std::size_t count) {
-    Ring<T> ring(collective, op, count);
+                            std::size_t count, std::size_t slice_bytes) {
+    Ring<T> ring(collective, op, count, slice_bytes);
     const int ranks = collective.view.world_size;
     // Phase 1: this rank's own elements go to the right neighbour.
     bool goes_on = ring.send();
@@ -175,6 +172,10 @@ __global__ void ring_kernel(const __grid_constant__ Collective collective, Reduc
 }  // namespace
 
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream) {
+    ring_all_reduce(peers, call, stream, ring_slice_bytes);
+}
+
+void ring_all_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes) {
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     if (ranks == 1)  // there is no neighbour
         return two_shot_all_reduce(peers, call, stream);
@@ -182,7 +183,7 @@ void ring_all_reduce(Peers& peers, const Call& call, Stream& stream) {
     ring.operation = "ring all_reduce";
     with_type(call.type, [&]<class T>() {
         launch_collective(peers, ring, stream, shape_of_transfer(peers, call.bytes() / ranks),
-                          ring_kernel<T>, *call.op, call.count);
+                          ring_kernel<T>, *call.op, call.count, slice_bytes);
     });
 }
 

@@ -8,12 +8,12 @@ book=$scratch/book/book
 for call in "" help -h --help; do
     # shellcheck disable=SC2086  # no argument at all is one of the cases
     expect 0 "chapters: 01 line, 02 slope" "$book" $call
-    for verb in run check progress reset handout grade test bench plot watch diff data doctor help; do
+    for verb in run check progress reset handout grade test bench explore plot watch diff data doctor help; do
         [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
     done
 done
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, plot, watch, diff, data, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, diff, data, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -32,6 +32,13 @@ expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare."
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file
 expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
+mkdir -p "$scratch/book/chapters/02_slope/show/explore"
+echo 'int main() {}' >"$scratch/book/chapters/02_slope/show/explore/explore_slope.cpp"
+expect_sentence 2 "explore needs a name; there are: slope." "$book" explore
+expect_sentence 2 "There is nothing to explore called 'line'; there are: slope." "$book" explore line
+expect_sentence 2 "The explorer plays the GPU itself: call it without --gpu." "$book" explore slope --gpu
+expect_sentence 2 "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09." \
+    "$book" explore slope --algorithm mine
 expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce." "$book" run 1 --algorithm mine
 expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data

@@ -205,6 +205,7 @@ wrong_commands() {
         case $verb in
             run | diff | plot | check | reset) [[ ${what:-12} != [0-9]* ]] || knows chapters "${what:-12}" ;;
             bench) knows benches "$what" ;;
+            explore) knows explored "$what" ;;
             *) grep -q "^  ./book $verb\b" <<<"$help" ;;
         esac || echo "$file: there is no \`./book $verb $what $rest\`"
     done < <(commands)

@@ -1,0 +1,141 @@
+#include "09_all_reduce/show/explore/cases.hpp"
+
+#include "06_messages/support/copy.cuh"
+#include "09_all_reduce/all_reduce.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr float overwritten = -1;
+
+// Copies an array, a few words at a time: the explorer looks at each access.
+__global__ void copy_array_of_case(float* to, const float* from, std::size_t count) {
+    copy_bytes(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+               count * sizeof(float));
+}
+void copy(float* to, const float* from, std::size_t count, Stream& stream) {
+    launch(stream, {1, 1}, copy_array_of_case, to, from, count);
+}
+
+std::vector<float> sum_of(int, const std::vector<std::vector<float>>& numbers) {
+    std::vector<float> sum = numbers[0];
+    for (std::size_t rank = 1; rank < numbers.size(); rank++)
+        for (std::size_t i = 0; i < sum.size(); i++)
+            sum[i] += numbers[rank][i];
+    return sum;
+}
+
+// Rank 0 sends to rank 1, rank 1 to rank 2, and so on.
+void send_on(Peers& peers, const float* input, float* output, std::size_t count, Stream& stream) {
+    const int rank = peers.rank().rank();
+    if (rank > 0)
+        peers.receive(output, count, rank - 1, stream);
+    if (rank < peers.rank().world_size() - 1)
+        peers.send(input, count, rank + 1, stream);
+}
+
+std::vector<float> numbers_of_left(int rank, const std::vector<std::vector<float>>& numbers) {
+    return rank == 0 ? std::vector<float>(numbers[0].size(), overwritten)
+                     : numbers[static_cast<std::size_t>(rank - 1)];
+}
+
+using AllReduceCall = void (*)(Peers& peers, const Call& call, Stream& stream);
+
+ExploredCase case_of(const std::string& algorithm, int ranks, int rounds,
+                     AllReduceCall all_reduce) {
+    const auto run = [all_reduce](Peers& peers, const float* input, float* output,
+                                  std::size_t count, Stream& stream) {
+        all_reduce(peers, reduction_call("all_reduce", input, output, count, ReduceOp::sum, ""),
+                   stream);
+    };
+    // A chunk of 128 bytes for each rank.
+    const std::string note = rounds == 1 ? "one call" : std::to_string(rounds) + " calls";
+    return {algorithm, ranks, rounds, static_cast<std::size_t>(32 * ranks), note, run, sum_of};
+}
+
+// Chunks of two slices.
+ExploredCase ring_case(int ranks) {
+    constexpr std::size_t slice = 128;
+    ExploredCase ring =
+        case_of("ring", ranks, 1, [](Peers& peers, const Call& call, Stream& stream) {
+            ring_all_reduce(peers, call, stream, slice);
+        });
+    ring.count *= 2;
+    ring.note = "2 slices";
+    return ring;
+}
+
+// Three protocols in a row. After a tree not all ranks have heard of each other, and the next
+// collective begins all the same.
+void mixed(Peers& peers, const Call& call, Stream& stream) {
+    reduce_broadcast_all_reduce(peers, call, stream);
+    one_shot_all_reduce(peers, call, stream);
+    ring_all_reduce(peers, call, stream);
+}
+
+ExploredCase further_case(const FurtherAllReduce& further, int ranks) {
+    const auto run = [further](Peers& peers, const float* input, float* output, std::size_t count,
+                               Stream& stream) {
+        copy(output, input, count, stream);  // it works in place
+        further.run(peers, output, count, stream);
+    };
+    return {further.name, ranks, 1, static_cast<std::size_t>(32 * ranks), "one call", run, sum_of};
+}
+
+}  // namespace
+
+CaseArrays::CaseArrays(Peers& peers, std::size_t count, int rounds)
+    : numbers(peers.allocate<float>(count * static_cast<std::size_t>(rounds))),
+      results(peers.allocate<float>(count * static_cast<std::size_t>(rounds))),
+      input(peers.allocate<float>(count)),
+      output(peers.allocate<float>(count)),
+      blank(peers.allocate<float>(count)) {
+    std::vector<float> host;
+    for (int round = 0; round < rounds; round++)
+        for (std::size_t i = 0; i < count; i++)
+            host.push_back(number_of(peers.rank().rank(), round, i));
+    numbers.copy_from(host);
+    results.copy_from(std::vector<float>(host.size(), overwritten));
+    output.copy_from(std::vector<float>(count, overwritten));
+    blank.copy_from(std::vector<float>(count, overwritten));
+}
+
+std::vector<ExploredCase> explored_cases() {
+    std::vector<ExploredCase> cases;
+    for (const int ranks : {2, 3})
+        cases.push_back({"send/receive", ranks, 2, 32, "2 messages", send_on, numbers_of_left});
+    for (const int ranks : {2, 3})
+        cases.push_back(ring_case(ranks));
+    for (const int ranks : {2, 3})
+        cases.push_back(case_of("two-shot", ranks, 2, two_shot_all_reduce));
+    for (const int ranks : {2, 3})
+        cases.push_back(case_of("one-shot", ranks, 3, one_shot_all_reduce));
+    for (const int ranks : {2, 3})
+        cases.push_back(case_of("server", ranks, 1, parameter_server_all_reduce));
+    for (const int ranks : {2, 3})
+        cases.push_back(case_of("reduce+broadcast", ranks, 1, reduce_broadcast_all_reduce));
+    for (const int ranks : {2, 3})
+        cases.push_back(case_of("mixed", ranks, 1, mixed));
+    for (const FurtherAllReduce& further : further_all_reduces())
+        for (const int ranks : {2, 3})
+            cases.push_back(further_case(further, ranks));
+    return cases;
+}
+
+void launch_rounds(Peers& peers, const ExploredCase& explored, CaseArrays& arrays, Stream& stream) {
+    const std::size_t count = explored.count;
+    for (int round = 0; round < explored.rounds; round++) {
+        const std::size_t first = static_cast<std::size_t>(round) * count;
+        copy(arrays.input.data(), arrays.numbers.data() + first, count, stream);
+        explored.run(peers, arrays.input.data(), arrays.output.data(), count, stream);
+        copy(arrays.results.data() + first, arrays.output.data(), count, stream);
+        copy(arrays.output.data(), arrays.blank.data(), count, stream);
+    }
+    copy(arrays.input.data(), arrays.blank.data(), count, stream);
+}
+
+float number_of(int rank, int round, std::size_t i) {
+    return static_cast<float>(1000 * (round + 1) + 200 * (rank + 1)) + static_cast<float>(i);
+}
+
+}  // namespace ddp

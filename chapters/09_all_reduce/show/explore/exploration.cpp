@@ -1,0 +1,142 @@
+#include "09_all_reduce/show/explore/exploration.hpp"
+
+#include <algorithm>
+
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/show/explore/timeline.hpp"
+
+namespace ddp {
+namespace {
+
+using cuda_on_cpu::ChangedAccess;
+using cuda_on_cpu::Exploration;
+using cuda_on_cpu::ExplorationOptions;
+
+// What rank 0 must know of each rank.
+struct ExploredRank {
+    cudaStream_t stream;
+    std::byte* arena;
+    std::size_t arena_bytes;
+    DeviceErrorReport* error_report;
+    float *numbers, *results, *input, *output;
+};
+
+NamedArena arena_of(const ExploredCase& explored, int rank, const ExploredRank& of) {
+    const std::size_t bytes = explored.count * sizeof(float);
+    const std::size_t all = bytes * static_cast<std::size_t>(explored.rounds);
+    const auto array = [](const std::string& name, float* data, std::size_t size) {
+        return NamedArray{name, std::as_bytes(std::span(data, size / sizeof(float)))};
+    };
+    NamedArena arena{rank, {of.arena, of.arena_bytes}, {}};
+    arena.arrays = {array("numbers", of.numbers, all), array("result", of.results, all),
+                    array("input", of.input, bytes), array("output", of.output, bytes)};
+    const auto arrays_end = arena.bytes.begin() + sizeof(ControlBlock);
+    arena.arrays.push_back(
+        {"staging area", std::span<const std::byte>(arrays_end, arena.bytes.end())});
+    return arena;
+}
+
+// Returns what is wrong with the results of all ranks at the end of an execution.
+std::string wrong_results(const ExploredCase& explored, const std::vector<ExploredRank>& ranks) {
+    for (int round = 0; round < explored.rounds; round++) {
+        std::vector<std::vector<float>> numbers(ranks.size());
+        for (std::size_t r = 0; r < ranks.size(); r++)
+            for (std::size_t i = 0; i < explored.count; i++)
+                numbers[r].push_back(number_of(static_cast<int>(r), round, i));
+        for (std::size_t r = 0; r < ranks.size(); r++) {
+            const std::vector<float> expected = explored.expected(static_cast<int>(r), numbers);
+            const float* result =
+                ranks[r].results + static_cast<std::size_t>(round) * explored.count;
+            for (std::size_t i = 0; i < explored.count; i++)
+                if (result[i] != expected[i])
+                    return "rank " + std::to_string(r) + "'s result[" + std::to_string(i) +
+                           "] is " + std::to_string(static_cast<int>(result[i])) + " and not " +
+                           std::to_string(static_cast<int>(expected[i]));
+        }
+    }
+    return "";
+}
+
+ChangedAccess with_mistake(const Mistake& mistake, bool is_store, std::memory_order order) {
+    const bool is_changed = is_store == (mistake.part == Mistake::Part::release);
+    if (!is_changed)
+        return {order};
+    return {std::memory_order_relaxed, mistake.part == Mistake::Part::wait};
+}
+
+ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<ExploredRank>& ranks,
+                             const std::optional<Mistake>& mistake, double most_seconds) {
+    ExploredResult result;
+    Places places;
+    ExplorationOptions options;
+    std::vector<cudaStream_t> streams;
+    for (std::size_t r = 0; r < ranks.size(); r++) {
+        streams.push_back(ranks[r].stream);
+        places.add(arena_of(explored, static_cast<int>(r), ranks[r]));
+        options.memory.emplace_back(ranks[r].arena, ranks[r].arena_bytes);
+        options.memory.push_back(std::as_writable_bytes(std::span(ranks[r].error_report, 1)));
+    }
+    options.what_is_wrong = [&] { return wrong_results(explored, ranks); };
+    options.most_seconds = most_seconds;
+    if (mistake)
+        options.change = [&](const std::byte* address, bool is_store, std::memory_order order) {
+            if (places.flag_at(address) != mistake->flag)
+                return ChangedAccess{order};
+            result.has_flag = true;
+            return with_mistake(*mistake, is_store, order);
+        };
+    result.exploration = cuda_on_cpu::explore(streams, options);
+    result.failure = text_of_failure(result.exploration, places);
+    result.timeline = timeline_of(result.exploration, places, static_cast<int>(ranks.size()));
+    return result;
+}
+
+}  // namespace
+
+std::string name_of(const Mistake& mistake) {
+    constexpr const char* parts[] = {"release", "acquire", "wait"};
+    const std::string part = parts[static_cast<int>(mistake.part)];
+    return (mistake.part == Mistake::Part::wait ? part + " for" : part + " of") + " the " +
+           name_of(mistake.flag);
+}
+
+std::vector<Mistake> all_mistakes() {
+    std::vector<Mistake> all;
+    for (const FlagKind flag : {FlagKind::call, FlagKind::post, FlagKind::acknowledgement})
+        for (const auto part :
+             {Mistake::Part::release, Mistake::Part::acquire, Mistake::Part::wait})
+            all.push_back({part, flag});
+    return all;
+}
+
+ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mistake>& mistake,
+                            double most_seconds) {
+    CommonOptions options;
+    options.ranks = explored.ranks;
+    options.timeout_s = 0;  // the other ranks wait for rank 0, which explores
+    World world(options);
+    ExploredResult result;
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 64 << 10);
+        CaseArrays arrays(peers, explored.count, explored.rounds);
+        Stream stream;
+        launch_rounds(peers, explored, arrays, stream);
+        const std::vector<ExploredRank> ranks = rank.all_gather(
+            ExploredRank{stream, peers.arena()->data(), peers.arena()->bytes(),
+                         peers.view().error_report, arrays.numbers.data(), arrays.results.data(),
+                         arrays.input.data(), arrays.output.data()});
+        if (rank.rank() == 0)
+            result = explore_ranks(explored, ranks, mistake, most_seconds);
+        rank.barrier();
+    };
+    try {
+        world.run(work);
+    } catch (const RunFailed&) {
+        // In the execution that failed, a rank may have noticed, and have told its host.
+        if (result.failure.empty())
+            throw;
+    }
+    return result;
+}
+
+}  // namespace ddp

@@ -1,0 +1,115 @@
+// `./book explore all_reduce`: every order at once. Explores the protocols of chapters 06 to 09, as
+// they are and with one thing taken away.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "09_all_reduce/show/explore/exploration.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct Settings {
+    std::string algorithm = "all";
+    std::string without = "nothing";
+    int seconds = 30;
+};
+
+std::vector<ExploredCase> wanted_cases(const Settings& mine) {
+    std::vector<ExploredCase> cases = explored_cases();
+    if (mine.algorithm != "all")
+        std::erase_if(cases, [&](const ExploredCase& c) { return c.algorithm != mine.algorithm; });
+    return cases;
+}
+
+// Returns "6", or "10^17": nobody reads eighteen digits.
+std::string format_orders(double orders) {
+    constexpr double most_digits = 1e6;
+    return orders == 0            ? "more than can be counted"
+           : orders < most_digits ? format_count(static_cast<std::uint64_t>(orders))
+                                  : "10^" + std::to_string(static_cast<int>(std::log10(orders)));
+}
+
+// Explores the kernels as they are. Returns the timelines of those that fail.
+std::string show_all(const Settings& mine) {
+    Table table(
+        "Every order in which flags can be read and written",
+        {"protocol", "ranks", "case", "steps", "orders", "executions", "seconds", "failures"});
+    std::string timelines;
+    for (const ExploredCase& explored : wanted_cases(mine)) {
+        const ExploredResult result = explore_case(explored, std::nullopt, mine.seconds);
+        const cuda_on_cpu::Exploration& all = result.exploration;
+        table.row({explored.algorithm, std::to_string(explored.ranks), explored.note,
+                   std::to_string(all.steps), format_orders(all.orders),
+                   format_count(all.executions), format_fixed(all.seconds, 2),
+                   !result.failure.empty() ? result.failure
+                   : all.is_complete       ? "none"
+                                           : "none yet: give more --seconds"});
+        timelines += result.timeline;
+    }
+    table.note(
+        "steps: loads and stores of flags that several ranks use. orders: in which the steps of "
+        "the first execution could come and be the same to every rank. executions: no two of them "
+        "are the same to all ranks.");
+    std::cout << table << timelines;
+    return timelines;
+}
+
+// Explores them with one thing taken away after the other: two ranks are enough to fail.
+void show_mistakes(const Settings& mine) {
+    Table table("With one thing taken away, on 2 ranks", {"protocol", "without", "found"});
+    std::string timelines;
+    for (const ExploredCase& explored : wanted_cases(mine))
+        for (const Mistake& mistake : all_mistakes()) {
+            const bool is_wanted = mine.without == "all" || mine.without == name_of(mistake);
+            if (!is_wanted || explored.ranks != 2)
+                continue;
+            const ExploredResult result = explore_case(explored, mistake, mine.seconds);
+            if (!result.has_flag)
+                continue;
+            table.row({explored.algorithm, name_of(mistake),
+                       result.failure.empty() ? "nothing" : result.failure});
+            if (mine.without != "all")
+                timelines += "\n" + explored.algorithm + " without the " + name_of(mistake) + "\n" +
+                             result.timeline;
+        }
+    std::cout << table << timelines;
+}
+
+int run(const Settings& mine) {
+    if (mine.without == "nothing")
+        return show_all(mine).empty() ? 0 : 1;
+    show_mistakes(mine);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Settings mine;
+    std::vector<std::string> algorithms{"all"}, parts{"nothing", "all"};
+    for (const ExploredCase& explored : explored_cases())
+        if (explored.algorithm != algorithms.back())
+            algorithms.push_back(explored.algorithm);
+    for (const Mistake& mistake : all_mistakes())
+        parts.push_back(name_of(mistake));
+    return run_main([&] {
+        Options options("explore_all_reduce", "Every order at once: can a protocol fail?");
+        options.add_choice("--algorithm", mine.algorithm, algorithms, "only this protocol");
+        options.add_choice("--without", mine.without, parts, "take this away, and show what fails");
+        options.add_int("--seconds", mine.seconds, {1, 3600}, "the longest time for a case");
+        options.refuse({"--ranks", "--processes", "--seed", "--quick", "--csv", "--trace",
+                        "--timeout", "--link", "--data"},
+                       "the explorer plays 2 and 3 ranks itself, without a clock");
+        options.example("--without all", "which release, acquire and wait is needed");
+        options.example("--algorithm ring --without \"acquire of the post\"",
+                        "what happens without one of them, event by event");
+        options.parse(argc, argv);
+        return run(mine);
+    });
+}

@@ -1,0 +1,64 @@
+// The protocols of chapters 06 to 09 hold in every order; and each of them fails without a release,
+// an acquire or a wait that it needs.
+#include "09_all_reduce/show/explore/exploration.hpp"
+
+#include <algorithm>
+
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using cuda_on_cpu::ExploredFailure;
+
+constexpr double seconds = 30;
+
+// What a protocol can do without. A server's workers, and the leaves of a tree, have their data
+// when they begin, so the call itself has posted it.
+bool is_needed(const ExploredCase& explored, const Mistake& mistake) {
+    const bool has_posts_to_spare =
+        explored.algorithm == "server" || explored.algorithm == "reduce+broadcast";
+    return mistake.flag != FlagKind::post || !has_posts_to_spare;
+}
+
+}  // namespace
+
+TEST_CASE("no order of flags makes a protocol fail") {
+    for (const ExploredCase& explored : explored_cases()) {
+        CAPTURE(explored.algorithm, explored.ranks);
+        const ExploredResult result = explore_case(explored, std::nullopt, seconds);
+        REQUIRE(result.failure == "");
+        REQUIRE(result.exploration.is_complete);
+        REQUIRE(result.exploration.executions >= 1);
+        REQUIRE(result.exploration.steps >= 10);
+    }
+}
+
+TEST_CASE("with one thing taken away each protocol fails") {
+    int failures = 0;
+    for (const ExploredCase& explored : explored_cases())
+        for (const Mistake& mistake : all_mistakes()) {
+            const ExploredResult result = explore_case(explored, mistake, seconds);
+            CAPTURE(explored.algorithm, explored.ranks, name_of(mistake));
+            const bool must_fail = result.has_flag && is_needed(explored, mistake);
+            REQUIRE((result.exploration.failure != ExploredFailure::none) == must_fail);
+            REQUIRE(result.timeline.empty() != must_fail);
+            failures += must_fail;
+        }
+    REQUIRE(failures == 90);
+}
+
+TEST_CASE("a timeline names the ranks' arrays and flags") {
+    const std::vector<ExploredCase> cases = explored_cases();
+    const auto ring = std::find_if(cases.begin(), cases.end(), [](const ExploredCase& c) {
+        return c.algorithm == "ring" && c.ranks == 2;
+    });
+    const ExploredResult result =
+        explore_case(*ring, Mistake{Mistake::Part::acquire, FlagKind::post}, seconds);
+    REQUIRE(result.failure == "race at rank 1's output[64]: 1 writes, 0 reads");
+    for (const char* text : {"rank 0", "rank 1", "writes own output[64..95]",
+                             "reads own posted[1] = 1.1, relaxed", "reads rank 1's output[64]"})
+        REQUIRE(result.timeline.find(text) != std::string::npos);
+}
+
+}  // namespace ddp::test
