@@ -112,7 +112,7 @@ void Execution::require_unchanged() const {
 
 // ---- Streams, as fibers of this OS thread
 
-// What a stream's fiber does: its kernels, one after the other.
+// Runs a stream's kernels in its fiber, one after the other.
 void Execution::run_kernels(Fiber& fiber) {
     auto& stream = *static_cast<RunningStream*>(fiber.owner);
     Execution& execution = stream.execution;
@@ -501,7 +501,7 @@ void Execution::fail(RunningStream& stream, const ExploredStep& last,
     pause(stream);
 }
 
-// What follows is behind the release.
+// Begins what is behind the release.
 void Execution::release(RunningStream& stream) {
     stream.view[index_of(stream.number)]++;
 }

@@ -34,7 +34,7 @@ namespace cuda_on_cpu {
 using ProcessSet = std::uint64_t;  // bit p: process p
 inline constexpr int most_processes = 64;
 
-// What a process would do next. Two steps depend on each other if they are at the same place, and
+// The next step of a process. Two steps depend on each other if they are at the same place, and
 // one of them writes.
 struct NextStep {
     enum class Kind { none, load, update, fence, arrival } kind = Kind::none;

@@ -97,7 +97,7 @@ class Search {
   private:
     // ---- One execution: first along the path of the last one up to where it leaves it, then on
 
-    // What has happened at a place: the steps that a further one may depend on.
+    // The past of a place: the steps that a further one may depend on.
     struct Place {
         int last_write = -1;
         std::vector<int> loads;  // since then
@@ -128,7 +128,7 @@ class Search {
         result_.failure = execution_.failure();
     }
 
-    // What was to be tried cannot be: the execution ends here, and has no races of its own.
+    // Ends an execution in which what was to be tried cannot be: it has no races of its own.
     void repeats() {
         result_.repeated++;
         path_.back().races.clear();
@@ -210,7 +210,7 @@ class Search {
         return true;
     }
 
-    // What was tried in the state before and does not depend on the step from there need not be
+    // Returns what was tried in the state before and does not depend on its step: it need not be
     // tried here.
     ProcessSet asleep_now() const {
         if (path_.empty())

@@ -1,5 +1,5 @@
-// What kernels call for a fence when they are compiled with -fsanitize=thread (fence.hpp). Alone in
-// its file, since for others fence.hpp defines it.
+// The function that kernels call for a fence when they are compiled with -fsanitize=thread
+// (fence.hpp). Alone in its file, since for others fence.hpp defines it.
 #include <atomic>
 
 #include "fences.hpp"

@@ -1,7 +1,7 @@
-// What the compiler calls at each access to memory, if it is told -fsanitize=thread: functions that
-// ThreadSanitizer's library defines, and here the explorer. (The names and parameters are those of
-// compiler-rt's tsan_interface.h and tsan_interface_atomic.h.) Plain accesses are announced before
-// they happen. Atomic ones happen here.
+// The functions that the compiler calls at each access to memory, if it is told -fsanitize=thread:
+// functions that ThreadSanitizer's library defines, and here the explorer. (The names and
+// parameters are those of compiler-rt's tsan_interface.h and tsan_interface_atomic.h.) Plain
+// accesses are announced before they happen. Atomic ones happen here.
 //
 // So the kernels' source is what it always is, and a program that is not linked with the explorer
 // has nothing of it.

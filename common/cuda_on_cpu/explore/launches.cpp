@@ -1,5 +1,5 @@
-// What a program with the explorer has in place of the runtime's own: a launch is kept, and a sleep
-// gives the turn to the explorer.
+// The parts that a program with the explorer has in place of the runtime's own: a launch is kept,
+// and a sleep gives the turn to the explorer.
 #include "launches.hpp"
 
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
-// What `./book explore all_reduce` explores: each protocol in a case that is small, and still has
-// all that can go wrong.
+// The cases that `./book explore all_reduce` explores: each protocol in a case that is small, and
+// still has all that can go wrong.
 #include <string>
 #include <vector>
 

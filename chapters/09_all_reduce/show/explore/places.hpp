@@ -9,7 +9,7 @@
 
 namespace ddp {
 
-// What a flag says.
+// The message of a flag.
 enum class FlagKind {
     call,            // a rank has begun a collective
     post,            // data is ready

@@ -25,7 +25,7 @@ enum class Action {
     wait     // the stream polls here and never goes on
 };
 
-// What one stream does in an execution: a line of a timeline.
+// An event of one stream in an execution: a line of a timeline.
 struct ExploredStep {
     int stream = 0;
     Action action = Action::read;
@@ -43,7 +43,7 @@ enum class ExploredFailure {
     endless        // an execution of more than most_steps
 };
 
-// What an access is instead, as if the kernel had been written so.
+// The access that takes another's place, as if the kernel had been written so.
 struct ChangedAccess {
     std::memory_order order = std::memory_order_relaxed;
     bool is_left_out = false;  // of a load in a wait: the wait is not there
