@@ -8,7 +8,7 @@
 
 namespace ddp::test {
 
-// What all programs have loaded, one after the other.
+// All that the programs have loaded, one after the other.
 using Outcome = std::vector<unsigned int>;
 
 struct PossibleOutcomes {

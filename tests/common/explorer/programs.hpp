@@ -22,10 +22,10 @@ struct SmallProgram {
     int size = 0;
 };
 
-// What the streams share.
+// The memory that the streams share.
 struct SmallMemory {
     alignas(64) unsigned int places[most_places][16];
-    // What each program has loaded, by instruction.
+    // The values that each program has loaded, by instruction.
     unsigned int seen[most_programs][most_instructions];
     unsigned int data[16];  // accessed plainly
 };

@@ -12,7 +12,7 @@ using cuda_on_cpu::ChangedAccess;
 using cuda_on_cpu::Exploration;
 using cuda_on_cpu::ExplorationOptions;
 
-// What rank 0 must know of each rank.
+// All that rank 0 must know of each rank.
 struct ExploredRank {
     cudaStream_t stream;
     std::byte* arena;

@@ -9,7 +9,7 @@
 
 namespace ddp {
 
-// What is taken away: release and acquire become relaxed, a wait is not there.
+// One thing that is taken away: release and acquire become relaxed, a wait is not there.
 struct Mistake {
     enum class Part { release, acquire, wait } part;
     FlagKind flag;
@@ -21,7 +21,7 @@ std::vector<Mistake> all_mistakes();
 struct ExploredResult {
     cuda_on_cpu::Exploration exploration;
     bool has_flag = false;  // whether the case uses the mistake's flag
-    // What has failed, and the execution that shows it: a column a rank, a line an event.
+    // The failure, and the execution that shows it: a column a rank, a line an event.
     std::string failure, timeline;
 };
 

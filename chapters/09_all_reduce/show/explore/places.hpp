@@ -1,5 +1,5 @@
 #pragma once
-// What lies where in the ranks' arenas: names for a timeline, and the flags that a mistake is
+// The places in the ranks' arenas: names for a timeline, and the flags that a mistake is
 // about.
 #include <cstddef>
 #include <optional>
