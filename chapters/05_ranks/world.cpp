@@ -67,6 +67,22 @@ std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
     }
 }
 
+// Throws OptionError if the job cannot have the shape that it is asked to have.
+void require_shape(const Job& job) {
+    if (!job.order.shape)
+        return;
+    if (job.has_several_hosts())
+        throw OptionError(
+            "--shape pretends hosts on one machine, and these ranks are on several: "
+            "leave it out.");
+    if (job.order.shape->ranks() != job.world_size())
+        throw OptionError("--shape " + job.order.shape->text() + " has " +
+                          std::to_string(job.order.shape->ranks()) + " ranks, and there are " +
+                          std::to_string(job.world_size()) +
+                          ": take another shape, or as many "
+                          "ranks.");
+}
+
 // Returns whether this process should print what is wrong with the command line: all processes of a
 // job have the same one, and only rank 0 prints it.
 bool is_first_of_its_job() {
@@ -83,11 +99,13 @@ bool is_first_of_its_job() {
 World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
+    job_.order = {options.levels, options.shape};
     // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:
             job_.started_by = "threads of one process";
-            become_threads(options.ranks.value_or(default_ranks));
+            become_threads(
+                options.ranks.value_or(options.shape ? options.shape->ranks() : default_ranks));
             break;
         case StartedBy::variables:
             job_.started_by = options.processes ? "our launcher" : "the variables RANK, WORLD_SIZE";
@@ -98,6 +116,7 @@ World::World(const CommonOptions& options) {
             find_others_by_mpi();
             break;
     }
+    require_shape(job_);
 }
 
 World::~World() {

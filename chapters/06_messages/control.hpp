@@ -18,7 +18,7 @@
 
 namespace ddp {
 
-// The largest number of ranks that can share memory.
+// The largest number of ranks of one host that can share memory.
 inline constexpr int most_peers = 64;
 
 // The places of an operation's data: bytes from the beginning of the rank's arena.
@@ -32,7 +32,7 @@ struct BufferOffsets {
 struct OperationRecord : BufferOffsets {
     std::uint64_t sequence = 0;  // number of this operation among those of the rank, from 1
     std::uint64_t count = 0;     // elements
-    std::int64_t peer = -1;      // the other rank of a message, or the root; -1: none
+    std::int64_t peer = -1;      // the other rank of a message, or the root, by number; -1: none
     OperationKind kind = OperationKind::all_ranks;
     char operation[32] = "";
     char type[16] = "";
@@ -71,7 +71,8 @@ inline constexpr int most_blocks = 16;
 // The beginning of each rank's arena. A rank that waits polls its own block, and its peers write
 // there: memory nearby is read more often than memory far away is written.
 struct ControlBlock {
-    OperationRecord current;        // the rank's last operation
+    int rank = -1;                  // the rank's number in the job
+    OperationRecord current;        // its last operation
     std::uint64_t is_over = 1;      // whether that has ended
     std::uint64_t gave_up = 0;      // 1: the run has failed; `current` stays as it is, for messages
     std::uint64_t out_port_ns = 0;  // --link: when the rank's port will be free to send
@@ -93,7 +94,7 @@ enum class Progress : unsigned int { under_way, over, unknown };
 struct DeviceErrorReport {
     unsigned int stop = 0;            // written by the host; 1: the run has failed, end every wait
     Problem problem = Problem::none;  // written by a kernel; the rest explains it
-    int peer = -1;                    // the rank that was waited for, or that differs
+    int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
     Progress their_progress = Progress::over;
 };
@@ -104,14 +105,15 @@ struct DeviceLink {
     std::uint64_t latency_ns = 0;
 };
 
-// All that a kernel needs to know of the ranks; passed by value.
+// All that a kernel needs to know of the ranks; passed by value. It counts the ranks that it can
+// reach: those of this host, from 0 on. On one host, without groups, that is a rank's number.
 struct PeersView {
     int rank = 0;
     int world_size = 1;
     std::uint64_t timeout_ns = 0;  // limit of every wait; 0: none
     DeviceLink link;
     DeviceErrorReport* error_report = nullptr;
-    ControlBlock* control[most_peers] = {};  // by rank; null for ranks of other hosts
+    ControlBlock* control[most_peers] = {};  // by rank
 
     __device__ ControlBlock& own() const { return *control[rank]; }
     // Returns the input of rank `r`'s operation in its arena, and the output.

@@ -96,6 +96,14 @@ struct ArenaAddress {
     int device;
 };
 
+// Throws OptionError if this host has more ranks than can share memory.
+void require_room(const Group& near) {
+    if (near.size() > most_peers)
+        throw OptionError(std::to_string(near.size()) + " ranks on one host are more than the " +
+                          std::to_string(most_peers) +
+                          " that can share memory: start fewer on each host.");
+}
+
 // Lets kernels of the current device use the memory of `device`.
 void allow_access_to(int device) {
     int own = 0, possible = 0;
@@ -116,24 +124,26 @@ void allow_access_to(int device) {
 }  // namespace
 
 Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
-             std::optional<LinkSpeed> link)
-    : rank_(rank), timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
+             std::optional<LinkSpeed> link, const std::optional<Group>& group)
+    : rank_(rank),
+      group_(agreed_group(rank, group)),
+      near_(group_.on_host_of(rank.rank(), rank.job())),
+      timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
     require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value());
-    if (rank.world_size() > most_peers)
-        throw OptionError(std::to_string(rank.world_size()) + " ranks are more than the " +
-                          std::to_string(most_peers) + " that can share memory.");
+    require_room(near_);
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
     arena_ = std::make_shared<SharedArena>(sizeof(ControlBlock) + extension_bytes +
                                            2 * SharedArena::unit + arena_bytes);
     error_report_ = std::make_shared<PinnedBuffer<DeviceErrorReport>>(1);
     (*error_report_)[0] = DeviceErrorReport{};
-    const ControlBlock fresh;
+    ControlBlock fresh;
+    fresh.rank = rank.rank();
     arena_->take(sizeof fresh);  // the very beginning
     copy_to_device(arena_->data(), &fresh, sizeof fresh);
     extension_memory_ = allocate<std::byte>(extension_bytes);
-    view_.rank = rank.rank();
-    view_.world_size = rank.world_size();
+    view_.rank = near_.index_of(rank.rank());
+    view_.world_size = near_.size();
     view_.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
     view_.error_report = error_report_->data();
     if (const std::optional<LinkSpeed>& speed = link ? link : job.link)
@@ -153,12 +163,10 @@ void Peers::exchange_arenas() {
     if (rank_.job().has_processes)
         DDP_CHECK(cudaIpcGetMemHandle(&own.handle, own.data));
     const std::vector<ArenaAddress> all = rank_.all_gather(own);
-    for (int r = 0; r < rank_.world_size(); r++) {
-        const Member& member = rank_.job().members[static_cast<std::size_t>(r)];
-        ArenaAddress address = all[static_cast<std::size_t>(r)];
-        if (member.host != rank_.host())
-            continue;
-        if (member.process == getpid()) {
+    for (int i = 0; i < near_.size(); i++) {
+        const auto r = static_cast<std::size_t>(near_.rank(i));
+        ArenaAddress address = all[r];
+        if (rank_.job().members[r].process == getpid()) {
             allow_access_to(address.device);
         } else {
             void* opened = nullptr;
@@ -167,7 +175,7 @@ void Peers::exchange_arenas() {
             opened_.push_back(opened);
             address.data = static_cast<std::byte*>(opened);
         }
-        view_.control[r] = reinterpret_cast<ControlBlock*>(address.data);
+        view_.control[i] = reinterpret_cast<ControlBlock*>(address.data);
     }
     // No kernel may wait for a rank that still asks the device for memory.
     rank_.barrier();
@@ -229,7 +237,7 @@ OperationRecord Peers::next_record(const Call& call) {
     record.offset = input_offset(*arena_, call);
     record.sequence = ++operations_;
     record.count = call.count;
-    record.peer = call.peer;
+    record.peer = call.peer < 0 ? -1 : group_.rank(call.peer);
     record.kind = call.kind;
     record.set_operation(call.title());
     record.set_type(name_of(call.type));
@@ -266,16 +274,20 @@ void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
     stream.wait(before->second.last);
 }
 
-void Peers::require_peer(int peer, const std::string& operation) const {
+// Returns the rank at `peer` of the group, as view() counts it.
+int Peers::require_peer(int peer, const std::string& operation) const {
     const std::string place = operation + " rank " + std::to_string(peer) + ": ";
-    if (peer < 0 || peer >= rank_.world_size() || peer == rank_.rank())
-        throw std::invalid_argument(place + "the other ranks of rank " +
-                                    std::to_string(rank_.rank()) + " are those of 0 to " +
-                                    std::to_string(rank_.world_size() - 1));
-    if (view_.control[peer] == nullptr)
-        throw std::invalid_argument(place + "it is on another host (" +
-                                    rank_.job().members[static_cast<std::size_t>(peer)].host +
-                                    "), where kernels cannot reach");
+    const int self = group_.index_of(rank_.rank());
+    if (peer < 0 || peer >= group_.size() || peer == self)
+        throw std::invalid_argument(place + "the other ranks of rank " + std::to_string(self) +
+                                    " are those of 0 to " + std::to_string(group_.size() - 1));
+    const int near = near_index(peer);
+    if (near < 0)
+        throw std::invalid_argument(
+            place + "it is on another host (" +
+            rank_.job().members[static_cast<std::size_t>(group_.rank(peer))].host +
+            "), where kernels cannot reach");
+    return near;
 }
 
 }  // namespace ddp

@@ -13,6 +13,7 @@
 #include "06_messages/call.hpp"
 #include "06_messages/control.hpp"
 #include "06_messages/shared_arena.hpp"
+#include "06_messages/support/group.hpp"
 
 namespace ddp {
 
@@ -28,8 +29,14 @@ class Peers : private Abortable {
     // on the current device. `rank` must outlive this object. `timeout_s` limits every wait of a
     // kernel (0: no limit), `link` is the simulated link between these peers; both are the job's
     // unless given. Throws OptionError if kernels of the ranks could not run at the same time.
+    //
+    // `group`: the ranks that work together here, all of the job unless given; operations count
+    // them by their index in it. Every rank still makes its Peers at the same time as all others,
+    // and is in the group that it gives; one that is in none gives itself. Throws
+    // std::invalid_argument if the members of a group do not give the same.
     Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
-          std::optional<LinkSpeed> link = std::nullopt);
+          std::optional<LinkSpeed> link = std::nullopt,
+          const std::optional<Group>& group = std::nullopt);
     // Waits for what this rank has enqueued; ends it early if an exception is under way.
     ~Peers() override;
     Peers(const Peers&) = delete;
@@ -83,6 +90,11 @@ class Peers : private Abortable {
     void synchronize(Stream& stream);
 
     Rank& rank() { return rank_; }
+    const Group& group() const { return group_; }
+    // Returns the members of the group that are on this host: view() counts the ranks so.
+    const Group& near_group() const { return near_; }
+    // Returns the rank at `index` of the group as view() counts it; -1 if it is on another host.
+    int near_index(int index) const { return near_.index_of(group_.rank(index)); }
     // Returns the arena from which allocate() takes.
     const std::shared_ptr<SharedArena>& arena() const { return arena_; }
 
@@ -120,11 +132,12 @@ class Peers : private Abortable {
 
     void wait_for_problem();
     void exchange_arenas();
-    void require_peer(int peer, const std::string& operation) const;
+    int require_peer(int peer, const std::string& operation) const;
     // Returns on how many streams kernels run or wait.
     std::size_t streams_in_use() const;
 
     Rank& rank_;
+    const Group group_, near_;
     const double timeout_s_;
     std::shared_ptr<SharedArena> arena_;
     std::shared_ptr<PinnedBuffer<DeviceErrorReport>> error_report_;

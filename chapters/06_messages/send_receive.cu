@@ -22,11 +22,11 @@ namespace {
 
 // ---- On the device
 
-// One thread: posts the record, and waits until the receiver has acknowledged the data. `number`
-// counts the sends to this receiver, from 1.
+// One thread: posts the record to rank `to`, and waits until that has acknowledged the data.
+// `number` counts the sends to this receiver, from 1.
 __global__ void send_kernel(const __grid_constant__ PeersView view,
-                            const __grid_constant__ OperationRecord record, std::uint64_t number) {
-    const auto to = static_cast<int>(record.peer);
+                            const __grid_constant__ OperationRecord record, int to,
+                            std::uint64_t number) {
     std::uint64_t& acknowledged = view.own().acknowledged[to];
     const auto is_acknowledged = [&](std::uint64_t posts) {
         return load_acquire(acknowledged) >= posts;
@@ -45,24 +45,22 @@ __global__ void send_kernel(const __grid_constant__ PeersView view,
 
 // One thread of each block: waits for the sender's record, and compares it with this rank's. False
 // if the run fails, or if the records differ.
-__device__ bool wait_for_sender(const PeersView& view, const OperationRecord& record,
+__device__ bool wait_for_sender(const PeersView& view, const OperationRecord& record, int from,
                                 std::uint64_t number) {
-    const auto from = static_cast<int>(record.peer);
     Channel& channel = view.own().from[from];
     if (!wait_until(view, record, from, [&] { return load_acquire(channel.posted) >= number; }))
         return false;
     if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
         return true;
-    report_problem(view, Problem::mismatch, record, from, channel.record, Progress::under_way);
+    report_problem(view, Problem::mismatch, record, static_cast<int>(record.peer), channel.record,
+                   Progress::under_way);
     return false;
 }
 
 // One thread of the last block to end: acknowledges the data, once the simulated link would have
 // delivered it.
-__device__ void acknowledge_sender(const PeersView& view, const OperationRecord& record,
-                                   std::uint64_t number, std::size_t bytes,
-                                   std::uint64_t begin_ns) {
-    const auto from = static_cast<int>(record.peer);
+__device__ void acknowledge_sender(const PeersView& view, int from, std::uint64_t number,
+                                   std::size_t bytes, std::uint64_t begin_ns) {
     Channel& channel = view.own().from[from];
     channel.blocks = 0;
     if (view.link.bytes_per_ns > 0) {
@@ -74,18 +72,17 @@ __device__ void acknowledge_sender(const PeersView& view, const OperationRecord&
     end_operation(view);
 }
 
-// All threads copy `bytes` from the sender's arena to `to`.
+// All threads copy `bytes` from the arena of rank `from` to `to`.
 __global__ void receive_kernel(const __grid_constant__ PeersView view,
-                               const __grid_constant__ OperationRecord record, std::uint64_t number,
-                               std::byte* to, std::size_t bytes) {
+                               const __grid_constant__ OperationRecord record, int from,
+                               std::uint64_t number, std::byte* to, std::size_t bytes) {
     __shared__ bool is_posted;
     const std::uint64_t begin_ns = device_clock_ns();
     if (threadIdx.x == 0)
-        is_posted = begin_operation(view, record) && wait_for_sender(view, record, number);
+        is_posted = begin_operation(view, record) && wait_for_sender(view, record, from, number);
     __syncthreads();
     if (!is_posted)
         return;
-    const auto from = static_cast<int>(record.peer);
     Channel& channel = view.own().from[from];
     copy_bytes(to, view.data_of(from, channel.record), bytes);
     __syncthreads();
@@ -94,7 +91,7 @@ __global__ void receive_kernel(const __grid_constant__ PeersView view,
     // The block that counts itself last knows that all others have copied their shares.
     cuda::atomic_ref<unsigned int, cuda::thread_scope_system> blocks(channel.blocks);
     if (blocks.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1)
-        acknowledge_sender(view, record, number, bytes, begin_ns);
+        acknowledge_sender(view, from, number, bytes, begin_ns);
 }
 
 }  // namespace
@@ -102,16 +99,16 @@ __global__ void receive_kernel(const __grid_constant__ PeersView view,
 // ---- On the host
 
 void Peers::send(const Call& call, Stream& stream) {
-    require_peer(call.peer, "send to");
-    launch_cooperative(stream, {1, 1}, send_kernel, view_, next_record(call), ++sends_[call.peer]);
+    const int to = require_peer(call.peer, "send to");
+    launch_cooperative(stream, {1, 1}, send_kernel, view_, next_record(call), to, ++sends_[to]);
     enqueued(stream);
 }
 
 void Peers::receive(const Call& call, Stream& stream) {
-    require_peer(call.peer, "receive from");
+    const int from = require_peer(call.peer, "receive from");
     const std::size_t bytes = call.bytes();
     launch_cooperative(stream, shape_of_copy(bytes, view_.world_size), receive_kernel, view_,
-                       next_record(call), ++receives_[call.peer],
+                       next_record(call), from, ++receives_[from],
                        bytes == 0 ? nullptr : static_cast<std::byte*>(call.output), bytes);
     enqueued(stream);
 }

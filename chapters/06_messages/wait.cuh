@@ -73,9 +73,9 @@ __device__ inline Progress progress_of(ControlBlock& peer) {
     return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
 }
 
-// Reports a problem to the host, which explains it; only the first problem of a rank counts. Then
-// all kernels of the rank end their waits, but not before the host can see that there is a problem:
-// it may be waiting for one of the other kernels.
+// Reports a problem with rank number `peer` to the host, which explains it; only the first problem
+// of a rank counts. Then all kernels of the rank end their waits, but not before the host can see
+// that there is a problem: it may be waiting for one of the other kernels.
 __device__ inline void report_problem(const PeersView& view, Problem problem,
                                       const OperationRecord& mine, int peer,
                                       OperationRecord& theirs, Progress their_progress) {
@@ -130,7 +130,7 @@ __device__ bool wait_or_blame(const PeersView& view, const OperationRecord& mine
     return wait_or_report(view, view.timeout_ns, ready, [&] {
         const int peer = blame();
         ControlBlock& other = *view.control[peer];
-        report_problem(view, Problem::timeout, mine, peer, other.current, progress_of(other));
+        report_problem(view, Problem::timeout, mine, other.rank, other.current, progress_of(other));
     });
 }
 
@@ -148,7 +148,7 @@ __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns)
     const std::uint64_t begin_ns = device_clock_ns();
     if (view.timeout_ns > 0 && time_ns > begin_ns && time_ns - begin_ns > view.timeout_ns) {
         OperationRecord& mine = view.own().current;
-        report_problem(view, Problem::slow_link, mine, view.rank, mine, Progress::under_way);
+        report_problem(view, Problem::slow_link, mine, view.own().rank, mine, Progress::under_way);
         return false;
     }
     for (std::uint64_t now = device_clock_ns(); now < time_ns; now = device_clock_ns()) {

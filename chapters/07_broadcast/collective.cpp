@@ -39,15 +39,15 @@ Collective Collectives::next(const Call& call, Stream& stream) {
 }
 
 void require_reachable(Peers& peers, const Call& call) {
-    const PeersView& view = peers.view();
+    const Group& group = peers.group();
     const bool has_root =
         call.kind == OperationKind::to_root || call.kind == OperationKind::from_root;
-    if (has_root && (call.peer < 0 || call.peer >= view.world_size))
+    if (has_root && (call.peer < 0 || call.peer >= group.size()))
         throw std::invalid_argument(call.title() + ": there is no rank " +
                                     std::to_string(call.peer) + "; the root is one of 0 to " +
-                                    std::to_string(view.world_size - 1));
-    for (int r = 0; r < view.world_size; r++)
-        if (view.control[r] == nullptr)
+                                    std::to_string(group.size() - 1));
+    for (const int r : group.ranks())
+        if (peers.near_group().index_of(r) < 0)
             throw std::invalid_argument(
                 call.title() + ": rank " + std::to_string(r) + " is on another host (" +
                 peers.rank().job().members[static_cast<std::size_t>(r)].host +

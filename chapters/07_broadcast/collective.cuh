@@ -69,7 +69,7 @@ __device__ inline bool wait_for_call(const Collective& collective, int peer, std
 __device__ inline bool wait_for_previous(const Collective& collective) {
     const PeersView& view = collective.view;
     for (int r = 0; r < view.world_size; r++)
-        if (view.control[r] != nullptr && !wait_for_call(collective, r, collective.number - 1))
+        if (!wait_for_call(collective, r, collective.number - 1))
             return false;
     return true;
 }
@@ -97,8 +97,7 @@ __device__ inline bool begin_collective(const Collective& collective) {
         return false;
     publish_record(record_of(collective, view.rank), collective.record);
     for (int r = 0; r < view.world_size; r++)
-        if (view.control[r] != nullptr)
-            post_call(collective, state_of(*view.control[r]));
+        post_call(collective, state_of(*view.control[r]));
     return true;
 }
 
@@ -110,8 +109,9 @@ __device__ inline bool handshake(const Collective& collective, int peer) {
         return false;
     if (posted_call(collective, peer, collective.number).fingerprint == collective.fingerprint)
         return true;
-    report_problem(collective.view, Problem::mismatch, collective.record, peer,
-                   record_of(collective, peer), Progress::under_way);
+    report_problem(collective.view, Problem::mismatch, collective.record,
+                   collective.view.control[peer]->rank, record_of(collective, peer),
+                   Progress::under_way);
     return false;
 }
 
@@ -124,7 +124,7 @@ __device__ bool wait_for_peer(const Collective& collective, int peer, Ready read
     const PeersView& view = collective.view;
     return wait_or_blame(view, collective.record, ready, [&] {
         for (int r = 0; r < view.world_size; r++)
-            if (view.control[r] != nullptr && r != view.rank &&
+            if (r != view.rank &&
                 load_acquire(posted_call(collective, r, collective.number).number) <
                     collective.number)
                 return r;

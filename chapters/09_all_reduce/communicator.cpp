@@ -16,8 +16,8 @@ namespace {
 class NativeCommunicator final : public Communicator {
   public:
     NativeCommunicator(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
-                       std::optional<LinkSpeed> link)
-        : Communicator(rank), peers_(rank, arena_bytes, timeout_s, link) {}
+                       std::optional<LinkSpeed> link, const Group& group)
+        : Communicator(rank, group), peers_(rank, arena_bytes, timeout_s, link, group) {}
 
     std::string kind() const override { return "native"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
@@ -69,20 +69,26 @@ void Communicator::require_rank(int rank, const std::string& what) const {
 
 std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t arena_bytes,
                                                        std::optional<double> timeout_s,
-                                                       std::optional<LinkSpeed> link) {
+                                                       std::optional<LinkSpeed> link,
+                                                       std::optional<Group> given) {
+    const Group group = given.value_or(Group::all(rank.job()));
     if (rank.job().has_several_hosts())
-        return make_hosts_communicator(rank, arena_bytes, make_mpi_transport(rank), timeout_s);
-    return std::make_unique<NativeCommunicator>(rank, arena_bytes, timeout_s, link);
+        return make_hosts_communicator(rank, arena_bytes, make_mpi_transport(rank), timeout_s,
+                                       group);
+    if (rank.job().order.shape && !link)  // a link that is simulated has no hosts
+        return make_hosts_communicator(rank, arena_bytes, nullptr, timeout_s, group);
+    return std::make_unique<NativeCommunicator>(rank, arena_bytes, timeout_s, link, group);
 }
 
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t arena_bytes) {
+                                                std::size_t arena_bytes,
+                                                std::optional<Group> group) {
     if (kind == "native")
-        return make_native_communicator(rank, arena_bytes);
+        return make_native_communicator(rank, arena_bytes, std::nullopt, std::nullopt, group);
     if (kind == "mpi")
-        return make_mpi_communicator(rank, arena_bytes);
+        return make_mpi_communicator(rank, arena_bytes, group);
     if (kind == "nccl")
-        return make_nccl_communicator(rank, arena_bytes);
+        return make_nccl_communicator(rank, arena_bytes, group);
     throw OptionError("There is no communicator '" + kind + "'; there are native, mpi and nccl.");
 }
 

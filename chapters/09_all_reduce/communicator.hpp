@@ -5,6 +5,10 @@
 //     std::unique_ptr<Communicator> communicator = make_communicator("native", rank, bytes);
 //     ArenaBuffer<float> gradients = communicator->allocate<float>(n);
 //     communicator->all_reduce(gradients.data(), gradients.data(), n, ReduceOp::average, stream);
+//
+// A communicator of some ranks only has a Group of them (PyTorch's new_group):
+//
+//     make_communicator("native", rank, bytes, Group({0, 2, 4}));
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -14,6 +18,7 @@
 #include "05_ranks/rank.hpp"
 #include "06_messages/call.hpp"
 #include "06_messages/shared_arena.hpp"
+#include "06_messages/support/group.hpp"
 
 namespace ddp {
 
@@ -32,7 +37,11 @@ class Communicator {
     Communicator& operator=(const Communicator&) = delete;
 
     Rank& rank() { return rank_; }
-    int world_size() const { return rank_.world_size(); }
+    // The ranks that calls reach. A root or peer of a call is the index of a rank in it; messages
+    // give a rank's number in the job.
+    const Group& group() const { return group_; }
+    int world_size() const { return group_.size(); }
+    int index() const { return index_; }   // this rank's
     virtual std::string kind() const = 0;  // "native", "mpi", "nccl"
 
     // An array that all calls take, for as long as the communicator lives.
@@ -59,7 +68,7 @@ class Communicator {
         require_rank(root, "reduce to");
         Call call = call_of("reduce", input, output, count, name);
         call.kind = OperationKind::to_root;
-        call.outputs = rank_.rank() == root ? 1 : 0;
+        call.outputs = index_ == root ? 1 : 0;
         call.peer = root;
         call.op = op;
         enqueue_reduce(call, stream);
@@ -119,7 +128,9 @@ class Communicator {
     virtual void synchronize(Stream& stream) = 0;
 
   protected:
-    explicit Communicator(Rank& rank) : rank_(rank) {}
+    explicit Communicator(Rank& rank) : Communicator(rank, Group::all(rank.job())) {}
+    Communicator(Rank& rank, Group group)
+        : rank_(rank), group_(std::move(group)), index_(group_.index_of(rank.rank())) {}
 
   private:
     virtual const std::shared_ptr<SharedArena>& arena() = 0;
@@ -144,23 +155,31 @@ class Communicator {
     void require_rank(int rank, const std::string& what) const;
 
     Rank& rank_;
+    const Group group_;
+    const int index_;
 };
 
 // Makes a communicator of the kind "native" (this book's kernels), "mpi" or "nccl", with
-// `arena_bytes` of device memory for allocate(). All ranks call it together. Throws OptionError, in
-// a sentence, if that kind is not available here. "mpi" serves its calls in the order in which they
-// were enqueued, whatever their streams: where a rank sends on one stream and receives on another,
-// and the other rank does it the other way round, both wait. Take a communicator for each stream.
+// `arena_bytes` of device memory for allocate(), over all ranks or over those of `group`. All ranks
+// of the job call it together, each with the group that it is in; a rank that is in none gives
+// itself. Throws OptionError, in a sentence, if that kind is not available here, and
+// std::invalid_argument if the members of a group do not give the same. "mpi" serves its calls in
+// the order in which they were enqueued, whatever their streams: where a rank sends on one stream
+// and receives on another, and the other rank does it the other way round, both wait. Take a
+// communicator for each stream.
 std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t arena_bytes);
+                                                std::size_t arena_bytes,
+                                                std::optional<Group> group = std::nullopt);
 
 // The makers behind make_communicator, each in a file of its own. `timeout_s` limits every wait of
 // a kernel (0: no limit) and `link` is a simulated link between the ranks of one host; both are the
 // job's unless given.
 std::unique_ptr<Communicator> make_native_communicator(
     Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
-    std::optional<LinkSpeed> link = std::nullopt);
-std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes);
-std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes);
+    std::optional<LinkSpeed> link = std::nullopt, std::optional<Group> group = std::nullopt);
+std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes,
+                                                    std::optional<Group> group = std::nullopt);
+std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes,
+                                                     std::optional<Group> group = std::nullopt);
 
 }  // namespace ddp

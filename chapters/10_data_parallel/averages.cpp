@@ -52,7 +52,7 @@ Score reduce_score(Communicator& communicator, Stream& stream, const Score& mine
         in_memory_of(communicator, stream, {mine.correct, mine.samples}, [&](double* data) {
             communicator.reduce(data, data, 2, ReduceOp::sum, 0, stream, "metrics");
         });
-    return communicator.rank().rank() == 0 ? Score{sum[0], sum[1]} : mine;
+    return communicator.index() == 0 ? Score{sum[0], sum[1]} : mine;
 }
 
 // Each rank divides first: the number of its samples is lost, and all ranks weigh the same.

@@ -55,7 +55,7 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
                                     std::to_string(workers));
     // The kernel reads the workers' memory.
     for (int worker = 1; worker <= workers; worker++)
-        if (peers.view().control[worker] == nullptr)
+        if (peers.near_index(worker) < 0)
             throw std::invalid_argument("worker " + std::to_string(worker) +
                                         " is on another host, whose memory kernels cannot reach");
     // A kernel that still waits may write to it after this object has gone.

@@ -153,7 +153,7 @@ Variable SyncBatchNorm::forward(Variable input) {
     Stream& stream = x.device().stream();
     const std::size_t numbers = moments_size(x.dim(1));
     const int ranks = communicator_.world_size();
-    float* own = gathered_.data() + numbers * static_cast<std::size_t>(communicator_.rank().rank());
+    float* own = gathered_.data() + numbers * static_cast<std::size_t>(communicator_.index());
     write_moments(x, own);
     communicator_.all_gather(own, gathered_.data(), numbers, stream, name() + ", moments");
     traffic_.collectives++;

@@ -32,6 +32,17 @@ struct LinkSpeed {
     double latency_s = 0;         // 0 or more
 };
 
+// The hosts of --shape, which a job on one machine pretends to have: the first ranks_per_host ranks
+// are on the first of them, and so on.
+struct HostShape {
+    int hosts = 1, ranks_per_host = 1;
+
+    int ranks() const { return hosts * ranks_per_host; }
+    std::string text() const {
+        return std::to_string(hosts) + "x" + std::to_string(ranks_per_host);
+    }
+};
+
 struct CommonOptions {
     // Ranks as threads of this process. If not given, the chapter or the launcher decides.
     std::optional<int> ranks;
@@ -44,6 +55,9 @@ struct CommonOptions {
     double timeout_s = 30;          // the longest wait; 0: for ever; 3 with --quick unless given
     std::optional<LinkSpeed> link;  // not given: as fast as the machine
     std::filesystem::path data;     // empty: the usual folder of the data sets
+    // For programs that take them: hosts to pretend, and levels of an all-reduce between hosts.
+    std::optional<HostShape> shape;
+    int levels = 2;
 };
 
 // A wrong option or an impossible request. The text is one sentence that says what to do.
@@ -96,6 +110,10 @@ class Options {
     void add_choice(const std::string& name, std::string& field,
                     const std::vector<std::string>& choices, const std::string& help);
     void add_flag(const std::string& name, bool& field, const std::string& help);
+
+    // Adds --shape, and --levels, for a program whose all-reduce is that of the job's communicator.
+    void take_shape();
+    void take_levels();
 
     // Refuses common options that make no sense here. --help leaves them out, and giving one is an
     // error that quotes `reason`, which says why and what to do: "one device has no ranks: they

@@ -118,6 +118,7 @@ paired_names() {
         {
             line = $0
             sub(/\/\/.*/, "", line)
+            sub(/__launch_bounds__\([^)]*\)/, "", line)
             if (line ~ /^(struct|class|enum|union) /) {
                 sub(/^(struct|class|enum class|enum|union) +(alignas\([^)]*\) +)?/, "", line)
                 sub(/[^A-Za-z0-9_].*/, "", line)

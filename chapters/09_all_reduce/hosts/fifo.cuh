@@ -9,20 +9,18 @@
 namespace ddp {
 
 // The one side of a FIFO, as one thread of a kernel holds it.
-struct FifoEnd {
-    Fifo* fifo = nullptr;
-    int peer = -1;               // the rank on the other side
+struct FifoEnd : FifoSide {
     std::uint64_t next = 0;      // the slot to be filled or emptied
     bool is_peer_there = false;  // it is known to have begun this operation
 };
 
 // One thread. Ends begin where the operation before has left them. (Of the rank that empties what
 // we fill we hear nothing but that; others know better why it does not.)
-__device__ inline FifoEnd end_to_fill(Fifo* fifo, int peer) {
-    return {fifo, peer, fifo->filled.value, true};
+__device__ inline FifoEnd end_to_fill(const FifoSide& side) {
+    return {side, side.fifo->filled.value, true};
 }
-__device__ inline FifoEnd end_to_empty(Fifo* fifo, int peer) {
-    return {fifo, peer, fifo->emptied.value, false};
+__device__ inline FifoEnd end_to_empty(const FifoSide& side) {
+    return {side, side.fifo->emptied.value, false};
 }
 
 // From then on the network is slow, and its carrier can make better use of the core.
@@ -41,7 +39,7 @@ __device__ bool wait_at(const Collective& collective, const FifoEnd& end, Ready 
         return ready();
     };
     return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
-        if (ControlBlock* other = view.control[end.peer])
+        if (ControlBlock* other = end.control)
             report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
                            progress_of(*other));
         else

@@ -32,4 +32,11 @@ struct Fifo : FifoHead {
     __host__ __device__ std::byte* slot(std::uint64_t number) { return slots[number % fifo_slots]; }
 };
 
+// One side of a FIFO, as kernels get it: the FIFO, and the rank on the other side.
+struct FifoSide {
+    Fifo* fifo = nullptr;
+    int peer = -1;                    // the number of that rank in the job
+    ControlBlock* control = nullptr;  // its control block; null if it is on another host
+};
+
 }  // namespace ddp

@@ -2,7 +2,9 @@
 
 #include "09_all_reduce/hosts/network_proxy.hpp"
 #include "09_all_reduce/hosts/pairs_over_hosts.hpp"
+#include "09_all_reduce/hosts/placement.hpp"
 #include "09_all_reduce/hosts/ring_over_hosts.hpp"
+#include "09_all_reduce/hosts/two_level.hpp"
 
 namespace ddp {
 namespace {
@@ -23,12 +25,17 @@ ProxyOfRun make_proxy(Rank& rank, std::unique_ptr<Transport> transport) {
 class HostsCommunicator final : public Communicator {
   public:
     HostsCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
-                      std::optional<double> timeout_s)
-        : Communicator(rank),
+                      std::optional<double> timeout_s, const Group& group,
+                      const AllReduceOrder& order)
+        : Communicator(rank, group),
           proxy_(make_proxy(rank, std::move(transport))),
-          peers_(rank, arena_bytes + RingOverHosts::arena_bytes, timeout_s),
-          ring_(peers_, *proxy_),
+          peers_(rank, arena_bytes + RingOverHosts::arena_bytes + TwoLevelAllReduce::arena_bytes,
+                 timeout_s, std::nullopt, group),
+          placement_(placement_of(group, rank.job(), rank.rank(), order.shape)),
+          ring_(peers_, *proxy_, placement_),
           pairs_(peers_, *proxy_) {
+        if (goes_on_two_levels(placement_, order.levels))
+            two_level_.emplace(peers_, *proxy_, placement_);
         rank.barrier();  // no kernel may wait for a rank that still asks for memory
         proxy_->start();
     }
@@ -37,7 +44,7 @@ class HostsCommunicator final : public Communicator {
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
 
   private:
-    bool is_near(int rank) const { return peers_.view().control[rank] != nullptr; }
+    bool is_near(int index) const { return peers_.near_index(index) >= 0; }
 
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
@@ -46,7 +53,10 @@ class HostsCommunicator final : public Communicator {
     }
     void enqueue_reduce(const Call& call, Stream& stream) override { ring_.reduce(call, stream); }
     void enqueue_all_reduce(const Call& call, Stream& stream) override {
-        ring_.all_reduce(call, stream);
+        if (two_level_)
+            two_level_->all_reduce(call, stream);
+        else
+            ring_.all_reduce(call, stream);
     }
     void enqueue_reduce_scatter(const Call& call, Stream& stream) override {
         ring_.reduce_scatter(call, stream);
@@ -69,7 +79,9 @@ class HostsCommunicator final : public Communicator {
 
     ProxyOfRun proxy_;  // the first member: the others use it to their end
     Peers peers_;
+    const Placement placement_;
     RingOverHosts ring_;
+    std::optional<TwoLevelAllReduce> two_level_;
     PairsOverHosts pairs_;
 };
 
@@ -77,12 +89,22 @@ class HostsCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t arena_bytes,
                                                       std::unique_ptr<Transport> transport,
-                                                      std::optional<double> timeout_s) {
+                                                      std::optional<double> timeout_s,
+                                                      std::optional<Group> given,
+                                                      std::optional<AllReduceOrder> order) {
     if (rank.job().link)
         throw OptionError(
-            "--link simulates a link between the ranks of one host, and these are on several, with "
-            "a real one: leave it out.");
-    return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport), timeout_s);
+            "--link simulates a link between the ranks of one host, and these are on several" +
+            std::string(rank.job().has_several_hosts() ? ", with a real one"
+                                                       : ", which --shape pretends") +
+            ": leave it out.");
+    const Group group = given.value_or(Group::all(rank.job()));
+    if (group.size() > most_ranks_over_hosts)
+        throw OptionError(std::to_string(group.size()) + " ranks are more than the " +
+                          std::to_string(most_ranks_over_hosts) +
+                          " that one communicator can have: start fewer.");
+    return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport), timeout_s,
+                                               group, order.value_or(rank.job().order));
 }
 
 }  // namespace ddp

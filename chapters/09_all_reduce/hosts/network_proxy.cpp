@@ -41,6 +41,7 @@ class ProxyChannels {
         : transport_(std::move(transport)) {}
 
     Fifo* add(bool is_to, int peer, int number);
+    bool is_empty() const { return channels_.empty(); }
     void retire() { is_retired_ = true; }
     void end() { is_ending_ = true; }
     std::string error();
@@ -210,6 +211,8 @@ Fifo* NetworkProxy::channel_from(int peer, int channel) {
 }
 
 void NetworkProxy::start() {
+    if (channels_->is_empty())
+        return;
     rank_.add(*this);
     std::promise<void> end;
     ended_ = end.get_future();

@@ -32,6 +32,7 @@ class NetworkProxy final : private Abortable {
     Fifo* channel_to(int peer, int channel);
     Fifo* channel_from(int peer, int channel);
 
+    // Starts the thread, if there are channels.
     void start();
     // Nothing more will be filled or wanted: the thread ends when all that was is gone.
     void retire();

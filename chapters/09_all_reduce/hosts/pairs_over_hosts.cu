@@ -12,13 +12,14 @@ __device__ std::size_t slice_at(std::size_t begin, std::size_t bytes) {
     return bytes - begin < slot_bytes ? bytes - begin : slot_bytes;
 }
 
-__global__ void send_over_hosts(const __grid_constant__ Collective call, Fifo* fifo,
-                                std::byte* data, std::size_t bytes) {
+__global__ void send_over_hosts(const __grid_constant__ Collective call,
+                                const __grid_constant__ FifoSide side, std::byte* data,
+                                std::size_t bytes) {
     __shared__ std::byte* slot;
     __shared__ bool has_begun;
     FifoEnd to;
     if (threadIdx.x == 0) {
-        to = end_to_fill(fifo, static_cast<int>(call.record.peer));
+        to = end_to_fill(side);
         has_begun = begin_operation(call.view, call.record) && say_record(call, to);
     }
     __syncthreads();
@@ -37,13 +38,14 @@ __global__ void send_over_hosts(const __grid_constant__ Collective call, Fifo* f
         end_operation(call.view);
 }
 
-__global__ void receive_over_hosts(const __grid_constant__ Collective call, Fifo* fifo,
-                                   std::byte* data, std::size_t bytes) {
+__global__ void receive_over_hosts(const __grid_constant__ Collective call,
+                                   const __grid_constant__ FifoSide side, std::byte* data,
+                                   std::size_t bytes) {
     __shared__ const std::byte* slot;
     __shared__ bool has_begun;
     FifoEnd from;
     if (threadIdx.x == 0) {
-        from = end_to_empty(fifo, static_cast<int>(call.record.peer));
+        from = end_to_empty(side);
         tell_wanted(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
         has_begun = begin_operation(call.view, call.record) &&
                     hear_record(call, from, [&](const OperationRecord& theirs) {
@@ -73,11 +75,12 @@ __global__ void receive_over_hosts(const __grid_constant__ Collective call, Fifo
 
 PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
     constexpr int channel_of_pairs = 2;
-    for (int r = 0; r < peers.view().world_size; r++) {
-        if (peers.view().control[r] != nullptr)
+    for (int i = 0; i < peers.group().size(); i++) {
+        if (peers.near_index(i) >= 0)
             continue;
-        to_[r].fifo = proxy.channel_to(r, channel_of_pairs);
-        from_[r].fifo = proxy.channel_from(r, channel_of_pairs);
+        const int rank = peers.group().rank(i);
+        to_[i].side = {proxy.channel_to(rank, channel_of_pairs), rank, nullptr};
+        from_[i].side = {proxy.channel_from(rank, channel_of_pairs), rank, nullptr};
     }
 }
 
@@ -85,7 +88,7 @@ void PairsOverHosts::launch(TransferKernel kernel, const Call& call, Direction& 
                             void* data, Stream& stream) {
     stream.wait(direction.last);
     launch_cooperative(stream, kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, 512), kernel,
-                       Collective{peers_.view(), peers_.next_record(call)}, direction.fifo,
+                       Collective{peers_.view(), peers_.next_record(call)}, direction.side,
                        static_cast<std::byte*>(data), call.bytes());
     direction.last.record(stream);
     peers_.enqueued(stream);

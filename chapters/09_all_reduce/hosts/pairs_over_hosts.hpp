@@ -23,15 +23,15 @@ class PairsOverHosts {
     // The FIFO from this rank to another one, or from it. The next kernel that uses it waits for
     // the one before.
     struct Direction {
-        Fifo* fifo = nullptr;
+        FifoSide side;
         Event last;
     };
-    using TransferKernel = void (*)(Collective, Fifo*, std::byte*, std::size_t);
+    using TransferKernel = void (*)(Collective, FifoSide, std::byte*, std::size_t);
     void launch(TransferKernel kernel, const Call& call, Direction& direction, void* data,
                 Stream& stream);
 
     Peers& peers_;
-    std::map<int, Direction> to_, from_;  // by rank
+    std::map<int, Direction> to_, from_;  // by index
 };
 
 }  // namespace ddp

@@ -28,5 +28,16 @@ MPI_Comm duplicate_world(Rank& rank) {
     }
 }
 
+MPI_Comm communicator_of(Rank& rank, const Group& group) {
+    agreed_group(rank, group);
+    MPI_Comm all = duplicate_world(rank), members = MPI_COMM_NULL;
+    if (group.size() == rank.world_size() && group.index_of(rank.rank()) == rank.rank())
+        return all;
+    check_mpi(MPI_Comm_split(all, group.rank(0), group.index_of(rank.rank()), &members),
+              "MPI_Comm_split");
+    MPI_Comm_free(&all);
+    return members;
+}
+
 }  // namespace ddp
 #endif

@@ -1,6 +1,7 @@
 #pragma once
 // A communicator of MPI for one user: MPI never mixes up its messages with those of another.
 #include "05_ranks/rank.hpp"
+#include "06_messages/support/group.hpp"
 #include "09_all_reduce/libraries/check_mpi.hpp"
 
 namespace ddp {
@@ -9,5 +10,9 @@ namespace ddp {
 // not wait for a rank that is lost or stopped for ever: it throws RunFailed, or std::runtime_error
 // after the job's time-out.
 MPI_Comm duplicate_world(Rank& rank);
+
+// Returns a new communicator of the ranks of `group`, in which MPI's ranks are their indices. All
+// ranks of the job call it together, each with the group that it is in.
+MPI_Comm communicator_of(Rank& rank, const Group& group);
 
 }  // namespace ddp

@@ -180,7 +180,7 @@ class Exchange {
 
 class MpiCommunicator final : public Communicator {
   public:
-    MpiCommunicator(Rank& rank, std::size_t arena_bytes);
+    MpiCommunicator(Rank& rank, std::size_t arena_bytes, const Group& group);
     ~MpiCommunicator() override;
 
     std::string kind() const override { return "mpi"; }
@@ -205,6 +205,7 @@ class MpiCommunicator final : public Communicator {
     void enqueue_send(const Call& call, Stream& stream) override;
     void enqueue_receive(const Call& call, Stream& stream) override;
 
+    std::string text_for_user(Call call) const;
     MpiOperation collective(const Call& call);
     MpiOperation message(const Call& call);
     void enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
@@ -223,15 +224,15 @@ class MpiCommunicator final : public Communicator {
     std::optional<Proxy> proxy_;
 };
 
-MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes)
-    : Communicator(rank),
+MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes, const Group& group)
+    : Communicator(rank, group),
       arena_(std::make_shared<SharedArena>(arena_bytes)),
-      records_(std::make_shared<std::vector<Announcement>>(
-          static_cast<std::size_t>(rank.world_size()))) {
+      records_(
+          std::make_shared<std::vector<Announcement>>(static_cast<std::size_t>(group.size()))) {
     rank.keep_until_run_ends(
         arena_);  // to free it may be to wait for kernels, which may wait for another rank
     rank.keep_until_run_ends(records_);
-    communicator_ = duplicate_world(rank);
+    communicator_ = communicator_of(rank, group);
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     proxy_.emplace(rank);
 }
@@ -243,29 +244,36 @@ MpiCommunicator::~MpiCommunicator() {
 
 // ---- The calls
 
+// Returns the words of messages for a call, with the number of its root or peer in the job.
+std::string MpiCommunicator::text_for_user(Call call) const {
+    if (call.peer >= 0)
+        call.peer = group().rank(call.peer);
+    return text_of(call);
+}
+
 // An operation of all ranks, which agree on all of its words.
 MpiOperation MpiCommunicator::collective(const Call& call) {
     MpiOperation operation;
-    const std::string text = text_of(call);
+    const std::string text = text_for_user(call);
     set_text(operation.announcement.call,
              "operation " + std::to_string(++operations_) + ", " + text);
     set_text(operation.announcement.what, text);
     for (int r = 0; r < world_size(); r++)
-        if (r != rank().rank())
+        if (r != index())
             operation.peers.push_back(r);
     return operation;
 }
 
 // An operation of two ranks, which agree on both ends, count and type.
 MpiOperation MpiCommunicator::message(const Call& call) {
-    const int self = rank().rank();
+    const int self = index();
     if (call.peer == self)
         throw std::invalid_argument(call.operation + ": rank " + std::to_string(call.peer) +
                                     " is this rank itself");
     const bool is_send = call.kind == OperationKind::send;
     MpiOperation operation;
     set_text(operation.announcement.call,
-             "operation " + std::to_string(++operations_) + ", " + text_of(call));
+             "operation " + std::to_string(++operations_) + ", " + text_for_user(call));
     set_text(operation.announcement.what, std::to_string(is_send ? self : call.peer) + " to " +
                                               std::to_string(is_send ? call.peer : self) + ": " +
                                               std::to_string(call.count) + " " +
@@ -303,7 +311,7 @@ MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp 
 void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
     // The root has an input only, the other ranks an output only.
     Call half = call;
-    const bool is_root = rank().rank() == call.peer;
+    const bool is_root = index() == call.peer;
     half.inputs = is_root ? 1 : 0;
     half.outputs = is_root ? 0 : 1;
     const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
@@ -375,23 +383,23 @@ void MpiCommunicator::enqueue_receive(const Call& call, Stream& stream) {
 
 // Waits until all peers have come to the same call.
 void MpiCommunicator::handshake(const MpiOperation& operation) {
-    (*records_)[static_cast<std::size_t>(rank().rank())] = operation.announcement;
-    Exchange exchange(communicator_, operation.peers, rank().rank(), *records_);
+    (*records_)[static_cast<std::size_t>(index())] = operation.announcement;
+    Exchange exchange(communicator_, operation.peers, index(), *records_);
     const auto is_over = [&] { return exchange.is_over([&](int peer) { see(operation, peer); }); };
     const double limit_s = rank().job().timeout_s;
     if (proxy_->wait_until(is_over, limit_s))
         return;
     std::string text = "waited " + format_fixed(limit_s, 1) + " s in " + operation.text();
     for (std::string word = " for "; int peer : exchange.missing())
-        text += std::exchange(word, " and ") + rank().job().name(peer);
+        text += std::exchange(word, " and ") + rank().job().name(group().rank(peer));
     throw std::runtime_error(text + ", which did not come");
 }
 
 void MpiCommunicator::see(const MpiOperation& operation, int peer) {
     const Announcement& theirs = (*records_)[static_cast<std::size_t>(peer)];
     if (std::strcmp(theirs.what, operation.announcement.what) != 0)
-        throw std::runtime_error("in " + operation.text() + ", but " + rank().job().name(peer) +
-                                 " is in " + theirs.call +
+        throw std::runtime_error("in " + operation.text() + ", but " +
+                                 rank().job().name(group().rank(peer)) + " is in " + theirs.call +
                                  ": all ranks must do the same, in the same order");
 }
 
@@ -419,7 +427,8 @@ void MpiCommunicator::end(MPI_Request& request, const MpiOperation& operation) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes) {
+std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes,
+                                                    std::optional<Group> group) {
     int is_started = 0;
     MPI_Initialized(&is_started);
     const Job& job = rank.job();
@@ -428,12 +437,12 @@ std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t aren
                           (job.has_processes ? "processes started by " : std::string()) +
                           job.started_by +
                           ": start the program by mpirun -n 4, or use the communicator native.");
-    return std::make_unique<MpiCommunicator>(rank, arena_bytes);
+    return std::make_unique<MpiCommunicator>(rank, arena_bytes, group.value_or(Group::all(job)));
 }
 
 #else
 
-std::unique_ptr<Communicator> make_mpi_communicator(Rank&, std::size_t) {
+std::unique_ptr<Communicator> make_mpi_communicator(Rank&, std::size_t, std::optional<Group>) {
     throw OptionError(
         "The communicator mpi is not in this program, which was built without MPI: install Open "
         "MPI and build again, or use the communicator native.");

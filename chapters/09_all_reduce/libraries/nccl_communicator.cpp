@@ -93,7 +93,7 @@ struct Operation {
 // until it is. Only so can another thread end it when the run fails.
 class NcclCommunicator final : public Communicator, private Abortable {
   public:
-    NcclCommunicator(Rank& rank, std::size_t arena_bytes);
+    NcclCommunicator(Rank& rank, std::size_t arena_bytes, const Group& group);
     ~NcclCommunicator() override;
 
     std::string kind() const override { return "nccl"; }
@@ -129,22 +129,21 @@ class NcclCommunicator final : public Communicator, private Abortable {
     std::deque<Operation> pending_;  // in the order of the calls
 };
 
-NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t arena_bytes)
-    : Communicator(rank), arena_(std::make_shared<SharedArena>(arena_bytes)) {
+NcclCommunicator::NcclCommunicator(Rank& rank, std::size_t arena_bytes, const Group& group)
+    : Communicator(rank, group), arena_(std::make_shared<SharedArena>(arena_bytes)) {
     rank.keep_until_run_ends(
         arena_);  // to free it may be to wait for kernels, which may wait for another rank
     ncclUniqueId id{};
-    if (rank.rank() == 0)
+    agreed_group(rank, group);
+    if (index() == 0)
         if (const ncclResult_t result = ncclGetUniqueId(&id); result != ncclSuccess)
             throw std::runtime_error(std::string("NCCL failed in ncclGetUniqueId: ") +
                                      ncclGetErrorString(result));
-    const std::string bytes =
-        rank.broadcast(std::string(reinterpret_cast<const char*>(&id), sizeof id), 0);
-    std::memcpy(&id, bytes.data(), sizeof id);
+    id = rank.all_gather(id)[static_cast<std::size_t>(group.rank(0))];
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const ncclResult_t result =
-        ncclCommInitRankConfig(&communicator_, rank.world_size(), id, rank.rank(), &config);
+        ncclCommInitRankConfig(&communicator_, world_size(), id, index(), &config);
     rank.add(*this);
     try {
         wait_for_nccl(result, "ncclCommInitRankConfig");
@@ -333,14 +332,16 @@ std::string NcclCommunicator::error() {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes) {
+std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes,
+                                                     std::optional<Group> group) {
     require_a_gpu_each(rank);
-    return std::make_unique<NcclCommunicator>(rank, arena_bytes);
+    return std::make_unique<NcclCommunicator>(rank, arena_bytes,
+                                              group.value_or(Group::all(rank.job())));
 }
 
 #else
 
-std::unique_ptr<Communicator> make_nccl_communicator(Rank&, std::size_t) {
+std::unique_ptr<Communicator> make_nccl_communicator(Rank&, std::size_t, std::optional<Group>) {
     if (kernels_run_on_cpu)
         throw OptionError(
             "The communicator nccl needs GPUs, and this program was built for a CPU: use the "

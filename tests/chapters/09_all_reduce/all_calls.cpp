@@ -31,12 +31,28 @@ T combined(ReduceOp op, T a, T b) {
     return static_cast<T>(x + y);
 }
 
-// Returns the reduction of the elements `i` of all ranks in the order that ends at rank `owner`.
+// Returns the reduction of term(1), term(2), ..., term(terms), in this order.
+template <class Term>
+auto reduced_in_order(ReduceOp op, int terms, const Term& term) {
+    auto sum = term(1);
+    for (int j = 2; j <= terms; j++)
+        sum = combined(op, sum, term(j));
+    return sum;
+}
+
+// Returns the reduction of the elements `i` of all ranks in the order that ends at position `last`
+// of the ring: first `near` neighbours, then these sums.
 template <class T>
-T reduced(ReduceOp op, int ranks, int owner, std::size_t i, bool is_exact) {
-    T sum = value_of<T>((owner + 1) % ranks, i, is_exact);
-    for (int j = 2; j <= ranks; j++)
-        sum = combined(op, sum, value_of<T>((owner + j) % ranks, i, is_exact));
+T reduced(ReduceOp op, const std::vector<int>& ring, int near, int last, std::size_t i,
+          bool is_exact) {
+    const int ranks = static_cast<int>(ring.size()), hosts = ranks / near;
+    const T sum = reduced_in_order(op, hosts, [&](int h) {
+        const int first = (last / near + h) % hosts * near;
+        return reduced_in_order(op, near, [&](int l) {
+            const int position = first + (last % near + l) % near;
+            return value_of<T>(ring[static_cast<std::size_t>(position)], i, is_exact);
+        });
+    });
     if (op != ReduceOp::average)
         return sum;
     return static_cast<T>(static_cast<Arithmetic<T>>(sum) / static_cast<Arithmetic<T>>(ranks));
@@ -52,10 +68,12 @@ std::string hash_of(const std::string& bytes) {
 template <class T>
 class Calls {
   public:
-    Calls(Communicator& communicator, const std::vector<std::size_t>& counts)
+    Calls(Communicator& communicator, const std::vector<std::size_t>& counts,
+          const OrderOfSums& order)
         : communicator_(communicator),
           counts_(counts),
-          me_(communicator.rank().rank()),
+          order_(order),
+          me_(communicator.index()),
           ranks_(communicator.world_size()),
           all_(static_cast<std::size_t>(ranks_)) {}
 
@@ -80,7 +98,8 @@ class Calls {
                 communicator_.all_reduce(input_.data(), to(in_place, 0), count, op, stream_, "x");
                 const std::size_t chunk = chunk_of(count, all_, 0, sizeof(T)).size;
                 expect(in_place, 0, count, [&](std::size_t i) {
-                    return reduced<T>(op, ranks_, static_cast<int>(i / chunk), i, false);
+                    return reduced<T>(op, order_.ring, order_.near, static_cast<int>(i / chunk), i,
+                                      false);
                 });
             }
         }
@@ -92,7 +111,7 @@ class Calls {
                 set(all_ * count, [&](std::size_t i) { return value_of<T>(me_, i, false); });
                 communicator_.reduce_scatter(input_.data(), to(in_place, mine), count, op, stream_);
                 expect(in_place, mine, count,
-                       [&](std::size_t i) { return reduced<T>(op, ranks_, me_, mine + i, false); });
+                       [&](std::size_t i) { return ring_sum(op, me_, mine + i, false); });
             }
         }
         begin("reduce " + ddp::name_of(op));
@@ -103,9 +122,8 @@ class Calls {
                 set(count, [&](std::size_t i) { return value_of<T>(me_, i + 1, true); });
                 communicator_.reduce(input_.data(), to(in_place, 0), count, op, root, stream_, "r");
                 if (me_ == root)
-                    expect(in_place, 0, count, [&](std::size_t i) {
-                        return reduced<T>(op, ranks_, root, i + 1, true);
-                    });
+                    expect(in_place, 0, count,
+                           [&](std::size_t i) { return ring_sum(op, root, i + 1, true); });
             }
         }
     }
@@ -160,6 +178,11 @@ class Calls {
         communicator_.synchronize(stream_);
     }
 
+    // The sum in the order that ends at the rank of index `owner`.
+    T ring_sum(ReduceOp op, int owner, std::size_t i, bool is_exact) const {
+        const auto position = std::ranges::find(order_.ring, owner) - order_.ring.begin();
+        return reduced<T>(op, order_.ring, 1, static_cast<int>(position), i, is_exact);
+    }
     void begin(const std::string& call) {
         results_.push_back({call + " " + ddp::name_of(element_type<T>()), 0, hash_of("")});
     }
@@ -199,6 +222,7 @@ class Calls {
 
     Communicator& communicator_;
     const std::vector<std::size_t> counts_;
+    const OrderOfSums order_;
     const int me_, ranks_;
     const std::size_t all_;
     Stream stream_;
@@ -208,9 +232,9 @@ class Calls {
 
 template <class... Types>
 void make_calls_of(Communicator& communicator, const std::vector<std::size_t>& counts,
-                   std::vector<CallResult>& all) {
+                   const OrderOfSums& order, std::vector<CallResult>& all) {
     const auto add = [&]<class T>(T) {
-        const std::vector<CallResult> results = Calls<T>(communicator, counts).make();
+        const std::vector<CallResult> results = Calls<T>(communicator, counts, order).make();
         all.insert(all.end(), results.begin(), results.end());
     };
     (add(Types()), ...);
@@ -225,12 +249,20 @@ std::size_t arena_bytes_for(int ranks, const std::vector<std::size_t>& counts, s
            (1 << 16);
 }
 
+OrderOfSums order_on_one_host(int ranks) {
+    OrderOfSums order;
+    for (int r = 0; r < ranks; r++)
+        order.ring.push_back(r);
+    return order;
+}
+
 std::vector<CallResult> make_all_calls(Communicator& communicator,
-                                       const std::vector<std::size_t>& counts, std::size_t large) {
+                                       const std::vector<std::size_t>& counts, std::size_t large,
+                                       const OrderOfSums& order) {
     std::vector<CallResult> all;
     make_calls_of<float, double, int, __half, __nv_bfloat16, unsigned char>(communicator, counts,
-                                                                            all);
-    make_calls_of<float>(communicator, {large}, all);
+                                                                            order, all);
+    make_calls_of<float>(communicator, {large}, order, all);
     return all;
 }
 

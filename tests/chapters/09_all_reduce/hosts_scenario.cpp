@@ -1,6 +1,7 @@
 // A program with ranks on several hosts, or on one, for the tests of hosts.
 #include <iostream>
 
+#include "09_all_reduce/hosts/placement.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
@@ -15,7 +16,12 @@ using namespace ddp;
 void show_calls(Rank& rank, const std::vector<std::size_t>& counts, std::size_t large) {
     const auto communicator = make_communicator(
         "native", rank, ddp::test::arena_bytes_for(rank.world_size(), counts, large));
-    for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large)) {
+    ddp::test::OrderOfSums order = ddp::test::order_on_one_host(rank.world_size());
+    const Placement placement =
+        placement_of(communicator->group(), rank.job(), rank.rank(), rank.job().order.shape);
+    order.ring = placement.by_host;
+    order.near = goes_on_two_levels(placement, rank.job().order.levels) ? placement.sizes[0] : 1;
+    for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large, order)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))
             line += " " + bits;
@@ -87,6 +93,8 @@ int main(int argc, char** argv) {
     int mebibytes = 16;
     Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
     asked.add_to(options);
+    options.take_shape();
+    options.take_levels();
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     const auto first = [&](Rank& rank) {
         if (asked.what == "calls")

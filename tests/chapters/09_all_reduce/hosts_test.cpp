@@ -18,8 +18,16 @@ using Hosts = std::vector<std::string>;
 // return to a host.
 const std::vector<Hosts>& all_hosts() {
     static const std::vector<Hosts> all{
-        {"a", "b"},           {"a", "b", "c"},      {"a", "b", "c", "d"}, {"a", "a", "b", "b"},
-        {"a", "b", "b", "b"}, {"a", "b", "a", "b"}, {"a", "a", "b"},      {"a", "b", "b", "c", "a"},
+        {"a", "b"},
+        {"a", "b", "c"},
+        {"a", "b", "c", "d"},
+        {"a", "a", "b", "b"},
+        {"a", "b", "b", "b"},
+        {"a", "b", "a", "b"},
+        {"a", "a", "b"},
+        {"a", "b", "b", "c", "a"},
+        {"a", "b", "c", "b", "c", "a"},
+        {"a", "a", "a", "b", "b", "b"},
     };
     return all;
 }
@@ -52,17 +60,37 @@ AllResults gathered(Rank& rank, const std::vector<CallResult>& results) {
 
 const std::vector<std::size_t> counts{0, 1, 2, 3, 5, 129, 997};
 
-AllResults results_of(Communicator& communicator, std::size_t large) {
-    return gathered(communicator.rank(), make_all_calls(communicator, counts, large));
+AllResults results_of(Communicator& communicator, std::size_t large, const OrderOfSums& order) {
+    return gathered(communicator.rank(), make_all_calls(communicator, counts, large, order));
 }
 
-AllResults results_on(const Hosts& hosts, std::size_t large) {
+// Returns the order that the ranks of `hosts` are to sum in: the ring goes host by host, and on two
+// levels hosts of one size sum first.
+OrderOfSums order_of(const Hosts& hosts, int levels) {
+    OrderOfSums order;
+    std::set<std::ptrdiff_t> sizes;
+    for (std::size_t i = 0; i < hosts.size(); i++) {
+        if (std::ranges::find(hosts, hosts[i]) != hosts.begin() + static_cast<std::ptrdiff_t>(i))
+            continue;
+        for (std::size_t j = i; j < hosts.size(); j++)
+            if (hosts[j] == hosts[i])
+                order.ring.push_back(static_cast<int>(j));
+        sizes.insert(std::ranges::count(hosts, hosts[i]));
+    }
+    if (levels == 2 && sizes.size() == 1)
+        order.near = static_cast<int>(*sizes.begin());
+    return order;
+}
+
+AllResults results_on(const Hosts& hosts, std::size_t large, int levels) {
     ThreadTransports transports;
     AllResults results;
-    const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
+    Job job = job_on(hosts);
+    job.order.levels = levels;
+    const std::string failure = failure_of(job, [&](Rank& rank) {
         const auto communicator = make_hosts_communicator(
             rank, arena_bytes_for(rank.world_size(), counts, large), transports.of(rank.rank()));
-        const AllResults all = results_of(*communicator, large);
+        const AllResults all = results_of(*communicator, large, order_of(hosts, levels));
         if (rank.rank() == 0)
             results = all;
     });
@@ -70,30 +98,56 @@ AllResults results_on(const Hosts& hosts, std::size_t large) {
     return results;
 }
 
+// Returns the bits of four ranks on one host, with the shape that `options` have.
+std::vector<std::string> bits_on_one_host(const CommonOptions& options, std::size_t large,
+                                          const OrderOfSums& order) {
+    World world(options);
+    std::vector<std::string> bits;
+    world.run([&](Rank& rank) {
+        const auto communicator =
+            make_communicator("native", rank, arena_bytes_for(rank.world_size(), counts, large));
+        const AllResults all = results_of(*communicator, large, order);
+        REQUIRE(all.wrong == 0);
+        if (rank.rank() == 0)
+            bits = all.bits;
+    });
+    return bits;
+}
+
 }  // namespace
 
 TEST_CASE("all calls between hosts, in every type, with counts that do not divide",
           "[exhaustive]") {
-    for (const Hosts& hosts : all_hosts()) {
-        const AllResults results = results_on(hosts, 20'011);
-        CAPTURE(text_of(hosts));
-        REQUIRE(results.wrong == 0);
-    }
+    for (const Hosts& hosts : all_hosts())
+        for (const int levels : {1, 2}) {
+            if (levels == 2 && order_of(hosts, 2).near == 1)
+                continue;  // one ring all the same
+            const AllResults results = results_on(hosts, 20'011, levels);
+            CAPTURE(text_of(hosts), levels);
+            REQUIRE(results.wrong == 0);
+        }
 }
 
 TEST_CASE("the same bits on one host and on several") {
     constexpr std::size_t large = 300'007;  // two rounds of slices of each chunk
-    World world(thread_options(4));
-    std::vector<std::string> on_one;
-    world.run([&](Rank& rank) {
-        const auto communicator =
-            make_communicator("native", rank, arena_bytes_for(4, counts, large));
-        const AllResults all = results_of(*communicator, large);
-        if (rank.rank() == 0)
-            on_one = all.bits;
-    });
-    REQUIRE(results_on({"a", "b", "c", "d"}, large).bits == on_one);
-    REQUIRE(results_on({"a", "b", "b", "b"}, large).bits == on_one);
+    const std::vector<std::string> on_one =
+        bits_on_one_host(thread_options(4), large, order_on_one_host(4));
+    REQUIRE(results_on({"a", "b", "c", "d"}, large, 2).bits == on_one);
+    REQUIRE(results_on({"a", "b", "b", "b"}, large, 2).bits == on_one);
+    REQUIRE(results_on({"a", "a", "b", "b"}, large, 1).bits == on_one);
+}
+
+TEST_CASE("a shape on one host gives the bits of as many hosts") {
+    constexpr std::size_t large = 300'007;
+    CommonOptions options = thread_options(4);
+    options.shape = HostShape{2, 2};
+    const Hosts hosts{"a", "a", "b", "b"};
+    const std::vector<std::string> shaped = bits_on_one_host(options, large, order_of(hosts, 2));
+    REQUIRE(results_on(hosts, large, 2).bits == shaped);
+    REQUIRE(results_on(hosts, large, 1).bits != shaped);
+    options.levels = 1;
+    REQUIRE(results_on(hosts, large, 1).bits ==
+            bits_on_one_host(options, large, order_of(hosts, 1)));
 }
 
 namespace {
@@ -126,6 +180,29 @@ std::vector<float> iota(std::size_t size, float begin) {
 }
 
 }  // namespace
+
+TEST_CASE("communicators of some ranks, on one host and across hosts") {
+    // Two groups across hosts, one of them in an order of its own, and a rank that is alone.
+    const Hosts hosts{"a", "a", "b", "b", "a", "b", "a"};
+    const std::vector<Group> groups{Group({5, 0, 3, 4}), Group({1, 2}), Group({6})};
+    ThreadTransports transports;
+    std::atomic<std::size_t> wrong = 0;
+    const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
+        const Group& group = *std::ranges::find_if(
+            groups, [&](const Group& each) { return each.index_of(rank.rank()) >= 0; });
+        Hosts theirs;
+        for (const int member : group.ranks())
+            theirs.push_back(hosts[static_cast<std::size_t>(member)]);
+        const auto communicator =
+            make_hosts_communicator(rank, arena_bytes_for(group.size(), counts, 20'011),
+                                    transports.of(rank.rank()), std::nullopt, group);
+        for (const CallResult& result :
+             make_all_calls(*communicator, counts, 20'011, order_of(theirs, 2)))
+            wrong += result.wrong;
+    });
+    REQUIRE(failure == "");
+    REQUIRE(wrong == 0);
+}
 
 TEST_CASE("sends, receives and all-reduces at the same time, of several communicators") {
     ThreadTransports transports, other_transports;
@@ -181,8 +258,9 @@ TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
         communicator.all_reduce(data.data(), data.data(), count, op, stream, name);
         communicator.synchronize(stream);
     };
-    const auto failure = [&](std::size_t count, ReduceOp op, const std::string& name) {
-        return failure_with({"a", "b", "b"}, [&](Communicator& communicator, Stream& stream) {
+    const auto failure = [&](const Hosts& hosts, std::size_t count, ReduceOp op,
+                             const std::string& name) {
+        return failure_with(hosts, [&](Communicator& communicator, Stream& stream) {
             all_reduce(communicator, 7, ReduceOp::sum, stream, "first");
             if (communicator.rank().rank() == 2)
                 all_reduce(communicator, count, op, stream, name);
@@ -192,17 +270,20 @@ TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
     };
     const std::string ours = "operation 2, all_reduce sum of 10 float (\"weights\")";
     const std::string rule = ": all ranks must do the same, in the same order";
-    for (const auto& [text, theirs] : {
-             std::pair(failure(11, ReduceOp::sum, "weights"), "sum of 11 float (\"weights\")"),
-             std::pair(failure(10, ReduceOp::average, "weights"),
-                       "average of 10 float (\"weights\")"),
-             std::pair(failure(10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
-         }) {
-        CAPTURE(text);
-        REQUIRE(has(text, ours));
-        REQUIRE(has(text, std::string("operation 2, all_reduce ") + theirs));
-        REQUIRE(has(text, rule));
-    }
+    const Hosts one_ring{"a", "b", "b"}, two_levels{"a", "a", "b", "b"};
+    for (const Hosts& hosts : {one_ring, two_levels})
+        for (const auto& [text, theirs] : {
+                 std::pair(failure(hosts, 11, ReduceOp::sum, "weights"),
+                           "sum of 11 float (\"weights\")"),
+                 std::pair(failure(hosts, 10, ReduceOp::average, "weights"),
+                           "average of 10 float (\"weights\")"),
+                 std::pair(failure(hosts, 10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
+             }) {
+            CAPTURE(text_of(hosts), text);
+            REQUIRE(has(text, ours));
+            REQUIRE(has(text, std::string("operation 2, all_reduce ") + theirs));
+            REQUIRE(has(text, rule));
+        }
 }
 
 TEST_CASE("two roots are diagnosed, although no data would go between them") {
@@ -237,6 +318,22 @@ TEST_CASE("an absent rank of another host is named by its neighbour") {
             "heard of in operation 1, all_reduce sum of 100 float");
 }
 
+TEST_CASE("on two levels an absent rank is named by a rank of its host or of its rail") {
+    const std::string text = failure_with(
+        {"a", "a", "b", "b"},
+        [](Communicator& communicator, Stream& stream) {
+            ArenaBuffer<float> data = communicator.allocate<float>(100);
+            const int calls = communicator.rank().rank() == 1 ? 1 : 2;
+            for (int i = 0; i < calls; i++)
+                communicator.all_reduce(data.data(), data.data(), 100, ReduceOp::sum, stream);
+        },
+        2);
+    CAPTURE(text);
+    REQUIRE((has(text, "rank 0: ") || has(text, "rank 3: ")));
+    REQUIRE(has(text, "waited 2.0 s in operation 2, all_reduce sum of 100 float; rank 1 "));
+    REQUIRE(has(text, " operation 1, all_reduce sum of 100 float"));
+}
+
 TEST_CASE("sends and receives that do not match, or are missing") {
     const auto failure = [](std::size_t sent, std::size_t received, double timeout_s) {
         return failure_with(
@@ -263,7 +360,7 @@ TEST_CASE("sends and receives that do not match, or are missing") {
 
 TEST_CASE("a transport that fails ends the run") {
     ThreadTransports transports;
-    const std::string text = failure_on_hosts({"a", "b"}, [&](Rank& rank) {
+    const std::string text = failure_on_hosts({"a", "a", "b", "b"}, [&](Rank& rank) {
         const auto communicator =
             make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
         ArenaBuffer<float> data = communicator->allocate<float>(100'000);
@@ -289,13 +386,24 @@ TEST_CASE("a simulated link between hosts is refused") {
                         "several, with a real one: leave it out.");
 }
 
+TEST_CASE("more ranks than a communicator can have are refused") {
+    const Job job = job_on(Hosts(1025, "a"));
+    CoordinatorServer coordinator(job, Connections(job.members.size()));
+    Rank rank(0, 1, job, coordinator, coordinator.events(0));
+    REQUIRE_THROWS_WITH(
+        make_hosts_communicator(rank, small_arena, nullptr),
+        "1025 ranks are more than the 1024 that one communicator can have: start fewer.");
+}
+
 TEST_CASE("a rank that fails in the middle releases the others") {
-    for (int turn = 0; turn < 8; turn++) {
+    for (int turn = 0; turn < 16; turn++) {
+        const Hosts hosts =
+            turn < 8 ? Hosts{"a", "a", "b", "c"} : Hosts{"a", "a", "b", "b"};  // two levels
         const std::string failure =
-            failure_with({"a", "a", "b", "c"}, [&](Communicator& communicator, Stream& stream) {
+            failure_with(hosts, [&](Communicator& communicator, Stream& stream) {
                 ArenaBuffer<float> data = communicator.allocate<float>(200'000);
                 for (int i = 0; i < 10; i++) {
-                    if (communicator.rank().rank() == turn % 4 && i == turn)
+                    if (communicator.rank().rank() == turn % 4 && i == turn % 8)
                         throw std::runtime_error("broken on purpose");
                     communicator.all_reduce(data.data(), data.data(), data.size(), ReduceOp::sum,
                                             stream);

@@ -39,27 +39,39 @@ command -v mpirun >/dev/null || {
 }
 "$hosts" 4 true || exit $?
 
-# ---- The same bits on every set of hosts
+# ---- The same bits on every set of hosts: those of one ring, or, where all hosts have two ranks, of the shape 2x2
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "$scenario" --ranks 4 >"$scratch/threads" || complain "threads: $(cat "$scratch/threads")"
+"$scenario" --ranks 4 --shape 2x2 >"$scratch/shape" || complain "--shape: $(cat "$scratch/shape")"
 "$scenario" --processes 4 >"$scratch/launcher" || complain "launcher: $(cat "$scratch/launcher")"
+"$scenario" --processes 4 --shape 2x2 >"$scratch/shaped_launcher" || complain "--shape: $(cat "$scratch/shaped_launcher")"
+! cmp -s "$scratch/threads" "$scratch/shape" || complain "one ring and two levels give the same bits: does the shape do anything?"
 starts=(launcher)
+shaped=(shaped_launcher)
 if [[ $all ]]; then
     starts+=(mpirun)
     mpirun --oversubscribe --bind-to none -np 4 "$scenario" >"$scratch/mpirun" || complain "mpirun"
+    starts+=("host0,host1,host2,host3" "host0,host1:3")
 fi
-sets=("host0:2,host1:2")
-[[ ! $all ]] || sets+=("host0,host1,host2,host3" "host0,host1:3")
-for where in "${sets[@]}"; do
+shaped+=("host0:2,host1:2")
+for where in "${starts[@]}" "${shaped[@]}"; do
+    [[ $where == host* ]] || continue
     on_hosts "$where" 4
     echo "$output" >"$scratch/$where"
     [[ $code == 0 ]] || complain "$where ended with $code"
 done
-for start in "${starts[@]}" "${sets[@]}"; do
-    diff "$scratch/threads" "$scratch/$start" >"$scratch/difference" ||
-        complain "threads and $start do not give the same: $(head -n 6 "$scratch/difference")"
-done
+if [[ $all ]]; then
+    on_hosts host0:2,host1:2 4 --levels 1
+    echo "$output" >"$scratch/one_level"
+    starts+=(one_level)
+fi
+same_bits() {  # same_bits A B
+    diff "$scratch/$1" "$scratch/$2" >"$scratch/difference" ||
+        complain "$1 and $2 do not give the same: $(head -n 6 "$scratch/difference")"
+}
+for start in "${starts[@]}"; do same_bits threads "$start"; done
+for start in "${shaped[@]}"; do same_bits shape "$start"; done
 (($(grep -c '^all_reduce' "$scratch/threads") > 20)) || complain "all calls are not there"
 if grep WRONG "$scratch"/*; then complain "wrong results"; fi
 
@@ -83,6 +95,16 @@ for victim in "${victims[@]}"; do
     ((SECONDS - begin < 15)) || complain "$((SECONDS - begin)) s to end after rank $victim was killed"
 done
 if [[ $all ]]; then
+    # On two levels.
+    two=host0:2,host1:2
+    on_hosts $two 4 --what kill --victim 3
+    expect "ended without saying why: was it killed?" bad
+    on_hosts $two 4 --what stop --victim 0 --timeout 2
+    expect "is it stopped?" bad
+    on_hosts $two 4 --what absent --victim 1 --timeout 2 --catch
+    expect "caught: rank " 0
+    expect "operation 5, all_reduce sum of 100000 float (\"weights\")" 0
+    # Round one ring.
     on_hosts $four 4 --what stop --victim 2 --timeout 2
     expect "is it stopped?" bad
     on_hosts $four 4 --what throw --victim 1

@@ -90,8 +90,6 @@ void ThreadTransports::match(Waiting& waiting) {
     }
 }
 
-namespace {
-
 Job job_on(const std::vector<std::string>& hosts, double timeout_s) {
     Job job;
     job.started_by = "a test";
@@ -105,6 +103,8 @@ Job job_on(const std::vector<std::string>& hosts, double timeout_s) {
             static_cast<int>(std::ranges::count(job.members, member.host, &Member::host));
     return job;
 }
+
+namespace {
 
 // Runs one rank, as World does.
 RunResult run_rank(CoordinatorServer& coordinator, const Job& job, int rank,
@@ -126,11 +126,9 @@ RunResult run_rank(CoordinatorServer& coordinator, const Job& job, int rank,
 
 }  // namespace
 
-std::string failure_on_hosts(const std::vector<std::string>& hosts,
-                             const std::function<void(Rank&)>& work, double timeout_s) {
-    const Job job = job_on(hosts, timeout_s);
-    CoordinatorServer coordinator(job, Connections(hosts.size()));
-    std::vector<RunResult> results(hosts.size());
+std::string failure_of(const Job& job, const std::function<void(Rank&)>& work) {
+    CoordinatorServer coordinator(job, Connections(job.members.size()));
+    std::vector<RunResult> results(job.members.size());
     std::vector<std::thread> threads;
     for (int r = 0; r < job.world_size(); r++)
         threads.emplace_back(
@@ -138,6 +136,11 @@ std::string failure_on_hosts(const std::vector<std::string>& hosts,
     for (std::thread& thread : threads)
         thread.join();
     return results[0].cause;
+}
+
+std::string failure_on_hosts(const std::vector<std::string>& hosts,
+                             const std::function<void(Rank&)>& work, double timeout_s) {
+    return failure_of(job_on(hosts, timeout_s), work);
 }
 
 }  // namespace ddp::test

@@ -40,6 +40,12 @@ class ThreadTransports {
     bool is_cut_ = false;
 };
 
+// Returns a job with one rank for each of `hosts`, on the host of that name.
+Job job_on(const std::vector<std::string>& hosts, double timeout_s = 30);
+
+// Runs `work` on every rank of `job`, as threads. Returns the first cause of failure, or "".
+std::string failure_of(const Job& job, const std::function<void(Rank&)>& work);
+
 // Runs `work` on one rank for each of `hosts`, on the host of that name. Returns the first cause of
 // failure, or "".
 std::string failure_on_hosts(const std::vector<std::string>& hosts,

@@ -1,0 +1,60 @@
+#include "09_all_reduce/hosts/placement.hpp"
+
+#include <algorithm>
+
+namespace ddp {
+namespace {
+
+// Returns the host of the rank at `index`: its name, or its number in the shape.
+std::string host_at(int index, const Group& group, const Job& job,
+                    const std::optional<HostShape>& shape) {
+    if (shape)
+        return std::to_string(group.rank(index) / shape->ranks_per_host);
+    return job.members[static_cast<std::size_t>(group.rank(index))].host;
+}
+
+}  // namespace
+
+bool Placement::is_even() const {
+    return std::ranges::count(sizes, sizes[0]) == static_cast<std::ptrdiff_t>(sizes.size());
+}
+
+std::string Placement::text() const {
+    const auto ranks = [](int number) {
+        return std::to_string(number) + (number == 1 ? " rank" : " ranks");
+    };
+    if (is_even())
+        return std::to_string(sizes.size()) + (sizes.size() == 1 ? " host of " : " hosts of ") +
+               ranks(sizes[0]);
+    std::string text = "hosts of ";
+    for (std::size_t i = 0; i + 1 < sizes.size(); i++)
+        text += std::to_string(sizes[i]) + (i + 2 < sizes.size() ? ", " : " and ");
+    return text + ranks(sizes.back());
+}
+
+bool goes_on_two_levels(const Placement& placement, int levels) {
+    return levels == 2 && placement.is_even() && placement.sizes.size() > 1 &&
+           placement.sizes[0] > 1;
+}
+
+Placement placement_of(const Group& group, const Job& job, int rank,
+                       const std::optional<HostShape>& shape) {
+    std::vector<std::string> hosts;  // in the order of their first ranks
+    for (int i = 0; i < group.size(); i++)
+        if (const std::string host = host_at(i, group, job, shape);
+            std::ranges::count(hosts, host) == 0)
+            hosts.push_back(host);
+    Placement placement;
+    for (const std::string& host : hosts) {
+        const std::size_t before = placement.by_host.size();
+        for (int i = 0; i < group.size(); i++)
+            if (host_at(i, group, job, shape) == host)
+                placement.by_host.push_back(i);
+        placement.sizes.push_back(static_cast<int>(placement.by_host.size() - before));
+    }
+    placement.position = static_cast<int>(
+        std::ranges::find(placement.by_host, group.index_of(rank)) - placement.by_host.begin());
+    return placement;
+}
+
+}  // namespace ddp

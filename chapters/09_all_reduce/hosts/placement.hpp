@@ -1,0 +1,37 @@
+#pragma once
+// Where the ranks of a group are: which host has which of them, and the order in which a ring
+// passes through them.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "06_messages/support/group.hpp"
+
+namespace ddp {
+
+// A group of ranks by hosts.
+//
+//     rank        0   1   2   3   4   5
+//     host        a   b   a   b   a   b        dealt out in turn, as by mpirun --map-by node
+//     by_host     0   2   4   1   3   5        a ring in this order leaves each host once
+struct Placement {
+    std::vector<int> by_host;  // indices: host after host, in the order of their first ranks
+    std::vector<int> sizes;    // of the hosts, in ranks
+    int position = 0;          // this rank's, in by_host
+
+    // Returns whether all hosts have the same number of ranks.
+    bool is_even() const;
+    // Returns the words for the sizes: "2 hosts of 4 ranks", "hosts of 3 and 1 ranks".
+    std::string text() const;
+};
+
+// Returns the placement of `group`, as rank number `rank` sees it. With a `shape` of H x L the
+// ranks 0 to L - 1 of the job are on the first host, and so on, wherever they are.
+Placement placement_of(const Group& group, const Job& job, int rank,
+                       const std::optional<HostShape>& shape);
+
+// Returns whether an all-reduce goes on two levels: it should, and all hosts have the same number
+// of ranks, more than one.
+bool goes_on_two_levels(const Placement& placement, int levels);
+
+}  // namespace ddp

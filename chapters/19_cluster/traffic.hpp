@@ -1,0 +1,12 @@
+#pragma once
+// How many bytes an all-reduce puts on the network, by its order.
+#include <cstddef>
+
+#include "09_all_reduce/hosts/placement.hpp"
+
+namespace ddp {
+
+// Returns the bytes that leave each host in an all-reduce of `bytes`, on `levels` levels.
+double bytes_leaving_host(const Placement& placement, int levels, std::size_t bytes);
+
+}  // namespace ddp
