@@ -110,6 +110,7 @@ int main(int argc, char** argv) {
     options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
     options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "the library that carries the gradients");
+    options.take_shape();
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
     options.example("--processes 4", "ranks that are processes");
     options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");

@@ -83,13 +83,13 @@ int run(int argc, char** argv) {
     options.add_int("--keep", mine.plan.keep, {1, 1000}, "how many checkpoints to keep");
     options.add_text("--folder", mine.folder, "for the checkpoints; %h is the host's name");
     options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
-    options.add_flag("--supervise", mine.supervise,
-                     "train under the supervisor, without faults of ours");
+    options.add_flag("--supervise", mine.supervise, "under the supervisor, without our faults");
     options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000},
                     "for --supervise: how often to start the job again");
     options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
     options.add_text("--hosts", mine.hosts,
                      "for --supervise: node0,node1:2; those that answer are used");
+    options.take_shape();
     options.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
     options.example("--processes 4", "a training whose ranks are killed and stopped");
     options.example("--train --folder run1", "again after Ctrl-C: it continues");

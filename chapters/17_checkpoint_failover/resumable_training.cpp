@@ -24,6 +24,7 @@
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "09_all_reduce/hosts/placement.hpp"
 #include "14_overlap/training.hpp"
 #include "17_checkpoint_failover/job/status_line.hpp"
 #include "17_checkpoint_failover/saver.hpp"
@@ -124,7 +125,8 @@ class ResumableTraining {
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
         report("done", hash);
         if (prints())
-            std::cout << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
+            std::cout << order_line(rank_.job()) << text_of_equal_replicas(rank_.world_size(), hash)
+                      << std::endl;
     }
 
   private:

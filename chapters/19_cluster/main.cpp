@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
     options.take_shape();
     options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
+    options.refuse({"--levels"}, "the program shows both");
     options.refuse({"--seed", "--data", "--trace", "--link"},
                    "nothing here is random, read or simulated");
     options.example("--shape 4x2", "eight ranks, as four hosts of two");

@@ -348,9 +348,6 @@ void Options::add_flag(const std::string& name, bool& field, const std::string& 
 void Options::take_shape() {
     parser_->add({"--shape", "HxL", "pretend that there are H hosts of L ranks each", "", true},
                  [this](const std::string& text) { parser_->common.shape = parse_shape(text); });
-}
-
-void Options::take_levels() {
     add_int("--levels", parser_->common.levels, {1, 2},
             "of an all-reduce between hosts: one ring, or within each host first");
 }

@@ -111,9 +111,8 @@ class Options {
                     const std::vector<std::string>& choices, const std::string& help);
     void add_flag(const std::string& name, bool& field, const std::string& help);
 
-    // Adds --shape, and --levels, for a program whose all-reduce is that of the job's communicator.
+    // Adds --shape and --levels, for a program whose sums go through the job's communicators.
     void take_shape();
-    void take_levels();
 
     // Refuses common options that make no sense here. --help leaves them out, and giving one is an
     // error that quotes `reason`, which says why and what to do: "one device has no ranks: they

@@ -71,6 +71,8 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
             mine.algorithm,
             "--timeout",
             std::to_string(common.timeout_s),
+            "--levels",
+            std::to_string(common.levels),
             "--measurements",
             measurements};
 }
@@ -125,6 +127,8 @@ int run(int argc, char** argv) {
                        "what to compare with MPI; native is the Communicator's choice");
     options.add_text("--measurements", mine.measurements,
                      "as one of a job: write all measurements to this file");
+    options.take_shape();
+    options.refuse({"--shape"}, "under mpirun the ranks have hosts, and otherwise one");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
                    "this bench starts its processes itself, as many as --ranks says, and nothing "
                    "in it is random, read or simulated");

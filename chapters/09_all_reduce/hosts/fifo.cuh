@@ -23,8 +23,9 @@ __device__ inline FifoEnd end_to_empty(const FifoSide& side) {
     return {side, side.fifo->emptied.value, false};
 }
 
-// From then on the network is slow, and its carrier can make better use of the core.
-inline constexpr unsigned int polls_before_sleep = 200;
+// A longer wait is for data on its way over a slow network, or for a rank that computes: from then
+// on others can have the core.
+inline constexpr std::uint64_t spin_ns = 200'000;
 
 // One thread. Waits until ready(), which is up to the peer. Whoever waits for a rank that has not
 // even begun knows best what is wrong, and speaks first.
@@ -32,11 +33,12 @@ template <class Ready>
 __device__ bool wait_at(const Collective& collective, const FifoEnd& end, Ready ready) {
     const PeersView& view = collective.view;
     const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
-    unsigned int polls = 0;
+    const std::uint64_t begin_ns = device_clock_ns();
     const auto is_ready = [&] {
-        if (++polls > polls_before_sleep)
+        const bool is_now = ready();
+        if (!is_now && device_clock_ns() - begin_ns > spin_ns)
             __nanosleep(50'000);
-        return ready();
+        return is_now;
     };
     return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
         if (ControlBlock* other = end.control)

@@ -9,9 +9,6 @@
 
 namespace ddp {
 
-// The largest number of ranks of a communicator over hosts.
-inline constexpr int most_ranks_over_hosts = 1024;
-
 // Makes that communicator, over `group`; all ranks of the job call it together. `transport` reaches
 // the ranks of other hosts; it may be null if there are none, which a --shape pretends. `timeout_s`
 // limits every wait of a kernel, and `order` is that of an all-reduce's sums, which goes on two

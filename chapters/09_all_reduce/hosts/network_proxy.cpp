@@ -1,6 +1,7 @@
 #include "09_all_reduce/hosts/network_proxy.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,13 +24,14 @@ constexpr double patience_s = 5;
 // For a thread that may not come back.
 constexpr auto farewell = 100ms;
 
-// Nothing has moved the last `idle` times. What is waited for may need this core: give way, and
-// after a while sleep.
-void back_off(int idle) {
-    if (idle < 50)
+// Gives way to other threads where nothing has moved for `idle_s`: what is waited for may need this
+// core. After a while, sleeps.
+void back_off(double idle_s) {
+    constexpr double spin_s = 200e-6, short_s = 0.1;
+    if (idle_s < spin_s)
         sched_yield();
     else
-        std::this_thread::sleep_for(idle < 2000 ? 50us : 500us);
+        std::this_thread::sleep_for(idle_s < short_s ? 50us : 500us);
 }
 
 }  // namespace
@@ -89,10 +91,12 @@ std::string ProxyChannels::error() {
 }
 
 void ProxyChannels::run() try {
-    for (int idle = 0; !is_ending_ && !(is_retired_ && is_quiet());) {
-        idle = move_all() ? 0 : idle + 1;
-        if (idle > 0)
-            back_off(idle);
+    prctl(PR_SET_TIMERSLACK, 1000UL);  // ns: the sleeps of this thread end when they should
+    for (Stopwatch idle; !is_ending_ && !(is_retired_ && is_quiet());) {
+        if (move_all())
+            idle.restart();
+        else
+            back_off(idle.seconds());
     }
 } catch (const std::exception& error) {
     std::lock_guard lock(mutex_);

@@ -37,6 +37,16 @@ bool goes_on_two_levels(const Placement& placement, int levels) {
            placement.sizes[0] > 1;
 }
 
+std::string order_line(const Job& job) {
+    const Placement placement = placement_of(Group::all(job), job, 0, job.order.shape);
+    if (placement.sizes.size() == 1)
+        return "";
+    if (goes_on_two_levels(placement, job.order.levels))
+        return "sums between hosts: on two levels, " + placement.text() + "\n";
+    return "sums between hosts: round one ring, " + placement.text() +
+           (placement.is_even() ? "" : " (two levels take hosts of one size)") + "\n";
+}
+
 Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape) {
     std::vector<std::string> hosts;  // in the order of their first ranks

@@ -9,6 +9,9 @@
 
 namespace ddp {
 
+// The largest number of ranks of a communicator over hosts.
+inline constexpr int most_ranks_over_hosts = 1024;
+
 // A group of ranks by hosts.
 //
 //     rank        0   1   2   3   4   5
@@ -33,5 +36,9 @@ Placement placement_of(const Group& group, const Job& job, int rank,
 // Returns whether an all-reduce goes on two levels: it should, and all hosts have the same number
 // of ranks, more than one.
 bool goes_on_two_levels(const Placement& placement, int levels);
+
+// Returns a line that says in which order the job's communicators of all ranks sum between hosts;
+// "" if there is one host only.
+std::string order_line(const Job& job);
 
 }  // namespace ddp

@@ -86,7 +86,7 @@ RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement&
       neighbours_(peers, proxy, at_distance(placement, -1), at_distance(placement, 1),
                   channel_of_ring) {
     if (!std::ranges::is_sorted(placement.by_host)) {
-        order_ = Buffer<int>(placement.by_host.size());
+        order_ = peers.allocate<int>(placement.by_host.size());
         order_.copy_from(placement.by_host);
     }
 }

@@ -32,7 +32,8 @@ class RingOverHosts {
     RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement);
 
     // The memory that it takes of the arena.
-    static constexpr std::size_t arena_bytes = RingNeighbours::arena_bytes;
+    static constexpr std::size_t arena_bytes =
+        RingNeighbours::arena_bytes + most_ranks_over_hosts * sizeof(int) + SharedArena::unit;
 
     // The same contracts as within one host (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp): data
     // lies in the arena. They throw std::invalid_argument if it does not.
@@ -52,7 +53,7 @@ class RingOverHosts {
     Peers& peers_;
     const Placement placement_;
     RingNeighbours neighbours_;
-    Buffer<int> order_;  // placement_.by_host, where that is not 0, 1, 2, ...
+    ArenaBuffer<int> order_;  // placement_.by_host, where that is not 0, 1, 2, ...
 };
 
 }  // namespace ddp

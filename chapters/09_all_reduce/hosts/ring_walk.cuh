@@ -58,8 +58,8 @@ class RingWalk {
         }
     }
 
-    // Tells the right neighbour what is begun, waits for the ranks of this host that the work reads
-    // from, and hears from the left neighbour.
+    // Tells the right neighbour what is begun, and waits for the ranks of this host that the work
+    // reads from.
     __device__ bool begin() {
         __shared__ bool has_begun;
         if (threadIdx.x == 0) {
@@ -67,10 +67,6 @@ class RingWalk {
             has_begun = begin_collective(collective_) && say_record(collective_, right_);
             for (int r = plan_.near_begin; r < plan_.near_end; r++)
                 has_begun = has_begun && handshake(collective_, r);
-            has_begun =
-                has_begun && hear_record(collective_, left_, [this](const OperationRecord& theirs) {
-                    return is_same_call(collective_.record, theirs);
-                });
         }
         __syncthreads();
         return has_begun;
@@ -82,6 +78,7 @@ class RingWalk {
         bool goes_on = true;
         for (std::size_t i = 0; i < slices_of_round; i++)
             goes_on = goes_on && pass(plan_.first, i);
+        goes_on = goes_on && hear();
         for (std::size_t round = 0; round < plan_.rounds; round++) {
             const std::size_t begin = round * slices_of_round, end = begin + slices_of_round;
             for (int step = plan_.first + 1; step < plan_.last; step++)
@@ -94,6 +91,17 @@ class RingWalk {
     }
 
   private:
+    // Hears what the left neighbour has begun. This rank's first slices are on their way by now.
+    __device__ bool hear() {
+        __shared__ bool is_same;
+        if (threadIdx.x == 0)
+            is_same = hear_record(collective_, left_, [this](const OperationRecord& theirs) {
+                return is_same_call(collective_.record, theirs);
+            });
+        __syncthreads();
+        return is_same;
+    }
+
     __device__ std::uint64_t slices_to_come() const {
         std::uint64_t slices = 0;
         for (int step = plan_.first + 1; step <= plan_.last; step++)

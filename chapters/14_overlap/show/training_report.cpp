@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "09_all_reduce/hosts/placement.hpp"
 #include "10_data_parallel/replica.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -29,7 +30,8 @@ void TrainingReport::finish(const Rank& rank, const Parameters& parameters) cons
     if (prints_)
         std::cout << "\n"
                   << text_of_equal_replicas(rank.world_size(), text_of_hash(hash_of(parameters)))
-                  << "\ntest accuracy " << format_fixed(test_accuracy_, 3) << "\n\n";
+                  << "\ntest accuracy " << format_fixed(test_accuracy_, 3) << "\n"
+                  << order_line(rank.job()) << "\n";
 }
 
 void show_memory(const Device& device, const Parameters& parameters, const BucketPlan& plan) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iostream>
 #include <stdexcept>
 
@@ -22,6 +23,19 @@ std::vector<float> rounded_numbers(int rank, std::size_t count) {
     for (std::size_t i = 0; i < count; i++)
         numbers[i] = static_cast<float>((i * 31 + static_cast<std::size_t>(rank) * 17) % 101) / 7;
     return numbers;
+}
+
+// Throws std::runtime_error if `averages` are not those of all ranks' numbers, but for rounding.
+void require_averages(const std::vector<float>& averages, int ranks) {
+    std::vector<double> sums(averages.size());
+    for (int rank = 0; rank < ranks; rank++) {
+        const std::vector<float> numbers = rounded_numbers(rank, averages.size());
+        for (std::size_t i = 0; i < sums.size(); i++)
+            sums[i] += numbers[i];
+    }
+    for (std::size_t i = 0; i < sums.size(); i++)
+        if (std::abs(averages[i] - sums[i] / ranks) > 1e-4)  // of numbers up to 15
+            throw std::runtime_error("element " + std::to_string(i) + " of the average is wrong");
 }
 
 // Returns a hash of the bits (FNV-1a) in hexadecimal digits.
@@ -46,10 +60,14 @@ class OrderSubject {
         input_.copy_from(rounded_numbers(rank_.rank(), count));
     }
 
-    // Reduces once. Throws std::runtime_error if the ranks have different bits.
+    // Reduces once, and returns the bits. Throws std::runtime_error if they are wrong, or not the
+    // same on all ranks.
     std::string bits() {
         all_reduce();
-        const std::vector<std::string> all = rank_.all_gather(hash_of(output_.to_host()));
+        const std::vector<float> averages = output_.to_host();
+        if (rank_.rank() == 0)
+            require_averages(averages, rank_.world_size());
+        const std::vector<std::string> all = rank_.all_gather(hash_of(averages));
         if (std::ranges::count(all, all[0]) != rank_.world_size())
             throw std::runtime_error("the ranks have different bits");
         return all[0];

@@ -94,7 +94,6 @@ int main(int argc, char** argv) {
     Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
     asked.add_to(options);
     options.take_shape();
-    options.take_levels();
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     const auto first = [&](Rank& rank) {
         if (asked.what == "calls")

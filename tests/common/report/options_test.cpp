@@ -174,6 +174,28 @@ TEST_CASE("a link is a bandwidth and a latency", "[report][options]") {
     }
 }
 
+TEST_CASE("a shape is hosts and ranks of each, for programs that take one", "[report][options]") {
+    const auto parse_shape = [](std::vector<const char*> words) {
+        Options options("hosts", "A program with hosts.");
+        options.take_shape();
+        words.insert(words.begin(), "hosts");
+        return options.parse(static_cast<int>(words.size()), words.data());
+    };
+    REQUIRE(!parse_shape({}).shape);
+    REQUIRE(parse_shape({}).levels == 2);
+    const CommonOptions given = parse_shape({"--shape", "16x4", "--levels", "1"});
+    REQUIRE(given.shape->hosts == 16);
+    REQUIRE(given.shape->ranks_per_host == 4);
+    REQUIRE(given.shape->text() == "16x4");
+    REQUIRE(given.levels == 1);
+    for (const char* wrong : {"", "4", "x", "4x", "x2", "0x2", "2x0", "13x5", "2x2x2", "-1x-4"})
+        REQUIRE(thrown<OptionError>([&] {
+                    parse_shape({"--shape", wrong});
+                }) == "--shape needs HOSTSxRANKS such as 4x2, and at most 64 ranks in all, not '" +
+                          std::string(wrong) + "'.");
+    REQUIRE(refused({"--shape", "2x2"}).starts_with("There is no option --shape"));
+}
+
 TEST_CASE("files that cannot be written are refused before the work", "[report][options]") {
     const TemporaryFolder folder;
     const std::string none = (folder / "none" / "run.csv").string(), own = (folder / "").string();
