@@ -2,6 +2,9 @@
 # Builds, tests and measures the book on a machine with nvcc, CMake and a GPU that has no network and none
 # of the packages: their headers come along in carry/ (filled by tests/carry_headers.sh elsewhere).
 #     tests/gpu_machine.sh                 a CSV and a log for each bench under $OUT, or out/ if it is not set
+#     tests/gpu_machine.sh --build         one phase of it, at most nine minutes: where commands may not take longer,
+#     tests/gpu_machine.sh --tests         call each again until it says that its phase is over. What has passed, or
+#     tests/gpu_machine.sh --benches       is measured, is not done again
 #     tests/gpu_machine.sh --build-only    the target all of it, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,10 +16,12 @@ give_up() {
     echo "$*" >&2
     exit 1
 }
+rehearsal=false folder=$root/build/cuda targets=(all rest) phases=(build tests benches) limit=infinity
 case "$*" in
-    "") rehearsal=false folder=$root/build/cuda targets=(all rest) ;;
-    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) ;;
-    *) give_up "gpu_machine.sh takes nothing or --build-only." ;;
+    "") ;;
+    --build | --tests | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;
+    --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) phases=(build) ;;
+    *) give_up "gpu_machine.sh takes nothing, --build, --tests, --benches or --build-only." ;;
 esac
 command -v nvcc >/dev/null || give_up "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH."
 $rehearsal || nvidia-smi -L 2>/dev/null || give_up "No GPU answers nvidia-smi: only --build-only makes sense here."
@@ -38,9 +43,18 @@ if $rehearsal; then  # one architecture, not optimised, and CMake looks into car
     CXX=$(command -v "${CXX:-g++}") && export CXX
 fi
 
+# Whether this call does a phase; how many seconds of the call are left.
+does() { [[ " ${phases[*]} " == *" $1 "* ]]; }
+left() { if [[ $limit == infinity ]]; then echo 86400; else echo $((limit > SECONDS ? limit - SECONDS : 1)); fi; }
+# Ends a call whose phase is not over.
+to_be_continued() {
+    echo "to be continued: call gpu_machine.sh --$1 again"
+    exit 75
+}
+
 configure_and_build() {
     (cd "$root" && cmake --preset cuda -B "$folder" "${options[@]}") &&
-        cmake --build "$folder" --parallel "$cores" --target "${targets[@]}"
+        timeout "$(left)" cmake --build "$folder" --parallel "$cores" --target "${targets[@]}"
 }
 # The compiler looks into /usr/include all the same; what it took from a package that does not belong to
 # the compiler itself would be missing on the other machine.
@@ -49,9 +63,15 @@ foreign_headers() {
         xargs -r dpkg -S 2>/dev/null | grep -vE '^(libc6-dev|linux-libc-dev|libstdc\+\+-|libcrypt-dev|libgcc-)'
 }
 
-start=$SECONDS
-configure_and_build || give_up "The CUDA build failed."
-echo "built for CUDA in $((SECONDS - start)) s: $(find "$folder/bin" -type f | wc -l) programs"
+if does build; then
+    configure_and_build
+    case $? in
+        0) ;;
+        124 | 137) to_be_continued build ;;
+        *) give_up "The CUDA build failed." ;;
+    esac
+    echo "built for CUDA in $SECONDS s: $(find "$folder/bin" -type f | wc -l) programs"
+fi
 if $rehearsal; then
     echo "none of them run: this was a rehearsal without a GPU, and without optimising"
     if [[ -z $ninja ]] || ! command -v dpkg >/dev/null; then
@@ -61,6 +81,8 @@ if $rehearsal; then
     fi
     exit
 fi
+[[ ${phases[*]} != build ]] || exit 0
+[[ -f $folder/CTestTestfile.cmake ]] || give_up "Nothing is built here: call gpu_machine.sh --build first."
 
 # Kernels of several processes run at the same time on one GPU only under NVIDIA's Multi-Process Service. Without it the tests that
 # need it are skipped.
@@ -74,20 +96,49 @@ start_mps() {
 if start_mps; then echo "MPS runs: processes share the GPU"; else echo "no MPS: tests of processes that share a GPU are skipped"; fi
 
 failed=()
-ctest --test-dir "$folder" -LE '^(meta|slow)$' --output-on-failure --no-tests=error -j 9 || failed+=(ctest)
-mkdir -p "$out"
-for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
-    program=$folder/bin/$name
-    [[ -x $program ]] || continue  # it measures what only a CPU build has
-    echo "== $name"
-    timeout 300 "$program" --csv "$out/$name.csv" 2>&1 | tee "$out/$name.log" || failed+=("$name")
-done
+# Only one test at a time uses the GPU (RESOURCE_LOCK gpu): kernels of several that wait for each other would take its time in turns.
+passed=$folder/passed_tests log=$folder/tests.log
+run_tests() {
+    local before stop=() rc
+    touch "$passed" "$log"
+    before=$(paste -sd '|' "$passed")
+    [[ $limit == infinity ]] || stop=(--stop-time "$(date -d "+$(left) seconds" +%T)")
+    ctest --test-dir "$folder" -LE '^(meta|slow)$' -E "^(${before:-none})$" --output-on-failure -j "$cores" "${stop[@]}" |
+        tee "$folder/tests.now"
+    rc=${PIPESTATUS[0]}
+    cat "$folder/tests.now" >>"$log"
+    sed -nE 's/.* Test +#[0-9]+: ([^ ]+) \.+ +Passed .*/\1/p' "$folder/tests.now" >>"$passed"
+    grep -q 'The CTest stop time has been passed' "$folder/tests.now" && to_be_continued tests
+    ((rc == 0)) || failed+=(ctest)
+}
+run_benches() {
+    local name program
+    mkdir -p "$out"
+    for name in $(find "$root/chapters" "$root/common" -name 'bench_*.c*' | sed 's|.*/||; s|\..*||' | sort); do
+        program=$folder/bin/$name
+        [[ -x $program ]] || continue  # it measures what only a CPU build has
+        [[ $limit == infinity || ! -e $folder/$name.done ]] || continue
+        (($(left) > 120)) || to_be_continued benches
+        echo "== $name"
+        if timeout "$(($(left) < 300 ? $(left) : 300))" "$program" --csv "$out/$name.csv" 2>&1 | tee "$out/$name.log"; then
+            touch "$folder/$name.done"
+        else
+            failed+=("$name")
+        fi
+    done
+}
+if does tests; then
+    [[ $limit != infinity ]] || rm -f "$passed" "$log"
+    run_tests
+fi
+if does benches; then run_benches; fi
 
 echo "== summary"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 nvcc --version | grep release
-log=$folder/Testing/Temporary/LastTest.log
-echo "tests: $(grep -c '^Test Passed' "$log") passed, $(grep -c '^Test Failed' "$log") failed"
-sed -n 's/^SKIPPED: /skipped: /p' "$log" | sort | uniq -c
+if [[ -f $passed ]]; then
+    echo "tests: $(sort -u "$passed" | wc -l) passed, $(grep -cE ' Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception)' "$folder/tests.now") failed"
+    sed -n 's/^SKIPPED: /skipped: /p' "$folder/Testing/Temporary/LastTest.log" | sort | uniq -c
+fi
 echo "benches: $(find "$out" -name 'bench_*.csv' | wc -l) CSV files in $out"
 ((${#failed[@]} == 0)) || give_up "failed: ${failed[*]}"

@@ -20,8 +20,10 @@ __global__ void largest_logit(int batch, int classes, const float* logits, int* 
 // Adds a step to the totals, in one thread: a batch is small.
 __global__ void add_step(int batch, const float* loss, const int* predictions, const int* labels,
                          Metrics::Totals* totals) {
+    int correct = 0;
     for (int i = 0; i < batch; i++)
-        totals->correct += predictions[i] == labels[i];
+        correct += predictions[i] == labels[i];
+    totals->correct += correct;
     totals->samples += batch;
     totals->loss_sum += static_cast<double>(*loss) * batch;
     const bool is_finite = fabsf(*loss) <= FLT_MAX;

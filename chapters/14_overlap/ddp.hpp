@@ -180,7 +180,9 @@ class DistributedDataParallel {
     DdpOptions options_;
     FlatBuffers gradients_;
     ArenaBuffer<float> buffers_;  // staging for the model's buffers on their way
-    Stream communication_;
+    // The first to get multiprocessors that become free: backward has more blocks than fit, and a
+    // bucket that waited for all of them would not overlap with anything.
+    Stream communication_{Priority::highest};
     BucketHook hook_;
     DdpHooks hooks_;
     OptionalTrack track_;

@@ -18,11 +18,19 @@ inline cudaError_t forget_not_ready(cudaError_t status) {
     return status;
 }
 
+// Whose blocks a GPU starts first when there is room for some. Blocks that run are not interrupted.
+enum class Priority { normal, highest };
+
 // A stream of the current device that never waits for the default stream (cudaStreamNonBlocking),
 // so ranks that share a GPU do not wait for each other unasked.
 class Stream {
   public:
-    Stream() { DDP_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+    explicit Stream(Priority priority = Priority::normal) {
+        int least = 0, greatest = 0;
+        DDP_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+        DDP_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                               priority == Priority::highest ? greatest : least));
+    }
     Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
     Stream& operator=(Stream&& other) noexcept {
         std::swap(stream_, other.stream_);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How fast PyTorch trains on this CPU: what the book's training is measured against.
+"""How fast PyTorch trains: what the book's training is measured against.
 
     python3 tests/golden/pytorch_train.py --model mlp
     python3 tests/golden/pytorch_train.py --model mlp --ranks 2    with DDP on Gloo
+    python3 tests/golden/pytorch_train.py --device cuda            eager on one GPU, without TF32
 
     mlp   784-1024-1024-10 with ReLU
     cnn   1 x 28 x 28: Conv 32 3x3 padding 1, BatchNorm, ReLU, MaxPool 2,
@@ -105,6 +106,8 @@ class Training:
     def __init__(self, options, rank):
         torch.set_num_threads(1)
         torch.manual_seed(1 + rank)
+        self.device = options.device
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         self.is_transformer = options.model.startswith("transformer")
         if self.is_transformer:
             self.batches = [make_sentences(options.batch) for _ in range(BATCHES_IN_MEMORY)]
@@ -114,7 +117,8 @@ class Training:
             self.batches = [(torch.rand(options.batch, *shape), torch.randint(10, (options.batch,)))
                             for _ in range(BATCHES_IN_MEMORY)]
             self.loss = nn.CrossEntropyLoss()
-        self.model = make_model(options.model)
+        self.batches = [tuple(part.to(self.device) for part in batch) for batch in self.batches]
+        self.model = make_model(options.model).to(self.device)
         if options.ranks > 1:
             self.model = nn.parallel.DistributedDataParallel(self.model)
         self.optimizer = (torch.optim.Adam(self.model.parameters(), lr=1e-4) if self.is_transformer else
@@ -133,6 +137,8 @@ class Training:
             loss.backward()
             self.optimizer.step()
             self.step += 1
+        if self.device == "cuda":
+            torch.cuda.synchronize()  # steps are only enqueued until then
         self.barrier()
         return time.perf_counter() - start
 
@@ -197,17 +203,24 @@ def positive(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU.")
+    parser = argparse.ArgumentParser(description="How fast PyTorch trains on this CPU, or on one GPU.")
     parser.add_argument("--model", choices=("mlp", "cnn", "transformer128", "transformer256"), default="mlp")
     parser.add_argument("--batch", type=positive, default=64,
                         help="samples a rank and step (default 64)")
     parser.add_argument("--ranks", type=positive, default=1,
                         help="processes of DDP on Gloo (default 1: no DDP)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it trains (default cpu)")
     parser.add_argument("--steps", type=positive, default=50,
                         help="steps of a round (default 50)")
     parser.add_argument("--rounds", action="store_true",
                         help="run a round for each line `run STEPS` of stdin")
     options = parser.parse_args()
+    if options.device == "cuda" and options.ranks > 1:
+        parser.error("one GPU is one rank's: take --ranks 1 with --device cuda")
+    if options.device == "cuda" and options.model.startswith("transformer"):
+        parser.error("the transformers' constants stay on the CPU: take the mlp or the cnn with --device cuda")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit(f"PyTorch {torch.__version__} sees no GPU: take --device cpu.")
     if options.ranks > 1:
         start_other_ranks(options)
     training = Training(options, rank=0)

@@ -113,7 +113,8 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
 // that was named has none.
 std::optional<BenchmarkSubprocess> start_pytorch_if_wanted(const std::string& model,
                                                            const TrainOptions& mine, int ranks) {
-    if (mine.pytorch == "off" || !kernels_run_on_cpu)  // the script runs PyTorch on the CPU
+    // On a GPU PyTorch is measured as one rank: its own ranks would want a GPU each.
+    if (mine.pytorch == "off" || (!kernels_run_on_cpu && ranks > 1))
         return std::nullopt;
     const std::string python = mine.pytorch == "auto" ? "" : mine.pytorch;
     std::optional<BenchmarkSubprocess> pytorch = start_pytorch(python, model, mine.batch, ranks);

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "common/gpu/launch.hpp"
+
 namespace ddp {
 namespace {
 
@@ -47,7 +49,7 @@ std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
         // Quiet: a python3 without PyTorch is no error.
         std::optional<BenchmarkSubprocess> pytorch = BenchmarkSubprocess::start(
             {each, script->string(), "--rounds", "--model", model, "--batch", std::to_string(batch),
-             "--ranks", std::to_string(ranks)},
+             "--ranks", std::to_string(ranks), "--device", kernels_run_on_cpu ? "cpu" : "cuda"},
             environment_of_one_thread(), true);
         if (pytorch)
             return pytorch;
