@@ -1174,11 +1174,19 @@ def draw_transformer(measured):
     tested = [row for row in rows if row[0] == "validation"]
     loss.plot([row[1] for row in tested], [row[2] for row in tested], color=RED, marker="o", linestyle="none", label="validation")
     loss.set(title="The loss for a token", xlabel="step", yscale="log")
+    if max(losses) < 20:  # else the powers of ten say enough
+        loss.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        loss.yaxis.set_minor_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     loss.legend()
     bleu = [(step, score) for what, step, score in zip(measured.text("what"), measured.numbers("step"), measured.numbers("bleu"))
             if what == "validation" and score > 0]
     if bleu:
-        right.plot(*zip(*bleu), color=GREEN, marker="o", markersize=3)
+        right.plot(*zip(*bleu), color=GREEN, marker="o", markersize=3, label="this book")
+        twin = [(step, score) for what, step, score in zip(measured.text("what"), measured.numbers("step"), measured.numbers("bleu"))
+                if what == "twin"]
+        if twin:
+            right.plot(*zip(*twin), color=ORANGE, marker="x", linestyle="none", label="its twin in PyTorch")
+            right.legend(loc="lower right")
         right.set(title="BLEU of the held-out sentences", xlabel="step", ylim=(0, None))
     else:
         right.plot(steps, rates, color=ORANGE)
@@ -1273,6 +1281,7 @@ DRAWINGS = {
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
     "transformer": draw_transformer,
+    "transformer_debian": draw_transformer,
     "transformer_attention": draw_transformer_attention,
     "bench_transformer_parts": draw_bench_transformer_parts,
     "bench_train": draw_bench_train,
