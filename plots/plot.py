@@ -1174,8 +1174,8 @@ def draw_transformer(measured):
     tested = [row for row in rows if row[0] == "validation"]
     loss.plot([row[1] for row in tested], [row[2] for row in tested], color=RED, marker="o", linestyle="none", label="validation")
     loss.set(title="The loss for a token", xlabel="step", yscale="log")
-    if max(losses) < 20:  # else the powers of ten say enough
-        loss.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    loss.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+    if min(losses) > 0.5:  # within a power of ten: there is room for all numbers
         loss.yaxis.set_minor_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
     loss.legend()
     bleu = [(step, score) for what, step, score in zip(measured.text("what"), measured.numbers("step"), measured.numbers("bleu"))
