@@ -23,6 +23,8 @@ case "$*" in
     --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) phases=(build) ;;
     *) give_up "gpu_machine.sh takes nothing, --build, --tests, --benches or --build-only." ;;
 esac
+[[ " ${phases[*]} " == *" build "* || -f $folder/CTestTestfile.cmake ]] ||
+    give_up "Nothing is built here: call gpu_machine.sh --build first."
 command -v nvcc >/dev/null || give_up "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH."
 $rehearsal || nvidia-smi -L 2>/dev/null || give_up "No GPU answers nvidia-smi: only --build-only makes sense here."
 [[ -d $root/carry/include ]] || give_up "carry/ is empty: run tests/carry_headers.sh where the packages are, and carry it here."
@@ -82,7 +84,6 @@ if $rehearsal; then
     exit
 fi
 [[ ${phases[*]} != build ]] || exit 0
-[[ -f $folder/CTestTestfile.cmake ]] || give_up "Nothing is built here: call gpu_machine.sh --build first."
 
 # Kernels of several processes run at the same time on one GPU only under NVIDIA's Multi-Process Service. Without it the tests that
 # need it are skipped.
@@ -107,7 +108,7 @@ run_tests() {
         tee "$folder/tests.now"
     rc=${PIPESTATUS[0]}
     cat "$folder/tests.now" >>"$log"
-    sed -nE 's/.* Test +#[0-9]+: ([^ ]+) \.+ +Passed .*/\1/p' "$folder/tests.now" >>"$passed"
+    sed -nE 's/.* Test +#[0-9]+: ([^ ]+) \.+( +Passed|\*\*\*Skipped) .*/\1/p' "$folder/tests.now" >>"$passed"
     grep -q 'The CTest stop time has been passed' "$folder/tests.now" && to_be_continued tests
     ((rc == 0)) || failed+=(ctest)
 }
@@ -137,7 +138,8 @@ echo "== summary"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 nvcc --version | grep release
 if [[ -f $passed ]]; then
-    echo "tests: $(sort -u "$passed" | wc -l) passed, $(grep -cE ' Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception)' "$folder/tests.now") failed"
+    echo "tests: $(grep -cE ' Test +#[0-9]+: .* Passed ' "$log") passed, $(grep -c '\*\*\*Skipped' "$log") skipped," \
+        "$(grep -cE ' Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception)' "$folder/tests.now") failed"
     sed -n 's/^SKIPPED: /skipped: /p' "$folder/Testing/Temporary/LastTest.log" | sort | uniq -c
 fi
 echo "benches: $(find "$out" -name 'bench_*.csv' | wc -l) CSV files in $out"

@@ -144,7 +144,7 @@ class Peers : private Abortable {
     ArenaBuffer<std::byte> extension_memory_;
     PeersView view_;
     std::vector<void*> opened_;  // other processes' arenas
-    // What was enqueued on a stream.
+    // The work that was enqueued on a stream.
     struct Enqueued {
         Event last;  // the end of it
         Event mark;  // the end of what the host waits for next

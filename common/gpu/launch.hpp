@@ -31,7 +31,7 @@ inline constexpr bool kernels_run_on_cpu = false;
 inline constexpr bool kernels_run_on_cpu = true;
 #endif
 
-// What the streams of the current device share.
+// The limits that the streams of the current device share.
 struct DeviceLimits {
     unsigned int multiprocessors;  // each runs a block at any time, however much the block needs
     unsigned int queues;  // a stream beyond them shares a queue, and may wait for another's kernel

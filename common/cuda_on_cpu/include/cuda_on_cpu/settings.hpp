@@ -30,10 +30,10 @@ struct Settings {
     UsualShape shape = {};
     int devices = 1;        // how many devices cudaGetDeviceCount reports
     double memory_mib = 0;  // of all devices together; 0 = as much as the host has
-    // Of a small GPU: it runs as many cooperative blocks at the same time, those of all streams
-    // together, and not one more. 0 = a CPU, whose threads take turns.
+    // A small GPU runs as many cooperative blocks at the same time, those of all streams together,
+    // and not one more. 0 = a CPU, whose threads take turns.
     int multiprocessors = 0;
-    // Of a GPU that drives a display: a kernel that runs for two seconds is ended, with the device.
+    // A GPU that drives a display ends a kernel that runs for two seconds, with the device.
     bool display = false;
 };
 
