@@ -14,6 +14,7 @@ import math
 import multiprocessing
 import os
 import pathlib
+import re
 import sys
 
 import matplotlib
@@ -1165,6 +1166,36 @@ def draw_bench_barriers(measured):
     return figure
 
 
+def draw_cluster_simulated(measured):
+    """Chapter 19: the share of its speed that a rank keeps: on hosts where it was measured, and on hosts that are not there."""
+    figure, (known, asked) = new_figure(2, width=4.8, height=3.6)
+    colors = {"flat ring": RED, "two levels": ORANGE, "double tree": BLUE, "the best, with jitter": BLUE}
+    lines = {}  # of (panel, name): points (ranks, predicted, measured)
+    for kind, what, seen, predicted in zip(*(measured.text(name) for name in ("kind", "what", "measured", "predicted"))):
+        if kind == "steps" and re.fullmatch("100 Mbit/s, (2 x 1|. x 2), .*8 x 512 KiB", what):  # of 400 ms on a rank alone
+            hosts, near, name = re.match(r".*, (\d) x (\d), (.*), ", what).groups()
+            lines.setdefault((known, name), []).append((int(hosts) * int(near), 400 / float(predicted), 400 / float(seen)))
+        elif kind == "speed kept":
+            ranks, name = re.match(r"(\d+) ranks, (.*)", what).groups()
+            lines.setdefault((asked, name), []).append((int(ranks), float(predicted), None))
+    for panel in (known, asked):
+        panel.set_xscale("log", base=2)
+        panel.minorticks_off()
+    for (panel, name), points in lines.items():
+        ranks, predicted, seen = zip(*points)
+        panel.plot(ranks, predicted, color=colors[name], linestyle="--" if "jitter" in name else "-", label=name)
+        panel.plot(ranks, seen if panel is known else predicted, "o", color=colors[name], markersize=4)
+    for panel in (known, asked):
+        ranks = sorted({point[0] for (where, _), points in lines.items() if where is panel for point in points})
+        panel.axhline(1, color="black", linewidth=1, linestyle=":", zorder=3, label="ideal")
+        panel.set_xticks(ranks, [f"{count:,}" for count in ranks])
+        panel.set(ylim=(0, 1.07), xlabel="ranks")
+        panel.legend(loc="lower left")
+    known.set(title="Four hosts: points are measured", ylabel="share of its speed that a rank keeps")
+    asked.set(title="Up to 512 hosts: nothing is measured")
+    return figure
+
+
 def draw_transformer(measured):
     """Chapter 18: the loss while it falls, and the learning rate; of real sentences the translations' BLEU instead."""
     figure, (loss, right) = new_figure(2, width=4.8)
@@ -1280,6 +1311,7 @@ DRAWINGS = {
     "checkpoint_failover": draw_checkpoint_failover,
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
+    "cluster_simulated": draw_cluster_simulated,
     "transformer": draw_transformer,
     "transformer_debian": draw_transformer,
     "transformer_attention": draw_transformer_attention,

@@ -149,8 +149,8 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
 
 void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds) {
     rank.select_device();
-    // All memory now, and until every rank has ended: allocating and freeing it may wait for kernels
-    // of other ranks.
+    // All memory now, and until every rank has ended: allocating and freeing it may wait for
+    // kernels of other ranks.
     const auto kept = std::make_shared<Device>(64 << 20);
     rank.keep_until_run_ends(kept);
     Device& device = *kept;

@@ -1,0 +1,70 @@
+// The simulation in the chapter's program: its tables, its files, and what it refuses.
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+
+namespace ddp::test {
+namespace {
+
+const Program program(CLUSTER_PROGRAM);
+
+// Returns what the run has predicted; -1: nothing of that kind.
+double predicted(const ProgramRun& run, const std::string& kind, const std::string& what) {
+    const Csv file = run.beside("simulated");
+    for (std::size_t row = 0; row < file.rows.size(); row++)
+        if (file.text(row, "kind") == kind && file.text(row, "what") == what)
+            return file.number(row, "predicted");
+    return -1;
+}
+
+}  // namespace
+
+TEST_CASE("cluster program: 4,096 ranks, and the error behind every prediction") {
+    const ProgramRun run = program.run({"--simulate-only"});
+    const auto predicted = [&](const std::string& kind, const std::string& what) {
+        return test::predicted(run, kind, what);
+    };
+    // Rings die of latency, two levels a little later, the tree does not.
+    const double flat = predicted("speed kept", "4096 ranks, flat ring");
+    const double two = predicted("speed kept", "4096 ranks, two levels");
+    const double tree = predicted("speed kept", "4096 ranks, double tree");
+    REQUIRE(flat < two);
+    REQUIRE(two < 0.5);
+    REQUIRE(tree > 0.9);
+    const double with_jitter = predicted("speed kept", "4096 ranks, the best, with jitter");
+    REQUIRE(with_jitter < tree - 0.1);
+    REQUIRE(predicted("speed kept", "8 ranks, the best, with jitter") > with_jitter);
+    REQUIRE(predicted("all-reduce", "4096 ranks, ring by node") >
+            3 * predicted("all-reduce", "4096 ranks, flat ring"));
+    REQUIRE(predicted("failures", "4096 ranks, time that counts, simulated") ==
+            Approx(predicted("failures", "4096 ranks, time that counts")).margin(0.005));
+    REQUIRE(run.count(" measured): ") == 7);
+    int compared = 0;
+    const Csv file = run.beside("simulated");
+    for (std::size_t row = 0; row < file.rows.size(); row++)
+        compared += file.text(row, "error") != "";
+    REQUIRE(compared == 126);
+}
+
+TEST_CASE("cluster program: a reader's own cluster, links and step") {
+    const TemporaryFolder folder;
+    const std::filesystem::path links = folder / "links.csv";
+    std::ofstream(links) << "link,bytes,seconds\nbetween,1000,0.001\nbetween,1000000,0.1\n";
+    const std::string step = std::string(REFERENCE_FOLDER) + "/overlap_timeline.csv";
+    const ProgramRun run =
+        program.run({"--simulate-only", "--per-host", "2", "--ports", "1", "--most-ranks", "8",
+                     "--links", links.string(), "--step", step});
+    REQUIRE(run.count("of 4 ranks: measured ") == 1);
+    REQUIRE(predicted(run, "speed kept", "8 ranks, double tree") < 0.1);
+}
+
+TEST_CASE("cluster program: refusals") {
+    REQUIRE(has(program.refusal({"--simulate-only", "--between", "fast"}),
+                "--between must be BANDWIDTH,LATENCY"));
+    REQUIRE(has(program.refusal({"--simulate-only", "--per-host", "8", "--most-ranks", "4"}),
+                "--most-ranks"));
+    REQUIRE(has(program.refusal({"--link", "1GB/s,1us"}), "the simulator has links of its own"));
+    REQUIRE(has(program.refusal({"--simulate-only", "--links", "/nowhere"}, 1), "cannot be read"));
+    REQUIRE(has(program.refusal({"--simulate-only", "--step", "/nowhere"}, 1), "cannot be read"));
+}
+
+}  // namespace ddp::test
