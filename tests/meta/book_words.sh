@@ -8,12 +8,12 @@ book=$scratch/book/book
 for call in "" help -h --help; do
     # shellcheck disable=SC2086  # no argument at all is one of the cases
     expect 0 "chapters: 01 line, 02 slope" "$book" $call
-    for verb in run check progress reset handout grade test bench explore plot watch diff data doctor help; do
+    for verb in run check progress reset handout grade test bench explore plot watch cluster diff data doctor help; do
         [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
     done
 done
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, diff, data, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, cluster, diff, data, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -26,6 +26,7 @@ expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
 expect_sentence 2 "watch takes at most one file, which a run writes: out/run.jsonl." "$book" watch a b
+expect_sentence 2 "cluster takes up, which makes hosts on this machine: \`./book cluster up\` says more." "$book" cluster down
 expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
 expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99
 expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff 1
