@@ -76,7 +76,7 @@ int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
         show_one_process(rank, images, comparison.summed, mine.batch, common.quick ? 3 : 20,
                          common.seed);
     });
-    if (world.world_size() > 1)
+    if (world.world_size() > 1 && !world.job().has_several_hosts())  // its kernels need one host
         show_rank_0_only(world);
     return 0;
 }
