@@ -98,6 +98,28 @@ test_ranks() {
     (($(awk '$1 == "eth0:" { print $2 }' <<<"$output") > 1000)) || complain "nothing went over the network: $output"
 }
 
+# `./book run` on the hosts: mpirun starts chapters that have ranks, unless these are threads or have a supervisor.
+# shellcheck disable=SC1090,SC2034  # choose_launcher is ./book's, and reads what is set here
+test_launcher() {
+    launches() {  # EXPECTED CHAPTER OPTIONS...
+        local launcher=() options chapter=$2
+        choose_launcher "${@:3}"
+        [[ "${launcher[*]} | ${options[*]}" == "$1" ]] || complain "./book run ${*:2} becomes ${launcher[*]} | ${options[*]}"
+    }
+    . <(sed -n '/^choose_launcher() {/,/^}/p' "$root/book")
+    suit_blas() { :; }
+    unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE
+    launches " | --quick --processes 3" 14_overlap --quick --processes 3
+    local DDP_HOSTFILE=/run/hostfile
+    launches "mpirun --hostfile /run/hostfile | --quick" 14_overlap --quick
+    launches "mpirun --hostfile /run/hostfile -n 3 | --quick --cap 1" 05_ranks --quick --processes 3 --cap 1
+    launches " | --quick" 04_gradient_accumulation --quick
+    launches " | --ranks 4" 14_overlap --ranks 4
+    launches " | --supervise --hosts host0:2,host1:2" 17_checkpoint_failover --supervise --hosts host0:2,host1:2
+    local CUDA_ON_CPU=strict
+    launches "mpirun --hostfile /run/hostfile -x CUDA_ON_CPU | " 09_all_reduce
+}
+
 # ---- That nothing is left
 
 inhabitants() {  # WORLD: the processes of this namespace of processes
@@ -188,6 +210,7 @@ if [[ $what == faults ]]; then
 else
     test_bad_input
     test_hosts
+    test_launcher
     if command -v mpirun >/dev/null; then test_ranks; else echo "SKIPPED: ranks on several hosts (no mpirun)"; fi
     test_endings
 fi
