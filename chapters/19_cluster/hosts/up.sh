@@ -23,6 +23,7 @@ set -euo pipefail
 
 script=$(readlink -f "${BASH_SOURCE[0]}")
 book=$(cd "${script%/*}/../../.." && pwd)
+PATH=$PATH:/usr/sbin:/sbin  # where ip and tc are on some systems
 faults=(wrong-interface blocked-port unknown-name cut off)
 
 say() { printf 'cluster: %s\n' "$*" >&2; }
@@ -103,15 +104,16 @@ find_world() {
 
 # Runs the command in a world of its own, ends with its exit status, and takes the world along when a signal comes.
 run_world() {
-    local status=0
+    local status
     # In the background, where the shell hears signals; there a command would not hear Ctrl-C, and have no input.
     env --default-signal=INT,QUIT "${world[@]}" "$script" --world "$hosts" "$ranks" "$link" "$fault" "${command[@]}" <&0 &
     first=$!
     trap 'end_world 20' INT  # the command has heard Ctrl-C, too: two seconds for it to end
     trap 'end_world 0' TERM HUP
-    while kill -0 "$first" 2>/dev/null; do
+    while :; do  # a signal ends the wait, but not the world
         status=0
         wait "$first" 2>/dev/null || status=$?
+        kill -0 "$first" 2>/dev/null || break
     done
     exit "$status"
 }
@@ -126,7 +128,7 @@ end_world() {  # TENTHS of a second to wait
 
 # Is the first process of the world: makes the hosts, and runs the command on the first one.
 be_world() {
-    local i status=0
+    local i others='' status=0
     hosts=$1 ranks=$2 link=$3 fault=$4
     trap : INT  # Ctrl-C is for the command
     mount -t tmpfs tmpfs /run
@@ -138,7 +140,8 @@ be_world() {
     for ((i = 0; i < hosts; i++)); do make_host "$i"; done
     [[ -z $fault ]] || "make_${fault//-/_}"
     tell_mpi
-    say "$hosts hosts of $ranks ranks, host0 (10.77.0.1) to host$((hosts - 1))${link:+, links of $link}${fault:+, fault: $fault}"
+    ((hosts == 1)) || others=" to host$((hosts - 1))"
+    say "$hosts x $ranks ranks on host0 (10.77.0.1)$others${link:+, links of $link}${fault:+, fault: $fault}"
     # (What this shell would say of a command that is killed is for nobody.)
     { on host0 "${@:5}" 2>&3 3>&- || status=$?; } 3>&2 2>/dev/null
     [[ ! -e /run/waits ]] || say "the fault has not come: less than 16 MB went through the cable of host$((hosts - 1))"
@@ -169,8 +172,8 @@ make_host() {  # NUMBER
 }
 shape() {  # HOST: what it sends, and what it receives
     local limit=(root tbf rate "$link" burst 16kb limit 4mb)
-    on "$1" tc qdisc add dev eth0 "${limit[@]}"
-    tc qdisc add dev "$1" "${limit[@]}"
+    { on "$1" tc qdisc add dev eth0 "${limit[@]}" && tc qdisc add dev "$1" "${limit[@]}"; } ||
+        fail "The kernel of this machine cannot make links of $link: leave --link out."
 }
 
 # Is a host: takes what is its own, says so, and sleeps.
@@ -223,7 +226,7 @@ be_ssh() {  # [-x] HOST [COMMAND...]
     words=("${@:2}")
     ((${#words[@]})) || words=(exec bash)
     cd /
-    enter "$host" env -i PATH="$PATH" ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} HOME="$HOME" TERM="${TERM:-dumb}" sh -c "${words[*]}"
+    enter "$host" env -i PATH="$PATH" ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} HOME="${HOME:-/}" TERM="${TERM:-dumb}" sh -c "${words[*]}"
 }
 answers() {  # HOST: one that refuses is there
     local said

@@ -115,7 +115,8 @@ test_launcher() {
     launches "mpirun --hostfile /run/hostfile -n 3 | --quick --cap 1" 05_ranks --quick --processes 3 --cap 1
     launches " | --quick" 04_gradient_accumulation --quick
     launches " | --ranks 4" 14_overlap --ranks 4
-    launches " | --supervise --hosts host0:2,host1:2" 17_checkpoint_failover --supervise --hosts host0:2,host1:2
+    launches " | --supervise --folder a" 17_checkpoint_failover --supervise --folder a
+    launches " | --hosts=host0:2,host1:2" 17_checkpoint_failover --hosts=host0:2,host1:2
     local CUDA_ON_CPU=strict
     launches "mpirun --hostfile /run/hostfile -x CUDA_ON_CPU | " 09_all_reduce
 }
