@@ -135,11 +135,11 @@ ends_by() {
     rm -f "$scratch/world"
     # (A shell that is no terminal's takes SIGINT from what it starts in the background.)
     env --default-signal=INT setsid "$root/book" cluster up 2x2 -- bash -c '
-        ssh host1 sleep 1000 &
-        until grep -q "sleep.1000" /proc/[0-9]*/cmdline; do sleep 0.05; done
+        ssh host1 sleep 60 &
+        until pgrep -fx "sleep 60" >/dev/null; do sleep 0.05; done
         readlink /proc/self/ns/pid >"$0/world.part" && mv "$0/world.part" "$0/world"
         [[ $1 != SELF ]] || kill -KILL $$
-        sleep 1000' "$scratch" "$1" &>/dev/null </dev/null &
+        sleep 60' "$scratch" "$1" &>/dev/null </dev/null &
     script=$!
     for ((i = 0; i < 400; i++)); do [[ ! -e $scratch/world ]] || break; sleep 0.05; done
     world=$(cat "$scratch/world")
