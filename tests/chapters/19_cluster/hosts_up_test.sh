@@ -70,7 +70,7 @@ test_hosts() {
     up 3x2 --link 100Mbit -- bash -c '
         touch /tmp/own /dev/shm/own "$0/shared"
         for host in host0 host1 host2; do
-            ssh "$host" "echo \$(hostname): \$(ls /tmp) \$(ls /dev/shm) \$(ls $0)"
+            ssh "$host" "echo \$(hostname): \$(cd /tmp && ls own) \$(ls /dev/shm) \$(ls \"$0\")" 2>/dev/null
             ssh "$host" "ls /sys/class/net; ip -4 -brief address show eth0; tc qdisc show dev eth0" | xargs
         done
         grep host /etc/hosts | xargs' "$scratch"
