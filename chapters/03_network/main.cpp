@@ -67,7 +67,7 @@ int run(int argc, char** argv) {
     options.example("--learning-rate 100", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);
     if (common.quick)
-        mine.epochs = std::min(mine.epochs, 3);
+        mine.epochs = std::min(mine.epochs, 2);
     const FashionMnist data = load_data(common);
     require_batch(mine.batch, data.train);
     Trace trace(common.trace);
@@ -105,8 +105,8 @@ int run(int argc, char** argv) {
     show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()),
                    beside(common.csv, "confusion"));
     show_answers(device, *model, data.test, common.csv);
-    show_loader(measure_loader(device, data.train, mine.model, mine.batch, common.quick ? 3 : 10,
-                               common.quick ? 2 : 5));
+    show_loader(measure_loader(device, data.train, mine.model, mine.batch, common.quick ? 2 : 10,
+                               common.quick ? 1 : 5));
     std::cout << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";
     trace.write();
     return 0;

@@ -72,7 +72,7 @@ int run(World& world, const CommonOptions& common, int batch) {
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     const int pictures = static_cast<int>(data.train.count());
-    const int samples = std::min(common.quick ? 1'000 : 12'000, pictures);
+    const int samples = std::min(common.quick ? 300 : 12'000, pictures);
     const int ranks = world.world_size();
     world.run([&](Rank& rank) {
         rank.select_device();

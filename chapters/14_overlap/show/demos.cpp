@@ -11,12 +11,12 @@ void show_demos(World& world, const LabelledImages& images, const CommonOptions&
     world.run([&](Rank& rank) {
         rank.select_device();
         show_short_numbers(rank);
-        show_hooks(rank, images, common.quick ? 12 : 60, common.seed, common.csv);
+        show_hooks(rank, images, common.quick ? 5 : 60, common.seed, common.csv);
         show_accumulation(rank, images, groups, common.seed);
     });
     world.run([&](Rank& rank) {
         rank.select_device();
-        show_recipe(rank, images, common.quick ? 6 : 40, common.seed);
+        show_recipe(rank, images, common.quick ? 3 : 40, common.seed);
     });
     if (world.world_size() > 1)
         show_sending_orders(world);

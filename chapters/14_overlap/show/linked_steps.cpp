@@ -152,7 +152,7 @@ void show_linked_steps(Rank& rank, const CommonOptions& common) {
         return;
     }
     // Ranks of one host share its cores: the more ranks, the fewer samples for each.
-    const int samples = common.quick ? 256 : 1024;
+    const int samples = common.quick ? 128 : 1024;
     const int batch = std::max(8, samples / rank.world_size());
     const LinkedSteps measured =
         measure_linked_steps(rank, batch, common.quick ? quick_steps : usual_steps, common.seed);
