@@ -197,7 +197,7 @@ TEST_CASE("memory is afterwards what it was, and what cannot be explored is refu
     REQUIRE(explored.run().executions == 1);  // the launch is forgotten: nothing happens
     Stream elsewhere;
     launch_sender(elsewhere, explored.memory(), {});
-    REQUIRE_THROWS_WITH(explored.run(), Catch::Contains("on streams that are not explored"));
+    REQUIRE_THROWS_WITH(explored.run(), ContainsSubstring("on streams that are not explored"));
 }
 
 }  // namespace ddp::test
