@@ -40,8 +40,8 @@ TEST_CASE("all calls in groups: one of every second rank, one in an order of its
         const Group group = group_of({Group({0, 2, 4}), Group({3, 1})}, rank);
         const auto communicator =
             make_communicator("native", rank, arena_bytes_for(group.size(), counts, 5003), group);
-        REQUIRE(communicator->world_size() == group.size());
-        REQUIRE(group.rank(communicator->index()) == rank.rank());
+        wrong += communicator->world_size() != group.size();
+        wrong += group.rank(communicator->index()) != rank.rank();
         for (const CallResult& result :
              make_all_calls(*communicator, counts, 5003, order_on_one_host(group.size())))
             wrong += result.wrong;

@@ -222,8 +222,9 @@ TEST_CASE("supervisor: a failure that would happen again is not retried") {
     REQUIRE_THROWS_WITH(nobody.run(),
                         "no host is left to run the job; its first failure was: none");
     Supervisor unknown({},
-                       [](const auto&) { return std::vector<std::string>{"no-such-program-9"}; });
-    REQUIRE_THROWS_WITH(unknown.run(), "cannot start no-such-program-9: No such file or directory");
+                       [](const auto&) { return std::vector<std::string>{"/no-such-program-9"}; });
+    REQUIRE_THROWS_WITH(unknown.run(),
+                        "cannot start /no-such-program-9: No such file or directory");
     // A launcher that starts nothing: its words are the cause.
     int starts = 0;
     Supervisor refused({}, [&](const auto&) {

@@ -77,7 +77,9 @@ ProgramRun run_job(const Launch& launch, const Words& words) {
 }
 
 std::string plain(const std::string& text) {
-    return std::regex_replace(text, std::regex(" \\(process [0-9]+ on [^)]*\\)"), "");
+    const std::string ours =
+        std::regex_replace(text, std::regex("(^|\n)-{70,}\nprterun (?:[^\n]*\n)*?-{70,}\n"), "$1");
+    return std::regex_replace(ours, std::regex(" \\(process [0-9]+ on [^)]*\\)"), "");
 }
 
 bool nothing_is_left(const std::string& program) {
@@ -89,9 +91,9 @@ bool nothing_is_left(const std::string& program) {
 std::set<std::string> shared_memory() {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-        if (const std::string name = entry.path().filename(); !name.starts_with("vader_segment") &&
-                                                              !name.starts_with("open_mpi.") &&
-                                                              is_mine(entry.path()))
+        if (const std::string name = entry.path().filename();
+            !name.starts_with("vader_segment") && !name.starts_with("sm_segment") &&
+            !name.starts_with("open_mpi.") && is_mine(entry.path()))
             names.insert(entry.path());
     return names;
 }
