@@ -251,12 +251,22 @@ bool have_ended(const std::vector<Process>& processes) {
     return std::ranges::all_of(processes, [](const Process& p) { return p.status.has_value(); });
 }
 
+// Waits until all have ended, at most so long.
+void poll_for(std::vector<Process>& processes, std::chrono::seconds limit) {
+    const Clock::time_point end = Clock::now() + limit;
+    while (!have_ended(processes) && Clock::now() < end)
+        poll_processes(processes);
+}
+
 // Waits until all ranks have ended, or ends them when one has failed. Returns the exit status.
 int wait_for_all(std::vector<Process>& processes, double timeout_s) {
     // Step 4: wait until one has failed, or is stopped, or all have ended.
     while (!have_ended(processes) && first_failed(processes) == nullptr &&
            find_stopped(processes, timeout_s) == nullptr)
         poll_processes(processes);
+    // The others end by themselves if they can. The first one seen to fail may have heard of a rank
+    // that was killed before that itself is seen to have ended: so the cause is looked for then.
+    poll_for(processes, 2s);
     const Process* failed = first_failed(processes);
     const Process* stopped = find_stopped(processes, timeout_s);
     if (failed != nullptr && WIFSIGNALED(*failed->status))
@@ -264,16 +274,14 @@ int wait_for_all(std::vector<Process>& processes, double timeout_s) {
     else if (failed == nullptr && stopped != nullptr)
         print_about(processes, *stopped, "is stopped, and the job cannot end without it");
     const int status = failed != nullptr ? exit_status(*failed->status) : stopped != nullptr;
-    // Step 5: end the rest, in three stages. (Signal 0 is none: kill only asks whether a process is
-    // there.)
-    for (const int signal : {0, SIGTERM, SIGKILL}) {
+    // Step 5: end the rest.
+    for (const int signal : {SIGTERM, SIGKILL}) {
         send_signal(processes, signal);
-        if (signal != 0)
-            send_signal(processes, SIGCONT);  // a stopped process could not react
-        const Clock::time_point stage_ends = Clock::now() + (signal == 0 ? 2s : 1s);
-        while (!have_ended(processes) && (Clock::now() < stage_ends || signal == SIGKILL))
-            poll_processes(processes);
+        send_signal(processes, SIGCONT);  // a stopped process could not react
+        poll_for(processes, 1s);
     }
+    while (!have_ended(processes))
+        poll_processes(processes);
     forward_the_rest(processes);
     return status;
 }
