@@ -114,6 +114,14 @@ TEST_CASE("a rank that is killed is named by the lowest rank that is left") {
     REQUIRE(nothing_is_left());
 }
 
+TEST_CASE("a rank that is killed is the cause, though the others are seen to fail first") {
+    const ChildResult job =
+        start(launches(3)[0], {"--what", "kill, others first", "--victim", "1"});
+    CAPTURE(job.output);
+    REQUIRE(has(plain(job.output), "launcher: rank 1 was ended by signal 9 (Killed)\n"));
+    REQUIRE(job.exit_code == 128 + 9);
+}
+
 TEST_CASE("two ranks that are killed at the same moment: the last one that is left reports it") {
     for (const Launch& launch : launches(3)) {
         CAPTURE(launch.name);

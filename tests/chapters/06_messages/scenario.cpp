@@ -25,6 +25,11 @@ void send_both(Rank& rank) {
 // Rank `victim` does what `what` says. The others make the two calls that all should make.
 void act(Rank& rank, const std::string& what, int victim) {
     rank.all_gather(std::to_string(rank.rank()));
+    if (what == "kill, others first") {
+        if (rank.rank() != victim)
+            _exit(1);
+        usleep(300'000);
+    }
     if (rank.rank() == victim || (rank.rank() == 0 && what == "kill, with rank 0")) {
         // The first word says what it does.
         if (!ddp::test::misbehave(rank, what.substr(0, what.find(','))))
