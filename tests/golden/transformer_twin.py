@@ -10,13 +10,14 @@ The BLEU of the held-out descriptions of packages after each epoch, to be laid b
 `./book run 18 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
 
     TWIN_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.twin_debian]"
-    PYTHON tests/golden/transformer_twin.py --bleu --threads 2 input.txt
+    PYTHON tests/golden/transformer_twin.py --bleu --threads 2 --state twin.pt input.txt
 
 PYTHON is any interpreter with PyTorch, 1.13 or newer; for BLEU, with sacrebleu as well.
 """
 import argparse
 import collections
 import math
+import os
 import time
 
 import torch
@@ -129,6 +130,18 @@ class Training:
         self.optimizer.step()
         return loss.item()
 
+    def save(self, path):
+        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step,
+                    "random": torch.get_rng_state()}, path + ".new")
+        os.replace(path + ".new", path)
+
+    def resume(self, path):
+        saved = torch.load(path)
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.step = saved["step"]
+        torch.set_rng_state(saved["random"])
+
     @torch.no_grad()
     def translate(self, sources):
         """The likeliest next token, again and again."""
@@ -156,6 +169,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", help="the file that the test has written")
     parser.add_argument("--bleu", action="store_true", help="print the BLEU after each epoch, and not the losses")
+    parser.add_argument("--state", metavar="FILE", help="with --bleu: save here after each epoch, and go on from there")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (1)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -166,10 +180,17 @@ def main():
         for batch in training.found.epochs[0]:
             print(f"{training.learn(batch):.7f}")
         return
+    if arguments.state and os.path.exists(arguments.state):
+        training.resume(arguments.state)
     print("epoch,step,loss,bleu,seconds")
-    start = time.monotonic()
+    start, steps_before = time.monotonic(), 0
     for epoch, batches in enumerate(training.found.epochs, 1):
+        steps_before += len(batches)
+        if steps_before <= training.step:
+            continue  # learned by the run that is resumed
         losses = [training.learn(batch) for batch in batches]
+        if arguments.state:
+            training.save(arguments.state)
         print(f"{epoch},{training.step},{sum(losses[-100:]) / len(losses[-100:]):.4f},{training.bleu():.2f},"
               f"{time.monotonic() - start:.0f}", flush=True)
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/report/options.hpp"
+
 namespace ddp {
 namespace {
 
@@ -62,6 +64,10 @@ Placement placement_of(const Group& group, const Job& job, int rank,
                 placement.by_host.push_back(i);
         placement.sizes.push_back(static_cast<int>(placement.by_host.size() - before));
     }
+    // The pretended hosts share one memory, where the ranks of each must be neighbours.
+    if (shape && !std::ranges::is_sorted(placement.by_host))
+        throw OptionError("--shape " + shape->text() +
+                          " takes groups that name their ranks host after host: leave it out.");
     placement.position = static_cast<int>(
         std::ranges::find(placement.by_host, group.index_of(rank)) - placement.by_host.begin());
     return placement;

@@ -29,7 +29,8 @@ struct Placement {
 };
 
 // Returns the placement of `group`, as rank number `rank` sees it. With a `shape` of H x L the
-// ranks 0 to L - 1 of the job are on the first host, and so on, wherever they are.
+// ranks 0 to L - 1 of the job are on the first host, and so on, wherever they are. Throws
+// OptionError if a group with a shape does not name its ranks host after host.
 Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape);
 

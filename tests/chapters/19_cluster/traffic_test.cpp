@@ -1,6 +1,7 @@
 // Where ranks are, the order of a ring through them, and the bytes that leave a host.
 #include "19_cluster/traffic.hpp"
 #include "19_cluster/interface.hpp"
+#include "common/report/options.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -51,6 +52,16 @@ TEST_CASE("a shape pretends hosts of consecutive ranks") {
     REQUIRE(!goes_on_two_levels(placement("aab"), 2));  // uneven
     REQUIRE(!goes_on_two_levels(placement("abc"), 2));  // one rank each
     REQUIRE(!goes_on_two_levels(placement("aaa"), 2));  // one host
+}
+
+TEST_CASE("a group that mixes the hosts of a shape is refused") {
+    const Job job = job_of("aaaa");
+    const auto shaped = [&](std::vector<int> ranks) {
+        return placement_of(Group(std::move(ranks)), job, 0, HostShape{2, 2});
+    };
+    REQUIRE(shaped({0, 1, 3}).sizes == std::vector<int>{2, 1});
+    REQUIRE(shaped({2, 3, 0, 1}).by_host == std::vector<int>{0, 1, 2, 3});
+    REQUIRE_THROWS_AS(shaped({0, 2, 1, 3}), OptionError);
 }
 
 TEST_CASE("bytes that leave a host, round one ring and on two levels") {
