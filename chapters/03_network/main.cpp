@@ -33,14 +33,6 @@ std::unique_ptr<Optimizer> make_optimizer(const NetworkOptions& mine, const Para
                                  mine.learning_rate.value_or(mine.model == "cnn" ? 0.01 : 0.03));
 }
 
-// Counts the numbers that are learned.
-std::int64_t count_of(const Parameters& all) {
-    std::int64_t count = 0;
-    for (const auto& parameter : all)
-        count += static_cast<std::int64_t>(parameter->value.size());
-    return count;
-}
-
 // Prints the line of one epoch; `seconds` count from the first epoch's start.
 void print_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Totals& tested,
                  double seconds) {
@@ -49,8 +41,7 @@ void print_epoch(int epoch, const Metrics::Totals& trained, const Metrics::Total
               << format_fixed(tested.accuracy(), 3) << "  " << format_seconds(seconds) << std::endl;
 }
 
-int run(int argc, char** argv) {
-    NetworkOptions mine;
+CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
     Options options("network", "A network worth distributing: Fashion-MNIST on one device.");
     options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
     options.add_int("--epochs", mine.epochs, {1, 10'000}, "passes over the training pictures");
@@ -65,7 +56,12 @@ int run(int argc, char** argv) {
                    "this chapter computes on one device; ranks begin in chapter 05");
     options.example("--model cnn --epochs 3", "convolutions: slower, and better");
     options.example("--learning-rate 100", "steps that are too long");
-    const CommonOptions common = options.parse(argc, argv);
+    return options.parse(argc, argv);
+}
+
+int run(int argc, char** argv) {
+    NetworkOptions mine;
+    const CommonOptions common = parse(argc, argv, mine);
     if (common.quick)
         mine.epochs = std::min(mine.epochs, 2);
     const FashionMnist data = load_data(common);
@@ -79,18 +75,19 @@ int run(int argc, char** argv) {
     Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
     Loader test(device, data.test, fashion_mnist_normalisation,
                 std::min(500, static_cast<int>(data.test.count())));
+    const int samples = train.samples() / (common.quick ? 2 : 1);
     StepTimes times(device);
     Trainer trainer(device, *model, *optimizer, times);
     CsvWriter csv(common.csv,
                   {"epoch", "step", "loss", "train_accuracy", "test_accuracy", "time_s"});
     Metrics::Totals tested;
-    const Stopwatch watch;
     const double first_rate = optimizer->learning_rate();
+    const Stopwatch watch;
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         // Long steps at first, to get near a minimum; short ones at the end, to settle in it.
         optimizer->set_learning_rate(first_rate * (mine.epochs - epoch + 1) / mine.epochs);
         const Span span(trace, track, "epoch " + std::to_string(epoch));
-        train.start_epoch(shuffled(train.samples(), common.seed, epoch));
+        train.start_epoch(shuffled(samples, common.seed, epoch));
         const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
         test.start_epoch(in_order(test.samples()));
         tested = evaluate(device, *model, test);
@@ -98,8 +95,7 @@ int run(int argc, char** argv) {
                  watch.seconds()});
         print_epoch(epoch, trained, tested, watch.seconds());
     }
-    std::cout << "The " << mine.model << " has " << format_count(count_of(model->parameters()))
-              << " parameters.\n";
+    show_size(mine.model, model->parameters());
     show_times(times, device, beside(common.csv, "profile"));
     test.start_epoch(in_order(test.samples()));
     show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()),

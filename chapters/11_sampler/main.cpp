@@ -19,9 +19,10 @@ constexpr Division divisions[] = {Division::sampler, Division::forgotten, Divisi
 
 // Trains for one epoch with each division, and prints which samples were seen, how long it took and
 // what the network has learned. All ranks call it together.
-void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch,
+void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int samples, int batch,
                     const CommonOptions& common) {
     const int ranks = rank.world_size();
+    const int pictures = static_cast<int>(data.test.count()) / (common.quick ? 4 : 1);
     Table table(
         "An epoch of " + format_count(samples) + " pictures on " + format_count(ranks, "rank"),
         {"division", "steps", "time", "seen", "more than once", "missed", "test accuracy"});
@@ -29,13 +30,11 @@ void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
     for (Division division : divisions) {
         const Coverage all = coverage_of(division, samples, batch, ranks, common.seed);
-        EpochTraining training(rank, data, batch, common.seed);
+        EpochTraining training(rank, device, data, batch, common.seed);
         const Epoch epoch =
             training.learn(divided(division, samples, rank.rank(), ranks, common.seed));
         const double accuracy =
-            training
-                .measure(unpadded_indices(static_cast<int>(data.test.count()), rank.rank(), ranks))
-                .accuracy();
+            training.measure(unpadded_indices(pictures, rank.rank(), ranks)).accuracy();
         table.row({text_of(division), format_count(epoch.steps), format_seconds(epoch.seconds),
                    format_count(all.seen), format_count(all.twice), format_count(all.missed),
                    format_fixed(accuracy, 3)});
@@ -49,11 +48,13 @@ void show_divisions(Rank& rank, const FashionMnist& data, int samples, int batch
 
 // Measures one network on a number of pictures that is no multiple of the number of ranks, with
 // padding and without. All ranks call it together.
-void show_metrics(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed) {
+void show_metrics(Rank& rank, Device& device, const FashionMnist& data, int batch, bool is_quick,
+                  std::uint64_t seed) {
     const int ranks = rank.world_size();
     const int pictures = std::min(10 * ranks + 1, static_cast<int>(data.test.count()));
-    const int samples = std::min(64 * batch, static_cast<int>(data.train.count()));
-    EpochTraining training(rank, data, batch, seed);
+    const int samples =
+        std::min((is_quick ? 16 : 64) * batch, static_cast<int>(data.train.count()));
+    EpochTraining training(rank, device, data, batch, seed);
     training.learn(divided(Division::sampler, samples, rank.rank(), ranks, seed));
     const auto padded = DistributedSampler(pictures, rank.rank(), ranks, {.shuffle = false});
     Table table("The accuracy on " + std::to_string(pictures) + " test pictures",
@@ -84,12 +85,10 @@ int run(World& world, const CommonOptions& common, int batch) {
             show_updates(ranks, common.seed);
             write_deals(ranks, common.seed, beside(common.csv, "dealt"));
         }
-        show_divisions(rank, data, samples, batch, common);
-        show_metrics(rank, data, batch, common.seed);
-    });
-    world.run([&](Rank& rank) {  // a run of its own: the networks of the last one are freed
-        rank.select_device();
-        show_no_sampler(rank, data, batch, common.seed);
+        auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+        show_divisions(rank, device, data, samples, batch, common);
+        show_metrics(rank, device, data, batch, common.quick, common.seed);
+        show_no_sampler(rank, device, data, batch, common.seed);
     });
     if (ranks == 1)
         return 0;

@@ -48,6 +48,13 @@ std::string shares_in_words(const StepTimes& times) {
 
 }  // namespace
 
+void show_size(const std::string& network, const Parameters& parameters) {
+    std::int64_t count = 0;
+    for (const auto& parameter : parameters)
+        count += static_cast<std::int64_t>(parameter->value.size());
+    std::cout << "The " << network << " has " << format_count(count) << " parameters.\n";
+}
+
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv) {
     const double total = times.total();
     Table table("Where a step's time goes", {"part", "time", "share"});

@@ -8,6 +8,9 @@
 
 namespace ddp {
 
+// Prints how many numbers a network learns.
+void show_size(const std::string& network, const Parameters& parameters);
+
 // Prints where the time of a step goes, part by part. Writes the same to the file `csv`, unless
 // that is empty: part, seconds per step, share of the step.
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv);

@@ -69,11 +69,12 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
 
 }  // namespace
 
-EpochTraining::EpochTraining(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed)
+EpochTraining::EpochTraining(Rank& rank, Device& device, const FashionMnist& data, int batch,
+                             std::uint64_t seed)
     : rank_(rank),
       data_(data),
       batch_(batch),
-      device_(make_run_scoped<Device>(rank, rank_memory(rank))),
+      device_(device),
       model_(make_network(device_, seed)),
       communicator_(make_communicator("native", rank, arena_bytes)),
       ddp_(*communicator_, device_, *model_) {}
@@ -111,11 +112,12 @@ double largest_difference(const EpochTraining& a, const EpochTraining& b) {
     return largest;
 }
 
-void show_no_sampler(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed) {
+void show_no_sampler(Rank& rank, Device& device, const FashionMnist& data, int batch,
+                     std::uint64_t seed) {
     const int ranks = rank.world_size();
     const int steps = std::min(10, static_cast<int>(data.train.count()) / batch);
     const std::vector<int> indices = divided(Division::forgotten, steps * batch, 0, ranks, seed);
-    EpochTraining together(rank, data, batch, seed), alone(rank, data, batch, seed);
+    EpochTraining together(rank, device, data, batch, seed), alone(rank, device, data, batch, seed);
     together.learn(indices);
     alone.learn(indices, Gradients::own);
     const double difference = rank.max_over_ranks(largest_difference(together, alone));

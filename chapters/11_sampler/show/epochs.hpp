@@ -46,8 +46,10 @@ enum class Gradients { averaged, own };
 // Data parallel training of the MLP, as this rank takes part in it. All ranks make the same calls.
 class EpochTraining {
   public:
-    // `rank` and `data` must outlive this object. `batch` is the samples per step and rank.
-    EpochTraining(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
+    // `rank`, `device` and `data` must outlive this object. `batch` is the samples per step and
+    // rank.
+    EpochTraining(Rank& rank, Device& device, const FashionMnist& data, int batch,
+                  std::uint64_t seed);
 
     // Trains on these samples of this rank. All ranks must have the same number of batches.
     Epoch learn(const std::vector<int>& indices, Gradients gradients = Gradients::averaged);
@@ -72,7 +74,8 @@ double largest_difference(const EpochTraining& a, const EpochTraining& b);
 
 // Trains for some steps without a sampler, on all ranks together and then on each rank alone; rank
 // 0 prints how far the two networks are apart. All ranks call it together.
-void show_no_sampler(Rank& rank, const FashionMnist& data, int batch, std::uint64_t seed);
+void show_no_sampler(Rank& rank, Device& device, const FashionMnist& data, int batch,
+                     std::uint64_t seed);
 
 // Calls an all-reduce for each of this rank's `batches` batches, as data parallel training does. If
 // another rank has a different number, the run fails after a second.
