@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <exception>
@@ -249,8 +250,9 @@ RunFailed World::failure(const std::string& cause, int reporter) const {
     // nothing on another host.
     const Member& member = job_.members[static_cast<std::size_t>(reporter)];
     const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
+    const bool rank_0_is_lost = reporter != 0;  // it would have told all others who reports
     return {cause, ranks_here_ > 1 || reporter == first_rank_,
-            member.host == own.host ? member.process : 0};
+            member.host == own.host ? member.process : 0, rank_0_is_lost};
 }
 
 // ---- Whole programs
@@ -271,12 +273,15 @@ int run_ranks(int argc, char** argv, Options& options,
 }
 
 int run_world_main(const std::function<int()>& work) {
-    return run_main([&] {
+    bool stays_visible = false;
+    const int status = run_main([&] {
         try {
             return work();
         } catch (const RunFailed& failure) {
-            if (failure.is_reported_here())
+            if (failure.is_reported_here()) {
+                stays_visible = failure.stays_visible();
                 throw;
+            }
             // When one process has failed, mpirun ends the others at once: the one that reports the
             // cause must be the first to end.
             failure.wait_until_reported();
@@ -291,6 +296,11 @@ int run_world_main(const std::function<int()>& work) {
             return 0;
         }
     });
+    // Not before the cause is printed: mpirun may end this process a quarter of a second after the
+    // lost one.
+    if (stays_visible)
+        std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    return status;
 }
 
 }  // namespace ddp

@@ -244,10 +244,6 @@ CoordinatorClient::CoordinatorClient(const Job& job, int rank,
       watchdog_([this] { return descriptors(); }, [this] { poll(); }) {}
 
 CoordinatorClient::~CoordinatorClient() {
-    // The process of the lowest rank left reports a failure. Stay visible until higher ranks have
-    // looked for it.
-    if (events_.is_closed() && std::uncaught_exceptions() > 0)
-        std::this_thread::sleep_for(grace_period / 2);
     send(rank_, {Message::Kind::goodbye, 0, 0, "", {}});
     connection_->finish();
 }

@@ -20,12 +20,19 @@ namespace ddp {
 // A run has failed. The text is the first cause, the same on every rank.
 class RunFailed : public std::runtime_error {
   public:
-    // `reporter` is the process that prints the cause, if it is on this host; otherwise 0.
-    RunFailed(const std::string& cause, bool is_reported_here, pid_t reporter = 0)
-        : std::runtime_error(cause), is_reported_here_(is_reported_here), reporter_(reporter) {}
+    // `reporter` is the process that prints the cause, if it is on this host; otherwise 0. It
+    // `stays_visible` if the others find out by its number that it is left.
+    RunFailed(const std::string& cause, bool is_reported_here, pid_t reporter = 0,
+              bool stays_visible = false)
+        : std::runtime_error(cause),
+          is_reported_here_(is_reported_here),
+          reporter_(reporter),
+          stays_visible_(stays_visible) {}
 
     // Returns whether this process prints the cause: one does, that of the lowest rank left.
     bool is_reported_here() const { return is_reported_here_; }
+    // Returns whether that process, when it has printed, must wait until the others have seen it.
+    bool stays_visible() const { return stays_visible_; }
     // Waits, in another process, until the one that prints the cause has ended: for 5 s at most,
     // and for 1 s if it runs on another host.
     void wait_until_reported() const;
@@ -33,6 +40,7 @@ class RunFailed : public std::runtime_error {
   private:
     bool is_reported_here_;
     pid_t reporter_;
+    bool stays_visible_;
 };
 
 // Work that goes on beside the rank's own thread (kernels that wait for a peer, a thread inside

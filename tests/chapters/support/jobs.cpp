@@ -77,8 +77,9 @@ ProgramRun run_job(const Launch& launch, const Words& words) {
 }
 
 std::string plain(const std::string& text) {
-    const std::string ours =
+    std::string ours =
         std::regex_replace(text, std::regex("(^|\n)-{70,}\nprterun (?:[^\n]*\n)*?-{70,}\n"), "$1");
+    ours = std::regex_replace(ours, std::regex("\\[[^\\]\n]*\\] PMIX ERROR: [^\n]*\n"), "");
     return std::regex_replace(ours, std::regex(" \\(process [0-9]+ on [^)]*\\)"), "");
 }
 

@@ -34,7 +34,7 @@ ChildResult start(const Launch& launch, const Words& words, int timeout_s = 60,
 ProgramRun run_job(const Launch& launch, const Words& words);
 
 // Without what differs from run to run: numbers of processes, and the host's name. Also without
-// what Open MPI 5's mpirun adds, between two lines of dashes, when a rank has failed.
+// what Open MPI 5's mpirun adds when a rank has failed: lines between dashes, and one of PMIx.
 std::string plain(const std::string& text);
 
 // Whether no process of `program` and this user is there; those that were ended a moment ago have
