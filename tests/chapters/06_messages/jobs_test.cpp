@@ -128,9 +128,15 @@ TEST_CASE("two ranks that are killed at the same moment: the last one that is le
         CAPTURE(launch.name);
         const ChildResult job = start(launch, {"--what", "kill, with rank 0", "--victim", "1"});
         CAPTURE(job.output);
-        REQUIRE(count(plain(job.output),
-                      "error: rank 0 ended without saying why: was it killed?\n") == 1);
-        REQUIRE(count(job.output, "error:") == 1);
+        // Open MPI 5's mpirun ends the last one after a quarter of a second. On a busy machine only
+        // mpirun itself can name the lost rank then.
+        const bool is_named_by_mpirun =
+            count(job.output, "error:") == 0 &&
+            count(job.output, "prterun noticed that process rank 0 with PID ") == 1;
+        if (!is_named_by_mpirun)
+            REQUIRE(count(plain(job.output),
+                          "error: rank 0 ended without saying why: was it killed?\n") == 1);
+        REQUIRE(count(job.output, "error:") <= 1);
         REQUIRE(job.exit_code != 0);
     }
     REQUIRE(nothing_is_left());
