@@ -81,10 +81,11 @@ int main(int argc, char** argv) {
                     "a class's cluster, simulated");
     options.example("--step out/overlap_timeline.csv", "a training of your own, on that cluster");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        const Simulation simulation = simulation_of(mine.simulated, common);  // or refuses now
         if (!mine.simulate_only)
             compare_orders(world, common, mine);
         if (world.has_rank_0())
-            simulate(mine.simulated, common);
+            simulate(simulation, common);
         return 0;
     });
 }

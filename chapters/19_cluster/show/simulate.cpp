@@ -57,7 +57,7 @@ void add_simulator_options(Options& options, SimulatorOptions& mine) {
     options.add_double("--restart", mine.restart_s, {0, 1e6}, "seconds that a restart takes");
 }
 
-void simulate(const SimulatorOptions& mine, const CommonOptions& common) {
+Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& common) {
     if (mine.most_ranks < mine.ranks_per_host)
         throw OptionError("--most-ranks must be at least the ranks of one host, --per-host.");
     Question question{.host = host_of(mine),
@@ -65,11 +65,17 @@ void simulate(const SimulatorOptions& mine, const CommonOptions& common) {
                       .step = usual_step(),
                       .jitter = mine.jitter,
                       .failures = {mine.rank_fails_h * 3600, mine.save_s, mine.restart_s}};
-    if (!mine.step.empty()) {
-        const RecordedStep recorded = read_step(mine.step);
-        show_recorded_step(mine.step, recorded);
-        question.step = recorded.step;
-    }
+    if (mine.step.empty())
+        return {question, "", std::nullopt};
+    const RecordedStep recorded = read_step(mine.step);
+    question.step = recorded.step;
+    return {question, mine.step, recorded};
+}
+
+void simulate(const Simulation& simulation, const CommonOptions& common) {
+    const Question& question = simulation.question;
+    if (simulation.recorded)
+        show_recorded_step(simulation.step_file, *simulation.recorded);
     const std::vector<Comparison> comparisons = all_comparisons();
     CsvWriter file(beside(common.csv, "simulated"), prediction_columns());
     show_scaling(question, comparisons, file);

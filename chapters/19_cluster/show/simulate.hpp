@@ -1,7 +1,10 @@
 #pragma once
 // The simulator on the command line: which cluster, which step, which failures.
+#include <optional>
 #include <string>
 
+#include "19_cluster/measured/step_file.hpp"
+#include "19_cluster/show/predictions.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
@@ -13,8 +16,17 @@ struct SimulatorOptions {
 };
 void add_simulator_options(Options& options, SimulatorOptions& mine);
 
-// Simulates what the options ask for, and prints the tables. Throws OptionError if the options do
-// not fit together, and DataError if a file cannot be read.
-void simulate(const SimulatorOptions& mine, const CommonOptions& common);
+// What is to be simulated, and the recorded step that it is about, if it is about one.
+struct Simulation {
+    Question question;
+    std::string step_file;
+    std::optional<RecordedStep> recorded;
+};
+// Returns what the options ask for. Throws OptionError if they do not fit together, and DataError
+// if a file cannot be read.
+Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& common);
+
+// Simulates it, and prints the tables.
+void simulate(const Simulation& simulation, const CommonOptions& common);
 
 }  // namespace ddp

@@ -62,6 +62,8 @@ TEST_CASE("cluster program: refusals") {
                 "--between must be BANDWIDTH,LATENCY"));
     REQUIRE(has(program.refusal({"--simulate-only", "--per-host", "8", "--most-ranks", "4"}),
                 "--most-ranks"));
+    // The simulator comes last, but what it cannot do is said before the all-reduces begin.
+    REQUIRE(program.refusal({"--ranks", "2", "--between", "fast"}).starts_with("error: --between"));
     REQUIRE(has(program.refusal({"--link", "1GB/s,1us"}), "the simulator has links of its own"));
     REQUIRE(has(program.refusal({"--simulate-only", "--links", "/nowhere"}, 1), "cannot be read"));
     REQUIRE(has(program.refusal({"--simulate-only", "--step", "/nowhere"}, 1), "cannot be read"));
