@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "05_ranks/rendezvous.hpp"
+#include "05_ranks/support/mpirun.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -242,8 +243,9 @@ TEST_CASE("a rank that is stopped before MPI knows it is named by the lowest ran
           "[.slow]") {
     if (!has_mpirun())
         return;
+    allow_mpirun();
     const std::string stops =
-        "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then kill -STOP $$; fi; exec $0 --timeout 1";
+        "if [ $OMPI_COMM_WORLD_RANK = 0 ]; then kill -STOP $$; fi; exec \"$0\" --timeout 1";
     const ChildResult job =
         run_command({"mpirun", "--oversubscribe", "-n", "3", "sh", "-c", stops, DDP_SCENARIO});
     CAPTURE(job.output);
@@ -299,10 +301,13 @@ TEST_CASE("a status that is not 0 is passed on") {
 }
 
 TEST_CASE("when the launcher is killed, its ranks end with it") {
-    const std::string command =
-        std::string(DDP_SCENARIO) +
-        " --processes 3 --what busy --victim 1 & sleep 0.5; kill -9 $!; wait";
-    run_command({"bash", "-c", command});
+    const ChildResult script =
+        run_command({"bash", "-c",
+                     "\"$0\" --processes 3 --what busy --victim 1 & "
+                     "until [[ $(wc -w </proc/$!/task/$!/children) == 3 ]]; do sleep 0.02; done; "
+                     "kill -9 $!; wait $!; [[ $? == 137 ]]",
+                     DDP_SCENARIO});
+    REQUIRE(script.exit_code == 0);  // there were three, and the launcher was killed
     REQUIRE(nothing_is_left());
 }
 

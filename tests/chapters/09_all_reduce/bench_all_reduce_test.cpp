@@ -64,10 +64,12 @@ TEST_CASE("bench all_reduce: nothing stays when it is killed") {
     for (const std::string programs : {"PATH=/nowhere", "PATH=/usr/bin:/bin"}) {  // mpirun's, too
         const TemporaryFolder folder;
         const std::string place = (folder / "").parent_path().string();
-        run_command({"/bin/bash", "-c",
-                     std::string(BENCH_ALL_REDUCE) +
-                         " --ranks 2 --jobs 9 & /bin/sleep 1; kill -9 $!; wait"},
-                    {"TMPDIR=" + place, programs});
+        const ChildResult script = run_command(
+            {"/bin/bash", "-c",
+             "\"$0\" --ranks 2 --jobs 9 & /bin/sleep 1; kill -9 $!; wait $!; [[ $? == 137 ]]",
+             BENCH_ALL_REDUCE},
+            {"TMPDIR=" + place, programs});
+        REQUIRE(script.exit_code == 0);  // it was running, and was killed
         REQUIRE(nothing_is_left(BENCH_ALL_REDUCE));
         for (const auto& entry : std::filesystem::directory_iterator(place))
             REQUIRE(entry.path().filename().string().starts_with("ompi."));
