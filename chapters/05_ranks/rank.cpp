@@ -55,6 +55,10 @@ int Rank::select_device() const {
     DDP_CHECK(cudaGetDeviceCount(&devices));
     const int device = local_rank() % devices;
     DDP_CHECK(cudaSetDevice(device));
+    // A host thread that waits for its stream polls, which takes a core. Ranks that are threads of
+    // one process sleep instead, so that the others can launch their kernels.
+    if (!job().has_processes && world_size() > 1)
+        DDP_CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
     return device;
 }
 

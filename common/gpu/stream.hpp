@@ -55,10 +55,11 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-// A mark in a stream, with the time at which the stream reached it.
+// A mark in a stream, with the time at which the stream reached it. A host thread that waits for it
+// sleeps, and leaves its core to other ranks.
 class Event {
   public:
-    Event() { DDP_CHECK(cudaEventCreate(&event_)); }
+    Event() { DDP_CHECK(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync)); }
     Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
     Event& operator=(Event&& other) noexcept {
         std::swap(event_, other.event_);

@@ -30,6 +30,7 @@ struct Runtime {
     std::unordered_set<cudaEvent_t> events;
     std::map<int, std::shared_ptr<Stream>> default_streams;
     std::set<std::pair<int, int>> peers;  // device, peer device
+    std::map<int, unsigned int> flags;    // of cudaSetDeviceFlags, by device
     const int devices = settings().devices;
 };
 
@@ -263,6 +264,25 @@ cudaError_t cudaSetDevice(int device) {
                                                        "): devices are 0 to " +
                                                        std::to_string(runtime().devices - 1));
     current_device = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags) {
+    const bool is_one_of_them =
+        flags == cudaDeviceScheduleAuto || flags == cudaDeviceScheduleSpin ||
+        flags == cudaDeviceScheduleYield || flags == cudaDeviceScheduleBlockingSync;
+    if (!is_one_of_them)
+        return call_failed(cudaErrorInvalidValue,
+                           "cudaSetDeviceFlags(" + std::to_string(flags) +
+                               "): CUDA on a CPU knows one of the flags cudaDeviceSchedule...");
+    std::lock_guard lock(runtime().mutex);
+    runtime().flags[current_device] = flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
+    std::lock_guard lock(runtime().mutex);
+    *flags = runtime().flags[current_device];
     return cudaSuccess;
 }
 

@@ -63,6 +63,28 @@ TEST_CASE("each rank knows its number") {
     }
 }
 
+// Returns how a host thread waits for this thread's device.
+unsigned int way_of_waiting() {
+    unsigned int flags = 0;
+    DDP_CHECK(cudaGetDeviceFlags(&flags));
+    return flags & cudaDeviceScheduleMask;
+}
+
+TEST_CASE("ranks of one process sleep while they wait for the device") {
+    World alone(thread_options(1)), together(thread_options(3));
+    std::atomic<int> wrong = 0;
+    DDP_CHECK(cudaSetDeviceFlags(cudaDeviceScheduleAuto));
+    alone.run([&](Rank& rank) {
+        rank.select_device();
+        wrong += way_of_waiting() != cudaDeviceScheduleAuto;
+    });
+    together.run([&](Rank& rank) {
+        rank.select_device();
+        wrong += way_of_waiting() != cudaDeviceScheduleBlockingSync;
+    });
+    REQUIRE(wrong == 0);
+}
+
 // Returns the cores on which the calling thread may run; none if the system does not know them.
 std::vector<int> cores_of_this_thread() {
     cpu_set_t mask;

@@ -111,6 +111,11 @@ using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 using cudaHostFn_t = void (*)(void* user_data);
 
+inline constexpr unsigned int cudaDeviceScheduleAuto = 0x00;
+inline constexpr unsigned int cudaDeviceScheduleSpin = 0x01;
+inline constexpr unsigned int cudaDeviceScheduleYield = 0x02;
+inline constexpr unsigned int cudaDeviceScheduleBlockingSync = 0x04;
+inline constexpr unsigned int cudaDeviceScheduleMask = 0x07;
 inline constexpr unsigned int cudaStreamDefault = 0x00;
 inline constexpr unsigned int cudaStreamNonBlocking = 0x01;
 inline constexpr unsigned int cudaEventDefault = 0x00;
