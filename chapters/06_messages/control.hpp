@@ -65,8 +65,9 @@ struct alignas(64) Flag {
 };
 
 // The largest number of blocks of a kernel that works with kernels of other ranks. Block b of one
-// rank works with block b of another.
-inline constexpr int most_blocks = 16;
+// rank works with block b of another. On a GPU it takes many blocks to keep its memory busy; more
+// than a quarter of its multiprocessors would be missed by what the rank computes meanwhile.
+inline constexpr int most_blocks = kernels_run_on_cpu ? 16 : 32;
 
 // The beginning of each rank's arena. A rank that waits polls its own block, and its peers write
 // there: memory nearby is read more often than memory far away is written.
@@ -81,7 +82,7 @@ struct ControlBlock {
     // acknowledged[r]: number of this rank's sends that rank r has received; written by rank r
     std::uint64_t acknowledged[most_peers] = {};
     // Room for the flags of operations that later chapters add; all zero at first.
-    alignas(64) std::byte room[160 << 10] = {};
+    alignas(64) std::byte room[most_blocks * (10 << 10)] = {};
 };
 
 enum class Problem : unsigned int { none, being_written, timeout, mismatch, slow_link };
@@ -110,6 +111,7 @@ struct DeviceLink {
 struct PeersView {
     int rank = 0;
     int world_size = 1;
+    int ranks_on_device = 1;       // the most that share one of the host's devices
     std::uint64_t timeout_ns = 0;  // limit of every wait; 0: none
     DeviceLink link;
     DeviceErrorReport* error_report = nullptr;

@@ -129,7 +129,9 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
       group_(agreed_group(rank, group)),
       near_(group_.on_host_of(rank.rank(), rank.job())),
       timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
-    require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value());
+    view_.ranks_on_device =
+        require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value())
+            .most_ranks;
     require_room(near_);
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);

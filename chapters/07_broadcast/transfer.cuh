@@ -46,7 +46,7 @@ __device__ inline Slice block_share(const Slice& slice) {
 // the devices are of one kind. Over the link one block makes each transfer.
 inline LaunchShape shape_of_transfer(const Peers& peers, std::size_t bytes) {
     const PeersView& view = peers.view();
-    LaunchShape shape = shape_of_copy(bytes, view.world_size);
+    LaunchShape shape = shape_of_copy(bytes, view.ranks_on_device);
     if (view.link.bytes_per_ns > 0)
         shape.grid.x = 1;
     return shape;

@@ -1,6 +1,7 @@
 #pragma once
 // The common parts of the kernels that read from all ranks at once (two-shot, one-shot): the
 // handshake and the exit barrier with all ranks, and the sum over them.
+#include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/pack.cuh"
@@ -81,16 +82,26 @@ __device__ void reduce_elements(const T* const* inputs, int input_count, T* cons
                                 int output_count, std::size_t skip, std::size_t count) {
     const int from = known_inputs > 0 ? known_inputs : input_count;
     const int to = known_outputs > 0 ? known_outputs : output_count;
-    for (std::size_t i : grid_range(count)) {
-        Element sum = reinterpret_cast<const Element*>(inputs[0] + skip)[i];
-        for (int j = 1; j < from; j++) {
-            const Element next = reinterpret_cast<const Element*>(inputs[j] + skip)[i];
-            add_to<op>(sum, next);  // of a copy, which is loaded as a whole
-        }
-        finish_sum<op>(sum, from);
-        for (int j = 0; j < to; j++)
-            reinterpret_cast<Element*>(outputs[j] + skip)[i] = sum;
-    }
+    const GridRange elements = grid_range(count);
+    const std::size_t step = elements.step;
+    by_several<known_inputs == 0 ? 1 : 8 / known_inputs>(
+        elements, [&]<std::size_t n>(std::size_t i) {
+            Element sums[n];
+            for (std::size_t k = 0; k < n; k++)
+                sums[k] = reinterpret_cast<const Element*>(inputs[0] + skip)[i + k * step];
+            for (int j = 1; j < from; j++) {
+                Element next[n];  // copies, which are loaded as a whole
+                for (std::size_t k = 0; k < n; k++)
+                    next[k] = reinterpret_cast<const Element*>(inputs[j] + skip)[i + k * step];
+                for (std::size_t k = 0; k < n; k++)
+                    add_to<op>(sums[k], next[k]);
+            }
+            for (std::size_t k = 0; k < n; k++) {
+                finish_sum<op>(sums[k], from);
+                for (int j = 0; j < to; j++)
+                    reinterpret_cast<Element*>(outputs[j] + skip)[i + k * step] = sums[k];
+            }
+        });
 }
 
 // Reduces Packs of `ranks` inputs to one output or `to_all`, as many. For the usual numbers of

@@ -65,7 +65,7 @@ void ring_all_reduce(Peers& peers, const Call& call, Stream& stream);
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes);
 // The usual size of a slice: small enough to be still in the cache of the rank that reads it next,
 // and large enough for the flags not to matter.
-inline constexpr std::size_t ring_slice_bytes = kernels_run_on_cpu ? 64 << 10 : 512 << 10;
+inline constexpr std::size_t ring_slice_bytes = kernels_run_on_cpu ? 64 << 10 : 1 << 20;
 
 // Two-shot: every rank reads one chunk from all ranks, sums it, and writes the sum to all ranks. As
 // many bytes as the ring, but only two handshakes.

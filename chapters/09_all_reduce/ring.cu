@@ -26,16 +26,25 @@ template <ReduceOp op, class Element>
 __device__ void receive_elements(void* to, const void* theirs, const void* own, std::size_t count,
                                  bool is_sum, int divide_by) {
     auto* target = static_cast<Element*>(to);
-    for (std::size_t i : column_range(count)) {
-        Element value = static_cast<const Element*>(theirs)[i];
+    const GridRange columns = column_range(count);
+    const std::size_t step = columns.step;
+    by_several<4>(columns, [&]<std::size_t n>(std::size_t i) {
+        Element values[n];
+        for (std::size_t k = 0; k < n; k++)
+            values[k] = static_cast<const Element*>(theirs)[i + k * step];
         if (is_sum) {
-            const Element mine = static_cast<const Element*>(own)[i];
-            add_to<op>(value, mine);  // of a copy, which is loaded as a whole
+            Element mine[n];  // copies, which are loaded as a whole
+            for (std::size_t k = 0; k < n; k++)
+                mine[k] = static_cast<const Element*>(own)[i + k * step];
+            for (std::size_t k = 0; k < n; k++)
+                add_to<op>(values[k], mine[k]);
         }
-        if (divide_by > 1)
-            finish_sum<op>(value, divide_by);
-        target[i] = value;
-    }
+        for (std::size_t k = 0; k < n; k++) {
+            if (divide_by > 1)
+                finish_sum<op>(values[k], divide_by);
+            target[i + k * step] = values[k];
+        }
+    });
 }
 
 // The same in Packs, and one by one what is left over or where not everything is aligned.
@@ -149,8 +158,9 @@ class Ring {
 };
 
 template <class T>
-__global__ void ring_kernel(const __grid_constant__ Collective collective, ReduceOp op,
-                            std::size_t count, std::size_t slice_bytes) {
+__global__ void __launch_bounds__(most_copy_threads)
+    ring_kernel(const __grid_constant__ Collective collective, ReduceOp op, std::size_t count,
+                std::size_t slice_bytes) {
     Ring<T> ring(collective, op, count, slice_bytes);
     const int ranks = collective.view.world_size;
     // Phase 1: this rank's own elements go to the right neighbour.

@@ -6,8 +6,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
 
 namespace ddp {
@@ -44,12 +46,17 @@ bool has_listener(const std::string& path) {
 }  // namespace
 
 SharedDevice find_shared_device(Rank& rank) {
-    SharedDevice device{address_of_device(), {}, true, 0};
+    SharedDevice device{address_of_device(), {}, true, 0, 0};
     const std::vector<std::string> addresses = rank.all_gather(device.address);
     std::set<pid_t> processes;
+    std::map<std::string, int> ranks_on;
     for (int r = 0; r < rank.world_size(); r++) {
         const Member& member = rank.job().members[static_cast<std::size_t>(r)];
-        if (member.host != rank.host() || addresses[static_cast<std::size_t>(r)] != device.address)
+        const std::string& address = addresses[static_cast<std::size_t>(r)];
+        if (member.host != rank.host())
+            continue;
+        device.most_ranks = std::max(device.most_ranks, ++ranks_on[address]);
+        if (address != device.address)
             continue;
         device.ranks.push_back(r);
         processes.insert(member.process);
@@ -100,13 +107,14 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
     return "";
 }
 
-void require_kernels_at_the_same_time(Rank& rank, bool has_link) {
+SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link) {
     const SharedDevice device = find_shared_device(rank);
     const bool take_turns = !kernels_run_on_cpu && !has_mps(mps_folder());
     if (const std::string text =
             refusal(device, device_limits(), take_turns, has_link && !kernels_run_on_cpu);
         !text.empty())
         throw OptionError(text);
+    return device;
 }
 
 int ranks_on_a_device(const Rank& rank) {

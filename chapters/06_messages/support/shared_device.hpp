@@ -15,6 +15,7 @@ struct SharedDevice {
     std::vector<int> ranks;   // in order, this rank among them
     bool is_only_one = true;  // all ranks of the host are among them
     int processes = 1;        // in which they are
+    int most_ranks = 1;       // on any one device of the host: the same for all of its ranks
 };
 
 // Returns this rank's current device, and who shares it. All ranks call it together.
@@ -36,9 +37,9 @@ double longest_wait_s(double wanted_s);
 std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
                     bool processes_take_turns, bool has_link);
 
-// Throws OptionError with that sentence. All ranks call it together. `has_link`: over a simulated
-// link.
-void require_kernels_at_the_same_time(Rank& rank, bool has_link);
+// Returns this rank's current device. Throws OptionError with that sentence. All ranks call it
+// together. `has_link`: over a simulated link.
+SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link);
 
 // Returns how many ranks of a host use one of its devices, where they take them in turn
 // (Rank::select_device).
