@@ -28,18 +28,14 @@ __global__ void send_kernel(const __grid_constant__ PeersView view,
                             const __grid_constant__ OperationRecord record, int to,
                             std::uint64_t number) {
     std::uint64_t& acknowledged = view.own().acknowledged[to];
-    const auto is_acknowledged = [&](std::uint64_t posts) {
-        return load_acquire(acknowledged) >= posts;
-    };
     // The channel has room for one post; an earlier one may still be in it, from another stream.
-    if (!begin_operation(view, record) ||
-        !wait_until(view, record, to, [&] { return is_acknowledged(number - 1); }))
+    if (!begin_operation(view, record) || !wait_until(view, record, to, acknowledged, number - 1))
         return;
     Channel& channel = view.control[to]->from[view.rank];
     channel.record = record;
     channel.posted_ns = device_clock_ns();
     store_release(channel.posted, number);
-    if (wait_until(view, record, to, [&] { return is_acknowledged(number); }))
+    if (wait_until(view, record, to, acknowledged, number))
         end_operation(view);
 }
 
@@ -48,7 +44,7 @@ __global__ void send_kernel(const __grid_constant__ PeersView view,
 __device__ bool wait_for_sender(const PeersView& view, const OperationRecord& record, int from,
                                 std::uint64_t number) {
     Channel& channel = view.own().from[from];
-    if (!wait_until(view, record, from, [&] { return load_acquire(channel.posted) >= number; }))
+    if (!wait_until(view, record, from, channel.posted, number))
         return false;
     if (channel.record.count == record.count && is_same_text(channel.record.type, record.type))
         return true;
@@ -107,7 +103,7 @@ void Peers::send(const Call& call, Stream& stream) {
 void Peers::receive(const Call& call, Stream& stream) {
     const int from = require_peer(call.peer, "receive from");
     const std::size_t bytes = call.bytes();
-    launch_cooperative(stream, shape_of_copy(bytes, view_.world_size), receive_kernel, view_,
+    launch_cooperative(stream, shape_of_copy(bytes, view_.ranks_on_device), receive_kernel, view_,
                        next_record(call), from, ++receives_[from],
                        bytes == 0 ? nullptr : static_cast<std::byte*>(call.output), bytes);
     enqueued(stream);

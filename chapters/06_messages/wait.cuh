@@ -15,6 +15,11 @@ template <class T>
 __device__ T load_acquire(T& value) {
     return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_acquire);
 }
+// Polls: says that the value is there, and nothing of what was written before it.
+template <class T>
+__device__ T load_relaxed(T& value) {
+    return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_relaxed);
+}
 template <class T>
 __device__ void store_release(T& value, T to) {
     cuda::atomic_ref<T, cuda::thread_scope_system>(value).store(to, cuda::memory_order_release);
@@ -95,18 +100,20 @@ __device__ inline void report_problem(const PeersView& view, Problem problem,
     store_release(error_report.stop, 1u);
 }
 
-// Waits until ready(). False if the wait has ended in vain: the run has failed, or more than
-// `limit_ns` have passed (0: no limit); in the second case report() has reported it to the host.
+// Waits until ready(), which polls by load_relaxed: a load with acquire empties the cache of its
+// multiprocessor, which the kernels that compute need. False if the wait has ended in vain: the run
+// has failed, or more than `limit_ns` have passed (0: no limit); in the second case report() has
+// reported it to the host.
 template <class Ready, class Report>
 __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
                                Report report) {
-    // The host's flag lies in its own memory, which is far from a GPU: read it rarely.
+    // Runs seldom fail, and the host's flag lies in its own memory, which is far from a GPU.
     constexpr unsigned int polls_between_looks = 64;
     std::uint64_t begin_ns = 0;
     for (unsigned int polls = 1; !ready(); polls++) {
-        if (load_acquire(view.own().gave_up) != 0)  // another kernel has seen it
-            return false;
         if (polls % polls_between_looks == 0) {
+            if (load_acquire(view.own().gave_up) != 0)  // another kernel has seen it
+                return false;
             if (load_acquire(view.error_report->stop) != 0) {
                 store_release(view.own().gave_up, std::uint64_t{1});
                 return false;
@@ -134,11 +141,20 @@ __device__ bool wait_or_blame(const PeersView& view, const OperationRecord& mine
     });
 }
 
-// The same where rank `peer` must make ready() true.
-template <class Ready>
-__device__ bool wait_until(const PeersView& view, const OperationRecord& mine, int peer,
-                           Ready ready) {
-    return wait_or_blame(view, mine, ready, [peer] { return peer; });
+// Waits until `flag`, which another rank raises, is at least `value`. All that the other rank has
+// written before is then visible: the last load of the flag is one with acquire.
+template <class Blame>
+__device__ bool wait_for_flag(const PeersView& view, const OperationRecord& mine,
+                              std::uint64_t& flag, std::uint64_t value, Blame blame) {
+    return wait_or_blame(
+               view, mine, [&] { return load_relaxed(flag) >= value; }, blame) &&
+           load_acquire(flag) >= value;  // true: flags only grow
+}
+
+// The same where rank `peer` raises the flag.
+__device__ inline bool wait_until(const PeersView& view, const OperationRecord& mine, int peer,
+                                  std::uint64_t& flag, std::uint64_t value) {
+    return wait_for_flag(view, mine, flag, value, [peer] { return peer; });
 }
 
 // Sleeps until the device's clock shows `time_ns`, when the simulated link has delivered, so that

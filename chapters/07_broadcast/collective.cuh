@@ -59,8 +59,7 @@ __device__ inline const BufferOffsets& place_of(const Collective& collective, in
 // One thread. Waits until rank `peer` has begun collective `number`, or a later one.
 __device__ inline bool wait_for_call(const Collective& collective, int peer, std::uint64_t number) {
     std::uint64_t& posted = posted_call(collective, peer, number).number;
-    return wait_until(collective.view, collective.record, peer,
-                      [&] { return load_acquire(posted) >= number; });
+    return wait_until(collective.view, collective.record, peer, posted, number);
 }
 
 // One thread. Waits until every rank of this host has begun the collective before this one. Calls
@@ -117,12 +116,12 @@ __device__ inline bool handshake(const Collective& collective, int peer) {
 
 // ---- Flags. Block b works with block b of the other rank, and raises or awaits its flag.
 
-// One thread. Waits until ready(), which rank `peer` must make true. A time-out names the first
-// rank that has not begun this collective, if there is one: the peer may be waiting for it as well.
-template <class Ready>
-__device__ bool wait_for_peer(const Collective& collective, int peer, Ready ready) {
+// One thread. Waits until rank `peer` has raised `flag` to `value`. A time-out names the first rank
+// that has not begun this collective, if there is one: the peer may be waiting for it as well.
+__device__ inline bool wait_for_peer(const Collective& collective, int peer, std::uint64_t& flag,
+                                     std::uint64_t value) {
     const PeersView& view = collective.view;
-    return wait_or_blame(view, collective.record, ready, [&] {
+    return wait_for_flag(view, collective.record, flag, value, [&] {
         for (int r = 0; r < view.world_size; r++)
             if (r != view.rank &&
                 load_acquire(posted_call(collective, r, collective.number).number) <
@@ -147,16 +146,13 @@ __device__ inline void raise_acknowledged(const Collective& collective, int peer
 }
 __device__ inline bool wait_for_posted(const Collective& collective, int peer, std::uint64_t step) {
     std::uint64_t& posted = state_of(collective.view.own()).posted[peer][blockIdx.x].value;
-    return wait_for_peer(collective, peer,
-                         [&] { return load_acquire(posted) >= flag_value(collective, step); });
+    return wait_for_peer(collective, peer, posted, flag_value(collective, step));
 }
 __device__ inline bool wait_for_acknowledged(const Collective& collective, int peer,
                                              std::uint64_t step) {
     std::uint64_t& acknowledged =
         state_of(collective.view.own()).acknowledged[peer][blockIdx.x].value;
-    return wait_for_peer(collective, peer, [&] {
-        return load_acquire(acknowledged) >= flag_value(collective, step);
-    });
+    return wait_for_peer(collective, peer, acknowledged, flag_value(collective, step));
 }
 
 // ---- The end

@@ -26,10 +26,11 @@ __global__ void find_mail(const __grid_constant__ PeersView view,
         for (int i = 0; i < workers && full == 0; i++) {
             const int worker = 1 + (first - 1 + i) % workers;
             // Full: the worker has posted more messages than this rank has acknowledged. Both
-            // counters are in the control blocks of chapter 06.
+            // counters are in the control blocks of chapter 06. Relaxed loads are enough, since the
+            // receive that follows looks at the flag again, with acquire.
             const std::uint64_t acknowledged =
-                load_acquire(view.control[worker]->acknowledged[view.rank]);
-            if (load_acquire(view.own().from[worker].posted) > acknowledged)
+                load_relaxed(view.control[worker]->acknowledged[view.rank]);
+            if (load_relaxed(view.own().from[worker].posted) > acknowledged)
                 full = worker;
         }
         return full != 0;

@@ -27,40 +27,41 @@ __device__ inline FifoEnd end_to_empty(const FifoSide& side) {
 // on others can have the core.
 inline constexpr std::uint64_t spin_ns = 200'000;
 
-// One thread. Waits until ready(), which is up to the peer. Whoever waits for a rank that has not
-// even begun knows best what is wrong, and speaks first.
-template <class Ready>
-__device__ bool wait_at(const Collective& collective, const FifoEnd& end, Ready ready) {
+// One thread. Waits until the peer has raised `flag` to `value`. Whoever waits for a rank that has
+// not even begun knows best what is wrong, and speaks first.
+__device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
+                               std::uint64_t& flag, std::uint64_t value) {
     const PeersView& view = collective.view;
     const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
     const std::uint64_t begin_ns = device_clock_ns();
     const auto is_ready = [&] {
-        const bool is_now = ready();
+        const bool is_now = load_relaxed(flag) >= value;
         if (!is_now && device_clock_ns() - begin_ns > spin_ns)
             __nanosleep(50'000);
         return is_now;
     };
-    return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, [&] {
+    const auto report = [&] {
         if (ControlBlock* other = end.control)
             report_problem(view, Problem::timeout, collective.record, end.peer, other->current,
                            progress_of(*other));
         else
             report_problem(view, Problem::timeout, collective.record, end.peer, end.fifo->last,
                            end.is_peer_there ? Progress::under_way : Progress::unknown);
-    });
+    };
+    return wait_or_report(view, view.timeout_ns + longer_ns, is_ready, report) &&
+           load_acquire(flag) >= value;
 }
 
 // One thread. The slot to fill, once it is free, or to empty, once it is full; null if the run
 // fails.
 __device__ inline std::byte* slot_to_fill(const Collective& collective, const FifoEnd& end) {
-    std::uint64_t& emptied = end.fifo->emptied.value;
-    const auto is_free = [&] { return load_acquire(emptied) + fifo_slots > end.next; };
-    return wait_at(collective, end, is_free) ? end.fifo->slot(end.next) : nullptr;
+    const std::uint64_t used = end.next < fifo_slots ? 0 : end.next - fifo_slots + 1;
+    return wait_at(collective, end, end.fifo->emptied.value, used) ? end.fifo->slot(end.next)
+                                                                   : nullptr;
 }
 __device__ inline std::byte* slot_to_empty(const Collective& collective, const FifoEnd& end) {
-    std::uint64_t& filled = end.fifo->filled.value;
-    const auto is_full = [&] { return load_acquire(filled) > end.next; };
-    return wait_at(collective, end, is_full) ? end.fifo->slot(end.next) : nullptr;
+    return wait_at(collective, end, end.fifo->filled.value, end.next + 1) ? end.fifo->slot(end.next)
+                                                                          : nullptr;
 }
 
 // One thread, when all threads of the block have done it.
@@ -74,8 +75,7 @@ __device__ inline void tell_emptied(FifoEnd& end) {
 
 // One thread. Waits until the other side has emptied all slots that were filled.
 __device__ inline bool wait_until_emptied(const Collective& collective, const FifoEnd& end) {
-    std::uint64_t& emptied = end.fifo->emptied.value;
-    return wait_at(collective, end, [&] { return load_acquire(emptied) == end.next; });
+    return wait_at(collective, end, end.fifo->emptied.value, end.next);
 }
 
 // One thread. So many slots will be emptied: their bytes may come.

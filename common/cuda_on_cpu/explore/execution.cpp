@@ -88,6 +88,7 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
         stream->awaited.clear();
         stream->woken_by.clear();
         stream->news.clear();
+        stream->polled = nullptr;
     }
     for (const auto& stream : streams_)
         if (failure_ == ExploredFailure::none && !has_found_shared_)
@@ -199,6 +200,7 @@ void Execution::stop_before(RunningStream& stream, NextStep next) {
 
 void Execution::sleep() {
     running_->has_slept = true;
+    running_->polled = nullptr;
     pause(*running_);
 }
 
@@ -312,6 +314,7 @@ void Execution::arrive(int process) {
 void Execution::access(const volatile void* address, std::size_t bytes, bool is_write) {
     RunningStream& stream = *running_;
     const std::byte* place = bytes_at(address);
+    stream.polled = nullptr;
     check(stream, place, bytes, is_write, false);
     note({stream.number, is_write ? Action::write : Action::read, place, bytes});
     if (is_write) {
@@ -327,7 +330,11 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
     const ChangedAccess access = changed(place, false, order);
     if (access.is_left_out)
         return ~std::uint64_t{0};
-    const bool is_step = begin_atomic(stream, place, NextStep::Kind::load);
+    // A load with acquire right behind a relaxed one ends a wait that polls. Both are one step: a
+    // value of later would only tell the stream more of the others.
+    const bool is_end_of_poll = is_acquire(order) && stream.polled == place;
+    const bool is_step = !is_end_of_poll && begin_atomic(stream, place, NextStep::Kind::load);
+    stream.polled = is_step && !is_acquire(order) ? place : nullptr;
     check(stream, place, bytes, false, true);
     (stream.is_probing ? stream.probe : stream.loads)
         .push_back({place, is_step, stream.view, stream.unfenced});
@@ -344,6 +351,8 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
         acquire(stream, place, access.order);
     if (is_step && !stream.is_probing)
         note({stream.number, Action::load, place, bytes, value, access.order});
+    if (is_end_of_poll && timeline_ != nullptr)
+        timeline_->back().order = access.order;
     return value;
 }
 
@@ -351,6 +360,7 @@ void Execution::store(volatile void* address, std::size_t bytes, std::uint64_t v
                       std::memory_order order) {
     RunningStream& stream = *running_;
     auto* place = const_cast<std::byte*>(bytes_at(address));
+    stream.polled = nullptr;
     const ChangedAccess access = changed(place, true, order);
     check(stream, place, bytes, true, true);
     const View view = is_release(access.order) ? stream.view : stream.fenced;
@@ -376,6 +386,7 @@ std::uint64_t Execution::update(
     const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change) {
     RunningStream& stream = *running_;
     auto* place = const_cast<std::byte*>(bytes_at(address));
+    stream.polled = nullptr;
     const bool is_step = begin_atomic(stream, place, NextStep::Kind::update);
     check(stream, place, bytes, true, true);
     const std::uint64_t before = value_at(place, bytes);

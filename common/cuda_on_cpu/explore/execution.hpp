@@ -170,6 +170,7 @@ class Execution {
         std::vector<const std::byte*> awaited;  // what it polls
         std::vector<int> woken_by;
         std::vector<const std::byte*> news;  // what was written there, and not loaded since
+        const std::byte* polled = nullptr;   // by the stream's latest step, a relaxed load
     };
 
     static void run_kernels(Fiber& fiber);

@@ -170,6 +170,17 @@ TEST_CASE("a message needs release, acquire, its wait and its acknowledgement") 
     REQUIRE(deadlock.timeline.back().stream == 1);
 }
 
+TEST_CASE("a wait may poll by relaxed loads if its last one is with acquire") {
+    REQUIRE(explore_message({.polls_relaxed = true}).failure == ExploredFailure::none);
+    const Exploration race = explore_message({.load = memory_order_relaxed, .polls_relaxed = true});
+    REQUIRE(race.failure == ExploredFailure::race);
+    // Poll and last load are one step, so two posts to one flag need no further execution.
+    const Exploration acknowledged =
+        explore_message({.polls_relaxed = true, .is_acknowledged = true});
+    REQUIRE(acknowledged.failure == ExploredFailure::none);
+    REQUIRE(acknowledged.executions == explore_message({.is_acknowledged = true}).executions);
+}
+
 TEST_CASE("fences order relaxed flags") {
     const Message fenced{
         .store = memory_order_relaxed, .load = memory_order_relaxed, .has_fences = true};

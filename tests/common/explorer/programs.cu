@@ -33,8 +33,11 @@ __global__ void run_program(SmallMemory* memory, int number, SmallProgram progra
 }
 
 __device__ void wait_for(Word flag, unsigned int value, const Message& message) {
-    while (flag.load(message.load) < value)
+    const auto poll = message.polls_relaxed ? cuda::memory_order_relaxed : message.load;
+    while (flag.load(poll) < value)
         __nanosleep(20);
+    if (message.polls_relaxed)
+        flag.load(message.load);
     if (message.has_fences)
         cuda::atomic_thread_fence(cuda::memory_order_acquire);
 }

@@ -37,6 +37,7 @@ void launch_program(Stream& stream, SmallMemory* memory, int number, const Small
 struct Message {
     std::memory_order store = std::memory_order_release, load = std::memory_order_acquire;
     bool has_fences = false;       // before the store and after the wait
+    bool polls_relaxed = false;    // the wait polls by relaxed loads, and `load` ends it
     unsigned int awaited = 1;      // the value that the receiver waits for
     bool is_acknowledged = false;  // then the data is written once more, after an acknowledgement
     bool waits_for_ack = true;
