@@ -15,11 +15,18 @@
 
 #include "02_kernels/reduction.hpp"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
 
 namespace ddp {
 
 inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `warps`
-inline constexpr unsigned int sums_per_thread = 32;     // in `lanes`
+
+// The sums of a thread in `lanes`: 32, or as many as its registers have room for. In a block of
+// 1024 threads each thread has 64 registers, which 32 sums of type double would fill.
+template <class T, unsigned int most_threads>
+inline constexpr unsigned int sums_per_thread = most_threads > 512 && sizeof(T) > sizeof(float)
+                                                    ? 16
+                                                    : 32;
 
 // Returns the element that changes nothing: x op neutral() is x.
 template <ReduceOp op, class T>
@@ -158,38 +165,74 @@ __global__ void reduce_by_warps(std::size_t n, const T* values, T* results) {
 // Returns the value of this thread's share of the array. Most of the time now goes into reading, so
 // each thread reads 32 elements at a time for 32 sums that do not wait for one another. On a GPU 32
 // reads are in flight at once; on a CPU the sums fill the lanes of the vector units.
-template <ReduceOp op, class T>
+template <ReduceOp op, unsigned int sum_count, class T>
 __device__ T combine_share(std::size_t n, const T* __restrict__ values) {
     const GridRange share = grid_range(n);
     const std::size_t step = share.step;
-    T sums[sums_per_thread];
+    T sums[sum_count];
     for (T& sum : sums)
         sum = neutral<op, T>();
     std::size_t i = share.first;
     // Whole groups of 32 elements, one for each sum.
-    for (; i + (sums_per_thread - 1) * step < share.last; i += sums_per_thread * step)
-        for (std::size_t k = 0; k < sums_per_thread; k++)
+    for (; i + (sum_count - 1) * step < share.last; i += sum_count * step)
+        for (std::size_t k = 0; k < sum_count; k++)
             sums[k] = combine<op>(sums[k], values[i + k * step]);
     // The incomplete last group.
-    for (std::size_t k = 0; k < sums_per_thread; k++)
+    for (std::size_t k = 0; k < sum_count; k++)
         if (i + k * step < share.last)
             sums[k] = combine<op>(sums[k], values[i + k * step]);
     // The 32 sums become one, by the tree of `sequential`.
-    for (std::size_t half = sums_per_thread / 2; half > 0; half /= 2)
+    for (std::size_t half = sum_count / 2; half > 0; half /= 2)
         for (std::size_t k = 0; k < half; k++)
             sums[k] = combine<op>(sums[k], sums[k + half]);
     return sums[0];
 }
 
 // Reduces the shares of a block's threads to results[blockIdx.x]. The 32 sums take many registers,
-// and in a block of 1024 threads each thread has only 64. That is too few for sums of type double,
-// which are then slower. So there is a separate kernel for blocks of at most 512 threads.
+// and in a block of 1024 threads each thread has only 64: there, a thread keeps 16 sums of type
+// double. So there is a separate kernel for blocks of at most 512 threads.
 template <ReduceOp op, class T, unsigned int most_threads>
 __global__ void __launch_bounds__(most_threads)
     reduce_by_lanes(std::size_t n, const T* values, T* results) {
-    const T value = combine_block<op>(combine_share<op>(n, values));
+    const T value =
+        combine_block<op>(combine_share<op, sums_per_thread<T, most_threads>>(n, values));
     if (threadIdx.x == 0)
         results[blockIdx.x] = value;
+}
+
+// ---- For later chapters: the sum of anything, by a block of any size
+
+// Returns the sum of the threads' values to all threads of the block. The tree of `sequential`;
+// where a step has an odd number of values, the one in the middle waits.
+template <class T>
+__device__ T sum_over_block(T value) {
+    if (blockDim.x == 1)  // as on a CPU
+        return value;
+    __shared__ T partial[1024];
+    const unsigned int thread = threadIdx.x;
+    __syncthreads();  // all threads have read the sum that was here before
+    partial[thread] = value;
+    for (unsigned int left = blockDim.x; left > 1; left = (left + 1) / 2) {
+        __syncthreads();
+        const unsigned int half = (left + 1) / 2;
+        if (thread + half < left)
+            partial[thread] += partial[thread + half];
+    }
+    __syncthreads();
+    return partial[0];
+}
+
+// Returns term(0) + term(1) + ... + term(n - 1) to all threads of the block: each adds up its
+// columns (common/gpu/rows.hpp), and then the threads' sums become one.
+template <class T, class Term>
+__device__ T sum_by_block(std::size_t n, const Term& term) {
+    const GridRange mine = column_range(n);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    T sum{0};
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = first; i < last; i += step)
+        sum += term(i);
+    return sum_over_block(sum);
 }
 
 }  // namespace ddp

@@ -30,7 +30,7 @@ enum class ReduceVersion {
     // A limited number of blocks, so that two passes are enough (one on a CPU). A thread's share
     // comes from grid_range, which differs between a CPU and a GPU. Element k of the share goes
     // into sum k % 32; then the second half of the 32 sums is added to the first, and so on; then
-    // as `warps`.
+    // as `warps`. (In blocks of 1024 threads there are 16 sums of type double.)
     lanes,
 };
 inline constexpr ReduceVersion reduce_versions[] = {
@@ -53,8 +53,8 @@ std::size_t blocks_of(const BlockReduce& how, std::size_t n);
 // Returns the number of elements of T that block_reduce() needs for the values of its blocks.
 std::size_t scratch_elements(const BlockReduce& how, std::size_t n);
 
-// Returns the length of the longest chain of additions that wait for each other. Counts additions
-// of the neutral element as well, where a block is not full.
+// Returns the length of the longest chain of additions of floats that wait for each other. Counts
+// additions of the neutral element as well, where a block is not full.
 std::size_t steps_of(const BlockReduce& how, std::size_t n);
 
 // Enqueues *result = values[0] op values[1] op ... op values[n - 1], for op sum, maximum or minimum

@@ -13,7 +13,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
 
 namespace ddp {
 namespace {
@@ -50,14 +52,12 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
     }
 }
 
-// Computes the mean, in one thread: a batch is small. (With more to add, all threads of a GPU would
-// take part, as in chapter 02.)
+// Computes the mean, in one block: a batch is small. The block's threads add up the values as in
+// chapter 02.
 __global__ void mean_of(int n, const float* values, float* mean) {
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int i = 0; i < n; i++)
-        sum += values[i];
-    *mean = sum / n;
+    const float sum = sum_by_block<float>(n, [=](std::size_t i) { return values[i]; });
+    if (threadIdx.x == 0)
+        *mean = sum / n;
 }
 
 // Writes or adds upstream / batch times the rows' gradients. `upstream` is the gradient of the loss
@@ -84,7 +84,7 @@ Variable cross_entropy(Variable logits, const Labels& labels) {
     const Tensor losses(device, {batch}), gradients(device, x.shape()), loss(device, {1});
     launch(device.stream(), grid_for(batch), row_losses, batch, x.dim(1), x.data(), labels.data(),
            losses.data(), gradients.data());
-    launch(device.stream(), {1, 1}, mean_of, batch, losses.data(), loss.data());
+    launch(device.stream(), rows_for(1, losses.size()), mean_of, batch, losses.data(), loss.data());
     return logits.tape->record(
         "cross_entropy", loss, {logits},
         [batch, gradients](const Tensor& upstream, Tape::InputGradients& inputs) {

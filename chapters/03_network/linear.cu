@@ -15,22 +15,6 @@
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
-namespace {
-
-// Adds up the rows of dy [batch, outputs] to db [outputs]. Each thread owns some outputs and walks
-// down the batch, so no two threads write to the same element.
-__global__ void sum_over_batch(int batch, int outputs, const float* dy, float* db,
-                               bool accumulate) {
-    const GridRange mine = grid_range(outputs);
-    if (!accumulate)
-        for (std::size_t output : mine)
-            db[output] = 0.0f;
-    for (int sample = 0; sample < batch; sample++)
-        for (std::size_t output : mine)
-            db[output] += dy[static_cast<std::size_t>(sample) * outputs + output];
-}
-
-}  // namespace
 
 Linear::Linear(std::string name, Device& device, int inputs, int outputs, Random& random,
                bool has_bias)
@@ -72,8 +56,7 @@ Variable Linear::forward(Variable input) {
             const std::size_t input_at = has_bias ? 1 : 0, weight_at = input_at + 1;
             if (has_bias && gradients.is_wanted(0)) {  // db = the sum of dy's rows
                 const GradientTarget db = gradients.target(0);
-                launch(device.stream(), grid_for(outputs), sum_over_batch, batch, outputs,
-                       dy.data(), db.tensor.data(), db.accumulate);
+                sum_rows(device, matrix(dy), db.tensor.data(), db.accumulate);
             }
             if (gradients.is_wanted(weight_at)) {  // dW = dy^T x
                 const GradientTarget dw = gradients.target(weight_at);

@@ -4,6 +4,9 @@
 #include <cfloat>
 #include <cmath>
 
+#include "02_kernels/block_reduce.cuh"
+#include "common/gpu/rows.hpp"
+
 namespace ddp {
 namespace {
 
@@ -17,12 +20,13 @@ __global__ void largest_logit(int batch, int classes, const float* logits, int* 
     }
 }
 
-// Adds a step to the totals, in one thread: a batch is small.
+// Adds a step to the totals, in one block: a batch is small.
 __global__ void add_step(int batch, const float* loss, const int* predictions, const int* labels,
                          Metrics::Totals* totals) {
-    int correct = 0;
-    for (int i = 0; i < batch; i++)
-        correct += predictions[i] == labels[i];
+    const int correct = sum_by_block<int>(
+        batch, [=](std::size_t i) { return predictions[i] == labels[i] ? 1 : 0; });
+    if (threadIdx.x != 0)
+        return;
     totals->correct += correct;
     totals->samples += batch;
     totals->loss_sum += static_cast<double>(*loss) * batch;
@@ -47,8 +51,8 @@ Metrics::Metrics(Device& device) : device_(device), totals_(1) {
 
 void Metrics::add(const Tensor& loss, const Tensor& logits, const Labels& labels) {
     const Labels predictions = predict(logits);
-    launch(device_.stream(), {1, 1}, add_step, labels.dim(0), loss.data(), predictions.data(),
-           labels.data(), totals_.data());
+    launch(device_.stream(), rows_for(1, labels.size()), add_step, labels.dim(0), loss.data(),
+           predictions.data(), labels.data(), totals_.data());
 }
 
 Metrics::Totals Metrics::read() const {

@@ -45,7 +45,7 @@ __device__ inline GridRange column_range(std::size_t columns) {
 #endif
 
 // Returns a shape for such kernels: on a GPU one block per row, with one thread per column up to
-// 256; on a CPU shape_on_cpu.
+// 256; on a CPU shape_on_cpu. A single row is one block.
 inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where = Where::current()) {
 #if defined(DDP_CUDA)
     constexpr std::size_t warp = 32;
@@ -55,8 +55,8 @@ inline LaunchShape rows_for(std::size_t rows, std::size_t columns, Where where =
     return {dim3(static_cast<unsigned int>(blocks)), dim3(static_cast<unsigned int>(threads)), 0,
             where};
 #else
-    (void)rows, (void)columns;
-    return shape_on_cpu(~0u, where);
+    (void)columns;
+    return shape_on_cpu(static_cast<unsigned int>(std::clamp<std::size_t>(rows, 1, ~0u)), where);
 #endif
 }
 

@@ -11,6 +11,7 @@
 
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "03_network/layers/batch_norm_steps.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "common/gpu/gpu.hpp"
@@ -35,21 +36,18 @@ NormSizes norm_sizes(const Tensor& x) {
 
 // Computes the mean of each plane, and the sum of squared distances from it. (The mean of squares
 // minus the square of the mean would be lost in rounding where the mean is much larger than the
-// deviation.)
+// deviation.) A block takes whole planes.
 __global__ void plane_moments(NormSizes s, const float* x, float* means, float* squares) {
-    for (std::size_t plane : grid_range(s.planes())) {
+    for (std::size_t plane : row_range(s.planes())) {
         const float* values = x + plane * s.plane;
-        float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-        for (int i = 0; i < s.plane; i++)
-            sum += values[i];
+        const float sum = sum_by_block<float>(s.plane, [=](std::size_t i) { return values[i]; });
         const float mean = sum / s.plane;
-        float square = 0.0f;
-#pragma omp simd reduction(+ : square)
-        for (int i = 0; i < s.plane; i++)
-            square += (values[i] - mean) * (values[i] - mean);
-        means[plane] = mean;
-        squares[plane] = square;
+        const float square = sum_by_block<float>(
+            s.plane, [=](std::size_t i) { return (values[i] - mean) * (values[i] - mean); });
+        if (threadIdx.x == 0) {
+            means[plane] = mean;
+            squares[plane] = square;
+        }
     }
 }
 
@@ -98,21 +96,27 @@ __global__ void normalise_channels(NormSizes s, const float* x, const float* mea
     }
 }
 
-// Adds up dy, and dy * normalised x, over each plane.
+// Adds up dy, and dy * normalised x, over each plane. A block takes whole planes.
 __global__ void plane_sums(NormSizes s, const float* x, const float* mean, const float* inverse_std,
                            const float* dy, float* dy_sums, float* product_sums) {
-    for (std::size_t plane : grid_range(s.planes())) {
+    const GridRange mine = column_range(s.plane);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    for (std::size_t plane : row_range(s.planes())) {
         const float m = mean[plane % s.channels];
         const float* values = x + plane * s.plane;
         const float* gradients = dy + plane * s.plane;
         float sum = 0.0f, product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
-        for (int i = 0; i < s.plane; i++) {
+        for (std::size_t i = first; i < last; i += step) {
             sum += gradients[i];
             product += gradients[i] * (values[i] - m);
         }
-        dy_sums[plane] = sum;
-        product_sums[plane] = product * inverse_std[plane % s.channels];
+        sum = sum_over_block(sum);
+        product = sum_over_block(product);
+        if (threadIdx.x == 0) {
+            dy_sums[plane] = sum;
+            product_sums[plane] = product * inverse_std[plane % s.channels];
+        }
     }
 }
 
@@ -192,8 +196,8 @@ PlaneMoments moments_of_planes(const Tensor& x) {
     const NormSizes s = norm_sizes(x);
     PlaneMoments planes{Tensor(device, {s.batch, s.channels}),
                         Tensor(device, {s.batch, s.channels})};
-    launch(device.stream(), grid_for(s.planes()), plane_moments, s, x.data(), planes.means.data(),
-           planes.squares.data());
+    launch(device.stream(), rows_for(s.planes(), s.plane), plane_moments, s, x.data(),
+           planes.means.data(), planes.squares.data());
     return planes;
 }
 
@@ -210,8 +214,9 @@ GradientSums sums_of_gradients(const Tensor& x, const Moments& moments, const Te
     Device& device = dy.device();
     const NormSizes s = norm_sizes(x);
     const Tensor dy_sums(device, {s.batch, s.channels}), product_sums(device, dy_sums.shape());
-    launch(device.stream(), grid_for(s.planes()), plane_sums, s, x.data(), moments.mean.data(),
-           moments.inverse_std.data(), dy.data(), dy_sums.data(), product_sums.data());
+    launch(device.stream(), rows_for(s.planes(), s.plane), plane_sums, s, x.data(),
+           moments.mean.data(), moments.inverse_std.data(), dy.data(), dy_sums.data(),
+           product_sums.data());
     GradientSums sums{Tensor(device, {s.channels}), Tensor(device, {s.channels})};
     launch(device.stream(), grid_for(s.channels), channel_sums, s, dy_sums.data(),
            product_sums.data(), sums.dy.data(), sums.product.data());

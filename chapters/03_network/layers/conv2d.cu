@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "03_network/layers/columns.cuh"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/layers/matrix.hpp"
@@ -79,15 +80,13 @@ __global__ void batch_to_product(ConvSizes s, int samples, const float* dy, floa
     }
 }
 
-// Adds up each plane (sample, channel) of dy. One thread takes a whole plane.
+// Adds up each plane (sample, channel) of dy. A block takes whole planes.
 __global__ void sum_planes(std::size_t planes, int size, const float* dy, float* sums) {
-    for (std::size_t plane : grid_range(planes)) {
+    for (std::size_t plane : row_range(planes)) {
         const float* values = dy + plane * size;
-        float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-        for (int i = 0; i < size; i++)
-            sum += values[i];
-        sums[plane] = sum;
+        const float sum = sum_by_block<float>(size, [=](std::size_t i) { return values[i]; });
+        if (threadIdx.x == 0)
+            sums[plane] = sum;
     }
 }
 
@@ -160,8 +159,8 @@ Tensor convolve(const ConvSizes& s, const Tensor& x, const Tensor& weight, const
 void bias_gradient(const ConvSizes& s, const Tensor& dy, const GradientTarget& db) {
     Device& device = dy.device();
     const Tensor sums(device, {s.batch, s.out_channels});
-    launch(device.stream(), grid_for(sums.size()), sum_planes, sums.size(), s.out_plane(),
-           dy.data(), sums.data());
+    launch(device.stream(), rows_for(sums.size(), s.out_plane()), sum_planes, sums.size(),
+           s.out_plane(), dy.data(), sums.data());
     launch(device.stream(), grid_for(s.out_channels), sum_over_samples, s.batch, s.out_channels,
            sums.data(), db.tensor.data(), db.accumulate);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Products of row-major matrices in device memory, by cuBLAS.
+// Products of row-major matrices in device memory, by cuBLAS, and the sum of a matrix's rows.
 #include "01_sgd/tensor.hpp"
 
 namespace ddp {
@@ -31,5 +31,9 @@ void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool 
 // Enqueues y = a b + bias, with `bias` added to every row; a null `bias` adds nothing. The shapes
 // and errors are those of multiply_matrices; `bias` has as many elements as b has columns.
 void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y);
+
+// Enqueues sums = the sum of the rows of a matrix that is not transposed, or sums += it if
+// `accumulate`. `sums` has as many elements as the matrix has columns.
+void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate);
 
 }  // namespace ddp

@@ -2,19 +2,21 @@
 
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
 
 namespace ddp {
 namespace {
 
-// Computes the loss, in one thread: a batch is small (see cross_entropy.cu).
+// Computes the loss, in one block: a batch is small (see cross_entropy.cu).
 __global__ void mean_square(std::size_t n, const float* prediction, const float* target,
                             float* loss) {
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (std::size_t i = 0; i < n; i++)
-        sum += (prediction[i] - target[i]) * (prediction[i] - target[i]);
-    *loss = sum / n;
+    const float sum = sum_by_block<float>(n, [=](std::size_t i) {
+        return (prediction[i] - target[i]) * (prediction[i] - target[i]);
+    });
+    if (threadIdx.x == 0)
+        *loss = sum / n;
 }
 
 // Writes or adds 2 (prediction - target) / n, times the gradient of the loss itself.
@@ -36,7 +38,8 @@ Variable mean_squared_error(Variable prediction, const Tensor& target) {
                                     text_of(x.shape()) + " and " + text_of(target.shape()));
     Device& device = x.device();
     const Tensor loss(device, {1});
-    launch(device.stream(), {1, 1}, mean_square, x.size(), x.data(), target.data(), loss.data());
+    launch(device.stream(), rows_for(1, x.size()), mean_square, x.size(), x.data(), target.data(),
+           loss.data());
     return prediction.tape->record(
         "mean_squared_error", loss, {prediction},
         [x, target](const Tensor& upstream, Tape::InputGradients& inputs) {

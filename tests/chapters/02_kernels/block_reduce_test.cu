@@ -4,11 +4,13 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
 
+#include "02_kernels/block_reduce.cuh"
 #include "02_kernels/sum_orders.hpp"
 #include "common/data/random.hpp"
 #include "tests/support/catch.hpp"
@@ -267,6 +269,32 @@ TEST_CASE("block_reduce: float sums are, to the bit, those of the promised order
                         std::bit_cast<unsigned int>(promised));
         }
     }
+}
+
+// Writes the sums of 1, 2, ..., n and of their squares, as every thread of the block has them.
+__global__ void sums_of_block(std::size_t n, const int* values, int* sums, int* squares) {
+    const int sum = sum_by_block<int>(n, [=](std::size_t i) { return values[i]; });
+    const int square = sum_by_block<int>(n, [=](std::size_t i) { return values[i] * values[i]; });
+    sums[threadIdx.x] = sum;
+    squares[threadIdx.x] = square;
+}
+
+TEST_CASE("sum_by_block: every thread of a block of any size gets the sum") {
+    Stream stream;
+    for (const unsigned int threads : {1u, 2u, 3u, 5u, 32u, 37u, 256u, 1000u, 1024u})
+        for (const int n : {0, 1, 2, 31, 37, 300, 1500}) {
+            CAPTURE(threads, n);
+            std::vector<int> values(static_cast<std::size_t>(n));
+            std::iota(values.begin(), values.end(), 1);
+            const Buffer<int> data(values.empty() ? std::vector<int>{7} : values);
+            Buffer<int> sums(threads), squares(threads);
+            launch(stream, {dim3(1), dim3(threads)}, sums_of_block, values.size(), data.data(),
+                   sums.data(), squares.data());
+            stream.synchronize();
+            REQUIRE(sums.to_host() == std::vector<int>(threads, n * (n + 1) / 2));
+            const auto square = static_cast<int>(std::int64_t{n} * (n + 1) * (2 * n + 1) / 6);
+            REQUIRE(squares.to_host() == std::vector<int>(threads, square));
+        }
 }
 
 TEST_CASE("block_reduce: the longest chain of additions") {
