@@ -1,6 +1,7 @@
 // Replicas: they become equal or are refused, and a check finds out whether they are equal.
 #include "10_data_parallel/replica.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -300,6 +301,17 @@ TEST_CASE("replicas: every rank has its share of the samples, all equally many")
     }
     REQUIRE(shard(order, 0, 101).empty());
     REQUIRE(shard({}, 0, 2).empty());
+}
+
+// On a device of 2 GiB (see CMakeLists.txt): a quarter of it is left for what is not reserved.
+TEST_CASE("ranks that share a small device share its memory", "[.small_memory]") {
+    World four(thread_options(4)), many(thread_options(30));
+    std::atomic<int> wrong = 0;
+    four.run([&](Rank& rank) { wrong += rank_memory(rank) != std::size_t{384} << 20; });
+    REQUIRE(wrong == 0);
+    REQUIRE(has(failure_of(many, [](Rank& rank) { rank_memory(rank); }),
+                "30 ranks share a device of 2 GiB, where each needs 64 MiB and more: start at most "
+                "24 ranks on it."));
 }
 
 }  // namespace ddp::test
