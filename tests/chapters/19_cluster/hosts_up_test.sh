@@ -106,7 +106,7 @@ test_launcher() {
         choose_launcher "${@:3}"
         [[ "${launcher[*]} | ${options[*]}" == "$1" ]] || complain "./book run ${*:2} becomes ${launcher[*]} | ${options[*]}"
     }
-    . <(sed -n '/^choose_launcher() {/,/^}/p' "$root/book")
+    . <(sed -n '/^choose_launcher() {/,/^}/p; /^start_by_mpirun() {/,/^}/p' "$root/book")
     suit_blas() { :; }
     unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE
     launches " | --quick --processes 3" 14_overlap --quick --processes 3

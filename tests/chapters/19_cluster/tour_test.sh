@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# `./book cluster where`: how ./book starts the ranks, and what the program shows on hosts of this machine.
+#     tour_test.sh BIN            the program is in BIN
+# Exits with 77 where hosts cannot be made.
+# shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
+set -uo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
+bin=$1
+failures=0
+
+skip() {
+    echo "$*"
+    exit 77
+}
+complain() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+# on_hosts HxL COMMAND...: sets $output and the exit status $code.
+on_hosts() {
+    code=0
+    output=$(timeout 100 "$root/book" cluster up "$1" -- "${@:2}" 2>&1 </dev/null) || code=$?
+}
+says() { [[ $output == *"$1"* ]] || complain "'$1' was not said, but: $output"; }
+never_says() { [[ $output != *"$1"* ]] || complain "'$1' was said: $output"; }
+ends_with() { [[ $code == "$1" ]] || complain "exit status $code and not $1: $output"; }
+# column NAME: of the CSV file, a value a line.
+column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) column = i; next } { print $column }' "$scratch/tour.csv"; }
+
+# ---- What ./book starts
+
+# shellcheck disable=SC1090,SC2034  # choose_hosts is ./book's, and reads what is set here
+test_launcher() {
+    . <(sed -n '/^choose_hosts() {/,/^}/p; /^start_by_mpirun() {/,/^}/p' "$root/book")
+    suit_blas() { :; }
+    mpirun() { :; }
+    srun() { [[ $* == --mpi=list ]] && echo "MPI plugin types are... $plugins"; }
+    starts() {  # EXPECTED ARGUMENTS...
+        local launcher=()
+        choose_hosts "${@:2}"
+        [[ "${launcher[*]}" == "$1" ]] || complain "hosts '${*:2}' become: ${launcher[*]}"
+    }
+    unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE SLURM_JOB_ID
+    local plugins="none pmi2 pmix"
+    starts ""
+    starts "mpirun --host a:4,b:4" --host a:4,b:4
+    local SLURM_JOB_ID=7
+    starts "srun --mpi=pmix --kill-on-bad-exit=1"
+    plugins="none pmi2"
+    starts "mpirun"
+    local DDP_HOSTFILE=/run/hostfile CUDA_ON_CPU=strict
+    starts "mpirun --hostfile /run/hostfile -x CUDA_ON_CPU"
+    starts "mpirun --hostfile mine -x CUDA_ON_CPU" --hostfile mine
+}
+
+# ---- where
+
+test_where() {
+    on_hosts 2x2 mpirun --map-by node "$bin/tour_cluster" --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column rank | xargs) == "0 1 2 3" && $(column host | xargs) == "host0 host1 host0 host1" ]] || complain "who is where: $(<"$scratch/tour.csv")"
+    [[ $(column interface | xargs) == "eth0 eth0 eth0 eth0" ]] || complain "which network: $(<"$scratch/tour.csv")"
+    awk -F, 'NR > 1 && ($NF != 1048576 || $(NF - 1) < $NF || $(NF - 1) > 1.06 * $NF) { exit 1 }' "$scratch/tour.csv" ||
+        complain "1 MiB must leave each host: $(<"$scratch/tour.csv")"
+    never_says "wrong network"
+
+    # One ring on hosts of two sizes.
+    on_hosts 2x2 mpirun --host host0:1,host1:2 "$bin/tour_cluster" --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column expected_bytes | xargs) == "1398101"*" 1398101"*" 1398101"* ]] || complain "4/3 of 1 MiB leave each host: $(<"$scratch/tour.csv")"
+}
+
+# Both hosts believe that core 0 is theirs.
+test_binding() {
+    on_hosts 2x1 mpirun --bind-to core "$bin/tour_cluster"
+    if [[ $(nproc) == 1 ]]; then ends_with 0 && return; fi
+    ends_with 1
+    says "error: ranks 0 and 1 are both bound to core"
+    says "of host0 and host1, one machine, which has"
+    on_hosts 2x1 mpirun --bind-to none "$bin/tour_cluster"
+    ends_with 0
+    never_says "bound to core"
+}
+
+# A second network between two hosts, which their names do not lead to.
+test_wrong_network() {
+    on_hosts 2x1 sh -c '
+        ip link add name eth1 type veth peer name eth1 netns "$(cat /run/host1)"
+        ip address add 10.78.0.1/24 dev eth1 && ip link set eth1 up
+        ssh host1 "ip address add 10.78.0.2/24 dev eth1 && ip link set eth1 up"
+        OMPI_MCA_btl_tcp_if_include=eth1 mpirun "$0/tour_cluster" --csv "$1/tour.csv"' "$bin" "$scratch"
+    ends_with 0
+    says "have left host0 by eth1, and its name leads to eth0: the wrong network?"
+    says "have left host1 by eth1, and its name leads to eth0: the wrong network?"
+    (($(column sent_bytes | sort -n | tail -n 1) < 524288)) || complain "eth0 has sent it: $(<"$scratch/tour.csv")"
+}
+
+[[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
+command -v mpirun >/dev/null || skip "no mpirun here"
+on_hosts 1x1 true
+[[ $code == 0 ]] || skip "${output:-the hosts did not come up in time}"
+scratch=$(mktemp -d -p "$bin")  # which the hosts share, unlike /tmp
+trap 'rm -rf "$scratch"' EXIT
+
+test_launcher
+test_where
+test_binding
+test_wrong_network
+echo "$failures failed"
+((failures == 0))
