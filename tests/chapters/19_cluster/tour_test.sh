@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `./book cluster where`: how ./book starts the ranks, and what the program shows on hosts of this machine.
-#     tour_test.sh BIN            the program is in BIN
+# `./book cluster where` and `measure`: how ./book starts the ranks, and what the program shows on hosts of this machine.
+#     tour_test.sh BIN            the programs are in BIN
 # Exits with 77 where hosts cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
 set -uo pipefail
@@ -17,10 +17,11 @@ complain() {
     failures=$((failures + 1))
     printf 'FAILED: %s\n' "$*"
 }
-# on_hosts HxL COMMAND...: sets $output and the exit status $code.
+# on_hosts "HxL OPTIONS" COMMAND...: sets $output and the exit status $code.
 on_hosts() {
     code=0
-    output=$(timeout 100 "$root/book" cluster up "$1" -- "${@:2}" 2>&1 </dev/null) || code=$?
+    # shellcheck disable=SC2086  # HxL and options
+    output=$(timeout 100 "$root/book" cluster up $1 -- "${@:2}" 2>&1 </dev/null) || code=$?
 }
 says() { [[ $output == *"$1"* ]] || complain "'$1' was not said, but: $output"; }
 never_says() { [[ $output != *"$1"* ]] || complain "'$1' was said: $output"; }
@@ -96,6 +97,25 @@ test_wrong_network() {
     (($(column sent_bytes | sort -n | tail -n 1) < 524288)) || complain "eth0 has sent it: $(<"$scratch/tour.csv")"
 }
 
+# ---- measure
+
+test_links() {
+    local seconds
+    on_hosts "2x2 --link 100Mbit" mpirun "$bin/tour_cluster" --show links --quick --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column link | sort | uniq -c | xargs) == "8 between 8 inside" ]] || complain "two links: $(<"$scratch/tour.csv")"
+    says "between hosts (ranks 0 and 2): alpha"
+    # 1 MiB at 100 Mbit/s take 83.9 ms, less one burst of 16 kB and one more on the way.
+    seconds=$(awk -F, '$1 == "between" && $2 == 1048576 { print $3 }' "$scratch/tour.csv")
+    awk -v s="$seconds" 'BEGIN { exit !(s > 0.080 && s < 0.25) }' || complain "1 MiB takes $seconds s at 100 Mbit/s"
+    says "An all-reduce on 2 hosts of 2 ranks, and the link between them"
+    [[ $(grep -cE '^ *1 MiB +(one ring|two levels) .* (1.5|1) MiB ' <<<"$output") == 2 ]] || complain "both orders: $output"
+    # The simulator takes the file: a link of its own would not be so slow.
+    output=$("$bin/cluster" --simulate-only --quick --links "$scratch/tour.csv")
+    awk '$1 == 32 { found = $3 == "s" || $3 == "ms" && $2 > 100; exit } END { exit !found }' <<<"$output" ||
+        complain "25 MiB on 32 ranks take longer than this at 100 Mbit/s: $output"
+}
+
 [[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
 command -v mpirun >/dev/null || skip "no mpirun here"
 on_hosts 1x1 true
@@ -107,5 +127,6 @@ test_launcher
 test_where
 test_binding
 test_wrong_network
+test_links
 echo "$failures failed"
 ((failures == 0))
