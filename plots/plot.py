@@ -1196,6 +1196,36 @@ def draw_cluster_simulated(measured):
     return figure
 
 
+def draw_cluster_scale(measured):
+    """Chapter 19: what more ranks bring: measured points, the simulator's line, and the ideal."""
+    kinds = list(dict.fromkeys(measured.text("scaling")))
+    figure, panels = new_figure(len(kinds), width=4.8, height=3.6)
+    numbers = ("ranks", "step_s", "ideal_s")
+    rows = list(zip(measured.text("scaling"), *map(measured.numbers, numbers), measured.text("predicted_s")))
+    for panel, kind in zip(panels, kinds):
+        # Weak: the share of its speed that a rank keeps. Strong: how many times as fast as one rank.
+        points = [(ranks, ideal * (ranks if kind == "strong" else 1), step, predicted) for name, ranks, step, ideal, predicted in rows if name == kind]
+        ranks = [point[0] for point in points]
+        lines = [(ranks, alone / float(predicted)) for ranks, alone, _, predicted in points if predicted]
+        if lines:
+            panel.plot(*zip(*lines), color=ORANGE, label="the simulator, from the links measured")
+        panel.plot(ranks, [alone / step for _, alone, step, _ in points], "o", color=BLUE, label="measured")
+        panel.plot(ranks, ranks if kind == "strong" else [1] * len(ranks), color="black", linewidth=1, linestyle=":", label="ideal")
+        panel.set_xscale("log", base=2)
+        panel.minorticks_off()
+        panel.set_xticks(ranks, [f"{count:.0f}" for count in ranks])
+        panel.set_xlabel("ranks")
+        if kind == "strong":
+            panel.set_yscale("log", base=2)
+            panel.yaxis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        else:
+            panel.set_ylim(bottom=0)
+        panel.legend(loc="upper left" if kind == "strong" else "lower left")
+        title = "Strong scaling: how many times as fast" if kind == "strong" else "Weak scaling: the speed that a rank keeps"
+        panel.set_title(title + (", asleep" if "asleep" in measured.text("compute") else ""))
+    return figure
+
+
 def draw_transformer(measured):
     """Chapter 18: the loss while it falls, and the learning rate; of real sentences the translations' BLEU instead."""
     figure, (loss, right) = new_figure(2, width=4.8)
@@ -1312,6 +1342,7 @@ DRAWINGS = {
     "unused_parameters": draw_unused_parameters,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
     "cluster_simulated": draw_cluster_simulated,
+    "cluster_scale": draw_cluster_scale,
     "transformer": draw_transformer,
     "transformer_debian": draw_transformer,
     "transformer_attention": draw_transformer_attention,

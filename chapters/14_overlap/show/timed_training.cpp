@@ -73,6 +73,13 @@ StepParts TimedTraining::run(int steps) {
     return mean_over_all(rank_, mine);
 }
 
+std::vector<double> TimedTraining::bucket_bytes() const {
+    std::vector<double> bytes;
+    for (std::size_t i = 0; i < ddp_.gradients().plan().buckets.size(); i++)
+        bytes.push_back(static_cast<double>(ddp_.gradients().bucket(i).bytes()));
+    return bytes;
+}
+
 void TimedTraining::step() {
     const std::size_t batch = steps_++ % inputs_.size();
     compute_.begin();

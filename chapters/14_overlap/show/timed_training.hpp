@@ -37,8 +37,8 @@ class TimedTraining {
     TimedTraining(Communicator& communicator, Device& device, Sequential& model, Random& random,
                   const TimedOptions& options);
 
-    // Makes `steps` steps and returns where their time went. All ranks call it together, with the
-    // same number.
+    // Makes `steps` steps and returns where their time went. All ranks of the job call it together,
+    // with the same number; those of another group may give 0, and only wait.
     StepParts run(int steps);
     // Returns what this rank's two streams did in the last run.
     const std::vector<StreamSpan>& spans() const { return spans_; }
@@ -51,6 +51,8 @@ class TimedTraining {
     double gradient_bytes() const {
         return static_cast<double>(ddp_.gradients().plan().memory_bytes());
     }
+    // Returns the bytes of each bucket, in the order in which they are sent.
+    std::vector<double> bucket_bytes() const;
 
   private:
     void step();

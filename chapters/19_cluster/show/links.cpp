@@ -17,10 +17,11 @@
 namespace ddp {
 namespace {
 
-// Returns how many round trips a batch has: many short ones, as the clock is coarse and the first
-// one waits for the other rank to come.
-int trips_of_batch(std::size_t bytes) {
-    return bytes <= 16 << 10 ? 20 : bytes <= 256 << 10 ? 4 : 1;
+// Returns how many round trips fill a batch: the clock is coarse, and the first message waits for
+// the other rank to come. No batch takes much longer, since all other ranks wait for its end.
+int trips_of_batch(double seconds_of_message) {
+    constexpr double batch_s = 0.02;
+    return static_cast<int>(std::clamp(batch_s / (2 * seconds_of_message), 1.0, 50.0));
 }
 
 // Makes `trips` round trips, and returns the seconds of one message.
@@ -51,20 +52,19 @@ LinkTimes measure_link(Rank& rank, int from, int to, const std::vector<std::size
     LinkTimes times{{}, from, to};
     for (const std::size_t bytes : sizes) {
         std::vector<double> seconds;
-        for (int batch = -1; takes_part && batch < batches; batch++) {
-            const double each = seconds_of_message(*communicator, data.data(), bytes,
-                                                   trips_of_batch(bytes), stream);
-            if (batch >= 0)  // the first one warms up
+        int trips = 1;
+        for (int batch = -1; batch < batches; batch++) {
+            const double mine =
+                takes_part ? seconds_of_message(*communicator, data.data(), bytes, trips, stream)
+                           : 0;
+            const double each = rank.broadcast(mine, from);
+            if (batch >= 0)
                 seconds.push_back(each);
+            trips = trips_of_batch(each);  // the first one has told
         }
-        times.messages.push_back({bytes, rank.broadcast(takes_part ? median(seconds) : 0.0, from)});
+        times.messages.push_back({bytes, median(seconds)});
     }
     return times;
-}
-
-// "ranks 0 and 2".
-std::string text_of_pair(const LinkTimes& link) {
-    return "ranks " + std::to_string(link.from) + " and " + std::to_string(link.to);
 }
 
 // The columns of one link in the table: message `i` of each.

@@ -1,12 +1,15 @@
 // A tour of a cluster, before anything is trained there: where are the ranks, what do the links
 // between them carry, and what do more ranks bring? `./book cluster` starts it on the hosts.
+#include <algorithm>
 #include <iostream>
 
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/hosts/placement.hpp"
 #include "19_cluster/show/links.hpp"
+#include "19_cluster/show/scaling.hpp"
 #include "19_cluster/show/where.hpp"
 #include "common/gpu/launch.hpp"
+#include "common/report/units.hpp"
 
 namespace {
 
@@ -16,6 +19,9 @@ constexpr int usual_ranks = 4;
 
 struct TourOptions {
     std::string show = "where";
+    std::vector<int> counts;  // of ranks; empty: the usual ones
+    bool weak = false, strong = false;
+    std::string compute;  // empty: the network
 };
 
 int show_where(World& world, const CommonOptions& common, const RankPlace& mine) {
@@ -58,6 +64,56 @@ int show_links(World& world, const CommonOptions& common) {
     return 0;
 }
 
+// Returns the counts of --ranks, or the usual ones. Throws OptionError if the job has too few
+// ranks.
+std::vector<int> counts_of(const TourOptions& mine, int world_size) {
+    for (const int ranks : mine.counts)
+        if (ranks > world_size)
+            throw OptionError("--ranks " + std::to_string(ranks) + " are more than the " +
+                              std::to_string(world_size) +
+                              " of this job: start more, or leave them out.");
+    return mine.counts.empty() ? usual_counts(world_size) : mine.counts;
+}
+
+// Returns the seconds of --compute; 0 if the network is to compute.
+double sleep_of(const TourOptions& mine) {
+    if (mine.compute.empty())
+        return 0;
+    const std::optional<double> seconds = parse_seconds(mine.compute);
+    if (!seconds || *seconds < 1e-3 || *seconds > 10)
+        throw OptionError("--compute needs a time from 1ms to 10s, such as 40ms, not '" +
+                          mine.compute + "'.");
+    return *seconds;
+}
+
+int show_scaling(World& world, const CommonOptions& common, const TourOptions& mine) {
+    ScalingOptions scaling;
+    scaling.sleep_s = sleep_of(mine);
+    scaling.counts = counts_of(mine, world.world_size());
+    scaling.rounds = common.quick ? 2 : 5;
+    CsvWriter file(world.has_rank_0() ? common.csv : "", scaling_columns());
+    ClusterLinks links;
+    if (world.world_size() > 1)
+        world.run([&](Rank& rank) {
+            rank.select_device();
+            const ClusterLinks measured = measure_links(rank, message_sizes(1 << 20), 3);
+            if (rank.rank() != 0)
+                return;
+            links = measured;
+            CsvWriter none("", link_columns());
+            report_links(links, none);
+        });
+    for (const bool is_strong : {false, true}) {
+        if (is_strong ? !mine.strong : mine.strong && !mine.weak)
+            continue;
+        scaling.is_strong = is_strong;
+        const std::vector<ScalingPoint> points = measure_scaling(world, scaling, links);
+        if (world.has_rank_0())
+            report_scaling(scaling, points, file);
+    }
+    return 0;
+}
+
 // Starts this program again as `ranks` processes, where nobody has started any ranks; returns their
 // exit status when they have ended. On a GPU, which processes cannot share, the ranks are threads
 // of this one.
@@ -78,18 +134,28 @@ int run_tour(int argc, char** argv) {
     const RankPlace place = place_of_process();
     TourOptions mine;
     Options options("tour_cluster", "Where are the ranks, and what do their links carry?");
-    options.add_choice("--show", mine.show, {"where", "links"}, "what to show");
+    options.add_choice("--show", mine.show, {"where", "links", "scaling"}, "what to show");
+    options.add_ints("--ranks", mine.counts, {1, most_ranks_over_hosts},
+                     "scaling: how many train together, in turn (1, 2, 4 and so on)");
+    options.add_flag("--weak", mine.weak, "scaling: every rank has as much to do as one alone");
+    options.add_flag("--strong", mine.strong, "scaling: the ranks share what one alone has to do");
+    options.add_text("--compute", mine.compute,
+                     "scaling: ranks that sleep for this time, such as 40ms, and no network");
     options.take_shape();
     options.refuse({"--shape"}, "the tour shows the hosts that are there");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"}, "the tour shows the links that are there");
     options.example("--show where", "four ranks of this machine");
+    options.example("--show scaling --ranks 1,2,4 --compute 40ms", "ranks that sleep");
     options.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
     CommonOptions common = options.parse(argc, argv);
-    if (const std::optional<int> status = start_ranks(usual_ranks, common, argc, argv))
+    const int ranks = mine.counts.empty() ? usual_ranks : *std::ranges::max_element(mine.counts);
+    if (const std::optional<int> status = start_ranks(ranks, common, argc, argv))
         return *status;
     World world(common);
-    return mine.show == "where" ? show_where(world, common, place) : show_links(world, common);
+    if (mine.show == "where")
+        return show_where(world, common, place);
+    return mine.show == "links" ? show_links(world, common) : show_scaling(world, common, mine);
 }
 
 }  // namespace

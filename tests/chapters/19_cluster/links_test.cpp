@@ -12,7 +12,7 @@ namespace ddp::test {
 namespace {
 
 const TemporaryFolder folder;
-const Program tour(TOUR_PROGRAM, {"--show", "links", "--quick"});
+const Program tour(TOUR_PROGRAM, {"--show", "links", "--quick", "--timeout", "30"});
 
 // A link that takes a millisecond, and one for each 1,000 bytes.
 LinkTimes straight(const std::vector<std::size_t>& sizes, double alpha_s) {
@@ -67,7 +67,8 @@ TEST_CASE("links: one host has only the link inside") {
 }
 
 TEST_CASE("links: one rank has none") {
-    REQUIRE(has(tour.refusal({"--ranks", "1"}), "A link is between two ranks, and there is one"));
+    REQUIRE(has(tour.refusal({"--processes", "1"}, 2),
+                "A link is between two ranks, and there is one"));
 }
 
 }  // namespace ddp::test

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `./book cluster where` and `measure`: how ./book starts the ranks, and what the program shows on hosts of this machine.
+# `./book cluster where`, `measure` and `scale`: how ./book starts the ranks, and what the program shows on hosts of this machine.
 #     tour_test.sh BIN            the programs are in BIN
 # Exits with 77 where hosts cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
@@ -101,7 +101,7 @@ test_wrong_network() {
 
 test_links() {
     local seconds
-    on_hosts "2x2 --link 100Mbit" mpirun "$bin/tour_cluster" --show links --quick --csv "$scratch/tour.csv"
+    on_hosts "2x2 --link 100Mbit" mpirun "$bin/tour_cluster" --show links --quick --timeout 30 --csv "$scratch/tour.csv"
     ends_with 0
     [[ $(column link | sort | uniq -c | xargs) == "8 between 8 inside" ]] || complain "two links: $(<"$scratch/tour.csv")"
     says "between hosts (ranks 0 and 2): alpha"
@@ -116,6 +116,18 @@ test_links() {
         complain "25 MiB on 32 ranks take longer than this at 100 Mbit/s: $output"
 }
 
+# ---- scale
+
+# Eight buckets of 512 KiB between two hosts: 4 MiB leave each, which take 336 ms, less the bursts, whatever overlap hides.
+test_scaling() {
+    on_hosts "2x2 --link 100Mbit" mpirun "$bin/tour_cluster" --show scaling --compute 40ms --ranks 1,2,4 --quick --timeout 30 --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column ranks | xargs) == "1 2 4" && $(column hosts | xargs) == "1 1 2" ]] || complain "ranks and hosts: $(<"$scratch/tour.csv")"
+    awk -F, '$3 == 4 { found = $5 > 0.3 && $6 > 0.3 && $5 < 2 * $6 } END { exit !found }' "$scratch/tour.csv" ||
+        complain "measured and predicted on two hosts: $(<"$scratch/tour.csv")"
+    awk -F, '$3 == 2 { found = $5 < 0.3 } END { exit !found }' "$scratch/tour.csv" || complain "one host has no such link: $(<"$scratch/tour.csv")"
+}
+
 [[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
 command -v mpirun >/dev/null || skip "no mpirun here"
 on_hosts 1x1 true
@@ -128,5 +140,6 @@ test_where
 test_binding
 test_wrong_network
 test_links
+test_scaling
 echo "$failures failed"
 ((failures == 0))
