@@ -29,9 +29,7 @@ std::vector<AllReduceMeasurement> show_machine(Rank& rank, const CommonOptions& 
     std::vector<AllReduceMeasurement> measurements =
         compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
-        report_machine(rank.world_size(),
-                       rank.job().has_several_hosts() ? "of several hosts" : "of this machine",
-                       measurements, file);
+        report_machine(rank.world_size(), rank.job().has_several_hosts(), measurements, file);
     return measurements;
 }
 

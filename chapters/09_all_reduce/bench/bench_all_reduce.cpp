@@ -1,6 +1,7 @@
 // How fast the all-reduces are, beside MPI (as shipped and tuned) or NCCL and beside what the
 // memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
-// processes cannot share, they are threads.
+// processes cannot share, they are threads. If mpirun or srun has started this program, its own
+// ranks are measured: between hosts, the limit is the link.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,7 +54,8 @@ void take_part(const Settings& mine, const CommonOptions& common) {
     if (!mine.measurements.empty())
         return write_measurements(mine.measurements, measurements);
     CsvWriter file(common.csv, comparison_columns());
-    report_comparison(world.world_size(), {{"mpi", {}, measurements}}, mine.subject(), file);
+    report_comparison(world.world_size(), world.job().has_several_hosts(),
+                      {{"mpi", {}, measurements}}, mine.subject(), file);
 }
 
 // This program's own words, for the processes of a job.
@@ -160,7 +162,7 @@ int run(int argc, char** argv) {
                     progress.advance();
                 }
         }
-        report_comparison(ranks, kinds, mine.subject(), file);
+        report_comparison(ranks, false, kinds, mine.subject(), file);
     }
     return 0;
 }

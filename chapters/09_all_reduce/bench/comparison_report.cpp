@@ -12,6 +12,12 @@
 namespace ddp {
 namespace {
 
+// The unit of a table's bandwidths.
+struct RateUnit {
+    double bytes_per_second;
+    std::string name;
+};
+
 // All that was measured on so many ranks, of all kinds of jobs.
 class AllMeasurements {
   public:
@@ -49,10 +55,18 @@ class AllMeasurements {
         return all;
     }
 
-    // GB/s; NaN where it was not measured.
+    // Bytes a second; NaN where it was not measured.
     double bandwidth(const std::string& algorithm, std::size_t bytes) const {
         const AllReduceMeasurement all = measurement(algorithm, bytes);
-        return all.batches.empty() ? NAN : bus_bandwidth(ranks_, bytes, median(all.batches)) * 1e-9;
+        return all.batches.empty() ? NAN : bus_bandwidth(ranks_, bytes, median(all.batches));
+    }
+    // Returns the unit in which the highest bandwidth is 1 or more.
+    RateUnit unit() const {
+        double highest = 0;
+        for (const std::string& algorithm : algorithms_)
+            for (const std::size_t bytes : sizes_)
+                highest = std::fmax(highest, bandwidth(algorithm, bytes));
+        return highest > 0 && highest < 1e9 ? RateUnit{1e6, "MB/s"} : RateUnit{1e9, "GB/s"};
     }
 
     // How many times as fast as MPI: the least of all kinds of jobs, each compared within itself.
@@ -124,11 +138,13 @@ std::string summary(const AllMeasurements& all, const std::string& algorithm) {
            format_fixed(mean, 2) + " in the geometric mean";
 }
 
-Table bandwidth_table(const AllMeasurements& all, const std::string& algorithm) {
+Table bandwidth_table(const AllMeasurements& all, bool on_several_hosts,
+                      const std::string& algorithm) {
+    const RateUnit unit = all.unit();
     std::vector<std::string> header{"algorithm"};
     for (const std::size_t bytes : all.sizes())
         header.push_back(size_text(bytes));
-    Table table("All-reduce on " + all.ranks_text() + ": bus bandwidth, GB/s", header);
+    Table table("All-reduce on " + all.ranks_text() + ": bus bandwidth, " + unit.name, header);
     const auto add = [&](const std::string& name, const auto& value) {
         std::vector<std::string> cells{name};
         for (const std::size_t bytes : all.sizes())
@@ -136,7 +152,9 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& algorithm) 
         table.row(cells);
     };
     for (const std::string& name : all.algorithms())
-        add(name, [&](std::size_t bytes) { return cell(all.bandwidth(name, bytes)); });
+        add(name, [&](std::size_t bytes) {
+            return cell(all.bandwidth(name, bytes) / unit.bytes_per_second);
+        });
     if (all.ranks() == 1)  // there is nothing to move
         return table;
     const bool has_mpi = !std::isnan(all.against_mpi(algorithm, all.sizes()[0]));
@@ -149,18 +167,16 @@ Table bandwidth_table(const AllMeasurements& all, const std::string& algorithm) 
         table.note(algorithm +
                    " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
                    summary(all, algorithm) + ".");
-    table.note(
-        "limit: all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
-        "another one and copy as much. That is what the ring cannot do without; an algorithm that "
-        "moves less may beat it.");
+    table.note(std::string(limit_name) + ": " + limit_text(on_several_hosts));
     return table;
 }
 
 // Makes the table in the form of nccl-tests.
 Table detail_table(const AllMeasurements& all, const std::string& algorithm) {
+    const RateUnit unit = all.unit();
     Table table(algorithm + " on " + all.ranks_text() + ", in place",
-                {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)", "algbw (GB/s)",
-                 "busbw (GB/s)", "#wrong"});
+                {"size (B)", "count", "type", "redop", "time (us)", "p99 (us)",
+                 "algbw (" + unit.name + ")", "busbw (" + unit.name + ")", "#wrong"});
     for (const std::size_t bytes : all.sizes()) {
         const AllReduceMeasurement measurement = all.measurement(algorithm, bytes);
         if (measurement.batches.empty())
@@ -169,8 +185,9 @@ Table detail_table(const AllMeasurements& all, const std::string& algorithm) {
         table.row({std::to_string(bytes), std::to_string(bytes / sizeof(float)), "float", "sum",
                    format_fixed(seconds * 1e6, 1),
                    format_fixed(quantile(measurement.sums, 0.99) * 1e6, 1),
-                   cell(static_cast<double>(bytes) / seconds * 1e-9),
-                   cell(all.bandwidth(algorithm, bytes)), std::to_string(measurement.wrong)});
+                   cell(static_cast<double>(bytes) / seconds / unit.bytes_per_second),
+                   cell(all.bandwidth(algorithm, bytes) / unit.bytes_per_second),
+                   std::to_string(measurement.wrong)});
     }
     return table;
 }
@@ -182,7 +199,7 @@ void write_rows(const AllMeasurements& all, CsvWriter& file) {
             if (measurement.batches.empty())
                 continue;
             const double seconds = median(measurement.batches);
-            const double bandwidth = all.bandwidth(algorithm, bytes);
+            const double bandwidth = all.bandwidth(algorithm, bytes) * 1e-9;
             file.row({algorithm, all.ranks(), bytes, seconds * 1e6,
                       quantile(measurement.sums, 0.99) * 1e6,
                       static_cast<double>(bytes) / seconds * 1e-9,
@@ -198,10 +215,10 @@ std::vector<std::string> comparison_columns() {
             "p99_us",    "algbw_gbs", "busbw_gbs", "wrong"};
 }
 
-void report_comparison(int ranks, const std::vector<MpiVariant>& kinds,
+void report_comparison(int ranks, bool on_several_hosts, const std::vector<MpiVariant>& kinds,
                        const std::string& algorithm, CsvWriter& file) {
     const AllMeasurements all(ranks, kinds);
-    std::cout << bandwidth_table(all, algorithm) << "\n"
+    std::cout << bandwidth_table(all, on_several_hosts, algorithm) << "\n"
               << detail_table(all, algorithm) << std::endl;
     write_rows(all, file);
     for (const std::string& name : all.algorithms())

@@ -213,10 +213,22 @@ bool is_reference(const Candidate& candidate) {
 
 }  // namespace
 
+std::string limit_text(bool on_several_hosts) {
+    if (on_several_hosts)
+        return "every host sends 2 (H - 1) / H of an array to the next of the H hosts, all at "
+               "once, "
+               "and nothing is added. Fewer bytes cannot leave a host.";
+    return "all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
+           "another "
+           "one and copy as much. That is what the ring cannot do without; an algorithm that moves "
+           "less may beat it.";
+}
+
 std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t most) {
     // Two arrays for the limit, one for all ways, and a chunk for the ring that the host drives.
     const auto peers = std::make_shared<Peers>(rank, 4 * most * sizeof(float) + (1 << 20));
-    std::vector<std::shared_ptr<Candidate>> all{make_limit(peers, most)};
+    const auto link = make_link_limit(rank, most);
+    std::vector<std::shared_ptr<Candidate>> all{link ? link : make_limit(peers, most)};
     if (auto mpi = make_mpi_candidate(rank, most))
         all.push_back(std::move(mpi));
     if (auto nccl = make_nccl_candidate(rank, most))

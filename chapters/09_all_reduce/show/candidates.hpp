@@ -50,9 +50,12 @@ struct FurtherAllReduce {
 // exercise.
 std::vector<FurtherAllReduce> further_all_reduces();
 
-// The loop's name: every rank, without waiting for any other, adds (N - 1) / N of an array to
-// another one and copies as much.
+// The name of what no all-reduce can do without. On one host it is a loop: every rank, without
+// waiting for any other, adds (N - 1) / N of an array to another one and copies as much. On several
+// hosts it is the link: every host sends 2 (H - 1) / H of an array to the next one, all at once.
 inline constexpr const char* limit_name = "limit";
+// Returns these words for a reader.
+std::string limit_text(bool on_several_hosts);
 
 // All that can be had here, for up to `most` elements. They live until the run ends. All ranks call
 // it together.
@@ -61,6 +64,9 @@ std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t 
 // MPI_Allreduce itself on plain host memory, which is its best case; null where MPI has not started
 // the ranks.
 std::shared_ptr<Candidate> make_mpi_candidate(Rank& rank, std::size_t most);
+
+// The link as the limit; null where there is one host only.
+std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most);
 
 // Whether this program could be started by mpirun, and would know it.
 bool is_built_with_mpi();

@@ -25,7 +25,7 @@ std::vector<Value> each_once(const std::vector<AllReduceMeasurement>& measuremen
 
 }  // namespace
 
-void report_machine(int ranks, const std::string& where,
+void report_machine(int ranks, bool on_several_hosts,
                     const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file) {
     const auto sizes =
         each_once<std::size_t>(measurements, [](const AllReduceMeasurement& s) { return s.bytes; });
@@ -37,8 +37,8 @@ void report_machine(int ranks, const std::string& where,
     std::vector<std::string> header{"algorithm"};
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
-    const std::string title =
-        "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
+    const std::string title = "An all-reduce on " + std::to_string(ranks) + " ranks " +
+                              (on_several_hosts ? "of several hosts: " : "of this machine: ");
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
     for (const std::string& algorithm : algorithms) {
         std::vector<std::string> time_cells{algorithm}, bandwidth_cells{algorithm};
@@ -55,9 +55,7 @@ void report_machine(int ranks, const std::string& where,
         times.row(time_cells);
         bandwidths.row(bandwidth_cells);
     }
-    bandwidths.note(
-        std::string(limit_name) +
-        ": a loop that adds and copies as much as the ring must, and waits for nobody.");
+    bandwidths.note(std::string(limit_name) + ": " + limit_text(on_several_hosts));
     std::cout << times << "\n" << bandwidths << "\n";
 }
 

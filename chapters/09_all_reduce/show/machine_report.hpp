@@ -8,10 +8,10 @@
 
 namespace ddp {
 
-// Prints time and bus bandwidth of `measurements`, of `ranks` ranks `where` ("of this machine"),
-// and writes rows to `file`: "machine", way, ranks, bytes, seconds, the limit's seconds, bus
+// Prints time and bus bandwidth of `measurements`, of `ranks` ranks of this machine or of several
+// hosts, and writes rows to `file`: "machine", way, ranks, bytes, seconds, the limit's seconds, bus
 // bandwidth in bytes per second.
-void report_machine(int ranks, const std::string& where,
+void report_machine(int ranks, bool on_several_hosts,
                     const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file);
 
 }  // namespace ddp

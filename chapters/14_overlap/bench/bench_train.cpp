@@ -33,6 +33,36 @@ struct TrainOptions {
     bool alone = false;
 };
 
+constexpr int warm_up_steps = 20;
+
+// A training on the ranks of this job, or on each of them alone.
+class JobTraining {
+  public:
+    JobTraining(Rank& rank, const TrainOptions& mine, const std::string& model, bool alone,
+                std::uint64_t seed)
+        : device_(make_run_scoped<Device>(rank, rank_memory(rank))),
+          random_(seed + static_cast<std::uint64_t>(rank.rank())),
+          model_(make_model(model, device_, random_)),
+          communicator_(make_communicator("native", rank, ddp_arena_bytes(*model_))),
+          training_(*communicator_, device_, *model_, random_,
+                    {{1, 28, 28}, 10, mine.batch, alone, {}}) {
+        training_.run(warm_up_steps);
+    }
+
+    // Returns the seconds of a round: the whole, computing, communicating, waiting.
+    std::vector<double> run(int steps) {
+        const StepParts parts = training_.run(steps);
+        return {parts.whole, parts.compute, parts.communication, parts.exposed};
+    }
+
+  private:
+    Device& device_;
+    Random random_;
+    std::unique_ptr<Sequential> model_;
+    std::unique_ptr<Communicator> communicator_;
+    TimedTraining training_;
+};
+
 // ---- One candidate: this program with --serve
 
 // Returns the number of steps that rank 0 has read from stdin, on every rank; 0 at the end of
@@ -51,22 +81,15 @@ int steps_of_next_round(Rank& rank) {
 }
 
 void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
-    constexpr int warm_up_steps = 20;
     rank.select_device();
-    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-    Random random(seed + static_cast<std::uint64_t>(rank.rank()));
-    const auto model = make_model(mine.model, device, random);
-    const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
-    TimedOptions options{{1, 28, 28}, 10, mine.batch, mine.alone, {}};
-    TimedTraining training(*communicator, device, *model, random, options);
-    training.run(warm_up_steps);
+    JobTraining training(rank, mine, mine.model, mine.alone, seed);
     if (rank.rank() == 0)
         std::cout << "# this book, " << format_count(rank.world_size(), "rank") << std::endl;
     while (const int steps = steps_of_next_round(rank)) {
-        const StepParts parts = training.run(steps);
+        const std::vector<double> parts = training.run(steps);
         if (rank.rank() == 0)
-            std::cout << parts.whole << ' ' << parts.compute << ' ' << parts.communication << ' '
-                      << parts.exposed << std::endl;
+            std::cout << parts[0] << ' ' << parts[1] << ' ' << parts[2] << ' ' << parts[3]
+                      << std::endl;
     }
 }
 
@@ -75,19 +98,26 @@ void serve_rounds(Rank& rank, const TrainOptions& mine, std::uint64_t seed) {
 struct Entry {
     std::string name;  // "mlp", "mlp_copies", "mlp_pytorch"
     int ranks;
-    BenchmarkSubprocess program;
+    std::string greeting;                                 // "PyTorch 2.15.0, ..."
+    std::function<std::vector<double>(int steps)> round;  // its seconds
     // Seconds of a step, by round: the whole, computing, communicating, waiting. PyTorch reports
     // only the first; the others are NaN there.
     std::vector<double> parts[4] = {};
 
     double run(int steps) {
-        std::vector<double> answer = program.run(steps);
+        std::vector<double> answer = round(steps);
         answer.resize(4, std::numeric_limits<double>::quiet_NaN());
         for (std::size_t i = 0; i < 4; i++)
             parts[i].push_back(answer[i] / steps);
         return parts[0].back();
     }
 };
+
+// Makes the entry of a subprocess.
+Entry entry_of(const std::string& name, int ranks, BenchmarkSubprocess subprocess) {
+    const auto program = std::make_shared<BenchmarkSubprocess>(std::move(subprocess));
+    return {name, ranks, program->greeting(), [program](int steps) { return program->run(steps); }};
+}
 
 // Starts this program as a subprocess. One rank communicates with no other, so it is started as a
 // copy.
@@ -128,14 +158,14 @@ std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
                             std::uint64_t seed) {
     std::deque<Entry> entries;
     for (const int ranks : mine.ranks)
-        entries.push_back({model, ranks, start_ours(model, ranks, false, mine, seed)});
+        entries.push_back(entry_of(model, ranks, start_ours(model, ranks, false, mine, seed)));
     for (const int ranks : mine.ranks)
         if (ranks > 1)
             entries.push_back(
-                {model + "_copies", ranks, start_ours(model, ranks, true, mine, seed)});
+                entry_of(model + "_copies", ranks, start_ours(model, ranks, true, mine, seed)));
     for (const int ranks : mine.ranks)
         if (auto pytorch = start_pytorch_if_wanted(model, mine, ranks))
-            entries.push_back({model + "_pytorch", ranks, std::move(*pytorch)});
+            entries.push_back(entry_of(model + "_pytorch", ranks, std::move(*pytorch)));
     return entries;
 }
 
@@ -143,8 +173,10 @@ std::deque<Entry> start_all(const std::string& model, const TrainOptions& mine,
 
 class TrainReport {
   public:
-    explicit TrainReport(const std::filesystem::path& csv)
-        : csv_(csv, {"model", "ranks", "batch_per_rank", "samples_per_s", "step_ms", "compute_ms",
+    // `is_own`: this bench starts all ranks itself, on this machine.
+    TrainReport(const std::filesystem::path& csv, bool is_own)
+        : is_own_(is_own),
+          csv_(csv, {"model", "ranks", "batch_per_rank", "samples_per_s", "step_ms", "compute_ms",
                      "comm_ms", "exposed_ms"}) {}
 
     void add(const std::deque<Entry>& entries, int batch) {
@@ -156,7 +188,7 @@ class TrainReport {
     }
 
     void print() {
-        if (!has_pytorch_)
+        if (!has_pytorch_ && is_own_)
             times_.note("PyTorch was not measured. --pytorch PYTHON names a Python that has it.");
         times_.note("Medians of a step. Communicating includes waiting for other ranks' buckets.");
         ratios_.note("Medians of the rounds' ratios: all of them take turns in every round.");
@@ -180,21 +212,21 @@ class TrainReport {
     void compare(const Entry& ours, const std::deque<Entry>& entries, int batch) {
         const std::string ranks = format_count(ours.ranks, "rank");
         // The book's own limits, for two cores.
-        const bool is_held = ours.name == "mlp" && batch == 64 && kernels_run_on_cpu;
+        const bool is_held = is_own_ && ours.name == "mlp" && batch == 64 && kernels_run_on_cpu;
         for (const Entry& other : entries) {
             if (other.ranks != ours.ranks || other.name == ours.name ||
                 !other.name.starts_with(ours.name + "_"))
                 continue;
             const bool are_copies = other.name.ends_with("_copies");
             const std::string least = are_copies ? "0.85" : ours.ranks == 1 ? "1.3" : "2";
-            ratios_.row(
-                {ours.name + ", " + ranks,
-                 are_copies ? "as many copies without communication" : other.program.greeting(),
-                 format_fixed(median_ratio(other.parts[0], ours.parts[0]), 2),
-                 is_held && ours.ranks <= 2 ? least : "-"});
+            ratios_.row({ours.name + ", " + ranks,
+                         are_copies ? "as many copies without communication" : other.greeting,
+                         format_fixed(median_ratio(other.parts[0], ours.parts[0]), 2),
+                         is_held && ours.ranks <= 2 ? least : "-"});
         }
     }
 
+    const bool is_own_;
     CsvWriter csv_;
     bool has_pytorch_ = false;
     Table times_{"Training",
@@ -203,15 +235,58 @@ class TrainReport {
     Table ratios_{"How many times as fast", {"this book", "as", "is", "at least"}};
 };
 
-void measure(const std::string& model, const TrainOptions& mine, const CommonOptions& common,
-             TrainReport& report) {
-    const int steps = (model == "mlp" ? 20 : 4) / (common.quick ? 4 : 1);
-    std::deque<Entry> entries = start_all(model, mine, common.seed);
+int steps_of_round(const std::string& model, bool quick) {
+    return (model == "mlp" ? 20 : 4) / (quick ? 4 : 1);
+}
+
+// Lets all entries take turns.
+void take_turns(std::deque<Entry>& entries, int steps, int rounds) {
     std::vector<Measurement> variants;
     for (Entry& entry : entries)
         variants.push_back([&entry, steps] { return entry.run(steps); });
-    interleave(variants, 0, common.quick ? 3 : mine.rounds);
+    interleave(variants, 0, rounds);
+}
+
+void measure(const std::string& model, const TrainOptions& mine, const CommonOptions& common,
+             TrainReport& report) {
+    std::deque<Entry> entries = start_all(model, mine, common.seed);
+    take_turns(entries, steps_of_round(model, common.quick), common.quick ? 3 : mine.rounds);
     report.add(entries, mine.batch);
+}
+
+// Measures the ranks of a job that mpirun or srun has started. All of them call it.
+void measure_job(Rank& rank, const std::string& model, const TrainOptions& mine,
+                 const CommonOptions& common, TrainReport& report) {
+    std::deque<Entry> entries;
+    const auto add = [&](const std::string& name, bool alone) {
+        const auto training = std::make_shared<JobTraining>(rank, mine, model, alone, common.seed);
+        entries.push_back(
+            {name, rank.world_size(), "", [training](int steps) { return training->run(steps); }});
+    };
+    add(model, rank.world_size() == 1);
+    if (rank.world_size() > 1)
+        add(model + "_copies", true);
+    take_turns(entries, steps_of_round(model, common.quick), common.quick ? 3 : mine.rounds);
+    if (rank.rank() == 0)
+        report.add(entries, mine.batch);
+}
+
+int run_job_of_others(const std::vector<std::string>& models, const TrainOptions& mine,
+                      const CommonOptions& common) {
+    if (mine.pytorch != "auto" && mine.pytorch != "off")
+        throw OptionError(
+            "--pytorch makes no sense here: PyTorch is measured where the bench starts the ranks "
+            "itself, without mpirun.");
+    World world(common);
+    TrainReport report(world.has_rank_0() ? common.csv : "", false);
+    for (const std::string& model : models)
+        world.run([&](Rank& rank) {
+            rank.select_device();
+            measure_job(rank, model, mine, common, report);
+        });
+    if (world.has_rank_0())
+        report.print();
+    return 0;
 }
 
 int run(int argc, char** argv) {
@@ -241,15 +316,20 @@ int run(int argc, char** argv) {
         world.run([&](Rank& rank) { serve_rounds(rank, mine, common.seed); });
         return 0;
     }
+    std::vector<std::string> models;
+    for (const std::string model : {"mlp", "cnn"})
+        if (mine.model == model || mine.model == "both")
+            models.push_back(model);
+    if (find_starter(common) != StartedBy::nobody)
+        return run_job_of_others(models, mine, common);
     if (common.processes)
         throw OptionError(
             "--processes makes no sense here without --serve: the bench starts its processes "
             "itself; give it --ranks 1,2.");
     std::signal(SIGPIPE, SIG_IGN);  // a candidate that has died is reported as an error
-    TrainReport report(common.csv);
-    for (const std::string model : {"mlp", "cnn"})
-        if (mine.model == model || mine.model == "both")
-            measure(model, mine, common, report);
+    TrainReport report(common.csv, true);
+    for (const std::string& model : models)
+        measure(model, mine, common, report);
     report.print();
     return 0;
 }

@@ -39,7 +39,8 @@ TEST_CASE("bench all_reduce measures every algorithm, MPI and the limit") {
     const ProgramRun run =
         bench.run({"--ranks", "1,3", "--sizes", "4,1024", "--jobs", "1", "--rounds", "1"});
     REQUIRE(run.count("All-reduce on 1 rank: bus bandwidth, GB/s\n") == 1);
-    REQUIRE(run.count("All-reduce on 3 ranks: bus bandwidth, GB/s\n") == 1);
+    REQUIRE(run.count("All-reduce on 3 ranks: bus bandwidth, ") ==
+            1);  // GB/s, unless others compute, too
     REQUIRE(run.count("native on 3 ranks, in place\n") == 1);
     REQUIRE(run.count("native / limit") == 1);  // one rank has nothing to compare
     const Csv& file = run.csv;

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # `./book cluster where`, `measure` and `scale`: how ./book starts the ranks, and what the program shows on hosts of this machine.
-#     tour_test.sh BIN            the programs are in BIN
+#     tour_test.sh BIN            where and measure; the programs are in BIN
+#     tour_test.sh BIN scale      scale, and the benches of other chapters on several hosts
 # Exits with 77 where hosts cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 bin=$1
+what=${2:-where}
 failures=0
 
 skip() {
@@ -128,6 +130,41 @@ test_scaling() {
     awk -F, '$3 == 2 { found = $5 < 0.3 } END { exit !found }' "$scratch/tour.csv" || complain "one host has no such link: $(<"$scratch/tour.csv")"
 }
 
+# ---- The benches of chapters 09 and 14
+
+# 1 MiB from each host to the other cannot be faster than 100 Mbit/s: the limit is the link, and not memory.
+test_benches() {
+    on_hosts "2x1 --link 100Mbit" mpirun "$bin/bench_all_reduce" --sizes 1024 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    ends_with 0
+    says "All-reduce on 2 ranks: bus bandwidth, MB/s"
+    [[ $(column algorithm | xargs) == "limit mpi native" ]] || complain "the candidates: $(<"$scratch/tour.csv")"
+    awk -F, 'NR > 1 && !($7 > 0.002 && $7 < 0.0135) { exit 1 }' "$scratch/tour.csv" || complain "no link carries this: $(<"$scratch/tour.csv")"
+
+    on_hosts 2x1 mpirun "$bin/bench_train" --quick --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column model | xargs) == "mlp mlp_copies" && $(column ranks | xargs) == "2 2" ]] || complain "two trainings: $(<"$scratch/tour.csv")"
+    awk -F, 'NR > 1 && ($1 == "mlp") != ($7 > 0) { exit 1 }' "$scratch/tour.csv" || complain "who communicates? $(<"$scratch/tour.csv")"
+}
+
+# The same by srun.
+test_srun() {
+    local slurm=$root/tests/chapters/19_cluster/slurm.sh started=(srun --mpi=pmix -N2 -n2)
+    on_hosts 2x1 "$slurm" "${started[@]}" "$bin/bench_all_reduce" --sizes 64 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    if [[ $code == 77 ]]; then
+        echo "SKIPPED: benches under srun ($output)"
+        return
+    fi
+    ends_with 0
+    [[ $(column algorithm | xargs) == "limit mpi native" ]] || complain "the candidates under srun: $(<"$scratch/tour.csv")"
+    on_hosts 2x1 "$slurm" "${started[@]}" "$bin/bench_train" --quick --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    ends_with 0
+    [[ $(column model | xargs) == "mlp mlp_copies" ]] || complain "two trainings under srun: $(<"$scratch/tour.csv")"
+    on_hosts 2x1 "$slurm" env -u DDP_HOSTFILE salloc -N2 -n2 "${started[@]}" "$bin/tour_cluster" --csv "$scratch/tour.csv"
+    ends_with 0
+    says "Where the ranks are (started by: srun)"
+    [[ $(column host | xargs) == "host0 host1" ]] || complain "who is where under srun: $(<"$scratch/tour.csv")"
+}
+
 [[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
 command -v mpirun >/dev/null || skip "no mpirun here"
 on_hosts 1x1 true
@@ -135,11 +172,16 @@ on_hosts 1x1 true
 scratch=$(mktemp -d -p "$bin")  # which the hosts share, unlike /tmp
 trap 'rm -rf "$scratch"' EXIT
 
-test_launcher
-test_where
-test_binding
-test_wrong_network
-test_links
-test_scaling
+if [[ $what == scale ]]; then
+    test_scaling
+    test_benches
+    test_srun
+else
+    test_launcher
+    test_where
+    test_binding
+    test_wrong_network
+    test_links
+fi
 echo "$failures failed"
 ((failures == 0))
