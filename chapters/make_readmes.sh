@@ -104,10 +104,10 @@ run() {  # COMMAND, as a reader who has no terminal
     ((status == 0)) || say "$place: \`$1\` fails with exit code $status:"$'\n'"$(tail -n 5 "$scratch/errors")"
     return "$status"
 }
-command_for() {  # what a reader types or, where it is built, the program that ./book runs
+command_for() {  # what a reader types or, where it is built, the program that ./book runs (on hosts, ./book itself)
     local words chapter=14
     read -ra words <<<"$1"
-    if [[ -z $built || ${words[0]} != ./book ]]; then
+    if [[ -z $built || ${words[0]} != ./book || ${words[1]} == cluster ]]; then
         echo "$1"
     elif [[ ${words[1]} == bench || ${words[1]} == explore ]]; then
         echo "$built/bin/${words[1]}_${words[2]} ${words[*]:3}"

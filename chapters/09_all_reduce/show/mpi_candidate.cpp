@@ -55,9 +55,9 @@ class MpiCandidate final : public MpiCaller {
     }
 };
 
-// What every host has to send, and nothing else: the ranks with the same place on their hosts send
-// an equal share of it to the next host. (Where hosts have different numbers of ranks, as many of
-// each take part as the smallest has.)
+// The bytes that every host has to send, and nothing else: the ranks with the same place on their
+// hosts send an equal share of it to the next host. (Where hosts have different numbers of ranks,
+// as many of each take part as the smallest has.)
 //
 //     host 0    rank 0   rank 1          each: 2 (H - 1) / H of the array, by L ranks
 //                 │        │
