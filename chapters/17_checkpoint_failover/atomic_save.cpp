@@ -22,8 +22,9 @@ namespace ddp {
 // The lesson is the order of these calls. Without the first sync, or with the sync behind the
 // rename, the name could lead to bytes that never reached the disk. Without the last line, the old
 // file could be back after a power failure, although the caller believes that the new one is saved.
-void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts) {
-    const std::string temporary = name + unfinished;
+void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts,
+                     const std::string& writer) {
+    const std::string temporary = name + writer + unfinished;
     folder.write(temporary, parts);
     folder.sync(temporary);
     folder.rename(temporary, name);

@@ -64,7 +64,9 @@ inline const std::string unfinished = ".unfinished";
 
 // Writes `parts`, one behind the other, as the file `name`. When it returns, the file is on the
 // disk; until then the name leads to the old file. If it is interrupted, it may leave behind a file
-// with the name `name` + `unfinished`, which no reader needs.
-void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts);
+// with the name `name` + `writer` + `unfinished`, which no reader needs. Writers that may be at
+// work at the same time, such as a job and its successor, need different names for it.
+void save_atomically(Folder& folder, const std::string& name, std::initializer_list<Bytes> parts,
+                     const std::string& writer = "");
 
 }  // namespace ddp

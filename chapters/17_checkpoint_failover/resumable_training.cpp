@@ -1,6 +1,7 @@
 // A training that may end anywhere and starts again here:
 //
 //     resume      the newest whole checkpoint of any host goes to all ranks; without one: step 0
+//     begin       this life's number goes into the folder: an earlier one that wakes up ends
 //     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
 //     each step   mirror the batch   every rank tosses the coins of all ranks' samples
 //                 forward, backward  gradients are averaged (14)
@@ -111,6 +112,7 @@ class ResumableTraining {
     // Trains to the end of the plan, and compares the replicas.
     void run() {
         resume_from_checkpoint();
+        begin_next_life(rank_, storage_.checkpoints, storage_.saver.has_value());
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
             epoch();
         // The state behind the last step is a checkpoint, too: a job that is started again finds

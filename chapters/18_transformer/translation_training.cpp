@@ -156,8 +156,10 @@ class TranslationTraining {
 
     // Trains to the end of the plan, and compares the replicas.
     TranslationResult run() {
-        if (storage_ != nullptr)
+        if (storage_ != nullptr) {
             resume_from_checkpoint();
+            begin_next_life(rank_, storage_->checkpoints, storage_->saver.has_value());
+        }
         if (hooks_.on_start)
             hooks_.on_start(state_.step);
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)

@@ -10,6 +10,7 @@ namespace ddp {
 namespace {
 
 const std::string prefix = "checkpoint-", suffix = ".safetensors", checksum_key = "crc32";
+const std::string life_file = "life";
 
 std::string hexadecimal(std::uint32_t header, std::uint32_t data) {
     char text[17];
@@ -64,10 +65,43 @@ std::vector<int> Checkpoints::steps() const {
     return steps;
 }
 
+int Checkpoints::newest_life() const {
+    if (std::ranges::count(folder_.names(), life_file) == 0)
+        return 0;
+    const std::vector<std::uint8_t> digits = folder_.read(life_file);
+    const auto* first = reinterpret_cast<const char*>(digits.data());
+    int life = 0;
+    if (std::from_chars(first, first + digits.size(), life).ec != std::errc())
+        throw std::runtime_error("'" + folder_.path() + "/" + life_file +
+                                 "' holds no number: remove it, if no training runs there.");
+    return life;
+}
+
+void Checkpoints::begin_life(int number) {
+    life_ = number;
+    save_atomically(folder_, life_file, {bytes_of(std::to_string(number))});
+    remove_unfinished();  // an earlier life that wakes up cannot rename it any more
+}
+
+void Checkpoints::require_newest_life() const {
+    if (const int newest = newest_life(); newest > life_)
+        throw std::runtime_error("this is life " + std::to_string(life_) +
+                                 " of the training, and life " + std::to_string(newest) +
+                                 " writes into '" + folder_.path() +
+                                 "' now: this one ends and writes nothing more.");
+}
+
+// A life can be stopped and wake up between any two of these calls, and begin_life of the next one
+// can lie between them. What it has written until then is removed, or it finds out. Only where it
+// is stopped between the first look and its write, a late checkpoint appears. That is whole and of
+// this training; and nothing is removed for it.
 bool Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     const std::string text = seal(std::move(header), data);
+    const std::string writer = "." + std::to_string(life_);
     const auto save = [&] {
-        save_atomically(folder_, file_name(step), {bytes_of(text), data});
+        require_newest_life();
+        save_atomically(folder_, file_name(step), {bytes_of(text), data}, writer);
+        require_newest_life();
         remove_others(step);
     };
     try {
@@ -75,10 +109,12 @@ bool Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
         return false;
     } catch (const std::runtime_error&) {
         if (!folder_.make()) {
-            remove_unfinished();  // on a full disk it takes the room of the next one
+            require_newest_life();                                  // then that is the reason
+            folder_.remove(file_name(step) + writer + unfinished);  // a full disk needs its room
             throw;
         }
     }
+    begin_life(life_);
     save();  // whoever has removed the folder has not removed the training
     return true;
 }
@@ -98,7 +134,7 @@ void Checkpoints::remove_others(int step) {
 
 void Checkpoints::remove_unfinished() {
     for (const std::string& name : folder_.names())
-        if (name.starts_with(prefix) && name.ends_with(suffix + unfinished))
+        if (name.starts_with(prefix) && name.ends_with(unfinished))
             folder_.remove(name);
 }
 

@@ -48,6 +48,13 @@ bool writes_checkpoints(Rank& rank, Folder& folder) {
     return rank.rank() == 0 || (!sees_it && rank.local_rank() == 0);
 }
 
+void begin_next_life(Rank& rank, Checkpoints& checkpoints, bool writes) {
+    const std::vector<int> lives =
+        rank.all_gather(rank.local_rank() == 0 ? checkpoints.newest_life() : 0);
+    if (writes)
+        checkpoints.begin_life(std::ranges::max(lives) + 1);
+}
+
 void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tensors,
                   const std::string& name) {
     for (const auto& [tensor, place] : tensors) {

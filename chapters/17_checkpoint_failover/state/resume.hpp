@@ -15,6 +15,10 @@ namespace ddp {
 // own also the first rank of each host. All ranks call it together.
 bool writes_checkpoints(Rank& rank, Folder& folder);
 
+// Begins the next life of the training, after all that the writers' folders know of. All ranks call
+// it together; `writes`: whether this one writes checkpoints.
+void begin_next_life(Rank& rank, Checkpoints& checkpoints, bool writes);
+
 // Copies the file's values into `tensors`, by name. Throws DataError, with a sentence that begins
 // with `name`, if a tensor is missing or has another shape.
 void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tensors,

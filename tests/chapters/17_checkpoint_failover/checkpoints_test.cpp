@@ -164,6 +164,104 @@ TEST_CASE("checkpoints: a whole one is there wherever saving crashes") {
     }
 }
 
+// A folder on the disk whose writer is stopped before its next call of `call`, and wakes up when
+// `meanwhile` is over.
+class StoppingFolder final : public Folder {
+  public:
+    explicit StoppingFolder(DiskFolder& folder) : folder_(folder) {}
+
+    void stop_before(const std::string& call, std::function<void()> meanwhile) {
+        call_ = call;
+        meanwhile_ = std::move(meanwhile);
+    }
+
+    bool make() override { return folder_.make(); }
+    void write(const std::string& name, std::initializer_list<ddp::Bytes> parts) override {
+        begin("write");
+        folder_.write(name, parts);
+    }
+    void sync(const std::string& name) override { folder_.sync(name); }
+    void rename(const std::string& from, const std::string& to) override {
+        begin("rename");
+        folder_.rename(from, to);
+    }
+    void sync_names() override {
+        begin("sync_names");
+        folder_.sync_names();
+    }
+    void remove(const std::string& name) override { folder_.remove(name); }
+    std::vector<std::string> names() const override { return folder_.names(); }
+    std::vector<std::uint8_t> read(const std::string& name) const override {
+        return folder_.read(name);
+    }
+    std::string path() const override { return folder_.path(); }
+
+  private:
+    void begin(const std::string& call) {
+        if (meanwhile_ && call == call_)
+            std::exchange(meanwhile_, nullptr)();
+    }
+
+    DiskFolder& folder_;
+    std::string call_;
+    std::function<void()> meanwhile_;
+};
+
+Contents contents_of(const Folder& folder) {
+    Contents contents;
+    for (const std::string& name : folder.names())
+        contents[name] = folder.read(name);
+    return contents;
+}
+
+TEST_CASE("checkpoints: a life that wakes up when a later one has begun leaves all as it is") {
+    for (const std::string call : {"write", "rename", "sync_names"})
+        for (const bool has_saved : {false, true}) {
+            CAPTURE(call, has_saved);
+            const TemporaryFolder temporary;
+            DiskFolder folder(temporary.path());
+            StoppingFolder stopping(folder);
+            Checkpoints late(stopping, 2), next(folder, 2);
+            late.begin_life(3);
+            save(late, 10);
+            save(late, 20);
+            Contents left;
+            stopping.stop_before(call, [&] {
+                REQUIRE(next.newest_life() == 3);
+                next.begin_life(4);
+                if (has_saved)
+                    save(next, 25);
+                left = contents_of(folder);
+            });
+            std::string error;
+            for (const int step : {30, 40}) {  // it does not learn it better a second time
+                try {
+                    save(late, step);
+                } catch (const std::runtime_error& thrown) {
+                    error = thrown.what();
+                }
+                REQUIRE(error == "this is life 3 of the training, and life 4 writes into '" +
+                                     folder.path() +
+                                     "' now: this one ends and writes nothing more.");
+            }
+            // A whole checkpoint may be there in addition, if it was stopped before the write.
+            const std::string late_one = Checkpoints::file_name(30);
+            Contents now = contents_of(folder);
+            if (call == "write") {
+                REQUIRE(data_error([&] { read_checkpoint(30, now.at(late_one), "f"); }) == "");
+                now.erase(late_one);
+            }
+            REQUIRE(now == left);
+            REQUIRE(next.steps().back() == (has_saved ? 20 : 10));
+        }
+}
+
+TEST_CASE("checkpoints: a number of lives that is none is named") {
+    CrashingFolder folder({{"life", {'x'}}}, never);
+    REQUIRE_THROWS_WITH(Checkpoints(folder, 2).newest_life(),
+                        "'memory/life' holds no number: remove it, if no training runs there.");
+}
+
 TEST_CASE("checkpoints: of one that does not fit on the disk nothing stays") {
     const TemporaryFolder temporary;
     DiskFolder folder(temporary.path());

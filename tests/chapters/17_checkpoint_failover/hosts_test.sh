@@ -29,14 +29,15 @@ mkdir "$data"
 images "$data" train 1000
 images "$data" t10k 100
 
-# supervised NAME FOLDER WHEN FAULT: the training under its supervisor on host0; when it has said WHEN, FAULT (words of
-# a shell that is on host0) is done to it. Its output is $output.
+# supervised NAME FOLDER WHEN FAULT: the training under its supervisor on host0, with ranks on $ranks_on; when there are
+# files WHEN, FAULT (words of a shell that is on host0) is done to it. Its output is $output.
+ranks_on=host0,host1,host2,host3
 supervised() {
     local name=$1 folder=$2
     export WHEN=$3 FAULT=$4 SAID=$scratch/$name.said
     # shellcheck disable=SC2016  # for the other shell
     timeout 120 "$hosts" 4 bash -c '
-        "$@" >"$SAID" 2>&1 &
+        "$@" >>"$SAID" 2>&1 &
         supervisor=$!
         while kill -0 "$supervisor" 2>/dev/null; do
             if [[ -n $FAULT ]] && ls $WHEN >/dev/null 2>&1; then
@@ -45,7 +46,7 @@ supervised() {
             fi
             sleep 0.05
         done
-        wait "$supervisor"' bash "$program" --hosts host0,host1,host2,host3 --folder "$folder" \
+        wait "$supervisor"' bash "$program" --hosts "$ranks_on" --folder "$folder" \
         --max-restarts 3 --data "$data" --epochs 5 --batch 8 --every 10 --timeout 3 --learning-rate 0.02 ||
         complain "$name ended with $?"
     output=$(cat "$scratch/$name.said")
@@ -88,6 +89,29 @@ rm -rf "$scratch/cut-host0"
 supervised again "$scratch/cut-%h" '' ''
 expect '^attempt 1: 4 ranks on host0 host1 host2 host3$'
 [[ -e $scratch/cut-host0 ]] || complain "host0 has no folder again"
+
+# Everything stops on the host with rank 0, which writes the checkpoints, and wakes up when the next life has saved.
+ranks_on=host1,host2,host3
+supervised calm-3 "$scratch/calm-3" '' ''
+calm=$output
+# shellcheck disable=SC2016  # for the other shell
+supervised stopped "$scratch/stopped" "$scratch/stopped/checkpoint-*" '
+    old=$(ip netns pids host1)
+    for p in $old; do kill -STOP $p; done
+    touch "$SAID.stopped"
+    until [[ -n $(find "${SAID%.said}" -name "checkpoint-*" -newer "$SAID.stopped") ]]; do sleep 0.05; done
+    for p in $old; do kill -CONT $p; done
+    for ((i = 0; i < 200; i++)); do
+        left=0
+        for p in $old; do [[ ! -e /proc/$p ]] || left=$((left + 1)); done
+        ((left)) || break
+        sleep 0.05
+    done
+    echo "$left processes are left of the life that was stopped" >>"$SAID"'
+expect '^0 processes are left of the life that was stopped$'
+expect '^attempt 2: 3 ranks on host1 host2 host3$'
+[[ ${output##*hash} == "${calm##*hash}" ]] || complain "another hash after a host that woke up"
+[[ $(cat "$scratch/stopped/life") == 2 ]] || complain "not the second life, but $(cat "$scratch/stopped/life")"
 
 echo "$failures failed"
 ((failures == 0))

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <iostream>
+#include <thread>
 
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
@@ -220,6 +221,26 @@ TEST_CASE("saver: what follows from a failed all-reduce is no checkpoint") {
     }
 }
 
+TEST_CASE("resume: a training that runs while a later life of it has begun ends") {
+    const TemporaryFolder temporary;
+    TrainingPlan plan = plan_in(temporary.path());
+    plan.epochs = 10'000;
+    static const FashionMnist data = data_set();
+    World world(thread_options(2));
+    DiskFolder folder(temporary.path());
+    Checkpoints next(folder, 100);
+    std::jthread successor([&](const std::stop_token& enough) {
+        while (next.steps().empty() && !enough.stop_requested())
+            std::this_thread::yield();
+        next.begin_life(7);
+    });
+    const std::string failure =
+        failure_of(world, [&](Rank& rank) { train_resumably(rank, data, plan); });
+    REQUIRE(failure == "rank 0: this is life 1 of the training, and life 7 writes into '" +
+                           temporary.path().string() +
+                           "' now: this one ends and writes nothing more.");
+}
+
 TEST_CASE("resume: a checkpoint of another training or another model is refused") {
     const TemporaryFolder folder;
     train(2, plan_in(folder.path()));
@@ -230,6 +251,8 @@ TEST_CASE("resume: a checkpoint of another training or another model is refused"
     const std::string failure =
         failure_of(world, [&](Rank& rank) { train_resumably(rank, data, other); });
     REQUIRE(has(failure, "The checkpoint is of a training whose seed was 1, and now it is 2"));
+    DiskFolder disk(folder.path());
+    REQUIRE(Checkpoints(disk, 1).newest_life() == 1);  // a wrong command does not end a training
 
     Device device;
     Random random(1);
