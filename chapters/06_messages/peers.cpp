@@ -121,6 +121,21 @@ void allow_access_to(int device) {
         check(error, "cudaDeviceEnablePeerAccess");
 }
 
+// Opens the memory of another rank of this host, `name`.
+void* open_memory(const cudaIpcMemHandle_t& handle, const std::string& name) {
+    void* opened = nullptr;
+    const cudaError_t error = cudaIpcOpenMemHandle(&opened, handle, cudaIpcMemLazyEnablePeerAccess);
+    // Linux lets a process open what belongs to another one only if it could debug it (ptrace(2)).
+    if (error == cudaErrorNotPermitted)
+        throw std::runtime_error(
+            "the memory of " + name +
+            " must not be opened: it runs as another user, or in a container of its own. Start all "
+            "ranks of a host in one container (ch-run --join, say), or make each a host of its own "
+            "by DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK ($SLURM_PROCID by srun).");
+    check(error, "cudaIpcOpenMemHandle");
+    return opened;
+}
+
 }  // namespace
 
 Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
@@ -171,11 +186,8 @@ void Peers::exchange_arenas() {
         if (rank_.job().members[r].process == getpid()) {
             allow_access_to(address.device);
         } else {
-            void* opened = nullptr;
-            DDP_CHECK(
-                cudaIpcOpenMemHandle(&opened, address.handle, cudaIpcMemLazyEnablePeerAccess));
-            opened_.push_back(opened);
-            address.data = static_cast<std::byte*>(opened);
+            opened_.push_back(open_memory(address.handle, rank_.job().name(static_cast<int>(r))));
+            address.data = static_cast<std::byte*>(opened_.back());
         }
         view_.control[i] = reinterpret_cast<ControlBlock*>(address.data);
     }

@@ -607,8 +607,9 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
         "/proc/" + std::to_string(content.process) + "/fd/" + std::to_string(content.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0)
-        return call_failed(cudaErrorInvalidValue, caller + ": memory of " + owner +
-                                                      " cannot be opened: " + strerror(errno));
+        return call_failed(
+            errno == EACCES ? cudaErrorNotPermitted : cudaErrorInvalidValue,
+            caller + ": memory of " + owner + " cannot be opened: " + strerror(errno));
     Allocation a;
     a.kind = MemoryKind::peer;
     a.allocated = where;

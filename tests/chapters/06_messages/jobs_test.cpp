@@ -73,6 +73,28 @@ TEST_CASE("processes send to each other's devices") {
         }
 }
 
+TEST_CASE("ranks in containers of their own: they cannot share memory, and are told what to do") {
+    if (!processes_can_run_kernels(2) || !has_mpirun())
+        return;
+    const Words container{"unshare", "--user", "--map-root-user"};
+    if (run_command(container + Words{"true"}).exit_code != 0) {
+        std::cout << "SKIPPED: ranks in user namespaces of their own (none can be made here)"
+                  << std::endl;
+        return;
+    }
+    const Words mpirun{"mpirun", "--oversubscribe", "-n", "2"};
+    const Launch launch{"mpirun", mpirun + container + Words{DDP_SCENARIO}, {}};
+    const ChildResult job = start(launch, {"--what", "neighbours"});
+    CAPTURE(job.output);
+    REQUIRE(job.exit_code == 1);
+    REQUIRE(count(job.output, "error: ") == 1);
+    REQUIRE(std::regex_search(
+        job.output,
+        std::regex("error: rank [01] \\(process [0-9]+ on [^ ]+\\): the memory of rank [01] "
+                   "\\(process [0-9]+ on [^ ]+\\) must not be opened: it runs as another user, or "
+                   "in a container of its own\\. Start all ranks of a host in one container")));
+}
+
 TEST_CASE("two sends against each other, in processes") {
     if (!processes_can_run_kernels(3))
         return;

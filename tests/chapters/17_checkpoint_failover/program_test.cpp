@@ -182,6 +182,27 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
     REQUIRE(count(other.output, "whose epochs was 2, and now it is 3") == 1);
 }
 
+TEST_CASE("checkpoint_failover: ranks in containers of their own are hosts of their own") {
+    const Words container{"unshare", "--user", "--map-root-user"};
+    if (!has_mpirun() || run_command(container + Words{"true"}).exit_code != 0) {
+        std::cout << "SKIPPED: ranks in user namespaces of their own (no mpirun, or none can be "
+                     "made here)"
+                  << std::endl;
+        return;
+    }
+    const Pictures pictures(400, 50);
+    const Words train{"--train", "--data", pictures.folder()};
+    // What the sentence says that refuses them (06): each tells its container the host's name.
+    const Launch hosts{"mpirun",
+                       Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", "sh",
+                             "-c", "DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK exec \"$@\"", "sh"} +
+                           container + Words{path},
+                       {}};
+    const Launch threads{"threads", {path, "--ranks", "2"}, {}};
+    REQUIRE(last_hash(run_job(hosts, train + small).output) ==
+            last_hash(run_job(threads, train + small).output));
+}
+
 TEST_CASE("checkpoint_failover: a damaged checkpoint is named, and the one before is used") {
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
