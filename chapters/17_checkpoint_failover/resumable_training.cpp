@@ -1,5 +1,6 @@
 // A training that may end anywhere and starts again here:
 //
+//     connect     on several hosts, also after each epoch: is one of them on a slow network?
 //     resume      the newest whole checkpoint of any host goes to all ranks; without one: step 0
 //     begin       this life's number goes into the folder: an earlier one that wakes up ends
 //     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
@@ -21,16 +22,19 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 #include <stdexcept>
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "09_all_reduce/hosts/placement.hpp"
 #include "14_overlap/training.hpp"
+#include "17_checkpoint_failover/job/slow_hosts.hpp"
 #include "17_checkpoint_failover/job/status_line.hpp"
 #include "17_checkpoint_failover/saver.hpp"
 #include "17_checkpoint_failover/state/mirror.hpp"
 #include "17_checkpoint_failover/state/resume.hpp"
+#include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
@@ -74,8 +78,7 @@ class ResumableTraining {
           test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
                                         std::min(test_batch, static_cast<int>(data.test.count())))),
           model_(make_network(device_, plan.seed)),
-          communicator_(make_communicator(plan.communicator, rank,
-                                          ddp_arena_bytes(*model_) + resume_arena_bytes())),
+          communicator_(make_first_communicator()),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
           trainer_(rank, device_, *model_, ddp_, *optimizer_),
@@ -113,8 +116,11 @@ class ResumableTraining {
     void run() {
         resume_from_checkpoint();
         begin_next_life(rank_, storage_.checkpoints, storage_.saver.has_value());
-        for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
+        for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0) {
             epoch();
+            if (state_.epoch < plan_.epochs)
+                report_slow_hosts(*communicator_);
+        }
         // The state behind the last step is a checkpoint, too: a job that is started again finds
         // that nothing is left to do.
         trainer_.set_hooks({});
@@ -165,6 +171,33 @@ class ResumableTraining {
                       << resumed->from_rank << "'s checkpoint" << std::endl;
     }
 
+    // Makes the communicator, and looks for slow hosts before much is sent.
+    std::unique_ptr<Communicator> make_first_communicator() {
+        std::unique_ptr<Communicator> communicator = make_communicator(
+            plan_.communicator, rank_,
+            ddp_arena_bytes(*model_) + std::max(resume_arena_bytes(), round_trip_arena_bytes()));
+        report_slow_hosts(*communicator);
+        return communicator;
+    }
+
+    // Names the hosts on a slow network. The second time that one is named a supervised job ends:
+    // its supervisor goes on without that host.
+    void report_slow_hosts(Communicator& communicator) {
+        std::string again;
+        for (const auto& [name, text] :
+             slow_hosts(time_round_trips(communicator, device_.stream()))) {
+            const bool is_new = slow_hosts_.insert(name).second;
+            if (rank_.rank() == 0)
+                send_to_supervisor({0, slow_host_line, state_.step, text});
+            if (is_new && prints())
+                std::cout << "note: " << text << "." << std::endl;
+            if (!is_new && has_supervisor())
+                again = text;
+        }
+        if (!again.empty())
+            throw std::runtime_error(again + "; so it was before");
+    }
+
     // Trains for the rest of the current epoch, then tests.
     void epoch() {
         const int epoch = state_.epoch;
@@ -197,10 +230,24 @@ class ResumableTraining {
         state_.step = steps;
         state_.taken += samples;
         state_.samples += samples;
+        report_progress();
         if (steps % steps_between_losses == 0)
             report_loss();
         if (steps % plan_.every == 0)
             save();
+    }
+
+    // Reports every second which step is done, so that a slow job is known to go on. Rank 0's host
+    // is then one step ahead of its device, and not more.
+    void report_progress() {
+        if (rank_.rank() != 0 || !has_supervisor())
+            return;
+        done_[state_.step % 2].record(device_.stream());
+        done_[(state_.step + 1) % 2].synchronize();
+        if (since_report_.seconds() < 1)
+            return;
+        send_to_supervisor({0, "reached", state_.step - 1, ""});
+        since_report_.restart();
     }
 
     // Reports the mean loss of rank 0's samples since the last report: enough for a curve.
@@ -211,6 +258,7 @@ class ResumableTraining {
         const double loss = (now.loss_sum - seen_.loss_sum) / (now.samples - seen_.samples);
         seen_ = now;
         report("step", std::to_string(state_.samples) + " " + format_fixed(loss, 4));
+        since_report_.restart();
     }
 
     // Gives the saver the state behind the last step; the tensors it has already.
@@ -230,14 +278,17 @@ class ResumableTraining {
     Device& device_;
     Loader &train_, &test_;
     const std::unique_ptr<Sequential> model_;
+    TrainingState state_;
+    std::set<std::string> slow_hosts_;  // that were named
     const std::unique_ptr<Communicator> communicator_;
     DistributedDataParallel ddp_;
     const std::unique_ptr<Optimizer> optimizer_;
     DdpTrainer trainer_;
     Random coins_;  // in the same state on all ranks
     Storage& storage_;
-    TrainingState state_;
-    Metrics::Totals seen_;  // at the last report of a loss
+    Metrics::Totals seen_;    // at the last report of a loss
+    Event done_[2];           // the last two steps
+    Stopwatch since_report_;  // of a step
 };
 
 }  // namespace

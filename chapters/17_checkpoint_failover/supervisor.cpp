@@ -12,6 +12,7 @@
 // | a rank dies                    | the other ranks and the launcher, within milliseconds      |
 // | a rank stops, or is cut off    | the other ranks, after --timeout                           |
 // | all ranks or the launcher stop | this supervisor, when no line has come for twice --timeout |
+// |                                | and for ten of the slowest steps                           |
 #include "17_checkpoint_failover/supervisor.hpp"
 
 #include <unistd.h>
@@ -155,13 +156,28 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
 bool Supervisor::is_to_be_ended(Attempt& attempt, double now_s) const {
     if (attempt.noticed_s > 0)
         return now_s - attempt.noticed_s > options_.patience_s;
-    // Before the first step a job may load data for long without a line.
-    const double limit_s = attempt.has("step") ? options_.silence_s : options_.start_s;
+    // Before the first step a job may load data for long without a line. A job whose steps are
+    // slow, because of one slow link for example, has not stopped.
+    const double limit_s = std::max(attempt.has("step") ? options_.silence_s : options_.start_s,
+                                    10 * attempt.slowest_step_s);
     if (now_s - last_line_s_ < limit_s)
         return false;
     attempt.cause =
         "no line has come from the job for " + format_seconds(limit_s) + ": it has stopped";
     return true;
+}
+
+// Notes how long the steps have taken, on the average, since the line before about one.
+void Supervisor::time_step(Attempt& attempt, const StatusLine& status) const {
+    const std::int64_t steps = status.step - attempt.heard_step;
+    const bool is_later = (status.what == "reached" || status.what == "step") && steps > 0;
+    if (status.rank != 0 || !(is_later || status.what == "resumed"))
+        return;
+    if (is_later)
+        attempt.slowest_step_s = std::max(
+            attempt.slowest_step_s, (last_line_s_ - attempt.heard_s) / static_cast<double>(steps));
+    attempt.heard_step = status.step;
+    attempt.heard_s = last_line_s_;
 }
 
 void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Attempt& attempt) {
@@ -175,6 +191,7 @@ void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Atte
     };
     if (const std::optional<StatusLine> status = StatusLine::from(line)) {
         attempt.status_lines.push_back({now_s, *status});
+        time_step(attempt, *status);
         // A rank's process on this machine, whose launcher may die before it does.
         if (std::string host; status->what == "started") {
             pid_t process = 0;

@@ -16,7 +16,7 @@ namespace ddp {
 struct SupervisorOptions {
     int max_restarts = 3;
     double start_s = 30;  // without a line for so long, a job that has not trained yet has stopped
-    double silence_s = 60;  // the same for a job that has begun to train
+    double silence_s = 60;  // the same for a job that has begun to train, and whose steps are fast
     double patience_s = 2;  // a failed job may take so long to end by itself
 };
 
@@ -37,7 +37,11 @@ struct Attempt {
     std::string cause;     // the first error; "" if it has done its work
     std::vector<TimedStatus> status_lines;
     std::vector<std::string>
-        last_lines;         // that are none of ours: what mpirun has said, for example
+        last_lines;  // that are none of ours: what mpirun has said, for example
+    // The steps of rank 0 as far as its lines have told of them.
+    std::int64_t heard_step = 0;
+    double heard_s = 0;         // when the line came
+    double slowest_step_s = 0;  // 0: of none yet
     bool says_why = false;  // the cause is that of a rank or of our launcher, or the job was silent
 
     // Returns whether any rank has sent a line of this kind.
@@ -68,6 +72,7 @@ class Supervisor {
   private:
     Attempt attempt(std::vector<std::string> command);
     bool is_to_be_ended(Attempt& attempt, double now_s) const;
+    void time_step(Attempt& attempt, const StatusLine& status) const;
     void read_line(const std::string& line, SupervisedProcess& job, Attempt& attempt);
 
     const SupervisorOptions options_;

@@ -15,6 +15,7 @@
 #include "05_ranks/environment.hpp"
 #include "05_ranks/rendezvous.hpp"
 #include "05_ranks/support/mpirun.hpp"
+#include "17_checkpoint_failover/job/status_line.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
@@ -97,7 +98,8 @@ std::vector<std::string> job_command(Launcher launcher, int ranks,
         std::string names;
         for (const HostSlots& host : hosts)
             names += (names.empty() ? "" : ",") + host.name + ":" + std::to_string(host.slots);
-        command = {"mpirun", "-n", std::to_string(ranks)};
+        // To other hosts mpirun passes on only the variables that it is told.
+        command = {"mpirun", "-n", std::to_string(ranks), "-x", supervised_variable};
         if (hosts.empty())
             command.insert(command.end(), {"--oversubscribe", "--bind-to", "none"});
         else

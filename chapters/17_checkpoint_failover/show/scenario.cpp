@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
+#include "17_checkpoint_failover/job/slow_hosts.hpp"
 #include "17_checkpoint_failover/state/temporary_folder.hpp"
 #include "common/report/units.hpp"
 
@@ -17,14 +19,20 @@ std::vector<std::string> command_of(const JobSettings& settings, int ranks,
     return job_command(settings.launcher, ranks, arguments, hosts);
 }
 
+std::string first_word_of(const std::string& text) {
+    return text.substr(0, text.find(' '));
+}
+
 // Prints what a reader of a supervised job should know at once: its notes, and that checkpoints
 // are lost.
 class Narrator {
   public:
     // Prints what is new since the last call.
     void tell(const Attempt& attempt) {
-        if (attempt.begin_s != begin_s_)
+        if (attempt.begin_s != begin_s_) {
             told_ = 0;
+            slow_.clear();
+        }
         begin_s_ = attempt.begin_s;
         for (; told_ < attempt.status_lines.size(); told_++)
             tell(attempt.status_lines[told_].status);
@@ -34,6 +42,8 @@ class Narrator {
     void tell(const StatusLine& status) {
         if (status.what == "note")
             std::cout << "note: " << status.value << std::endl;
+        if (status.what == slow_host_line && slow_.insert(first_word_of(status.value)).second)
+            std::cout << "note: " << status.value << "." << std::endl;
         if (status.what == "saved")
             saved_ = status.step;
         if (status.what == "resumed" && status.rank == 0 && status.step < saved_)
@@ -41,9 +51,10 @@ class Narrator {
                       << "goes on after step " << status.step << "." << std::endl;
     }
 
-    double begin_s_ = -1;     // of the attempt
-    std::size_t told_ = 0;    // of its lines
-    std::int64_t saved_ = 0;  // the last step that any attempt has saved
+    double begin_s_ = -1;         // of the attempt
+    std::size_t told_ = 0;        // of its lines
+    std::int64_t saved_ = 0;      // the last step that any attempt has saved
+    std::set<std::string> slow_;  // hosts, of the attempt
 };
 
 }  // namespace
@@ -140,7 +151,11 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
             std::cout << "attempt " << before.size() << " ended after step "
                       << before.back().last_step() << ": " << before.back().cause << std::endl;
         }
-        const std::vector<HostSlots> alive = hosts_that_answer(settings.hosts);
+        const std::vector<HostSlots> fast = without_slow_hosts(settings.hosts, before);
+        for (const HostSlots& host : settings.hosts)
+            if (std::ranges::count(fast, host) == 0)
+                std::cout << host.name << " is left out: it was slow twice" << std::endl;
+        const std::vector<HostSlots> alive = hosts_that_answer(fast);
         int ranks = settings.hosts.empty() ? settings.ranks : 0;
         std::string names;
         for (const HostSlots& host : alive) {

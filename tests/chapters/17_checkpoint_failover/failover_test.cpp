@@ -6,6 +6,7 @@
 
 #include "05_ranks/support/mpirun.hpp"
 #include "17_checkpoint_failover/job/launch_job.hpp"
+#include "17_checkpoint_failover/job/slow_hosts.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
 #include "tests/chapters/17_checkpoint_failover/supervised.hpp"
@@ -263,6 +264,73 @@ TEST_CASE("supervisor: a job is ended with all that it has started") {
     stubborn.end(0.5, listen);
     REQUIRE(said.starts_with("ready;"));
     REQUIRE(stubborn.status() == 128 + SIGKILL);
+}
+
+TEST_CASE("supervisor: a job whose steps are slow may be silent for ten of them") {
+    // Steps of half a second, then silence for six of them, and then for good.
+    const std::string job =
+        "echo '@ 0 resumed 40 0'; echo '@ 0 step 41 0 0'\n"
+        "for i in 42 43 44; do sleep 0.5; echo \"@ 0 reached $i\"; done\n"
+        "sleep 3; echo '@ 0 saved 40'; sleep 1000";
+    double slowest_s = 0, saved_s = 0, last_s = 0;
+    Supervisor supervisor(
+        {.max_restarts = 0, .silence_s = 2},
+        [&](const auto&) {
+            return Words{"sh", "-c", job};
+        },
+        [&](SupervisedProcess&, const Attempt& attempt, double now_s) {
+            slowest_s = attempt.slowest_step_s;
+            saved_s = attempt.time_of("saved");
+            last_s = now_s;
+        });
+    REQUIRE_THROWS_WITH(supervisor.run(), ContainsSubstring("no line has come from the job for "));
+    REQUIRE(slowest_s >= 0.5);
+    REQUIRE(saved_s > 4.5);
+    REQUIRE(last_s - saved_s >= 10 * slowest_s - 0.1);
+}
+
+TEST_CASE("slow hosts: the one that is slow to both of its neighbours") {
+    const auto trips = [](const std::vector<double>& seconds) {
+        std::vector<RoundTrip> all;
+        for (std::size_t i = 0; i < seconds.size(); i++)
+            all.push_back({"host" + std::to_string(i),
+                           "host" + std::to_string((i + 1) % seconds.size()), seconds[i]});
+        Words texts;
+        for (const auto& [name, text] : slow_hosts(all)) {
+            REQUIRE(text.starts_with(name + " is slow: "));
+            texts.push_back(text);
+        }
+        return texts;
+    };
+    REQUIRE(trips({0.002, 0.003, 0.53, 0.52}) ==
+            Words{"host3 is slow: 64 KiB to host0 and back take 520 ms, and from host0 to host1 "
+                  "and back 2.00 ms"});
+    REQUIRE(trips({0.53, 0.003, 0.52}).at(0).starts_with("host0 is slow: "));
+    REQUIRE(trips({0.003, 0.52, 0.52, 0.53}).size() == 2);
+    // A slow cable between two switches, a network that is slow for all, a busy machine.
+    for (const std::vector<double>& none : std::vector<std::vector<double>>{
+             {}, {0.002, 0.52, 0.002}, {0.3, 0.3, 0.3}, {0.3, 0.3}, {0.0001, 0.07, 0.07}})
+        REQUIRE(trips(none).empty());
+    REQUIRE(trips({0.7, 0.7}) == Words{"host0 is slow: 64 KiB to host1 and back take 700 ms",
+                                       "host1 is slow: 64 KiB to host0 and back take 700 ms"});
+}
+
+TEST_CASE("slow hosts: one that was named twice is left out") {
+    const std::vector<HostSlots> hosts{{"a", 1}, {"b.cluster", 2}, {"bb", 1}};
+    Attempt slow, well;
+    slow.status_lines = {{1, {0, "slow", 0, "b is slow: and so on"}}, {2, {0, "step", 5, "b"}}};
+    const auto left = [&](const std::vector<Attempt>& before) {
+        std::string names;
+        for (const HostSlots& host : without_slow_hosts(hosts, before))
+            names += host.name + " ";
+        return names;
+    };
+    REQUIRE(left({}) == "a b.cluster bb ");
+    REQUIRE(left({slow, well}) == "a b.cluster bb ");
+    REQUIRE(left({slow, well, slow}) == "a bb ");
+    for (const char* other : {"a is slow: ", "bb is slow: "})
+        slow.status_lines.push_back({3, {0, "slow", 9, other}});
+    REQUIRE(left({slow, slow}) == "a ");
 }
 
 TEST_CASE("status line: written and read back, and refused if it is none") {
