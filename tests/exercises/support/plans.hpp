@@ -1,0 +1,52 @@
+#pragma once
+// What comes of a plan of messages: whose summands each rank has at its end, what leaves the hosts,
+// and how long it takes by chapter 19's simulator.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "19_cluster/simulator/all_reduce.hpp"
+#include "exercises/message_plan.hpp"
+
+namespace ddp::test {
+
+// The host of each rank, by rank.
+using HostOf = std::vector<int>;
+HostOf host_after_host(const std::vector<int>& ranks_on_host);
+
+// "hosts of 3, 1 and 2 ranks"
+std::string hosts_text(const std::vector<int>& ranks_on_host);
+
+// Throws Wrong if a message names a rank or a chunk that is not there, or if it replaces a chunk to
+// which another message of the round comes as well.
+void check_plan(const MessagePlan& plan, int ranks);
+
+// Summands of rank `of` that are in chunk `chunk` of rank `rank` at the end, but not once.
+struct WrongSum {
+    int rank, chunk, of, times;
+    std::string text() const;
+};
+// Returns the first of them, if there is any: of a rank that is missing, if one is.
+std::optional<WrongSum> wrong_sum(const MessagePlan& plan, int ranks);
+
+// What each host sends to other hosts: messages, and shares of the array.
+struct Sent {
+    std::vector<int> messages;
+    std::vector<double> shares;
+};
+Sent sent_by(const MessagePlan& plan, const HostOf& host_of);
+
+// Returns the seconds of the plan for an array of `bytes` bytes.
+double seconds_of(const MessagePlan& plan, const simulator::Cluster& cluster, double bytes);
+
+// Returns hosts whose ranks have a port each, and in which nothing takes time.
+simulator::Cluster hosts_with_ports(int hosts, int ranks_per_host, double alpha_s,
+                                    double bytes_per_second);
+
+// Returns chapter 09's ring of all ranks.
+MessagePlan ring_plan(int ranks);
+
+// Returns chapter 19's two levels, with a ring along each rail.
+MessagePlan rail_ring_plan(int hosts, int ranks_per_host);
+
+}  // namespace ddp::test
