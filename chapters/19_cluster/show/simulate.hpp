@@ -16,7 +16,7 @@ struct SimulatorOptions {
 };
 void add_simulator_options(Options& options, SimulatorOptions& mine);
 
-// What is to be simulated, and the recorded step that it is about, if it is about one.
+// A question, and the recorded step that it is about, if it is about one.
 struct Simulation {
     Question question;
     std::string step_file;
