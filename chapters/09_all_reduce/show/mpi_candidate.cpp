@@ -65,7 +65,7 @@ class MpiCandidate final : public MpiCaller {
 class LinkLimit final : public MpiCaller {
   public:
     LinkLimit(Rank& rank, const Placement& placement, std::size_t most)
-        : MpiCaller(rank, limit_name, most), arriving_(2 * most) {
+        : MpiCaller(rank, limit_name, most), is_even_(placement.is_even()), arriving_(2 * most) {
         const auto hosts = static_cast<int>(placement.sizes.size());
         std::vector<int> firsts{0};  // of each host, in by_host
         for (const int size : placement.sizes)
@@ -101,8 +101,11 @@ class LinkLimit final : public MpiCaller {
             MPI_Isend(data, static_cast<int>(std::min(slice, sent - at)), MPI_FLOAT, to_, 0,
                       communicator, &requests.emplace_back());
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        if (!is_even_)  // the mean over all ranks counts those that send nothing, too
+            MPI_Barrier(communicator);
     }
 
+    const bool is_even_;
     std::vector<float> arriving_;
     int to_ = 0, from_ = 0;
     double share_ = 0;  // of an array, which this rank sends

@@ -11,6 +11,7 @@
 #include "03_network/models.hpp"
 #include "09_all_reduce/hosts/placement.hpp"
 #include "14_overlap/show/timed_training.hpp"
+#include "19_cluster/simulator/all_reduce.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
