@@ -20,7 +20,8 @@ struct LinkTimes {
     int from = 0, to = 0;               // the two ranks
 
     bool is_there() const { return !messages.empty(); }
-    CostModel cost() const { return fit_cost(messages); }
+    // Returns the line through the times; its beta is never 0.
+    CostModel cost() const;
 };
 struct ClusterLinks {
     LinkTimes inside, between;
@@ -30,7 +31,7 @@ struct ClusterLinks {
 std::vector<std::size_t> message_sizes(std::size_t most);
 
 // Measures messages of these sizes between two ranks of one host and between two hosts; `batches`
-// of each, of which the median counts. All ranks call it together, and all get the same.
+// of each, of which the fastest counts. All ranks call it together, and all get the same.
 ClusterLinks measure_links(Rank& rank, const std::vector<std::size_t>& sizes, int batches);
 
 // Returns the share of the link that an all-reduce uses: the seconds that the bytes which leave a

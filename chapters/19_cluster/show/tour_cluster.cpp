@@ -1,6 +1,7 @@
 // A tour of a cluster, before anything is trained there: where are the ranks, what do the links
 // between them carry, and what do more ranks bring? `./book cluster` starts it on the hosts.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "05_ranks/world.hpp"
@@ -60,7 +61,7 @@ int show_links(World& world, const CommonOptions& common) {
     });
     if (world.has_rank_0() && !common.csv.empty())
         std::cout << "The simulator takes these links: ./book run 19 --simulate-only --links "
-                  << common.csv.string() << "\n";
+                  << std::filesystem::proximate(common.csv).string() << "\n";
     return 0;
 }
 

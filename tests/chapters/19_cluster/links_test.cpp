@@ -43,6 +43,15 @@ TEST_CASE("links: the simulator reads what was measured") {
     REQUIRE(read.between.busy_s(5e6) == Approx(5));
 }
 
+TEST_CASE("links: a link whose short messages were disturbed still has a bandwidth") {
+    LinkTimes link{{}, 0, 1};
+    for (const std::size_t bytes : message_sizes(1 << 12))
+        link.messages.push_back({bytes, 1});
+    link.messages.back().seconds = 0.5;
+    REQUIRE(link.cost().alpha_s == 1);
+    REQUIRE(link.cost().beta_s_per_byte == Approx(0.5 / 4096));
+}
+
 TEST_CASE("links: the share of the link is that of the bytes which leave a host") {
     OrderMeasurement all_reduce;
     all_reduce.bytes = 1'000'000;
