@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 
 # Before PyTorch loads: one thread a rank, and all ranks are on this host.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -534,6 +535,47 @@ def arguments_of_launch(rank):
         _, arguments = worker_of("torch.distributed.launch", 1, *options)
         told.append(f"`{arguments[0]}`" if arguments else "nothing")
     return f"{told[0]}; with `--use_env`: {told[1]}"
+
+
+def said_of(work):
+    """What this version says of an old way: "refused", "deprecated" or "works"."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            work()
+        except Exception:  # whatever a version throws
+            return "refused"
+    return "deprecated" if any("deprecated" in str(warning.message) for warning in said) else "works"
+
+
+def call(main, *options):
+    """Calls the main function of a launcher. With --help it starts nothing, and neither does it with what it refuses."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            main(list(options))
+    except SystemExit as end:
+        if end.code:
+            raise ValueError(end.code)
+
+
+def old_ways(rank):
+    import torch.distributed.launch
+    import torch.distributed.run
+    model = nn.Linear(2, 2)
+    said = {
+        "python -m torch.distributed.launch": said_of(lambda: call(torch.distributed.launch.main, "--help")),
+        "torchrun --use_env": said_of(lambda: call(torch.distributed.run.main, "--use_env", "worker.py")),
+        'backend="tcp"': said_of(lambda: dist.new_group([0, 1], backend="tcp")),
+        "DataParallel": said_of(lambda: nn.DataParallel(model)),
+        "dist.reduce_op": said_of(lambda: dist.reduce_op.SUM),
+        "all_reduce_multigpu": said_of(lambda: dist.all_reduce_multigpu),
+        "check_reduction=True": said_of(lambda: DistributedDataParallel(model, check_reduction=True)),
+        "broadcast_buffers=False": said_of(lambda: DistributedDataParallel(model, broadcast_buffers=False)),
+        "torch.cuda.amp.autocast()": said_of(lambda: torch.cuda.amp.autocast()),
+        "torch.cuda.amp.GradScaler()": said_of(lambda: torch.cuda.amp.GradScaler()),
+    }
+    return "; ".join(f"{kind}: " + ", ".join(f"`{name}`" for name, what in said.items() if what == kind)
+                     for kind in ("refused", "deprecated", "works"))
 
 
 # ---- Asking ------------------------------------------------------------------------------------

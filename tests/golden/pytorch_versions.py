@@ -104,6 +104,7 @@ SECTIONS = [
         ("power_sgd_start", "where PowerSGD begins", "step 10: [14](14_overlap/README.md#far-fewer-bytes-powersgd)"),
         ("variables_of_torchrun", "the variables that `torchrun --nproc_per_node 2` sets", "[environment](environment.md)"),
         ("arguments_of_launch", "what `torch.distributed.launch` passes to the script", "[environment](environment.md)"),
+        ("old_ways", "old ways: are they refused, deprecated, or do they work?", "[environment](environment.md#old-scripts-say-today-says)"),
         ("constructor_arguments", "the arguments of `DistributedDataParallel`", "[environment](environment.md)"),
         ("init_process_group_arguments", "the arguments of `init_process_group`", "[environment](environment.md)"),
     ]),
@@ -166,13 +167,13 @@ def check_the_map(site):
 
 
 def variables_of_the_page():
-    """As lists of a name and earlier ones, one of which is enough. Those of NCCL and OpenBLAS are not PyTorch's."""
+    """As lists of a name and earlier ones, one of which is enough. Those of NCCL, OpenBLAS and Slurm are not PyTorch's."""
     lists = []
-    for line in ENVIRONMENT.read_text().splitlines():
+    for line in ENVIRONMENT.read_text().split("## Old scripts say")[0].splitlines():
         for word, name in re.findall(r"(\w+ )?`([A-Z][A-Z0-9_]+)`", line.split("|")[1] if line.startswith("|") else ""):
             if word == "earlier ":
                 lists[-1].append(name)
-            elif not name.startswith(("NCCL_", "OPENBLAS_", "DDP_")):
+            elif not name.startswith(("NCCL_", "OPENBLAS_", "SLURM_", "DDP_")):
                 lists.append([name])
     return lists
 
