@@ -4,7 +4,11 @@
 #include <algorithm>
 
 namespace ddp {
+namespace {
 
+// Functions that make the rounds of your plan go here.
+
+}  // namespace
 
 MessagePlan rail_tree_plan(int hosts, int ranks_per_host) {
     // Four kinds of rounds. Begin with one rank a host: there are only the trees.

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 namespace ddp {
-
-// stub
 namespace {
 
+// stub
+//: Functions that make the rounds of your plan go here.
 using Messages = std::vector<PlannedMessage>;
 
 // Returns the round in which the ranks of each host exchange chunks. Rank i adds up all chunks i,
@@ -52,9 +52,9 @@ int rounds_up(int hosts) {
         rounds++;
     return rounds;
 }
+// end stub
 
 }  // namespace
-// end stub
 
 MessagePlan rail_tree_plan(int hosts, int ranks_per_host) {
     // stub: tree_plan

@@ -216,6 +216,7 @@ void check_crossover() {
     check_crossover_of({1e-3, 1e-8}, 8, 4);
     check_crossover_of({14e-6, 1 / 48e9}, 16, 8);
     check_crossover_of({50e-6, 8e-9}, 4, 3);
+    check_crossover_of({14e-6, 1 / 48e9}, 128, 2);
     const double with_two = trees_are_faster_up_to({1e-3, 1e-8}, 2, 4);
     if (with_two != 0)
         throw Wrong("On 2 hosts of 4 ranks: you say " + std::to_string(with_two) +
