@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t message_bytes = 64 << 10;
 
 // A pair is far slower than the fastest one if it takes ten times as long, and 80 ms (13 Mbit/s).
-// From 500 ms (2 Mbit/s) on it is so in any case: two hosts have only one pair.
+// From 250 ms (4 Mbit/s) on it is so in any case: two hosts have only one pair.
 double limit_of(double fastest_s) {
-    return 10 * std::clamp(fastest_s, 0.008, 0.05);
+    return 10 * std::clamp(fastest_s, 0.008, 0.025);
 }
 
 // Returns the first rank of each host.

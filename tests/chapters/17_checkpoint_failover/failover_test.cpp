@@ -309,7 +309,7 @@ TEST_CASE("slow hosts: the one that is slow to both of its neighbours") {
     REQUIRE(trips({0.003, 0.52, 0.52, 0.53}).size() == 2);
     // A slow cable between two switches, a network that is slow for all, a busy machine.
     for (const std::vector<double>& none : std::vector<std::vector<double>>{
-             {}, {0.002, 0.52, 0.002}, {0.3, 0.3, 0.3}, {0.3, 0.3}, {0.0001, 0.07, 0.07}})
+             {}, {0.002, 0.52, 0.002}, {0.2, 0.2, 0.2}, {0.2, 0.2}, {0.0001, 0.07, 0.07}})
         REQUIRE(trips(none).empty());
     REQUIRE(trips({0.7, 0.7}) == Words{"host0 is slow: 64 KiB to host1 and back take 700 ms",
                                        "host1 is slow: 64 KiB to host0 and back take 700 ms"});
