@@ -26,7 +26,6 @@ namespace ddp {
 namespace {
 
 constexpr unsigned int least_block = 32, most_block = 1024;
-constexpr unsigned int most_sums = sums_per_thread<float, most_block>;
 // The largest grid of `atomics` and `lanes`, whose threads take shares of any size: enough blocks
 // to keep a GPU busy. On a CPU blocks run one after the other, so one is enough.
 constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
@@ -51,9 +50,11 @@ std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
             return elements_per_thread + log2_of(how.block);
         case ReduceVersion::warps:
             return elements_per_thread + steps_by_warps;
-        default: {  // lanes: one addition per 32 elements of a thread's share, then the trees
+        default: {  // lanes: one addition per sum for the elements of a thread's share, then the
+                    // trees
             const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
-            return divided_up(share, most_sums) + log2_of(most_sums) + steps_by_warps;
+            const unsigned int sums = sums_of_thread(how);
+            return divided_up(share, sums) + log2_of(sums) + steps_by_warps;
         }
     }
 }
@@ -128,10 +129,15 @@ std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
         case ReduceVersion::interleaved:
             return std::max<std::size_t>(divided_up(n, block), 1);
         case ReduceVersion::lanes:
-            return std::clamp<std::size_t>(divided_up(n, block * most_sums), 1, most_grid_blocks);
+            return std::clamp<std::size_t>(divided_up(n, block * sums_of_thread(how)), 1,
+                                           most_grid_blocks);
         default:
             return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
     }
+}
+
+unsigned int sums_of_thread(const BlockReduce& how) {
+    return how.block > 512 ? sums_per_thread<float, 1024> : sums_per_thread<float, 512>;
 }
 
 std::size_t scratch_elements(const BlockReduce& how, std::size_t n) {

@@ -21,12 +21,11 @@ namespace ddp {
 
 inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `warps`
 
-// The sums of a thread in `lanes`: 32, or as many as its registers have room for. In a block of
-// 1024 threads each thread has 64 registers, which 32 sums of type double would fill.
+// The sums of a thread in `lanes`: as many as take a quarter of its registers, and so 32 floats in
+// a block of 512 threads. (A multiprocessor has 65,536 registers of 4 bytes for all threads of a
+// block.) Another quarter is for as many loads that are under way.
 template <class T, unsigned int most_threads>
-inline constexpr unsigned int sums_per_thread = most_threads > 512 && sizeof(T) > sizeof(float)
-                                                    ? 16
-                                                    : 32;
+inline constexpr unsigned int sums_per_thread = 65'536 / most_threads / 4 / (sizeof(T) / 4);
 
 // Returns the element that changes nothing: x op neutral() is x.
 template <ReduceOp op, class T>
@@ -188,9 +187,9 @@ __device__ T combine_share(std::size_t n, const T* __restrict__ values) {
     return sums[0];
 }
 
-// Reduces the shares of a block's threads to results[blockIdx.x]. The 32 sums take many registers,
-// and in a block of 1024 threads each thread has only 64: there, a thread keeps 16 sums of type
-// double. So there is a separate kernel for blocks of at most 512 threads.
+// Reduces the shares of a block's threads to results[blockIdx.x]. The sums take many registers, of
+// which a thread has 64 in a block of 1024 threads. So there is a separate kernel for blocks of at
+// most 512 threads.
 template <ReduceOp op, class T, unsigned int most_threads>
 __global__ void __launch_bounds__(most_threads)
     reduce_by_lanes(std::size_t n, const T* values, T* results) {

@@ -30,7 +30,8 @@ enum class ReduceVersion {
     // A limited number of blocks, so that two passes are enough (one on a CPU). A thread's share
     // comes from grid_range, which differs between a CPU and a GPU. Element k of the share goes
     // into sum k % 32; then the second half of the 32 sums is added to the first, and so on; then
-    // as `warps`. (In blocks of 1024 threads there are 16 sums of type double.)
+    // as `warps`. (There are 16 sums of floats in blocks of 1024 threads, and half as many sums of
+    // doubles as of floats.)
     lanes,
 };
 inline constexpr ReduceVersion reduce_versions[] = {
@@ -49,6 +50,9 @@ struct BlockReduce {
 // Returns the number of blocks of one pass over n elements, which is the number of values that it
 // leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
 std::size_t blocks_of(const BlockReduce& how, std::size_t n);
+
+// Returns how many sums of floats a thread of `lanes` keeps.
+unsigned int sums_of_thread(const BlockReduce& how);
 
 // Returns the number of elements of T that block_reduce() needs for the values of its blocks.
 std::size_t scratch_elements(const BlockReduce& how, std::size_t n);

@@ -4,9 +4,11 @@
 //     atomics        one for each element                          0
 //     interleaved    busy warps in each of log2(B) steps           B (1 + log2 B)    barriers
 //     sequential     n / 32, then ceil(half / 32) in each step     B (1 + log2 B)    barriers
-//     warps          n / 32, then 5 for each warp, then 5          B (1 + 5) + 32 x 5   one
-//     barrier, lanes          a thread's share + 31, then as `warps`                      and the
-//     shuffles
+//     warps          n / 32, then 5 for each warp, then 5          B (1 + 5) + 32 x 5
+//     lanes          a thread's share + 31, then as `warps`        as `warps`
+//
+// The 1 of `warps` is a barrier, and the rest are shuffles. A thread of `lanes` has 32 sums, or 16
+// in blocks of 1024.
 #include "02_kernels/reduce_work.hpp"
 
 #include <algorithm>
@@ -33,8 +35,8 @@ std::size_t busy_warps(ReduceVersion version, std::size_t block) {
 }
 
 // Returns the additions of all warps before the tree of `lanes`: for each warp, those of the lane
-// with the largest share, and the 31 that make its 32 sums one.
-std::size_t share_additions(std::size_t threads, std::size_t n) {
+// with the largest share, and those that make its sums one.
+std::size_t share_additions(std::size_t threads, std::size_t n, std::size_t sums) {
     std::size_t all = 0;
     for (std::size_t first = 0; first < threads; first += lanes_of_warp) {
         std::size_t largest = 0;
@@ -42,7 +44,7 @@ std::size_t share_additions(std::size_t threads, std::size_t n) {
             largest = std::max(largest, kernels_run_on_cpu
                                             ? n * (thread + 1) / threads - n * thread / threads
                                             : (n + threads - 1 - thread) / threads);
-        all += largest + 31;
+        all += largest + sums - 1;
     }
     return all;
 }
@@ -58,7 +60,7 @@ void add_pass(ReduceWork& work, const BlockReduce& how, std::size_t n) {
     if (how.version == ReduceVersion::sequential || how.version == ReduceVersion::warps)
         work.warp_additions += warps_for(n);  // eight elements of each thread
     if (how.version == ReduceVersion::lanes)
-        work.warp_additions += share_additions(blocks * block, n);
+        work.warp_additions += share_additions(blocks * block, n, sums_of_thread(how));
     if (is_tree_in_memory) {
         work.warp_additions += blocks * busy_warps(how.version, block);
     } else {  // every warp shuffles, and then the first one again

@@ -228,12 +228,12 @@ static float by_lanes(const std::vector<float>& values, std::size_t block, std::
     for (std::size_t b = 0; b < blocks; b++) {
         std::vector<float> sums;
         for (std::size_t thread = b * block; thread < (b + 1) * block; thread++) {
-            std::vector<float> lanes(32, 0.0f);
+            std::vector<float> lanes(block > 512 ? 16 : 32, 0.0f);
             const std::size_t first = kernels_run_on_cpu ? n * thread / threads : thread;
             const std::size_t last = kernels_run_on_cpu ? n * (thread + 1) / threads : n;
             const std::size_t step = kernels_run_on_cpu ? 1 : threads;
             for (std::size_t i = first, k = 0; i < last; i += step, k++)
-                lanes[k % 32] += values[i];
+                lanes[k % lanes.size()] += values[i];
             sums.push_back(halves(lanes));
         }
         of_block.push_back(by_warps(sums));

@@ -83,7 +83,8 @@ static ReduceWork counted_work(const BlockReduce& how, std::size_t n) {
                            ? reduce_sequential<ReduceOp::sum, CountedFloat>
                        : how.version == ReduceVersion::warps
                            ? reduce_by_warps<ReduceOp::sum, CountedFloat>
-                           : reduce_by_lanes<ReduceOp::sum, CountedFloat, 1024>;
+                       : how.block > 512 ? reduce_by_lanes<ReduceOp::sum, CountedFloat, 1024>
+                                         : reduce_by_lanes<ReduceOp::sum, CountedFloat, 512>;
         counted.clear();
         launch(stream, shape, kernel, n, values.data(), results.data());
         stream.synchronize();
