@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What nvcc makes of the kernels that matter most, as a witness where there is no GPU: those of messages, collectives and layers, as
+# What nvcc makes of the kernels that matter most, as a witness where there is no GPU: those of sums, messages, collectives and layers, as
 # they are optimised for the architectures that the book is built for. Less than a minute of one core.
 #   - No kernel uses local memory: a thread's copy of a parameter, or registers that it had to spill, would lie in device memory.
 #   - A block's registers fit a multiprocessor, which has 65,536: 128 a thread where kernels of ranks wait for each other, with 512
@@ -7,10 +7,15 @@
 #   - Flags and records are accessed at the scope of the system: a narrower one ends at the border of a GPU.
 #   - No data of a peer comes through the read-only cache (ld.global.nc), which does not see that the peer has written it.
 #   - Where a lesson says that 16 bytes are loaded at a time, they are.
+#   - A wait polls by relaxed loads, since each load with acquire empties a cache.
 # The checks are tried on wrong examples first.
+#     cuda_witness.sh               all of these kernels
+#     cuda_witness.sh messages ...  those of some groups (sums messages ring two_shot layers training transformer)
+# WITNESS_REGISTERS=FILE: also writes to FILE, for each kernel, its name and how many registers it has on an H100 (sm_90).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+wanted=("$@")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
@@ -31,6 +36,24 @@ local_memory() { of_kernels | awk '$2 + $3 > 0 { print $1 ": a stack frame of " 
 beyond_registers() { of_kernels | awk -v most="$1" '$4 > most { print $1 ": " $4 " registers" }'; }
 narrow_scopes() { grep -nE '\.(acquire|release|acq_rel|relaxed|sc)\.(gpu|cta|cluster)|\.volatile\.(global|u|b|s)|^\s*(atom|red)\.global\.[a-z]+\.(u|b|s)' || true; }
 non_coherent() { grep -nF '.global.nc' || true; }
+# polls_with_acquire: loops that wait (they sleep for 20 ns) without a relaxed load, in PTX on stdin.
+polls_with_acquire() {
+    awk '/^\.visible \.entry|\.entry/ { kernel = $0; delete place }
+        { line[NR] = $0 }
+        /^\$[A-Za-z0-9_]+:/ { label = $1; sub(/:.*/, "", label); place[label] = NR }
+        /nanosleep\.u32[ \t]+(%r[0-9]+|20);/ { sleeps = NR }
+        sleeps && match($0, /bra(\.uni)?[ \t]+\$[A-Za-z0-9_]+/) {
+            label = substr($0, RSTART, RLENGTH); sub(/.*\$/, "$", label)
+            if (!(label in place) || place[label] > sleeps) next
+            relaxed = acquire = 0
+            for (i = place[label]; i <= NR; i++) {
+                if (line[i] ~ /ld\.relaxed\.sys/) relaxed++
+                if (line[i] ~ /ld\.acquire\.sys/) acquire++
+            }
+            if (acquire && !relaxed && line[sleeps] ~ /20;/) print kernel
+            sleeps = 0
+        }'
+}
 # without_wide_loads NAME...: kernels of these names, in PTX on stdin, that never load 16 bytes at a time.
 without_wide_loads() {
     awk -v names="$*" 'BEGIN { count = split(names, name) }
@@ -58,6 +81,8 @@ finds "a flag at the scope of a GPU" "$(narrow_scopes <<<'	ld.acquire.gpu.b64 	%
 finds "a volatile flag" "$(narrow_scopes <<<'	ld.volatile.global.u64 	%rd1, [%rd2];')"
 finds "a plain atomic, whose scope is a GPU" "$(narrow_scopes <<<'	atom.global.add.u32 	%r1, [%rd2], 1;')"
 passes "a flag at the scope of the system" "$(narrow_scopes <<<'	ld.acquire.sys.b64 	%rd1, [%rd2];')"
+finds "a wait that polls with acquire" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\tnanosleep.u32 20;\n\tbra $L1;')"
+passes "a wait that polls by relaxed loads" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tld.relaxed.sys.b64 %rd1, [%rd2];\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\tnanosleep.u32 20;\n\tbra.uni $L1;')"
 finds "a load through the read-only cache" "$(non_coherent <<<'	ld.global.nc.f32 	%f1, [%rd2];')"
 finds "a kernel that copies by words" "$(printf '.visible .entry ring(\n\tld.global.u32 %%r1, [%%rd2];\n' | without_wide_loads ring)"
 finds "a kernel that is not there" "$(without_wide_loads ring </dev/null)"
@@ -94,25 +119,32 @@ check_flags() {  # NAME KERNEL...
     shift
     complain_of "$name: not at the scope of the system" < <(narrow_scopes <"$ptx")
     complain_of "$name: through the read-only cache" < <(non_coherent <"$ptx")
+    complain_of "$name: a wait polls with acquire" < <(polls_with_acquire <"$ptx")
     complain_of "$name: no loads of 16 bytes" < <(without_wide_loads "$@" <"$ptx")
     for word in ld.acquire.sys st.release.sys; do
         grep -qF "$word" "$ptx" || complain "$name: no flag has $word"
     done
 }
 kernels=0
-translate messages "75 80 90" 06_messages/send_receive.cu 07_broadcast/broadcast.cu
-check_registers messages 128
-check_flags messages receive_kernel broadcast_kernel
-translate ring "75 90" 09_all_reduce/ring.cu
-check_registers ring 128
-check_flags ring ring_kernel
-translate two_shot 90 09_all_reduce/two_shot.cu  # ten seconds for each architecture
-check_registers two_shot 128
-check_flags two_shot reduce_scatter_kernel all_gather_kernel
-translate layers "75 80 90" 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
-    03_network/layers/{batch_norm2d,conv2d,max_pool2d,relu,mean_squared_error}.cu
-check_registers layers 255
-translate transformer "75 80 90" 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/embedding.cu
-check_registers transformer 255
+is_wanted() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
+# group NAME "ARCHITECTURE..." MOST_REGISTERS FILE...
+group() {
+    is_wanted "$1" || return
+    translate "$1" "$2" "${@:4}"
+    check_registers "$1" "$3"
+    [[ -z ${WITNESS_REGISTERS:-} ]] || of_kernels <"$scratch/$1.90.log" | awk '{ print $1, $4 }' >>"$WITNESS_REGISTERS"
+}
+[[ -z ${WITNESS_REGISTERS:-} ]] || : >"$WITNESS_REGISTERS"
+group sums "75 80 90" 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
+group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
+! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
+group ring "75 90" 128 09_all_reduce/ring.cu
+! is_wanted ring || check_flags ring ring_kernel
+group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
+! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
+group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
+    03_network/layers/{batch_norm2d,conv2d,matrix,max_pool2d,relu,mean_squared_error}.cu
+group training 90 255 01_sgd/{tensor,sgd}.cu 03_network/loader.cu 13_buckets/flat_buffers.cu
+group transformer "75 80 90" 255 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/embedding.cu
 ((failures == 0)) || exit 1
 echo "$kernels kernels as compiled for 75, 80 and 90: no local memory, flags at the scope of the system, peers read by 16 bytes"
