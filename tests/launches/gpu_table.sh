@@ -24,8 +24,10 @@ toolkit=${CUDA_HOME:-/usr/local/cuda}
 # Kernels do not run, so what the program then says of its results is nothing. The launches count.
 [[ $(grep -c ' add_step ' "$scratch/log") -gt 40 ]] || give_up "The main job has not taken its steps: $(tail -n 5 "$scratch/output")"
 
-# One step of the first rank that ends one: from one launch of add_step, the step's last, to the next.
-awk '$2 == "add_step" { if (!rank) rank = $1; if ($1 == rank) steps++ }
+# One step of rank 0, whose sums begin at element 0: from one launch of add_step, the step's last, to the next.
+rank=$(awk '$2 == "reduce_scatter_kernel" && $9 == 0 { print $1; exit }' "$scratch/log")
+awk -v rank="$rank" '
+     $1 == rank && $2 == "add_step" { steps++ }
      $1 == rank && steps == 10 { if (passed++) print }
      $1 == rank && steps == 11 { print; exit }' "$scratch/log" >"$scratch/step"
 sed -E 's/ /\t/' "$registers" | while IFS=$'\t' read -r name count; do printf '%s\t%s\n' "$(c++filt "$name")" "$count"; done >"$scratch/registers"
@@ -60,31 +62,32 @@ awk -F'\t' -v OFS='\t' '
         count = split($0, word, " ")
         kernel = word[2]
         for (i in a) delete a[i]
-        first = kernel == "gemm" ? 3 : 6
+        first = kernel == "gemm" ? 3 : 7
         for (i = first; i <= count; i++) a[i - first + 1] = word[i] + 0
         shape = kernel == "gemm" ? "gemm " word[3] " x " word[4] " x " word[5] : kernel
-        if (kernel != "gemm") { blocks = word[3]; threads = word[4] }
-        row = shape "\t" (kernel == "gemm" ? "" : blocks) "\t" (kernel == "gemm" ? "" : threads) "\t" text_of(bytes_of(kernel, a))
-        if (!(row in times)) { rows[++all] = row; name[row] = word[5] }
+        blocks = threads = priority = ""
+        if (kernel != "gemm") { blocks = word[3]; threads = word[4]; priority = word[5] < 0 ? "high" : "" }
+        row = shape "\t" blocks "\t" threads "\t" text_of(bytes_of(kernel, a)) "\t" priority
+        if (!(row in times)) { rows[++all] = row; name[row] = word[6] }
         times[row]++
     }
     END {
         if (failed) exit 1
         for (i = 1; i <= all; i++) {
             split(rows[i], cell, "\t")
-            print cell[1], times[rows[i]], cell[2], cell[2] == "" ? "" : cell[2] < 132 ? cell[2] : 132, cell[3], name[rows[i]], cell[4]
+            print cell[1], times[rows[i]], cell[2], cell[2] == "" ? "" : cell[2] < 132 ? cell[2] : 132, cell[3], name[rows[i]], cell[4], cell[5]
         }
     }' "$scratch/registers" "$scratch/step" >"$scratch/rows" || exit 1
 {
-    printf '\n| kernel | times | blocks | of 132 | threads a block | registers a thread | bytes |\n'
-    printf '| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n'
-    while IFS='|' read -r kernel times blocks used threads name bytes; do
+    printf '\n| kernel | times | blocks | of 132 | threads a block | registers a thread | bytes | priority |\n'
+    printf '| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n'
+    while IFS='|' read -r kernel times blocks used threads name bytes priority; do
         count=''
         if [[ $kernel != gemm* ]]; then
             count=$(awk -F'\t' -v name="$(c++filt "$name")" '$1 == name { print $2 }' "$scratch/registers")
             [[ -n $count ]] || give_up "tests/cuda_witness.sh has not compiled $kernel: add its file to a group."
         fi
-        printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$kernel" "$times" "$blocks" "$used" "$threads" "$count" "$bytes"
+        printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$kernel" "$times" "$blocks" "$used" "$threads" "$count" "$bytes" "$priority"
     done < <(tr '\t' '|' <"$scratch/rows")
     printf '\n'
 } >"$scratch/table" || exit 1

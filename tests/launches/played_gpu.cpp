@@ -2,10 +2,11 @@
 // in the place of the CUDA runtime's and of cuBLAS's. Kernels do not run; each launch is a line of
 // the file $PLAYED_GPU_LOG, of the launching host thread:
 //
-//     1 mean_of 1 64 _ZN3ddp...7mean_ofEiPKfPf 64 - -     thread, kernel, blocks, threads of a
+//     1 mean_of 1 64 0 _ZN3ddp...7mean_ofEiPKfPf 64 - -    thread, kernel, blocks, threads of a
 //     block,
-//                                                          its full name, its arguments if they are
-//                                                          whole numbers
+//                                                          the priority of its stream, its full
+//                                                          name, its arguments if they are whole
+//                                                          numbers
 //     1 gemm 128 64 784                                    thread, a product of matrices: m, n, k
 //
 // So the host's code shows what it asks of a GPU. Device memory is the host's, and all zero.
@@ -31,6 +32,11 @@ std::mutex mutex;
 std::map<const void*, std::string>& kernel_names() {
     static auto* names = new std::map<const void*, std::string>;
     return *names;
+}
+
+std::map<cudaStream_t, int>& priorities() {
+    static auto* of_streams = new std::map<cudaStream_t, int>;
+    return *of_streams;
 }
 
 std::FILE* log_file() {
@@ -84,13 +90,14 @@ std::string numbers_in(const std::string& text, void** arguments) {
     return numbers;
 }
 
-cudaError_t log_launch(const void* kernel, dim3 grid, dim3 block, void** arguments) {
+cudaError_t log_launch(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                       cudaStream_t stream) {
     std::lock_guard lock(mutex);
     const std::string& name = kernel_names()[kernel];
     const std::string text = readable(name);
-    std::fprintf(log_file(), "%d %s %u %u %s%s\n", thread_number(), short_name(text).c_str(),
-                 grid.x * grid.y * grid.z, block.x * block.y * block.z, name.c_str(),
-                 numbers_in(text, arguments).c_str());
+    std::fprintf(log_file(), "%d %s %u %u %d %s%s\n", thread_number(), short_name(text).c_str(),
+                 grid.x * grid.y * grid.z, block.x * block.y * block.z, priorities()[stream],
+                 name.c_str(), numbers_in(text, arguments).c_str());
     return cudaSuccess;
 }
 
@@ -212,8 +219,11 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStr
 
 // ---- Streams and events: all that is enqueued is over
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int) {
-    return give(stream, new_handle<cudaStream_t>());
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int, int priority) {
+    std::lock_guard lock(mutex);
+    *stream = new_handle<cudaStream_t>();
+    priorities()[*stream] = priority;
+    return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t) {
     return cudaSuccess;
@@ -253,12 +263,12 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 // ---- Launches
 
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                             std::size_t, cudaStream_t) {
-    return log_launch(kernel, grid, block, arguments);
+                             std::size_t, cudaStream_t stream) {
+    return log_launch(kernel, grid, block, arguments, stream);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
-                                        std::size_t, cudaStream_t) {
-    return log_launch(kernel, grid, block, arguments);
+                                        std::size_t, cudaStream_t stream) {
+    return log_launch(kernel, grid, block, arguments, stream);
 }
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
     *handle = new_handle<cublasHandle_t>();
