@@ -85,8 +85,8 @@ void check_sums(const MessagePlan& plan, int hosts, int ranks_per_host, const st
     throw Wrong(what + "at the end " + wrong->text() + ".\n" + hint);
 }
 
-// What each host sends, counted by the contract: node n is the parent of as many nodes as it has
-// zeros at its end, if there are so many.
+// Returns the messages that each host sends by the contract: node n is the parent of as many nodes
+// as it has zeros at its end, if there are so many.
 std::vector<int> right_messages(int hosts, int ranks_per_host) {
     std::vector<int> messages(static_cast<std::size_t>(hosts));
     for (int rank = 0; rank < hosts * ranks_per_host; rank++) {

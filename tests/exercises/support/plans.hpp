@@ -29,7 +29,7 @@ struct WrongSum {
 // Returns the first of them, if there is any: of a rank that is missing, if one is.
 std::optional<WrongSum> wrong_sum(const MessagePlan& plan, int ranks);
 
-// What each host sends to other hosts: messages, and shares of the array.
+// The messages that each host sends to other hosts, and the shares of the array in them.
 struct Sent {
     std::vector<int> messages;
     std::vector<double> shares;
