@@ -37,7 +37,7 @@ supervised() {
     export WHEN=$3 FAULT=$4 SAID=$scratch/$name.said
     shift 4
     # shellcheck disable=SC2016  # for the other shell
-    timeout 120 "$hosts" 4 bash -c '
+    timeout 300 "$hosts" 4 bash -c '
         sed -i "2i unset DDP_SUPERVISED" /run/agent  # ssh would pass on no variables
         "$@" >>"$SAID" 2>&1 &
         supervisor=$!
