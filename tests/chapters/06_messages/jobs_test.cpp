@@ -152,10 +152,11 @@ TEST_CASE("two ranks that are killed at the same moment: the last one that is le
         const ChildResult job = start(launch, {"--what", "kill, with rank 0", "--victim", "1"});
         CAPTURE(job.output);
         // Open MPI 5's mpirun ends the last one after a quarter of a second. On a busy machine only
-        // mpirun itself can name the lost rank then.
+        // mpirun itself can name a lost rank then.
         const bool is_named_by_mpirun =
             count(job.output, "error:") == 0 &&
-            count(job.output, "prterun noticed that process rank 0 with PID ") == 1;
+            std::regex_search(job.output,
+                              std::regex("prterun noticed that process rank [01] with PID "));
         if (!is_named_by_mpirun)
             REQUIRE(count(plain(job.output),
                           "error: rank 0 ended without saying why: was it killed?\n") == 1);
