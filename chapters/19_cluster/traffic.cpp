@@ -12,9 +12,15 @@
 //         rank 1 ◀───────▶ rank 3                           + 2 x K / 4 = K
 #include "19_cluster/traffic.hpp"
 
+#include "09_all_reduce/hosts/one_shot_over_hosts.hpp"
+
 namespace ddp {
 
-double bytes_leaving_host(const Placement& placement, int levels, std::size_t bytes) {
+double bytes_leaving_host(const Placement& placement, int levels, std::size_t bytes,
+                          bool has_network) {
+    if (has_network && bytes <= OneShotOverHosts::most_bytes &&
+        OneShotOverHosts::suits(placement, levels))
+        return (placement.hosts() - 1) * static_cast<double>(bytes);
     const bool is_two_level = goes_on_two_levels(placement, levels);
     const std::size_t length =
         is_two_level ? placement.sizes.size() : placement.by_host.size();  // of a ring

@@ -10,8 +10,9 @@ namespace ddp {
 
 // The one side of a FIFO, as one thread of a kernel holds it.
 struct FifoEnd : FifoSide {
-    std::uint64_t next = 0;      // the slot to be filled or emptied
-    bool is_peer_there = false;  // it is known to have begun this operation
+    std::uint64_t next = 0;           // the slot to be filled or emptied
+    bool is_peer_there = false;       // it is known to have begun this operation
+    bool others_know_better = false;  // ... why it does not come, if it does not
 };
 
 // One thread. Ends begin where the operation before has left them. (Of the rank that empties what
@@ -28,11 +29,12 @@ __device__ inline FifoEnd end_to_empty(const FifoSide& side) {
 inline constexpr std::uint64_t spin_ns = 200'000;
 
 // One thread. Waits until the peer has raised `flag` to `value`. Whoever waits for a rank that has
-// not even begun knows best what is wrong, and speaks first.
+// not even begun knows best what is wrong, and speaks first, unless others know better.
 __device__ inline bool wait_at(const Collective& collective, const FifoEnd& end,
                                std::uint64_t& flag, std::uint64_t value) {
     const PeersView& view = collective.view;
-    const std::uint64_t longer_ns = end.is_peer_there ? view.timeout_ns / 10 : 0;
+    const bool knows_best = !end.is_peer_there && !end.others_know_better;
+    const std::uint64_t longer_ns = knows_best ? 0 : view.timeout_ns / 10;
     const std::uint64_t begin_ns = device_clock_ns();
     const auto is_ready = [&] {
         const bool is_now = load_relaxed(flag) >= value;
@@ -92,21 +94,27 @@ __device__ inline bool say_record(const Collective& collective, FifoEnd& to) {
     tell_filled(to, sizeof(OperationRecord));
     return true;
 }
-// is_right(theirs): whether that fits to what we do.
+// Compares the record in `slot` with what we do, by is_right(theirs). False if it does not fit,
+// which is then reported.
 template <class IsRight>
-__device__ bool hear_record(const Collective& collective, FifoEnd& from, IsRight is_right) {
-    std::byte* slot = slot_to_empty(collective, from);
-    if (slot == nullptr)
-        return false;
+__device__ bool check_record(const Collective& collective, FifoEnd& from, std::byte* slot,
+                             IsRight is_right) {
     OperationRecord& theirs = from.fifo->last;
     copy_record(theirs, *reinterpret_cast<OperationRecord*>(slot));
-    tell_emptied(from);
     from.is_peer_there = true;
     if (is_right(theirs))
         return true;
     report_problem(collective.view, Problem::mismatch, collective.record, from.peer, theirs,
                    Progress::under_way);
     return false;
+}
+template <class IsRight>
+__device__ bool hear_record(const Collective& collective, FifoEnd& from, IsRight is_right) {
+    std::byte* slot = slot_to_empty(collective, from);
+    if (slot == nullptr || !check_record(collective, from, slot, is_right))
+        return false;
+    tell_emptied(from);
+    return true;
 }
 
 }  // namespace ddp

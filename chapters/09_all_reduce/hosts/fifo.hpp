@@ -3,8 +3,8 @@
 // count the slots from 0 on for as long as the FIFO lives; number n is in place n % fifo_slots.
 //
 // Between ranks of one host it lies in the receiver's arena, and kernels are on both sides. Where
-// the other rank is on another host, a carrier (carrier.hpp) takes its place on this one, and the
-// FIFO lies in pinned memory, which kernels and threads of the host reach.
+// the other rank is on another host, the network proxy (network/network_proxy.hpp) takes its place
+// on this one, and the FIFO lies in pinned memory, which kernels and threads of the host reach.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 #include "09_all_reduce/hosts/hosts_communicator.hpp"
 
-#include "09_all_reduce/hosts/network_proxy.hpp"
+#include "09_all_reduce/hosts/network/network_proxy.hpp"
+#include "09_all_reduce/hosts/one_shot_over_hosts.hpp"
 #include "09_all_reduce/hosts/pairs_over_hosts.hpp"
 #include "09_all_reduce/hosts/placement.hpp"
 #include "09_all_reduce/hosts/ring_over_hosts.hpp"
@@ -36,6 +37,10 @@ class HostsCommunicator final : public Communicator {
           pairs_(peers_, *proxy_) {
         if (goes_on_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
+        // (Hosts that a --shape pretends have no network, whose ways it would spare.)
+        if (!order.shape && OneShotOverHosts::suits(placement_, order.levels))
+            one_shot_.emplace(peers_, *proxy_, placement_,
+                              two_level_ ? two_level_->neighbours() : ring_.neighbours());
         rank.barrier();  // no kernel may wait for a rank that still asks for memory
         proxy_->start();
     }
@@ -53,7 +58,9 @@ class HostsCommunicator final : public Communicator {
     }
     void enqueue_reduce(const Call& call, Stream& stream) override { ring_.reduce(call, stream); }
     void enqueue_all_reduce(const Call& call, Stream& stream) override {
-        if (two_level_)
+        if (one_shot_ && call.bytes() <= OneShotOverHosts::most_bytes)
+            one_shot_->all_reduce(call, stream);
+        else if (two_level_)
             two_level_->all_reduce(call, stream);
         else
             ring_.all_reduce(call, stream);
@@ -82,6 +89,7 @@ class HostsCommunicator final : public Communicator {
     const Placement placement_;
     RingOverHosts ring_;
     std::optional<TwoLevelAllReduce> two_level_;
+    std::optional<OneShotOverHosts> one_shot_;
     PairsOverHosts pairs_;
 };
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/hosts/transport.hpp"
+#include "09_all_reduce/hosts/network/transport.hpp"
 
 namespace ddp {
 

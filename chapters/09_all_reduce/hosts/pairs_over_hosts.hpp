@@ -5,7 +5,7 @@
 
 #include "06_messages/peers.hpp"
 #include "07_broadcast/collective.hpp"
-#include "09_all_reduce/hosts/network_proxy.hpp"
+#include "09_all_reduce/hosts/network/network_proxy.hpp"
 
 namespace ddp {
 

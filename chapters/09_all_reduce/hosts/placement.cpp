@@ -21,6 +21,11 @@ bool Placement::is_even() const {
     return std::ranges::count(sizes, sizes[0]) == static_cast<std::ptrdiff_t>(sizes.size());
 }
 
+int Placement::on_rail(int distance) const {
+    const int ranks = static_cast<int>(by_host.size());
+    return by_host[static_cast<std::size_t>((position + distance * sizes[0] + ranks) % ranks)];
+}
+
 std::string Placement::text() const {
     const auto ranks = [](int number) {
         return std::to_string(number) + (number == 1 ? " rank" : " ranks");

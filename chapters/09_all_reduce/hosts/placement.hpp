@@ -22,8 +22,15 @@ struct Placement {
     std::vector<int> sizes;    // of the hosts, in ranks
     int position = 0;          // this rank's, in by_host
 
-    // Returns whether all hosts have the same number of ranks.
+    // Returns whether all hosts have the same number of ranks. Only then there are rails: rank l of
+    // every host is on rail l.
     bool is_even() const;
+    int hosts() const { return static_cast<int>(sizes.size()); }
+    int host() const { return position / sizes[0]; }
+    int local_rank() const { return position % sizes[0]; }
+    // Returns the index of the rank of this rank's rail that is `distance` hosts further, round the
+    // ring.
+    int on_rail(int distance) const;
     // Returns the words for the sizes: "2 hosts of 4 ranks", "hosts of 3 and 1 ranks".
     std::string text() const;
 };

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
-#include "09_all_reduce/hosts/network_proxy.hpp"
+#include "09_all_reduce/hosts/network/network_proxy.hpp"
 
 namespace ddp {
 

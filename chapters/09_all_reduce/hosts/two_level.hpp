@@ -23,6 +23,9 @@
 
 namespace ddp {
 
+// Returns the plan of an all-reduce for the ring of this rank's rail. `placement` is even.
+RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call);
+
 class TwoLevelAllReduce {
   public:
     // All ranks make theirs together. `placement` is even. Adds channels to `proxy`, which starts
@@ -35,10 +38,11 @@ class TwoLevelAllReduce {
     // Keeps to the contract of all_reduce.hpp.
     void all_reduce(const Call& call, Stream& stream);
 
+    const RingNeighbours& neighbours() const { return neighbours_; }
+
   private:
     Peers& peers_;
-    const int hosts_, ranks_per_host_, host_, local_rank_;
-    int near_begin_ = 0;  // local rank 0, as the peers' view counts it
+    const Placement placement_;
     RingNeighbours neighbours_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "06_messages/support/copy.cuh"
 #include "06_messages/wait.cuh"
-#include "09_all_reduce/hosts/host_flag.hpp"
+#include "09_all_reduce/hosts/network/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {

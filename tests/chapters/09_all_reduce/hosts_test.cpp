@@ -1,6 +1,7 @@
 // Communicators of ranks on several hosts, which are threads of one process here: the results of
 // all calls, calls at the same time, and the messages of failures.
 #include <atomic>
+#include <ctime>
 #include <set>
 
 #include "09_all_reduce/hosts/hosts_communicator.hpp"
@@ -181,6 +182,46 @@ std::vector<float> iota(std::size_t size, float begin) {
 
 }  // namespace
 
+TEST_CASE("a short array takes one message to each other host") {
+    // Returns the messages of an all-reduce of `count` floats.
+    const auto messages = [](const Hosts& hosts, std::size_t count) {
+        ThreadTransports transports;
+        REQUIRE(failure_on_hosts(hosts, [&](Rank& rank) {
+                    const auto communicator =
+                        make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+                    ArenaBuffer<float> data = communicator->allocate<float>(count);
+                    data.copy_from(std::vector<float>(count, 1));
+                    Stream stream;
+                    communicator->all_reduce(data.data(), data.data(), count, ReduceOp::sum,
+                                             stream);
+                    communicator->synchronize(stream);
+                }) == "");
+        return transports.messages();
+    };
+    REQUIRE(messages({"a", "b"}, 2048) == 2);
+    REQUIRE(messages({"a", "b", "c", "d"}, 1) == 4 * 3);
+    REQUIRE(messages({"a", "a", "b", "b", "c", "c"}, 2048) == 2 * 3 * 2);
+    // Round a ring of four: a record, and a slice in each of 6 steps.
+    REQUIRE(messages({"a", "b", "c", "d"}, 2049) == 4 * 7);
+    // More hosts than it is worth it for.
+    REQUIRE(messages({"a", "b", "c", "d", "e", "f", "g", "h", "i"}, 9 * 32) == 9 * 17);
+}
+
+TEST_CASE("a rank that waits long for another host leaves the cores to others") {
+    const std::clock_t begin = std::clock();
+    const std::string text = failure_with(
+        {"a", "b"},
+        [](Communicator& communicator, Stream& stream) {
+            ArenaBuffer<float> data = communicator.allocate<float>(10);
+            if (communicator.rank().rank() == 0)
+                communicator.all_reduce(data.data(), data.data(), 10, ReduceOp::sum, stream);
+        },
+        1);
+    REQUIRE(has(text, "waited 1.0 s in operation 1, all_reduce sum of 10 float"));
+    // Of a second in which a kernel and two proxies wait.
+    REQUIRE(std::clock() - begin < CLOCKS_PER_SEC / 2);
+}
+
 TEST_CASE("communicators of some ranks, on one host and across hosts") {
     // Two groups across hosts, one of them in an order of its own, and a rank that is alone.
     const Hosts hosts{"a", "a", "b", "b", "a", "b", "a"};
@@ -254,7 +295,7 @@ TEST_CASE("a rank may end after its last call: its remaining data is still sent"
 TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
     const auto all_reduce = [](Communicator& communicator, std::size_t count, ReduceOp op,
                                Stream& stream, const std::string& name) {
-        ArenaBuffer<float> data = communicator.allocate<float>(100);
+        ArenaBuffer<float> data = communicator.allocate<float>(5000);
         communicator.all_reduce(data.data(), data.data(), count, op, stream, name);
         communicator.synchronize(stream);
     };
@@ -270,11 +311,13 @@ TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
     };
     const std::string ours = "operation 2, all_reduce sum of 10 float (\"weights\")";
     const std::string rule = ": all ranks must do the same, in the same order";
-    const Hosts one_ring{"a", "b", "b"}, two_levels{"a", "a", "b", "b"};
-    for (const Hosts& hosts : {one_ring, two_levels})
+    const Hosts one_ring{"a", "b", "b"}, two_levels{"a", "a", "b", "b"}, one_each{"a", "b", "c"};
+    for (const Hosts& hosts : {one_ring, two_levels, one_each})
         for (const auto& [text, theirs] : {
                  std::pair(failure(hosts, 11, ReduceOp::sum, "weights"),
                            "sum of 11 float (\"weights\")"),
+                 std::pair(failure(hosts, 5000, ReduceOp::sum, "weights"),
+                           "sum of 5000 float (\"weights\")"),
                  std::pair(failure(hosts, 10, ReduceOp::average, "weights"),
                            "average of 10 float (\"weights\")"),
                  std::pair(failure(hosts, 10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),

@@ -56,6 +56,7 @@ class ThreadTransports::End final : public Transport {
                                     const Payload& payload) {
         auto shared = std::make_shared<Payload>(payload);
         std::lock_guard lock(transports_.mutex_);
+        transports_.messages_ += queue == &Waiting::sends && payload.bytes > 0;
         Waiting& waiting = transports_.channels_[channel];
         (waiting.*queue).push_back(shared);
         transports_.match(waiting);

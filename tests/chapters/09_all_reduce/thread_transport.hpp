@@ -12,7 +12,7 @@
 
 #include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/hosts/transport.hpp"
+#include "09_all_reduce/hosts/network/transport.hpp"
 
 namespace ddp::test {
 
@@ -24,6 +24,8 @@ class ThreadTransports {
     std::unique_ptr<Transport> of(int rank);
     // Cuts all connections: from now on every transfer throws.
     void cut();
+    // Returns how many messages have been sent, but for the empty ones of a good end.
+    int messages() const { return messages_; }
 
   private:
     class End;
@@ -38,6 +40,7 @@ class ThreadTransports {
     std::mutex mutex_;
     std::map<ProxyChannel, Waiting> channels_;
     bool is_cut_ = false;
+    int messages_ = 0;
 };
 
 // Returns a job with one rank for each of `hosts`, on the host of that name.

@@ -10,7 +10,7 @@
 
 #include "05_ranks/rank.hpp"
 #include "09_all_reduce/hosts/fifo.hpp"
-#include "09_all_reduce/hosts/transport.hpp"
+#include "09_all_reduce/hosts/network/transport.hpp"
 
 namespace ddp {
 

@@ -1,4 +1,4 @@
-#include "09_all_reduce/hosts/network_proxy.hpp"
+#include "09_all_reduce/hosts/network/network_proxy.hpp"
 
 #include <sched.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include <list>
 #include <mutex>
 
-#include "09_all_reduce/hosts/host_flag.hpp"
+#include "09_all_reduce/hosts/network/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {

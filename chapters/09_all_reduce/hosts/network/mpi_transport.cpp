@@ -1,6 +1,6 @@
 #include <stdexcept>
 
-#include "09_all_reduce/hosts/transport.hpp"
+#include "09_all_reduce/hosts/network/transport.hpp"
 #if defined(DDP_MPI)
 #include "09_all_reduce/libraries/duplicate_world.hpp"
 #endif
