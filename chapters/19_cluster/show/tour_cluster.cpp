@@ -122,8 +122,12 @@ std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char*
     if (find_starter(common) != StartedBy::nobody)
         return std::nullopt;
     require_writable(common);
-    if (common.processes || common.ranks)
+    if (common.processes)
         return launch_processes(common, argv);
+    if (ranks > most_ranks)
+        throw OptionError("--ranks " + std::to_string(ranks) + " are more than the " +
+                          std::to_string(most_ranks) +
+                          " that are started on one machine: start them by mpirun or srun.");
     (kernels_run_on_cpu ? common.processes : common.ranks) = ranks;
     std::string number = std::to_string(ranks), option = "--processes";
     std::vector<char*> words(argv, argv + argc);
@@ -150,6 +154,11 @@ int run_tour(int argc, char** argv) {
     options.example("--show scaling --ranks 1,2,4 --compute 40ms", "ranks that sleep");
     options.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
     CommonOptions common = options.parse(argc, argv);
+    if (mine.show != "scaling" &&
+        (!mine.counts.empty() || mine.weak || mine.strong || !mine.compute.empty()))
+        throw OptionError(
+            "--ranks, --weak, --strong and --compute are for scaling: leave them out, or say "
+            "--show scaling (./book cluster scale).");
     const int ranks = mine.counts.empty() ? usual_ranks : *std::ranges::max_element(mine.counts);
     if (const std::optional<int> status = start_ranks(ranks, common, argc, argv))
         return *status;

@@ -78,6 +78,8 @@ TEST_CASE("links: one host has only the link inside") {
 TEST_CASE("links: one rank has none") {
     REQUIRE(has(tour.refusal({"--processes", "1"}, 2),
                 "A link is between two ranks, and there is one"));
+    REQUIRE(has(tour.refusal({"--ranks", "2"}),
+                "--ranks, --weak, --strong and --compute are for scaling"));
 }
 
 }  // namespace ddp::test

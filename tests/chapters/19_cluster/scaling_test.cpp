@@ -115,6 +115,8 @@ TEST_CASE("scaling: the network on two of three ranks") {
 TEST_CASE("scaling: what makes no sense is refused in one sentence") {
     REQUIRE(has(tour.refusal({"--processes", "2", "--ranks", "1,4"}),
                 "--ranks 4 are more than the 2 of this job: start more, or leave them out."));
+    REQUIRE(has(tour.refusal({"--ranks", "1,65"}),
+                "--ranks 65 are more than the 64 that are started on one machine"));
     for (const char* wrong : {"40", "0ms", "1h", "11s"})
         REQUIRE(has(tour.refusal({"--processes", "2", "--compute", wrong}),
                     "--compute needs a time from 1ms to 10s, such as 40ms, not '" +
