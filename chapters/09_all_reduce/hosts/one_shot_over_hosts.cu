@@ -22,7 +22,7 @@ __device__ T* data_in(std::byte* slot) {
     return reinterpret_cast<T*>(slot + data_offset);
 }
 
-// The work of one rank, by all threads of the one block; thread 0 has the FIFOs.
+// The work of one rank, by all threads of the one block.
 template <class T>
 class OneShot {
   public:
@@ -37,18 +37,7 @@ class OneShot {
 
     __device__ OneShot(const Collective& collective, const RingPlan& plan, ReduceOp op,
                        const Rail& rail, Shared& shared)
-        : collective_(collective), plan_(plan), op_(op), shared_(shared) {
-        if (threadIdx.x != 0)
-            return;
-        for (int j = 1; j < plan.ranks; j++) {
-            const int h = host_after(j);
-            from_[h] = end_to_empty(rail.from[h]);
-            to_[h] = end_to_fill(rail.to[h]);
-            // The right neighbour of a host knows best that it has not come; and if ranks of a host
-            // wait for each other first, they do.
-            from_[h].others_know_better = j < plan.ranks - 1 || plan.near_end - plan.near_begin > 1;
-        }
-    }
+        : collective_(collective), plan_(plan), op_(op), rail_(rail), shared_(shared) {}
 
     __device__ bool go() {
         return all_agree([this] { return begin(); }) && send() &&
@@ -59,6 +48,17 @@ class OneShot {
     // The host that comes `distance` after this one, round the ring.
     __device__ int host_after(int distance) const {
         return (plan_.position + distance) % plan_.ranks;
+    }
+
+    // Thread 0: its ends of the FIFOs. They stay where they are until the one message is filled or
+    // emptied. The right neighbour of a host knows best that it has not come; and where ranks of a
+    // host wait for each other first, they do.
+    __device__ FifoEnd end_to(int host) const { return end_to_fill(rail_.to[host]); }
+    __device__ FifoEnd end_from(int host) const {
+        FifoEnd end = end_to_empty(rail_.from[host]);
+        end.others_know_better =
+            host != host_after(plan_.ranks - 1) || plan_.near_end - plan_.near_begin > 1;
+        return end;
     }
 
     // All threads get what thread 0 finds.
@@ -74,7 +74,7 @@ class OneShot {
     // leaves.
     __device__ bool begin() {
         for (int j = 1; j < plan_.ranks; j++)
-            tell_wanted(from_[host_after(j)], 1);
+            tell_wanted(end_from(host_after(j)), 1);
         if (!begin_collective(collective_))
             return false;
         for (int r = plan_.near_begin; r < plan_.near_end; r++)
@@ -83,7 +83,7 @@ class OneShot {
         shared_.near.find(collective_, plan_);
         for (int j = 1; j < plan_.ranks; j++) {
             const int h = host_after(j);
-            shared_.to[h] = slot_to_fill(collective_, to_[h]);
+            shared_.to[h] = slot_to_fill(collective_, end_to(h));
             if (shared_.to[h] == nullptr)
                 return false;
             publish_record(*reinterpret_cast<OperationRecord*>(shared_.to[h]), collective_.record);
@@ -112,16 +112,19 @@ class OneShot {
         return true;
     }
     __device__ void fill(int host) {
-        if (threadIdx.x == 0)
-            tell_filled(to_[host], data_offset + part_size() * sizeof(T));
+        if (threadIdx.x != 0)
+            return;
+        FifoEnd end = end_to(host);
+        tell_filled(end, data_offset + part_size() * sizeof(T));
     }
 
     // Thread 0: waits for all messages, that of the left neighbour first.
     __device__ bool receive() {
         for (int j = plan_.ranks - 1; j > 0; j--) {
             const int h = host_after(j);
-            std::byte* slot = slot_to_empty(collective_, from_[h]);
-            if (slot == nullptr || !is_record_right(from_[h], slot))
+            FifoEnd from = end_from(h);
+            std::byte* slot = slot_to_empty(collective_, from);
+            if (slot == nullptr || !is_record_right(from, slot))
                 return false;
             hear_part(h, data_in<T>(slot));
         }
@@ -143,8 +146,10 @@ class OneShot {
         __syncthreads();
         if (threadIdx.x != 0)
             return true;
-        for (int j = 1; j < plan_.ranks; j++)
-            tell_emptied(from_[host_after(j)]);
+        for (int j = 1; j < plan_.ranks; j++) {
+            FifoEnd from = end_from(host_after(j));
+            tell_emptied(from);
+        }
         return leave_host(collective_, plan_);
     }
     template <ReduceOp op>
@@ -174,8 +179,8 @@ class OneShot {
     const Collective& collective_;
     const RingPlan& plan_;
     const ReduceOp op_;
+    const Rail& rail_;
     Shared& shared_;
-    FifoEnd from_[OneShotOverHosts::most_hosts], to_[OneShotOverHosts::most_hosts];
 };
 
 template <class T>
