@@ -36,23 +36,12 @@ local_memory() { of_kernels | awk '$2 + $3 > 0 { print $1 ": a stack frame of " 
 beyond_registers() { of_kernels | awk -v most="$1" '$4 > most { print $1 ": " $4 " registers" }'; }
 narrow_scopes() { grep -nE '\.(acquire|release|acq_rel|relaxed|sc)\.(gpu|cta|cluster)|\.volatile\.(global|u|b|s)|^\s*(atom|red)\.global\.[a-z]+\.(u|b|s)' || true; }
 non_coherent() { grep -nF '.global.nc' || true; }
-# polls_with_acquire: loops that wait (they sleep for 20 ns) without a relaxed load, in PTX on stdin.
+# polls_with_acquire: kernels that sleep and then load with acquire before they branch back, in PTX on stdin.
 polls_with_acquire() {
-    awk '/^\.visible \.entry|\.entry/ { kernel = $0; delete place }
-        { line[NR] = $0 }
-        /^\$[A-Za-z0-9_]+:/ { label = $1; sub(/:.*/, "", label); place[label] = NR }
-        /nanosleep\.u32[ \t]+(%r[0-9]+|20);/ { sleeps = NR }
-        sleeps && match($0, /bra(\.uni)?[ \t]+\$[A-Za-z0-9_]+/) {
-            label = substr($0, RSTART, RLENGTH); sub(/.*\$/, "$", label)
-            if (!(label in place) || place[label] > sleeps) next
-            relaxed = acquire = 0
-            for (i = place[label]; i <= NR; i++) {
-                if (line[i] ~ /ld\.relaxed\.sys/) relaxed++
-                if (line[i] ~ /ld\.acquire\.sys/) acquire++
-            }
-            if (acquire && !relaxed && line[sleeps] ~ /20;/) print kernel
-            sleeps = 0
-        }'
+    awk '/^(\.visible )?\.entry/ { kernel = $0 }
+        /nanosleep\.u32/ { sleeps = 1; load = "" }
+        sleeps && load == "" && match($0, /ld\.(acquire|relaxed)\.sys/) { load = substr($0, RSTART, RLENGTH) }
+        sleeps && /[ \t]bra/ { if (load == "ld.acquire.sys") print kernel; sleeps = 0 }'
 }
 # without_wide_loads NAME...: kernels of these names, in PTX on stdin, that never load 16 bytes at a time.
 without_wide_loads() {
@@ -81,8 +70,8 @@ finds "a flag at the scope of a GPU" "$(narrow_scopes <<<'	ld.acquire.gpu.b64 	%
 finds "a volatile flag" "$(narrow_scopes <<<'	ld.volatile.global.u64 	%rd1, [%rd2];')"
 finds "a plain atomic, whose scope is a GPU" "$(narrow_scopes <<<'	atom.global.add.u32 	%r1, [%rd2], 1;')"
 passes "a flag at the scope of the system" "$(narrow_scopes <<<'	ld.acquire.sys.b64 	%rd1, [%rd2];')"
-finds "a wait that polls with acquire" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\tnanosleep.u32 20;\n\tbra $L1;')"
-passes "a wait that polls by relaxed loads" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tld.relaxed.sys.b64 %rd1, [%rd2];\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\tnanosleep.u32 20;\n\tbra.uni $L1;')"
+finds "a wait that polls with acquire" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tnanosleep.u32 %r1;\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\t@%p1 bra $L1;')"
+passes "a wait that polls by relaxed loads" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tnanosleep.u32 %r1;\n\tld.relaxed.sys.b64 %rd1, [%rd2];\n\t@%p1 bra $L1;\n\tld.acquire.sys.b64 %rd1, [%rd2];')"
 finds "a load through the read-only cache" "$(non_coherent <<<'	ld.global.nc.f32 	%f1, [%rd2];')"
 finds "a kernel that copies by words" "$(printf '.visible .entry ring(\n\tld.global.u32 %%r1, [%%rd2];\n' | without_wide_loads ring)"
 finds "a kernel that is not there" "$(without_wide_loads ring </dev/null)"
