@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# What keeps the CUDA build from failing or hanging on a GPU is only as good as the test that holds it. Here each
+# repair is taken back in a copy of the book, one after the other, and its test must then fail:
+#     repairs.sh            all of them
+#     repairs.sh NAME...    some of them
+# Takes a quarter of an hour of two cores. The names are those of a review of the CUDA build: C what would certainly have failed,
+# L what could have hung, S what was slow.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+wanted=("$@")
+copy=$scratch/book
+mkdir "$copy"
+git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && xargs -0 cp --parents -t "$copy")
+cp -r "$root/shared" "$copy" 2>/dev/null
+cd "$copy" || exit 1
+is_wanted() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
+
+# red NAME WHAT FILE SED command...: the command must pass, and it must fail when SED has changed FILE.
+declare -A green
+red() {
+    local name=$1 what=$2 file=$3 change=$4 seconds=$SECONDS
+    shift 4
+    is_wanted "$name" || return 0
+    if [[ -z ${green["$*"]:-} ]]; then
+        output=$("$@" 2>&1 </dev/null) || { complain "\`$*\` fails with everything in its place: $output" && return; }
+        green["$*"]=yes
+    fi
+    cp -p "$file" "$scratch/kept"
+    sed -i -E "$change" "$file"
+    if cmp -s "$file" "$scratch/kept"; then
+        complain "$name, $what: $file has no such line: $change"
+        return
+    fi
+    if output=$("$@" 2>&1 </dev/null); then
+        complain "$name, $what: taken back, and \`$*\` passes"
+    elif [[ $output == *"is not built"* ]]; then
+        complain "$name, $what: taken back, it does not compile: $output"
+    else
+        echo "red: $name, $what ($((SECONDS - seconds)) s)"
+    fi
+    cp "$scratch/kept" "$file"  # with a new time, so that it is compiled again
+}
+
+# shellcheck disable=SC2317  # red calls it
+# holds TARGET TEST: builds the program of a test, and runs the test.
+holds() {
+    if [[ ! -f build/CTestTestfile.cmake ]]; then
+        cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DDDP_CUDA=OFF -DDDP_MPI=OFF \
+            -DDDP_NCCL=OFF -DBUILD_TESTING=ON || { echo "is not built" && return 1; }
+    fi
+    cmake --build build --parallel "$(nproc)" --target "$1" || { echo "is not built" && return 1; }
+    timeout 300 ctest --test-dir build -R "^$2\$" --no-tests=error --output-on-failure
+}
+# shellcheck disable=SC2317
+meta() { timeout 300 bash "tests/meta/$1.sh"; }
+
+# ---- Certain failures
+
+red C1 "cuda_on_cpu keeps \"not ready\" as the last error" common/cuda_on_cpu/src/errors.cpp \
+    's/^ *thread_errors.last = cudaErrorNotReady;//' holds test_streams streams
+red C1 "a query clears it" common/gpu/stream.hpp 's/^        cudaGetLastError\(\);/        ;/' holds test_streams streams
+red C2 "MPS is started for processes that share a GPU" tests/gpu_machine.sh \
+    's/nvidia-cuda-mps-control -d/true/' meta gpu_machine
+red C4 "a phase ends in time" tests/gpu_machine.sh 's/limit=\$\{GPU_MACHINE_SECONDS:-540\}/limit=infinity/' meta gpu_machine
+red C6 "CMake takes no nvcc before 12" CMakeLists.txt 's/VERSION_LESS 12\)/VERSION_LESS 1)/' meta configure_refusals
+red C6 "./book takes none" book 's/BASH_REMATCH\[0\] < 12/BASH_REMATCH[0] < 1/' meta book_modes
+red C7 "GPUs are told apart by their address" chapters/06_messages/support/shared_device.cpp \
+    's/if \(address != device.address\)/if (false)/' holds test_shared_device shared_device
+
+# ---- Hangs and hazards
+
+red L1 "a rank does not run far ahead" chapters/06_messages/peers.cpp 's/^ *here.mark.synchronize\(\);.*//' holds test_peers peers
+red L3 "a copy from pageable memory has arrived" common/gpu/buffer.hpp \
+    's/^    check\(cudaStreamSynchronize\(nullptr\).*//' holds test_strict strict
+red L5 "the first step sends when every backward is over" chapters/10_data_parallel/replica.hpp \
+    's/!loads_kernels\(\)/true/' holds test_first_backward first_backward
+red L6 "kernels that wait leave room for each other" chapters/06_messages/support/copy.cuh \
+    's/\(2 \* static_cast<unsigned int>\(ranks\)\)/static_cast<unsigned int>(ranks)/' holds test_small_gpu small_gpu
+red L6 "more ranks than a GPU can run are refused" chapters/06_messages/support/shared_device.cpp \
+    's/limits.multiprocessors \/ 2 < ranks/false/' holds test_shared_device shared_device
+red L7 "a wait ends before a display's driver ends it" chapters/06_messages/support/shared_device.cpp \
+    's/ends_kernels != 0 && is_longer/false/' holds test_display display
+red L8 "ranks share a device's memory" chapters/10_data_parallel/replica.cpp 's/std::min\(share, usual\)/usual/' holds test_replicas small_memory
+red L9 "more streams than queues are refused" chapters/06_messages/peers.cpp 's/^ *require_queues\(rank_.*/        (void)rank_;/' \
+    holds test_small_gpu small_gpu
+red L11 "a link works within one GPU" chapters/06_messages/support/shared_device.cpp \
+    's/has_link && !device.is_only_one/false/' holds test_shared_device shared_device
+# shellcheck disable=SC2016  # a pattern
+red L13 "an old GPU counts as missing" book 's/-n \$oldest && /-z x \&\& /' meta book_modes
+
+# ---- Slow
+
+red S6 "ranks of one process sleep" chapters/05_ranks/rank.cpp 's/cudaDeviceScheduleBlockingSync/cudaDeviceScheduleAuto/' \
+    holds test_world world
+
+# ---- What only the compiler for a GPU shows
+
+if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
+    # shellcheck disable=SC2317
+    witness() {
+        local said
+        said=$(tests/cuda_witness.sh "$1" 2>&1) && return
+        [[ $said == *FAILED:* ]] || echo "is not built"
+        echo "$said"
+        return 1
+    }
+    red L2 "a kernel's own record is read plainly" chapters/06_messages/wait.cuh \
+        's/store\(source\[i\], cuda/store(RecordWord(const_cast<std::uint64_t\&>(source[i])).load(cuda::memory_order_relaxed), cuda/' witness messages
+    red S3 "a wait polls by relaxed loads" chapters/06_messages/wait.cuh 's/load_relaxed\(flag\) >= value/load_acquire(flag) >= value/' witness messages
+    red S8 "a thread's sums fit into its registers" chapters/02_kernels/block_reduce.cuh 's/most_threads \/ 4/most_threads \/ 2/' witness sums
+else
+    echo "SKIPPED: L2, S3 and S8 are seen by nvcc, and none is here"
+fi
+finish
