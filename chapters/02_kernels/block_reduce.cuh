@@ -222,9 +222,10 @@ __device__ T sum_over_block(T value) {
 }
 
 // Returns term(0) + term(1) + ... + term(n - 1) to all threads of the block: each adds up its
-// columns (common/gpu/rows.hpp), and then the threads' sums become one.
+// columns (common/gpu/rows.hpp), and then the threads' sums become one. (`term` is a copy: through
+// a reference a CPU's compiler makes no vectors of the loop.)
 template <class T, class Term>
-__device__ T sum_by_block(std::size_t n, const Term& term) {
+__device__ T sum_by_block(std::size_t n, const Term term) {
     const GridRange mine = column_range(n);
     const std::size_t first = mine.first, last = mine.last, step = mine.step;
     T sum{0};
