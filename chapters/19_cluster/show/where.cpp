@@ -303,8 +303,9 @@ bool report_where(const Job& job, const std::vector<RankPlace>& places,
         if (const std::string problem = wrong_network(network); !problem.empty())
             std::cout << problem << "\n";
     const std::string problem = shared_core(places);
+    std::cout << std::flush;  // the error stands below the tables
     if (!problem.empty())
-        std::cerr << "error: " << problem << std::endl;
+        std::cerr << "error: " + problem + "\n";  // one piece: mpirun carries pieces apart
     return problem.empty();
 }
 
