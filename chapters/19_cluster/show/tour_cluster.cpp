@@ -25,6 +25,10 @@ struct TourOptions {
     std::string compute;  // empty: the network
 };
 
+std::size_t longest_message(const CommonOptions& common) {
+    return std::size_t{common.quick ? 1u : 4u} << 20;
+}
+
 int show_where(World& world, const CommonOptions& common, const RankPlace& mine) {
     CsvWriter file(world.has_rank_0() ? common.csv : "", where_columns());
     bool is_well = true;
@@ -41,7 +45,7 @@ int show_where(World& world, const CommonOptions& common, const RankPlace& mine)
 int show_links(World& world, const CommonOptions& common) {
     if (world.world_size() == 1)
         throw OptionError("A link is between two ranks, and there is one: try --processes 4.");
-    const std::size_t most = std::size_t{common.quick ? 1u : 4u} << 20;
+    const std::size_t most = longest_message(common);
     const int repeats = common.quick ? 2 : 5;
     CsvWriter file(world.has_rank_0() ? common.csv : "", link_columns());
     world.run([&](Rank& rank) {
@@ -97,7 +101,8 @@ int show_scaling(World& world, const CommonOptions& common, const TourOptions& m
     if (world.world_size() > 1)
         world.run([&](Rank& rank) {
             rank.select_device();
-            const ClusterLinks measured = measure_links(rank, message_sizes(1 << 20), 3);
+            const ClusterLinks measured =
+                measure_links(rank, message_sizes(longest_message(common)), 3);
             if (rank.rank() != 0)
                 return;
             links = measured;
