@@ -82,9 +82,15 @@ __global__ void batch_to_product(ConvSizes s, int samples, const float* dy, floa
 
 // Adds up each plane (sample, channel) of dy. A block takes whole planes.
 __global__ void sum_planes(std::size_t planes, int size, const float* dy, float* sums) {
+    const GridRange mine = column_range(size);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
     for (std::size_t plane : row_range(planes)) {
         const float* values = dy + plane * size;
-        const float sum = sum_by_block<float>(size, [=](std::size_t i) { return values[i]; });
+        float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+        for (std::size_t i = first; i < last; i += step)
+            sum += values[i];
+        sum = sum_over_block(sum);
         if (threadIdx.x == 0)
             sums[plane] = sum;
     }
