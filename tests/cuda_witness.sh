@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What nvcc makes of the kernels that matter most, as a witness where there is no GPU: those of sums, messages, collectives and layers, as
-# they are optimised for the architectures that the book is built for. Less than a minute of one core.
+# they are optimised for the architectures that the book is built for. Two minutes of one core.
 #   - No kernel uses local memory: a thread's copy of a parameter, or registers that it had to spill, would lie in device memory.
 #   - A block's registers fit a multiprocessor, which has 65,536: 128 a thread where kernels of ranks wait for each other, with 512
 #     threads a block; or a cooperative launch would be refused.
