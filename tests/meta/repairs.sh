@@ -11,7 +11,6 @@ wanted=("$@")
 copy=$scratch/book
 mkdir "$copy"
 git -C "$root" ls-files -z --cached --others --exclude-standard | (cd "$root" && xargs -0 cp --parents -t "$copy")
-cp -r "$root/shared" "$copy" 2>/dev/null
 cd "$copy" || exit 1
 is_wanted() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
