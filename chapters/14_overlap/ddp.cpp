@@ -22,17 +22,6 @@
 namespace ddp {
 namespace {
 
-// Throws std::invalid_argument if only some of the job's ranks are in it: all of them agree on the
-// order of the buckets.
-Communicator& of_all_ranks(Communicator& communicator) {
-    const int ranks = communicator.world_size(), all = communicator.rank().world_size();
-    if (ranks != all)
-        throw std::invalid_argument("DistributedDataParallel needs a communicator of all " +
-                                    format_count(all, "rank") + " of the job; this one has " +
-                                    format_count(ranks) + ".");
-    return communicator;
-}
-
 // Plans the first buckets and places the gradients in the communicator's memory, so that the
 // all-reduce reads and writes where backward and the optimizer do: nothing is copied.
 FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
@@ -74,7 +63,7 @@ std::size_t ddp_arena_bytes(const Module& model) {
 
 DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Device& device,
                                                  Module& model, const DdpOptions& options)
-    : communicator_(of_all_ranks(communicator)),
+    : communicator_(communicator),
       device_(device),
       model_(model),
       options_(options),

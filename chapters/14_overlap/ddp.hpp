@@ -97,7 +97,7 @@ class DistributedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's (copy_from_rank_0), and allocates the memory of
     // all gradients from the communicator. All ranks call it together. Everything passed must
-    // outlive this object. Throws std::invalid_argument if the communicator has some ranks only.
+    // outlive this object.
     DistributedDataParallel(Communicator& communicator, Device& device, Module& model,
                             const DdpOptions& options = {});
     DistributedDataParallel(const DistributedDataParallel&) = delete;

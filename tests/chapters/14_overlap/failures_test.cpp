@@ -54,24 +54,6 @@ TEST_CASE("failures: parameters without a gradient are named, and the next run w
         }
 }
 
-TEST_CASE("failures: a communicator of some ranks is refused") {
-    World world(thread_options(3, timeout_s));
-    std::vector<std::string> errors(3);
-    world.run([&](Rank& rank) {
-        rank.select_device();
-        auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-        Random random(1);
-        const auto model = make_mlp(device, random, {784, 4, 10});
-        const Group group = rank.rank() == 1 ? Group({1}) : Group({0, 2});
-        const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model), group);
-        errors[static_cast<std::size_t>(rank.rank())] = message_of(
-            [&] { const DistributedDataParallel refused(*communicator, device, *model); });
-    });
-    const std::string words =
-        "DistributedDataParallel needs a communicator of all 3 ranks of the job; this one has ";
-    REQUIRE(errors == std::vector{words + "2.", words + "1.", words + "2."});
-}
-
 TEST_CASE("failures: a backward without a forward of its own is refused") {
     World world(thread_options(2, timeout_s));
     std::vector<std::string> errors;
