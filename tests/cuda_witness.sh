@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What nvcc makes of the kernels that matter most, as a witness where there is no GPU: those of sums, messages, collectives and layers, as
-# they are optimised for the architectures that the book is built for. Two minutes of one core.
+# they are optimised for the architectures that the book is built for. A minute of two cores.
 #   - No kernel uses local memory: a thread's copy of a parameter, or registers that it had to spill, would lie in device memory.
 #   - A block's registers fit a multiprocessor, which has 65,536: 128 a thread where kernels of ranks wait for each other, with 512
 #     threads a block; or a cooperative launch would be refused.
@@ -79,29 +79,47 @@ passes "a kernel that copies by 16 bytes" "$(printf '.visible .entry ring(\n\tld
 
 # ---- The kernels
 
-# translate NAME "ARCHITECTURE..." FILE...: NAME.ptx from the files, compiled as one, and a log of ptxas for each architecture.
+# group NAME "ARCHITECTURE..." MOST_REGISTERS FILE...: what is compiled as one, in the order of the checks.
+groups=()
+declare -A architectures most files
+group() {
+    ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]] || return 0
+    groups+=("$1") architectures[$1]=$2 most[$1]=$3 files[$1]=${*:4}
+}
+is_wanted() { [[ " ${groups[*]} " == *" $1 "* ]]; }
+# translate NAME: NAME.ptx from the files, and a log of ptxas for each architecture.
 translate() {
     local name=$1 file architecture
-    read -ra architectures <<<"$2"
-    shift 2
-    for file in "$@"; do printf '#include "%s"\n' "$file"; done >"$scratch/$name.cu"
+    for file in ${files[$name]}; do printf '#include "%s"\n' "$file"; done >"$scratch/$name.cu"
     nvcc -std=c++20 --expt-relaxed-constexpr --extended-lambda -DDDP_CUDA -I. -Ichapters -arch=compute_75 -ptx \
-        "$scratch/$name.cu" -o "$scratch/$name.ptx" || exit 1
-    for architecture in "${architectures[@]}"; do
+        "$scratch/$name.cu" -o "$scratch/$name.ptx" || return 1
+    for architecture in ${architectures[$name]}; do
         ptxas -v -arch="sm_$architecture" "$scratch/$name.ptx" -o /dev/null \
-            2>"$scratch/$name.$architecture.log" || exit 1
+            2>"$scratch/$name.$architecture.log" || return 1
+    done
+}
+# As many groups at a time as there are cores.
+translate_all() {
+    local name
+    for name in "${groups[@]}"; do
+        while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || exit 1; done
+        translate "$name" &
+    done
+    for _ in "${groups[@]}"; do
+        wait -n || (($? == 127)) || exit 1  # 127: there is none left
     done
 }
 # complain_of WHAT: one complaint for each line of stdin.
 complain_of() { while IFS= read -r line; do complain "$1: $line"; done; }
-check_registers() {  # NAME MOST
+check_registers() {  # NAME
     local architecture log
-    for architecture in "${architectures[@]}"; do
+    for architecture in ${architectures[$1]}; do
         log=$scratch/$1.$architecture.log
         complain_of "$1, sm_$architecture" < <(local_memory <"$log")
-        complain_of "$1, sm_$architecture" < <(beyond_registers "$2" <"$log")
+        complain_of "$1, sm_$architecture" < <(beyond_registers "${most[$1]}" <"$log")
         kernels=$((kernels + $(of_kernels <"$log" | wc -l)))
     done
+    [[ -z ${WITNESS_REGISTERS:-} ]] || of_kernels <"$scratch/$1.90.log" | awk '{ print $1, $4 }' >>"$WITNESS_REGISTERS"
 }
 check_flags() {  # NAME KERNEL...
     local name=$1 ptx=$scratch/$1.ptx word
@@ -114,26 +132,22 @@ check_flags() {  # NAME KERNEL...
         grep -qF "$word" "$ptx" || complain "$name: no flag has $word"
     done
 }
-kernels=0
-is_wanted() { ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $1 "* ]]; }
-# group NAME "ARCHITECTURE..." MOST_REGISTERS FILE...
-group() {
-    is_wanted "$1" || return
-    translate "$1" "$2" "${@:4}"
-    check_registers "$1" "$3"
-    [[ -z ${WITNESS_REGISTERS:-} ]] || of_kernels <"$scratch/$1.90.log" | awk '{ print $1, $4 }' >>"$WITNESS_REGISTERS"
-}
-[[ -z ${WITNESS_REGISTERS:-} ]] || : >"$WITNESS_REGISTERS"
+
 group sums "75 80 90" 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
 group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
-! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
 group ring "75 90" 128 09_all_reduce/ring.cu
-! is_wanted ring || check_flags ring ring_kernel
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
-! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
     03_network/layers/{batch_norm2d,conv2d,matrix,max_pool2d,relu,mean_squared_error}.cu
 group training 90 255 01_sgd/{tensor,sgd}.cu 03_network/loader.cu 13_buckets/flat_buffers.cu
 group transformer "75 80 90" 255 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/embedding.cu
+translate_all
+
+kernels=0
+[[ -z ${WITNESS_REGISTERS:-} ]] || : >"$WITNESS_REGISTERS"
+for name in "${groups[@]}"; do check_registers "$name"; done
+! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
+! is_wanted ring || check_flags ring ring_kernel
+! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
 ((failures == 0)) || exit 1
 echo "$kernels kernels as compiled for 75, 80 and 90: no local memory, flags at the scope of the system, peers read by 16 bytes"
