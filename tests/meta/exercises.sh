@@ -33,7 +33,7 @@ fi
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} solutions/{make_stubs,keep_command,grade}.sh
     printf '%s\n' tests/exercises/{answers,brought_along,explored,make_mutant}.sh
-    printf '%s\n' tests/exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
+    printf '%s\n' tests/exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
     while read -r chapter exercise; do
         for suffix in cu cpp; do
             printf '%s\n' {exercises,solutions}/"$chapter/$exercise.$suffix" tests/exercises/"$chapter/${exercise}_test.$suffix"

@@ -4,20 +4,15 @@
 #     container_test.sh OVERLAP       the program overlap of this build, whose bits the image's must be
 # Exits with 77 where one of the tools is missing, or root.
 # shellcheck disable=SC2016  # what stands in single quotes is for other shells
-set -uo pipefail
+# shellcheck source=tests/chapters/19_cluster/script.sh
+. "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 overlap=$1
-failures=0
 
-complain() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$*"
-}
 for tool in mmdebstrap ch-run mpirun git; do
-    command -v "$tool" >/dev/null || { echo "'$tool' is not here (Debian: mmdebstrap, charliecloud-runtime, openmpi-bin, git)" && exit 77; }
+    command -v "$tool" >/dev/null || skip "'$tool' is not here (Debian: mmdebstrap, charliecloud-runtime, openmpi-bin, git)"
 done
-((EUID == 0)) || { echo "an image with its packages takes root here" && exit 77; }
+((EUID == 0)) || skip "an image with its packages takes root here"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -57,5 +52,4 @@ check "one container for all ranks of a host" "${mpirun[@]}" ch-run --join -b /r
 check "a container for each rank" "${mpirun[@]}" sh -c \
     'DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK exec ch-run -b /run:/run "$0" -- "$1" --quick' "$image" "$program"
 
-echo "$failures failed"
-((failures == 0))
+finish

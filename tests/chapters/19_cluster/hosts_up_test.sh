@@ -4,21 +4,11 @@
 #     hosts_up_test.sh BIN faults     what the book's programs, which are in BIN, say to each fault
 # Exits with 77 where hosts cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
-set -uo pipefail
+# shellcheck source=tests/chapters/19_cluster/script.sh
+. "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 bin=$1
 what=${2:-hosts}
-failures=0
-
-skip() {
-    echo "$*"
-    exit 77
-}
-complain() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$*"
-}
 
 # up ARGUMENTS...: sets $output and the exit status $code.
 up() {
@@ -215,5 +205,4 @@ else
     if command -v mpirun >/dev/null; then test_ranks; else echo "SKIPPED: ranks on several hosts (no mpirun)"; fi
     test_endings
 fi
-echo "$failures failed"
-((failures == 0))
+finish

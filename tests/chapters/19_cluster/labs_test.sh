@@ -4,22 +4,13 @@
 #     labs_test.sh BIN slurm      every lab under a Slurm on two hosts of this machine, with the programs in BIN
 # Exits with 77 where the hosts, or Slurm, cannot run.
 # shellcheck disable=SC2016  # what stands in single quotes is for later
-set -uo pipefail
+# shellcheck source=tests/chapters/19_cluster/script.sh
+. "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 
 script=$(readlink -f "${BASH_SOURCE[0]}")
-root=$(cd "${script%/*}/../../.." && pwd)
 bin=$1
 what=${2:-kit}
-failures=0
 
-skip() {
-    echo "$*"
-    exit 77
-}
-complain() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$*"
-}
 has() { [[ $1 == *"$2"* ]] || complain "'$2' is not in: $1"; }  # TEXT WORDS
 count() { [[ $(grep -cE -e "$2" <<<"$1") == "$3" ]] || complain "'$2' is not $3 times in: $1"; }  # TEXT REGEX NUMBER
 
@@ -152,6 +143,7 @@ on_slurm() {
 # and ends as if nothing had happened: with the hash that it has otherwise.
 interrupt_failover() {  # HASH
     local job folder
+    # shellcheck disable=SC2034  # submit reads it
     submit_by=(sbatch --parsable)
     job=$(submit failover --quick)
     folder=out/failover-$job
@@ -202,5 +194,4 @@ case $what in
         on_slurm
         ;;
 esac
-echo "$failures failed"
-((failures == 0))
+finish

@@ -4,21 +4,12 @@
 #     tour_test.sh BIN scale      scale, and the benches of other chapters on several hosts
 # Exits with 77 where hosts cannot be made.
 # shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
-set -uo pipefail
+# shellcheck source=tests/chapters/19_cluster/script.sh
+. "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 bin=$1
 what=${2:-where}
-failures=0
 
-skip() {
-    echo "$*"
-    exit 77
-}
-complain() {
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n' "$*"
-}
 # on_hosts "HxL OPTIONS" COMMAND...: sets $output and the exit status $code.
 on_hosts() {
     code=0
@@ -33,6 +24,12 @@ column() { awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == n
 
 # ---- What ./book starts
 
+test_bad_input() {
+    code=0
+    output=$("$root/book" cluster where --processes 2>&1 </dev/null) || code=$?
+    [[ $output == "--processes takes the number of ranks, such as --processes 4." ]] || complain "--processes without a number says: $output"
+    ends_with 2
+}
 # shellcheck disable=SC1090,SC2034  # choose_hosts is ./book's, and reads what is set here
 test_launcher() {
     . <(sed -n '/^choose_hosts() {/,/^}/p; /^start_by_mpirun() {/,/^}/p' "$root/book")
@@ -182,11 +179,11 @@ if [[ $what == scale ]]; then
     test_benches
     test_srun
 else
+    test_bad_input
     test_launcher
     test_where
     test_binding
     test_wrong_network
     test_links
 fi
-echo "$failures failed"
-((failures == 0))
+finish

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/report/units.hpp"
+#include "tests/exercises/support/lines.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -29,23 +30,6 @@ double sum_of_squares(const std::vector<MessageTime>& times, const CostModel& li
     for (const MessageTime& time : times)
         sum += std::pow(line.seconds(time.bytes) / time.seconds - 1, 2);
     return sum;
-}
-
-// Returns the line for which the squares of the errors in seconds, each with the weight
-// 1 / seconds^power, have the smallest sum: by Cramer's rule.
-CostModel line_by_weight(const std::vector<MessageTime>& times, double power) {
-    double ones = 0, bytes = 0, squares = 0, one = 0, byte = 0;
-    for (const MessageTime& time : times) {
-        const double weight = std::pow(time.seconds, -power), b = static_cast<double>(time.bytes);
-        ones += weight;
-        bytes += weight * b;
-        squares += weight * b * b;
-        one += weight * time.seconds;
-        byte += weight * b * time.seconds;
-    }
-    const double determinant = ones * squares - bytes * bytes;
-    return {(one * squares - byte * bytes) / determinant,
-            (ones * byte - bytes * one) / determinant};
 }
 
 // Returns which mistake leads to `line`, or "" if it is none of the usual ones.

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "common/report/units.hpp"
+#include "tests/exercises/support/lines.hpp"
 #include "tests/exercises/support/plans.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -34,23 +35,6 @@ std::string text_of(const CostModel& line) {
 // By how much of itself the i-th time is wrong.
 using Disturb = std::function<double(std::size_t i)>;
 
-// Returns the line with the smallest squares of errors, relative or in seconds: Cramer's rule.
-CostModel line_of_squares(const std::vector<MessageTime>& times, bool is_relative) {
-    double ones = 0, bytes = 0, squares = 0, one = 0, byte = 0;
-    for (const MessageTime& time : times) {
-        const double weight = is_relative ? std::pow(time.seconds, -2) : 1;
-        const auto b = static_cast<double>(time.bytes);
-        ones += weight;
-        bytes += weight * b;
-        squares += weight * b * b;
-        one += weight * time.seconds;
-        byte += weight * b * time.seconds;
-    }
-    const double determinant = ones * squares - bytes * bytes;
-    return {(one * squares - byte * bytes) / determinant,
-            (ones * byte - bytes * one) / determinant};
-}
-
 CostModel line_through(const MessageTime& one, const MessageTime& other) {
     const double beta = (other.seconds - one.seconds) /
                         (static_cast<double>(other.bytes) - static_cast<double>(one.bytes));
@@ -60,7 +44,7 @@ CostModel line_through(const MessageTime& one, const MessageTime& other) {
 // Returns what a wrong line tells, or "".
 std::string cause_of(std::vector<MessageTime> times, const CostModel& line) {
     const auto is = [&](const CostModel& wrong) { return is_near(line, wrong, 1e-6, 1e-6); };
-    if (is(line_of_squares(times, true)) || is(line_of_squares(times, false)))
+    if (is(line_by_weight(times, 2)) || is(line_by_weight(times, 0)))
         return "That is the line with the smallest squares, to which every time adds its own: also "
                "those that are wrong.\n";
     std::ranges::sort(times, {}, &MessageTime::bytes);
