@@ -17,6 +17,7 @@ struct Member {
     pid_t process = 0;
     int local_rank = 0;  // among the ranks of its host
     int local_world_size = 1;
+    std::string address;  // by which ranks of other hosts reach its host, if there are several
 };
 
 // The order in which an all-reduce between hosts sums: round one ring of all ranks, or on two

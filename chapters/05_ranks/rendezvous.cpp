@@ -41,23 +41,25 @@ class Deadline {
     Clock::time_point start_ = Clock::now();
 };
 
-// ---- The list of ranks in a message: two texts for each, its host and its process.
+// ---- The list of ranks in a message: three texts for each, its host, its process and its address.
 
 std::vector<std::string> to_parts(const std::vector<Member>& members) {
     std::vector<std::string> parts;
     for (const Member& member : members) {
         parts.push_back(member.host);
         parts.push_back(std::to_string(member.process));
+        parts.push_back(member.address);
     }
     return parts;
 }
 
 std::vector<Member> to_members(const std::vector<std::string>& parts) {
     std::vector<Member> members;
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
+    for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
         Member& member = members.emplace_back();
         member.host = parts[i];
         member.process = std::atoi(parts[i + 1].c_str());
+        member.address = parts[i + 2];
     }
     return members;
 }
@@ -103,7 +105,9 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
             return false;
         // From here on this connection is that of a rank, or it is refused.
         const std::size_t rank = check_hello(*hello, job, connections);
-        const Member member = to_members({hello->parts[0], hello->parts[1]})[0];
+        // Its address is where it has called from: the others will reach it there, too.
+        const Member member =
+            to_members({hello->parts[0], hello->parts[1], caller->peer_address()})[0];
         // The same process may connect again, but two processes cannot be one rank.
         const bool is_new =
             member.host != members[rank].host || member.process != members[rank].process;
@@ -234,6 +238,10 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
             auto connection = std::make_unique<Connection>(std::move(socket));
             connection->send(hello);
             members = wait_for_welcome(*connection, members.size(), deadline);
+            // Rank 0's host is where we have called.
+            for (Member& member : members)
+                if (member.host == members[0].host)
+                    member.address = connection->peer_address();
             return connection;
         } catch (const std::runtime_error& error) {
             // Refused, or no answer: if the time runs out, this is the reason to report.

@@ -159,7 +159,8 @@ void World::find_others_by_variables(const LaunchVariables& variables) {
     find_others(&listener, variables.endpoint);
 }
 
-// Rank 0 listens at any free port, and MPI broadcasts where that is.
+// Rank 0 listens at any free port, and MPI broadcasts where that is. They meet at the first of its
+// addresses that works for both; MASTER_ADDR, if it is set, comes before them.
 void World::find_others_by_mpi() {
     mpi_ = std::make_unique<MpiStart>(job_.patience_s());
     become_process(mpi_->rank(), mpi_->world_size());
@@ -168,6 +169,8 @@ void World::find_others_by_mpi() {
     if (mpi_->rank() == 0) {
         listener = listen_at("", 0);
         text = new_job_name() + " " + std::to_string(port_of(listener));
+        if (const char* chosen = std::getenv("MASTER_ADDR"))
+            text += std::string(" ") + chosen;
         for (const std::string& address : own_addresses())
             text += " " + address;
     }

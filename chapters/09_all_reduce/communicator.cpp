@@ -73,7 +73,7 @@ std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t a
                                                        std::optional<Group> given) {
     const Group group = given.value_or(Group::all(rank.job()));
     if (rank.job().has_several_hosts())
-        return make_hosts_communicator(rank, arena_bytes, make_mpi_transport(rank), timeout_s,
+        return make_hosts_communicator(rank, arena_bytes, make_socket_transport(rank), timeout_s,
                                        group);
     if (rank.job().order.shape && !link)  // a link that is simulated has no hosts
         return make_hosts_communicator(rank, arena_bytes, nullptr, timeout_s, group);

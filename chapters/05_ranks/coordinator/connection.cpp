@@ -46,6 +46,12 @@ std::optional<sockaddr_in> look_up(const std::string& name, std::uint16_t port) 
     return result;
 }
 
+std::string text_of(const sockaddr_in& address) {
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+    return text;
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -100,10 +106,9 @@ std::vector<std::string> own_addresses() {
             continue;
         sockaddr_in address;
         std::memcpy(&address, each->ifa_addr, sizeof address);
-        char text[INET_ADDRSTRLEN];
-        inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
         addresses.insert(
-            (each->ifa_flags & IFF_LOOPBACK) != 0 ? addresses.begin() : addresses.end(), text);
+            (each->ifa_flags & IFF_LOOPBACK) != 0 ? addresses.begin() : addresses.end(),
+            text_of(address));
     }
     freeifaddrs(all);
     return addresses;
@@ -149,6 +154,13 @@ std::optional<Message> Connection::receive() {
     if (!message && closed_)
         throw std::runtime_error("the other end of a connection is gone");
     return message;
+}
+
+std::string Connection::peer_address() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    getpeername(socket_.number(), reinterpret_cast<sockaddr*>(&address), &size);
+    return text_of(address);
 }
 
 void Connection::finish() noexcept {

@@ -54,6 +54,8 @@ class Connection {
     void finish() noexcept;
 
     int descriptor() const { return socket_.number(); }
+    // Returns the other end's address, "10.77.0.2".
+    std::string peer_address() const;
 
   private:
     Descriptor socket_;

@@ -12,7 +12,8 @@
 
 namespace ddp {
 
-// The size of a slot. MPI sends messages below 64 KiB at once, without asking the receiver first.
+// The size of a slot. A slice and what TCP adds are less than 64 KiB, the most that Linux hands to
+// a network card at once.
 inline constexpr std::size_t slot_bytes = 63 << 10;
 
 // While some are on their way, others are filled and emptied.

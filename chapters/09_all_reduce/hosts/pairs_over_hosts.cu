@@ -79,7 +79,8 @@ PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers
         if (peers.near_index(i) >= 0)
             continue;
         const int rank = peers.group().rank(i);
-        to_[i].side = {proxy.channel_to(rank, channel_of_pairs), rank, nullptr};
+        to_[i].side = {proxy.channel_to(rank, channel_of_pairs, SendIsDone::receiver_has_it), rank,
+                       nullptr};
         from_[i].side = {proxy.channel_from(rank, channel_of_pairs), rank, nullptr};
     }
 }

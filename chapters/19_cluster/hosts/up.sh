@@ -259,11 +259,14 @@ make_blocked_port() {
 
 make_unknown_name() { :; }  # write_names has left it out
 
-make_cut() { when_busy pull_cable & }
-make_off() { when_busy switch_off & }
+make_cut() { when_busy pull_cable; }
+make_off() { when_busy switch_off; }
 
 when_busy() {  # FAULT: comes when 16 MB have gone through the last host's cable, in the middle of the work
     touch /run/waits
+    come "$1" &
+}
+come() {  # FAULT
     until (($(<"/sys/class/net/$(last)/statistics/tx_bytes") > 16000000)); do sleep 0.05; done
     rm /run/waits
     "$1"

@@ -232,8 +232,8 @@ std::string wrong_network(const HostNetwork& network) {
         return sent + "and its name leads to " + network.address +
                ", which none of its interfaces has: is this the network that is meant?";
     return sent + "and its name leads to " + network.interface +
-           ": the wrong network? This names the right one: export OMPI_MCA_btl_tcp_if_include=" +
-           network.interface;
+           ": the wrong network? Data goes where the ranks have met: MASTER_ADDR, the address of "
+           "rank 0's host in the right one, lets them meet there (mpirun -x MASTER_ADDR=...).";
 }
 
 std::vector<RankPlace> gather_places(Rank& rank, RankPlace mine) {

@@ -83,20 +83,27 @@ OrderOfSums order_of(const Hosts& hosts, int levels) {
     return order;
 }
 
-AllResults results_on(const Hosts& hosts, std::size_t large, int levels) {
-    ThreadTransports transports;
+using MakeTransport = std::function<std::unique_ptr<Transport>(Rank&)>;
+
+AllResults results_on(const Hosts& hosts, std::size_t large, int levels,
+                      const MakeTransport& make_transport) {
     AllResults results;
     Job job = job_on(hosts);
     job.order.levels = levels;
     const std::string failure = failure_of(job, [&](Rank& rank) {
         const auto communicator = make_hosts_communicator(
-            rank, arena_bytes_for(rank.world_size(), counts, large), transports.of(rank.rank()));
+            rank, arena_bytes_for(rank.world_size(), counts, large), make_transport(rank));
         const AllResults all = results_of(*communicator, large, order_of(hosts, levels));
         if (rank.rank() == 0)
             results = all;
     });
     REQUIRE(failure == "");
     return results;
+}
+
+AllResults results_on(const Hosts& hosts, std::size_t large, int levels) {
+    ThreadTransports transports;
+    return results_on(hosts, large, levels, [&](Rank& rank) { return transports.of(rank.rank()); });
 }
 
 // Returns the bits of four ranks on one host, with the shape that `options` have.
@@ -136,6 +143,15 @@ TEST_CASE("the same bits on one host and on several") {
     REQUIRE(results_on({"a", "b", "c", "d"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "b", "b", "b"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "a", "b", "b"}, large, 1).bits == on_one);
+}
+
+TEST_CASE("the same results through sockets") {
+    constexpr std::size_t large = 40'007;
+    for (const Hosts& hosts : {Hosts{"a", "b", "b", "b"}, Hosts{"a", "a", "b", "b"}}) {
+        const AllResults through_sockets = results_on(hosts, large, 2, make_socket_transport);
+        REQUIRE(through_sockets.wrong == 0);
+        REQUIRE(through_sockets.bits == results_on(hosts, large, 2).bits);
+    }
 }
 
 TEST_CASE("a shape on one host gives the bits of as many hosts") {

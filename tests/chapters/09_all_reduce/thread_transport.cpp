@@ -4,68 +4,71 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <list>
 #include <stdexcept>
 #include <thread>
 
 namespace ddp::test {
 
-struct ThreadTransports::Payload {
-    const std::byte* from = nullptr;
-    std::byte* to = nullptr;
-    std::size_t bytes = 0;
-    bool is_done = false, is_given_up = false;
+// What goes along one channel.
+struct ThreadTransports::Channel {
+    struct Message {
+        std::byte* data;
+        std::size_t bytes;
+    };
+    std::deque<Message> sends, receives;  // that have not met yet
+    std::uint64_t done = 0;
 };
 
 class ThreadTransports::End final : public Transport {
   public:
     End(ThreadTransports& transports, int rank) : transports_(transports), rank_(rank) {}
 
-    std::unique_ptr<Transfer> send(int to, int channel, const std::byte* data,
-                                   std::size_t bytes) override {
-        return begin({rank_, to, channel}, &Waiting::sends, {data, nullptr, bytes});
+    Wire& wire_to(int rank, int channel, SendIsDone) override {
+        return make_wire({rank_, rank, channel}, true);
     }
-    std::unique_ptr<Transfer> receive(int from, int channel, std::byte* data,
-                                      std::size_t most_bytes) override {
-        return begin({from, rank_, channel}, &Waiting::receives, {nullptr, data, most_bytes});
+    Wire& wire_from(int rank, int channel) override {
+        return make_wire({rank, rank_, channel}, false);
     }
+    void wait(std::chrono::nanoseconds most) override { std::this_thread::sleep_for(most); }
 
   private:
-    class MemoryTransfer final : public Transfer {
+    class MemoryWire final : public Wire {
       public:
-        MemoryTransfer(ThreadTransports& transports, std::shared_ptr<Payload> payload)
-            : transports_(transports), payload_(std::move(payload)) {}
-        ~MemoryTransfer() override {
+        MemoryWire(ThreadTransports& transports, Channel& channel, bool is_to)
+            : transports_(transports), channel_(channel), is_to_(is_to) {}
+        void begin(std::byte* data, std::size_t bytes) override {
             std::lock_guard lock(transports_.mutex_);
-            payload_->is_given_up = true;
+            transports_.messages_ += is_to_;
+            (is_to_ ? channel_.sends : channel_.receives).push_back({data, bytes});
+            transports_.match(channel_);
         }
-        bool is_done() override {
+        std::uint64_t done() override {
             std::lock_guard lock(transports_.mutex_);
             if (transports_.is_cut_)
                 throw std::runtime_error("the connection is cut");
-            return payload_->is_done;
+            return channel_.done;
         }
-        std::size_t bytes() const override { return payload_->bytes; }
 
       private:
         ThreadTransports& transports_;
-        std::shared_ptr<Payload> payload_;
+        Channel& channel_;
+        const bool is_to_;
     };
 
-    std::unique_ptr<Transfer> begin(const ProxyChannel& channel,
-                                    std::deque<std::shared_ptr<Payload>> Waiting::*queue,
-                                    const Payload& payload) {
-        auto shared = std::make_shared<Payload>(payload);
+    Wire& make_wire(const Ends& ends, bool is_to) {
         std::lock_guard lock(transports_.mutex_);
-        transports_.messages_ += queue == &Waiting::sends && payload.bytes > 0;
-        Waiting& waiting = transports_.channels_[channel];
-        (waiting.*queue).push_back(shared);
-        transports_.match(waiting);
-        return std::make_unique<MemoryTransfer>(transports_, shared);
+        return wires_.emplace_back(transports_, transports_.channels_[ends], is_to);
     }
 
     ThreadTransports& transports_;
     const int rank_;
+    std::list<MemoryWire> wires_;
 };
+
+ThreadTransports::ThreadTransports() = default;
+ThreadTransports::~ThreadTransports() = default;
 
 std::unique_ptr<Transport> ThreadTransports::of(int rank) {
     return std::make_unique<End>(*this, rank);
@@ -76,18 +79,15 @@ void ThreadTransports::cut() {
     is_cut_ = true;
 }
 
-void ThreadTransports::match(Waiting& waiting) {
-    std::erase_if(waiting.receives, [](const auto& payload) { return payload->is_given_up; });
-    while (!waiting.sends.empty() && !waiting.receives.empty()) {
-        Payload &send = *waiting.sends.front(), &receive = *waiting.receives.front();
+void ThreadTransports::match(Channel& channel) {
+    while (!channel.sends.empty() && !channel.receives.empty()) {
+        const Channel::Message send = channel.sends.front(), receive = channel.receives.front();
         if (send.bytes > receive.bytes)
             throw std::logic_error("more bytes are sent than the receiver has room for");
-        receive.bytes = send.bytes;
-        if (send.bytes > 0)
-            std::memcpy(receive.to, send.from, send.bytes);
-        send.is_done = receive.is_done = true;
-        waiting.sends.pop_front();
-        waiting.receives.pop_front();
+        std::memcpy(receive.data, send.data, send.bytes);
+        channel.sends.pop_front();
+        channel.receives.pop_front();
+        channel.done++;
     }
 }
 
@@ -97,7 +97,7 @@ Job job_on(const std::vector<std::string>& hosts, double timeout_s) {
     job.timeout_s = timeout_s;
     for (const std::string& host : hosts) {
         const auto local = std::ranges::count(job.members, host, &Member::host);
-        job.members.push_back({host, getpid(), static_cast<int>(local), 0});
+        job.members.push_back({host, getpid(), static_cast<int>(local), 0, "127.0.0.1"});
     }
     for (Member& member : job.members)
         member.local_world_size =

@@ -1,7 +1,6 @@
 #pragma once
 // Several hosts in one process: threads with the names of different hosts, and a transport between
 // them that copies memory.
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,29 +15,27 @@
 
 namespace ddp::test {
 
-// Stands in for MPI. A send is done when the matching receive has been posted; each channel keeps
-// its order.
+// Stands in for TCP. A send is done when the receive that it belongs to has begun.
 class ThreadTransports {
   public:
+    ThreadTransports();
+    ~ThreadTransports();
     // Returns the transport of `rank`. This object must outlive it.
     std::unique_ptr<Transport> of(int rank);
-    // Cuts all connections: from now on every transfer throws.
+    // Cuts all connections: from now on every wire is broken.
     void cut();
-    // Returns how many messages have been sent, but for the empty ones of a good end.
+    // Returns how many messages have been sent.
     int messages() const { return messages_; }
 
   private:
     class End;
-    struct Payload;
-    using ProxyChannel = std::tuple<int, int, int>;  // from, to, channel
-    struct Waiting {
-        std::deque<std::shared_ptr<Payload>> sends, receives;
-    };
+    struct Channel;
+    using Ends = std::tuple<int, int, int>;  // from, to, channel
 
-    void match(Waiting& waiting);
+    void match(Channel& channel);
 
     std::mutex mutex_;
-    std::map<ProxyChannel, Waiting> channels_;
+    std::map<Ends, Channel> channels_;
     bool is_cut_ = false;
     int messages_ = 0;
 };

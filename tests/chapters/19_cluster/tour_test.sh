@@ -87,7 +87,7 @@ test_wrong_network() {
         ip link add name eth1 type veth peer name eth1 netns "$(cat /run/host1)"
         ip address add 10.78.0.1/24 dev eth1 && ip link set eth1 up
         ssh host1 "ip address add 10.78.0.2/24 dev eth1 && ip link set eth1 up"
-        OMPI_MCA_btl_tcp_if_include=eth1 mpirun "$0/tour_cluster" --csv "$1/tour.csv"' "$bin" "$scratch"
+        mpirun -x MASTER_ADDR=10.78.0.1 "$0/tour_cluster" --csv "$1/tour.csv"' "$bin" "$scratch"
     ends_with 0
     says "have left host0 by eth1, and its name leads to eth0: the wrong network?"
     says "have left host1 by eth1, and its name leads to eth0: the wrong network?"

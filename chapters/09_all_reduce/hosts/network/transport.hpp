@@ -1,38 +1,40 @@
 #pragma once
-// A transport carries bytes from host to host.
+// A transport carries bytes from host to host. Between two ranks there may be several channels.
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "05_ranks/rank.hpp"
 
 namespace ddp {
 
-// A send or a receive that goes on by itself. Its memory must stay until it is done.
-class Transfer {
+// One end of a channel. Messages arrive in order, and are counted from 0 on.
+class Wire {
   public:
-    // A receive that is not done is given up; for a send it is too late.
-    virtual ~Transfer() = default;
-    // Never waits. Throws std::runtime_error for a wire that has broken.
-    virtual bool is_done() = 0;
-    // How many came, once a receive is done.
-    virtual std::size_t bytes() const = 0;
+    virtual ~Wire() = default;
+    // Begins to send `bytes`, or to receive no more than that. `data` must stay until the message
+    // is done.
+    virtual void begin(std::byte* data, std::size_t bytes) = 0;
+    // Moves what can be moved, and returns how many messages are done. Never waits. Throws
+    // std::runtime_error if the wire has broken.
+    virtual std::uint64_t done() = 0;
 };
 
-// Between two ranks there are several channels. What goes along a channel arrives in order. Used by
-// one thread at a time.
+// When a send is done: as soon as its data may be written again, or when the receiver has it.
+enum class SendIsDone { data_is_free, receiver_has_it };
+
+// Used by one thread at a time, with all of its wires. They live as long as it does.
 class Transport {
   public:
     virtual ~Transport() = default;
-    // Done when the receiver has a place for it: `bytes` may be written again.
-    virtual std::unique_ptr<Transfer> send(int to, int channel, const std::byte* data,
-                                           std::size_t bytes) = 0;
-    // For up to `most_bytes`.
-    virtual std::unique_ptr<Transfer> receive(int from, int channel, std::byte* data,
-                                              std::size_t most_bytes) = 0;
+    virtual Wire& wire_to(int rank, int channel, SendIsDone when) = 0;
+    virtual Wire& wire_from(int rank, int channel) = 0;
+    // Sleeps until one of the wires can go on, but no longer than `most`.
+    virtual void wait(std::chrono::nanoseconds most) = 0;
 };
 
-// MPI as a wire, of its own: what others say by MPI does not meet it. All ranks call this together.
-// Throws OptionError, in a sentence, where MPI has not started this job.
-std::unique_ptr<Transport> make_mpi_transport(Rank& rank);
+// TCP as a transport (socket_transport.cpp). All ranks call this together.
+std::unique_ptr<Transport> make_socket_transport(Rank& rank);
 
 }  // namespace ddp
