@@ -38,8 +38,8 @@ fi
 if $rehearsal; then  # one architecture, not optimised, and CMake looks into carry/ and nowhere else
     # PTX is optimised a little: ptxas takes five times as long for what is not. Newer nvcc have a level for it.
     cuda_flags="-O0 -Xptxas -O0"
-    [[ $(nvcc --help) == *--Ofast-compile* ]] && cuda_flags="-O0 -Ofc=mid"
-    options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+    [[ $(nvcc --help) == *--Ofast-compile* ]] && cuda_flags="-O0 -Ofc=max"
+    options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD_BATCH_SIZE=24
         -DCMAKE_CUDA_FLAGS_DEBUG="$cuda_flags" -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$(command -v nvcc)"
         -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF)
     CXX=$(command -v "${CXX:-g++}") && export CXX

@@ -47,7 +47,9 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
             }
             reduce(ddp);
         };
-        return train(device, *model, loader, after_backward, learning_rate);
+        TrainingResult trained = train(device, *model, loader, after_backward, learning_rate);
+        rank.barrier();  // the next one allocates: no rank's kernel is under way any more
+        return trained;
     };
     const auto nothing = [](NaiveDdp&) {};
     const auto average = [](NaiveDdp& ddp) { ddp.average_gradients(); };

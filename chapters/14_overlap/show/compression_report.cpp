@@ -230,6 +230,7 @@ void show_short_numbers(Rank& rank) {
     row("float16", hooks[0]);
     row("float16, divided after", hooks[1]);
     row("bfloat16", hooks[2]);
+    rank.barrier();  // the next part allocates: no rank's kernel is under way any more
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

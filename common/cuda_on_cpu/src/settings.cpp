@@ -92,12 +92,14 @@ Settings parse_settings(const std::string& text) {
             result.memory_mib = number(word, value, 1, 1e9);
         } else if (name == "multiprocessors") {
             result.multiprocessors = static_cast<int>(number(word, value, 1, 1024));
+        } else if (name == "late") {
+            result.late_ms = number(word, value, 0, 1000);
         } else if (!word.empty()) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
-                "devices=N, memory=MIB, multiprocessors=N and display.");
+                "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS and display.");
         }
     }
     return result;

@@ -7,6 +7,7 @@
 
 #include "common/gpu/gpu.hpp"
 #include "common/report/bench.hpp"
+#include "cuda_on_cpu/settings.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -133,6 +134,26 @@ TEST_CASE("a handle of cuBLAS is not made and not destroyed while a kernel may w
         said.find("cublasDestroy (synchronises with the device) while the cooperative kernel") !=
         std::string::npos);
     DDP_CHECK(cublasDestroy(before));
+}
+
+TEST_CASE("some kernels that wait for others end late, and not all") {
+    const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
+    cuda_on_cpu::Settings changed = usual;
+    changed.late_ms = 5;
+    cuda_on_cpu::set_settings(changed);
+    constexpr int launches = 64;
+    Stream stream;
+    Buffer<int> numbers(std::vector<int>{1, 2});
+    int late = 0;
+    for (int i = 0; i < launches; i++) {
+        const Stopwatch watch;
+        launch_cooperative(stream, {1, 1}, copy_number, numbers.data(), numbers.data() + 1);
+        stream.synchronize();
+        late += watch.seconds() >= 0.005;
+    }
+    cuda_on_cpu::set_settings(usual);
+    REQUIRE(late >= launches / 16);
+    REQUIRE(late < launches);
 }
 
 }  // namespace

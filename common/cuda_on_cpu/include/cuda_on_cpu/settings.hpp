@@ -35,11 +35,14 @@ struct Settings {
     int multiprocessors = 0;
     // A GPU that drives a display ends a kernel that runs for two seconds, with the device.
     bool display = false;
+    // One in eight cooperative kernels ends so much later: what other ranks wait for is written
+    // already, and they may do next what this kernel does not allow beside it.
+    double late_ms = 0;
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,display". A
-// word that is none of these ends the program with a sentence and exit status 2.
+// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display".
+// A word that is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
 // Return the settings `shape`, `strict` and `multiprocessors`, as fast as every launch needs them.
