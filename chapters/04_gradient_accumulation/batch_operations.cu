@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
 
 namespace ddp {
 namespace {
@@ -63,14 +65,11 @@ __global__ void input_gradient(std::size_t n, std::size_t inputs, std::size_t ou
     }
 }
 
-// *result = the mean of n elements. Runs in a single thread. (On a CPU the compiler may add several
-// terms at a time, in an order that depends on n alone.)
+// *result = the mean of n elements, in one block. The block's threads add them up as in chapter 02.
 __global__ void mean_forward(std::size_t n, const float* x, float* result) {
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (std::size_t i = 0; i < n; i++)
-        sum += x[i];
-    *result = sum / n;
+    const float sum = sum_by_block<float>(n, [=](std::size_t i) { return x[i]; });
+    if (threadIdx.x == 0)
+        *result = sum / n;
 }
 
 // gradient (+)= upstream / n for each of the n elements; `upstream` is one number.
@@ -123,7 +122,8 @@ Variable mean(Variable x) {
     const Tensor values = x.value();
     Device& device = x.tape->device();
     const Tensor result(device, {1});
-    launch(device.stream(), {1, 1}, mean_forward, values.size(), values.data(), result.data());
+    launch(device.stream(), rows_for(1, values.size()), mean_forward, values.size(), values.data(),
+           result.data());
     return x.tape->record(
         "mean", result, {x},
         [n = values.size()](const Tensor& upstream, Tape::InputGradients& inputs) {

@@ -16,6 +16,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "18_transformer/layers/exponential.cuh"
 #include "18_transformer/words/tokenizer.hpp"
 #include "common/gpu/gpu.hpp"
@@ -60,13 +61,11 @@ __global__ void token_losses(TokenLossSizes s, const float* logits, const int* t
     }
 }
 
-// Adds up the rows' losses, in one thread.
+// Adds up the rows' losses, in one block.
 __global__ void add_up_losses(TokenLossSizes s, const float* losses, float* loss) {
-    float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-    for (int row = 0; row < s.rows; row++)
-        sum += losses[row];
-    *loss = sum / s.divisor;
+    const float sum = sum_by_block<float>(s.rows, [=](std::size_t row) { return losses[row]; });
+    if (threadIdx.x == 0)
+        *loss = sum / s.divisor;
 }
 
 // Writes or adds the gradient of the logits. `upstream` is that of the loss itself, usually 1.
@@ -112,7 +111,8 @@ Variable token_loss(Variable logits, const Labels& target, double smoothing, dou
         sums(device, {sizes.rows}), loss(device, {1});
     launch(device.stream(), grid_for(sizes.rows), token_losses, sizes, x.data(), target.data(),
            losses.data(), largest.data(), sums.data());
-    launch(device.stream(), {1, 1}, add_up_losses, sizes, losses.data(), loss.data());
+    launch(device.stream(), rows_for(1, losses.size()), add_up_losses, sizes, losses.data(),
+           loss.data());
     return logits.tape->record(
         "token_loss", loss, {logits}, [=](const Tensor& upstream, Tape::InputGradients& inputs) {
             if (!inputs.is_wanted(0))
