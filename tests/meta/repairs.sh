@@ -107,11 +107,26 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
         echo "$said"
         return 1
     }
+    # The main job as nvcc builds it, which shows a played GPU its launches; chapters/gpu.md says what they are to be.
+    # shellcheck disable=SC2317
+    launches() {
+        if [[ ! -f registers ]]; then
+            { tests/carry_headers.sh && WITNESS_REGISTERS=registers tests/cuda_witness.sh &&
+                CPATH=$copy/carry/include cmake --preset cuda -B build/launches -DCMAKE_BUILD_TYPE=Debug -DDDP_MPI=OFF \
+                    -DCMAKE_PREFIX_PATH="$copy/carry" -DCMAKE_CUDA_ARCHITECTURES=90; } || { echo "is not built" && return 1; }
+        fi
+        cmake --build build/launches --parallel "$(nproc)" --target overlap || { echo "is not built" && return 1; }
+        tests/launches/gpu_table.sh build/launches registers
+    }
+    red S2 "a collective has 32 blocks" chapters/06_messages/control.hpp 's/\? 16 : 32/? 16 : 16/' launches
+    red S4 "buckets travel at the highest priority" chapters/14_overlap/ddp.hpp 's/communication_\{Priority::highest\}/communication_/' launches
+    red S5 "the mean of a batch is a block's" chapters/03_network/cross_entropy.cu \
+        's/rows_for\(1, losses.size\(\)\), mean_of/{1, 1}, mean_of/' launches
     red L2 "a kernel's own record is read plainly" chapters/06_messages/wait.cuh \
         's/store\(source\[i\], cuda/store(RecordWord(const_cast<std::uint64_t\&>(source[i])).load(cuda::memory_order_relaxed), cuda/' witness messages
     red S3 "a wait polls by relaxed loads" chapters/06_messages/wait.cuh 's/load_relaxed\(flag\) >= value/load_acquire(flag) >= value/' witness messages
     red S8 "a thread's sums fit into its registers" chapters/02_kernels/block_reduce.cuh 's/most_threads \/ 4/most_threads \/ 2/' witness sums
 else
-    echo "SKIPPED: L2, S3 and S8 are seen by nvcc, and none is here"
+    echo "SKIPPED: L2, S2 to S5 and S8 are seen by nvcc, and none is here"
 fi
 finish
