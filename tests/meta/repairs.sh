@@ -111,9 +111,8 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
     # shellcheck disable=SC2317
     launches() {
         if [[ ! -f registers ]]; then
-            { tests/carry_headers.sh && WITNESS_REGISTERS=registers tests/cuda_witness.sh &&
-                CPATH=$copy/carry/include cmake --preset cuda -B build/launches -DCMAKE_BUILD_TYPE=Debug -DDDP_MPI=OFF \
-                    -DCMAKE_PREFIX_PATH="$copy/carry" -DCMAKE_CUDA_ARCHITECTURES=90; } || { echo "is not built" && return 1; }
+            { WITNESS_REGISTERS=registers tests/cuda_witness.sh && cmake --preset cuda -B build/launches \
+                -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CUDA_ARCHITECTURES=90 -DDDP_MPI=OFF; } || { echo "is not built" && return 1; }
         fi
         cmake --build build/launches --parallel "$(nproc)" --target overlap || { echo "is not built" && return 1; }
         tests/launches/gpu_table.sh build/launches registers
