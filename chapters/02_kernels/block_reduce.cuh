@@ -201,24 +201,29 @@ __global__ void __launch_bounds__(most_threads)
 
 // ---- For later chapters: the sum of anything, by a block of any size
 
-// Returns the sum of the threads' values to all threads of the block. The tree of `sequential`;
-// where a step has an odd number of values, the one in the middle waits.
-template <class T>
-__device__ T sum_over_block(T value) {
+// Returns the combination of the threads' values to all threads of the block. The tree of
+// `sequential`; where a step has an odd number of values, the one in the middle waits.
+template <ReduceOp op, class T>
+__device__ T combine_over_block(T value) {
     if (blockDim.x == 1)  // as on a CPU
         return value;
     __shared__ T partial[1024];
     const unsigned int thread = threadIdx.x;
-    __syncthreads();  // all threads have read the sum that was here before
+    __syncthreads();  // all threads have read the value that was here before
     partial[thread] = value;
     for (unsigned int left = blockDim.x; left > 1; left = (left + 1) / 2) {
         __syncthreads();
         const unsigned int half = (left + 1) / 2;
         if (thread + half < left)
-            partial[thread] += partial[thread + half];
+            partial[thread] = combine<op>(partial[thread], partial[thread + half]);
     }
     __syncthreads();
     return partial[0];
+}
+
+template <class T>
+__device__ T sum_over_block(T value) {
+    return combine_over_block<ReduceOp::sum>(value);
 }
 
 // Returns term(0) + term(1) + ... + term(n - 1) to all threads of the block: each adds up its

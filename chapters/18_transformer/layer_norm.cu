@@ -13,37 +13,39 @@
 
 #include <stdexcept>
 
+#include "02_kernels/block_reduce.cuh"
 #include "03_network/layers/initialisers.hpp"
+#include "03_network/layers/matrix.hpp"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/rows.hpp"
 
 namespace ddp {
 namespace {
 
-// Computes y, and keeps z and s for backward. One thread takes a whole row.
+// Computes y, and keeps z and s for backward. A block takes whole rows.
 __global__ void layer_norm_forward(int rows, int width, float eps, const float* x,
                                    const float* weight, const float* bias, float* y, float* z,
                                    float* inverse_std) {
-    for (std::size_t row : grid_range(rows)) {
+    const GridRange mine = column_range(width);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    for (std::size_t row : row_range(rows)) {
         const float* from = x + row * width;
         // Mean and variance, one after the other: the mean of squares minus the square of the mean
         // would be lost in rounding where the mean is large.
-        float sum = 0.0f, squares = 0.0f;
-#pragma omp simd reduction(+ : sum)
-        for (int c = 0; c < width; c++)
-            sum += from[c];
+        const float sum = sum_by_block<float>(width, [=](std::size_t c) { return from[c]; });
         const float mean = sum / width;
-#pragma omp simd reduction(+ : squares)
-        for (int c = 0; c < width; c++)
-            squares += (from[c] - mean) * (from[c] - mean);
+        const float squares = sum_by_block<float>(
+            width, [=](std::size_t c) { return (from[c] - mean) * (from[c] - mean); });
         const float s = 1.0f / sqrtf(squares / width + eps);
         float* normalised = z + row * width;
         float* to = y + row * width;
 #pragma omp simd
-        for (int c = 0; c < width; c++) {
+        for (std::size_t c = first; c < last; c += step) {
             normalised[c] = (from[c] - mean) * s;
             to[c] = normalised[c] * weight[c] + bias[c];
         }
-        inverse_std[row] = s;
+        if (threadIdx.x == 0)
+            inverse_std[row] = s;
     }
 }
 
@@ -51,39 +53,26 @@ __global__ void layer_norm_forward(int rows, int width, float eps, const float* 
 __global__ void layer_norm_backward(int rows, int width, const float* weight, const float* z,
                                     const float* inverse_std, const float* dy, float* dx,
                                     bool accumulate) {
-    for (std::size_t row : grid_range(rows)) {
+    const GridRange mine = column_range(width);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    for (std::size_t row : row_range(rows)) {
         const float* gradient = dy + row * width;
         const float* normalised = z + row * width;
         float sum = 0.0f, product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
-        for (int c = 0; c < width; c++) {
+        for (std::size_t c = first; c < last; c += step) {
             const float g = weight[c] * gradient[c];
             sum += g;
             product += g * normalised[c];
         }
-        const float mean_g = sum / width, mean_gz = product / width, s = inverse_std[row];
+        const float mean_g = sum_over_block(sum) / width, s = inverse_std[row];
+        const float mean_gz = sum_over_block(product) / width;
         float* to = dx + row * width;
 #pragma omp simd
-        for (int c = 0; c < width; c++) {
+        for (std::size_t c = first; c < last; c += step) {
             const float value = s * (weight[c] * gradient[c] - mean_g - normalised[c] * mean_gz);
             to[c] = accumulate ? to[c] + value : value;
         }
-    }
-}
-
-// Writes or adds the sums over the rows of dy z (z is null: of dy). Each thread owns some columns
-// and walks down the rows.
-__global__ void sum_columns(int rows, int width, const float* __restrict__ dy,
-                            const float* __restrict__ z, float* __restrict__ sums,
-                            bool accumulate) {
-    const GridRange mine = grid_range(width);
-    if (!accumulate)
-        for (std::size_t c : mine)
-            sums[c] = 0.0f;
-    for (int row = 0; row < rows; row++) {
-        const std::size_t first = static_cast<std::size_t>(row) * width;
-        for (std::size_t c : mine)
-            sums[c] += z == nullptr ? dy[first + c] : dy[first + c] * z[first + c];
     }
 }
 
@@ -103,30 +92,28 @@ Variable LayerNorm::forward(Variable input) {
     const int rows = x.dim(0);
     Device& device = x.device();
     const Tensor y(device, x.shape()), z(device, x.shape()), inverse_std(device, {rows});
-    launch(device.stream(), grid_for(rows), layer_norm_forward, rows, width, eps, x.data(),
+    launch(device.stream(), rows_for(rows, width), layer_norm_forward, rows, width, eps, x.data(),
            w.data(), bias->value.data(), y.data(), z.data(), inverse_std.data());
     // The order is that of Linear: bias, input, weight.
     Tape& tape = *input.tape;
-    return tape.record("layer_norm", y, {tape.parameter(bias), input, tape.parameter(weight)},
-                       [=](const Tensor& dy, Tape::InputGradients& inputs) {
-                           Stream& stream = dy.device().stream();
-                           if (inputs.is_wanted(0)) {
-                               const GradientTarget db = inputs.target(0);
-                               launch(stream, grid_for(width), sum_columns, rows, width, dy.data(),
-                                      nullptr, db.tensor.data(), db.accumulate);
-                           }
-                           if (inputs.is_wanted(2)) {
-                               const GradientTarget dw = inputs.target(2);
-                               launch(stream, grid_for(width), sum_columns, rows, width, dy.data(),
-                                      z.data(), dw.tensor.data(), dw.accumulate);
-                           }
-                           if (inputs.is_wanted(1)) {
-                               const GradientTarget dx = inputs.target(1);
-                               launch(stream, grid_for(rows), layer_norm_backward, rows, width,
-                                      w.data(), z.data(), inverse_std.data(), dy.data(),
-                                      dx.tensor.data(), dx.accumulate);
-                           }
-                       });
+    return tape.record(
+        "layer_norm", y, {tape.parameter(bias), input, tape.parameter(weight)},
+        [=](const Tensor& dy, Tape::InputGradients& inputs) {
+            if (inputs.is_wanted(0)) {
+                const GradientTarget db = inputs.target(0);
+                sum_rows(dy.device(), matrix(dy), db.tensor.data(), db.accumulate);
+            }
+            if (inputs.is_wanted(2)) {
+                const GradientTarget dw = inputs.target(2);
+                sum_rows(dy.device(), matrix(dy), dw.tensor.data(), dw.accumulate, z.data());
+            }
+            if (inputs.is_wanted(1)) {
+                const GradientTarget dx = inputs.target(1);
+                launch(dy.device().stream(), rows_for(rows, width), layer_norm_backward, rows,
+                       width, w.data(), z.data(), inverse_std.data(), dy.data(), dx.tensor.data(),
+                       dx.accumulate);
+            }
+        });
 }
 
 }  // namespace ddp

@@ -30,34 +30,36 @@ struct TokenLossSizes {
     float smoothing, divisor;
 };
 
-// Computes the loss of each row. One thread takes a whole row.
+// Computes the loss of each row. A block takes whole rows.
 __global__ void token_losses(TokenLossSizes s, const float* logits, const int* target,
                              float* losses, float* largest_logits, float* sums) {
-    for (std::size_t row : grid_range(s.rows)) {
+    const GridRange mine = column_range(s.vocabulary);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    for (std::size_t row : row_range(s.rows)) {
         const float* from = logits + row * s.vocabulary;
         // log p = logit - largest - log(sum), and no exp is above 1.
-        float largest = from[0], total = 0.0f, sum = 0.0f;
+        float largest = from[0], total = 0.0f;
 #pragma omp simd reduction(max : largest) reduction(+ : total)
-        for (int c = 0; c < s.vocabulary; c++) {
+        for (std::size_t c = first; c < last; c += step) {
             largest = from[c] > largest ? from[c] : largest;
             total += from[c];
         }
-#pragma omp simd reduction(+ : sum)
-        for (int c = 0; c < s.vocabulary; c++)
-            sum += exponential(from[c] - largest);
+        largest = combine_over_block<ReduceOp::maximum>(largest);
+        total = sum_over_block(total);
+        const float sum = sum_by_block<float>(
+            s.vocabulary, [=](std::size_t c) { return exponential(from[c] - largest); });
+        if (threadIdx.x != 0)
+            continue;
         largest_logits[row] = largest;
         sums[row] = sum;
         // Padding costs nothing. A token that does not exist is shown by a NaN.
         const int token = target[row];
         const bool exists = token >= 0 && token < s.vocabulary;
-        if (token == pad_token) {
-            losses[row] = 0.0f;
-            continue;
-        }
         const float log_sum = logf(sum) + largest;
         const float right = exists ? from[token] : std::numeric_limits<float>::quiet_NaN();
-        losses[row] = (1.0f - s.smoothing) * (log_sum - right) +
-                      s.smoothing * (log_sum - total / s.vocabulary);
+        const float loss = (1.0f - s.smoothing) * (log_sum - right) +
+                           s.smoothing * (log_sum - total / s.vocabulary);
+        losses[row] = token == pad_token ? 0.0f : loss;
     }
 }
 
@@ -109,8 +111,8 @@ Variable token_loss(Variable logits, const Labels& target, double smoothing, dou
                                static_cast<float>(divisor)};
     const Tensor losses(device, {sizes.rows}), largest(device, {sizes.rows}),
         sums(device, {sizes.rows}), loss(device, {1});
-    launch(device.stream(), grid_for(sizes.rows), token_losses, sizes, x.data(), target.data(),
-           losses.data(), largest.data(), sums.data());
+    launch(device.stream(), rows_for(sizes.rows, sizes.vocabulary), token_losses, sizes, x.data(),
+           target.data(), losses.data(), largest.data(), sums.data());
     launch(device.stream(), rows_for(1, losses.size()), add_up_losses, sizes, losses.data(),
            loss.data());
     return logits.tape->record(

@@ -46,8 +46,8 @@ __global__ void transpose_and_add_bias(int rows, int columns, const float* trans
 constexpr int most_lanes = kernels_run_on_cpu ? 1 : 32, strip = kernels_run_on_cpu ? 64 : 1;
 constexpr int most_groups = 8;
 
-__global__ void add_up_rows(int rows, int columns, const float* values, float* sums,
-                            bool accumulate) {
+__global__ void add_up_rows(int rows, int columns, const float* values, const float* factors,
+                            float* sums, bool accumulate) {
     __shared__ float of_group[most_groups][most_lanes * strip];
     const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
     const int lanes = std::min(int{most_lanes}, threads), lane = thread % lanes;
@@ -60,9 +60,12 @@ __global__ void add_up_rows(int rows, int columns, const float* values, float* s
         for (int k = 0; k < count; k++)
             mine[k] = group == 0 && accumulate ? sums[first + k] : 0.0f;
         // Each group adds up every groups-th row ...
-        for (int row = group; row < rows; row += groups)
+        for (int row = group; row < rows; row += groups) {
+            const std::size_t begin = static_cast<std::size_t>(row) * columns + first;
             for (int k = 0; k < count; k++)
-                mine[k] += values[static_cast<std::size_t>(row) * columns + first + k];
+                mine[k] +=
+                    factors == nullptr ? values[begin + k] : values[begin + k] * factors[begin + k];
+        }
         for (int k = 0; k < count && groups > 1; k++)
             of_group[group][lane * strip + k] = mine[k];
         __syncthreads();
@@ -113,11 +116,11 @@ void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias
 }
 
 // The plain way is one thread for each column, which walks down the rows. This is the same, faster.
-void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate) {
+void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate, const float* factors) {
     constexpr std::size_t width = std::size_t{most_lanes} * strip;
     const auto columns = static_cast<std::size_t>(matrix.columns);
     launch(device.stream(), rows_for((columns + width - 1) / width, most_lanes * most_groups),
-           add_up_rows, matrix.rows, matrix.columns, matrix.data, sums, accumulate);
+           add_up_rows, matrix.rows, matrix.columns, matrix.data, factors, sums, accumulate);
 }
 
 }  // namespace ddp

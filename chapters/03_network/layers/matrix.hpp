@@ -33,7 +33,9 @@ void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool 
 void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y);
 
 // Enqueues sums = the sum of the rows of a matrix that is not transposed, or sums += it if
-// `accumulate`. `sums` has as many elements as the matrix has columns.
-void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate);
+// `accumulate`. `sums` has as many elements as the matrix has columns. `factors` has a number for
+// each of the matrix's, by which that is multiplied first; null: nothing is.
+void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate,
+              const float* factors = nullptr);
 
 }  // namespace ddp

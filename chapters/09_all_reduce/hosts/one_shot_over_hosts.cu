@@ -184,7 +184,7 @@ class OneShot {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads)
+__global__ void __launch_bounds__(most_ring_threads, 1)
     one_shot_over_hosts(const __grid_constant__ Collective collective,
                         const __grid_constant__ RingPlan plan, ReduceOp op,
                         const __grid_constant__ Rail rail) {

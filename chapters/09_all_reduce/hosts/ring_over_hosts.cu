@@ -23,6 +23,15 @@ struct RingWork {
     T* output;
 
     // All threads.
+    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
+                         bool is_complete) const {
+        if (has_own && theirs != nullptr)
+            add(slice, theirs, slot, is_complete);
+        else
+            copy(slice, has_own ? own(slice) : theirs, slot, is_complete);
+    }
+
+  private:
     __device__ void add(const RingSlice& slice, const T* theirs, T* slot, bool is_complete) const {
         T* result = is_complete ? result_of(slice) : nullptr;
         add_array(op, result != nullptr ? result : slot, theirs, own(slice),
@@ -32,15 +41,12 @@ struct RingWork {
         __syncthreads();
         copy_to(slot, result, slice.size);
     }
-    __device__ void copy(const RingSlice& slice, const T* theirs, T* slot, bool is_complete) const {
-        const T* from = theirs != nullptr ? theirs : own(slice);
+    __device__ void copy(const RingSlice& slice, const T* from, T* slot, bool is_complete) const {
         if (is_complete && result_of(slice) != from)
             copy_to(result_of(slice), from, slice.size);
         if (slot != nullptr)
             copy_to(slot, from, slice.size);
     }
-
-  private:
     __device__ const T* own(const RingSlice& slice) const {
         return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
     }
@@ -54,7 +60,7 @@ struct RingWork {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads)
+__global__ void __launch_bounds__(most_ring_threads, 1)
     ring_over_hosts(const __grid_constant__ Collective collective,
                     const __grid_constant__ RingPlan plan, ReduceOp op,
                     const __grid_constant__ FifoSide from_left,

@@ -1,11 +1,12 @@
 #pragma once
 // One rank's walk through the steps of a ring whose neighbours are reached by FIFOs: which slice of
 // which chunk comes when, and the slots that it comes and leaves in. What is done with a slice is
-// the Work's, which has two functions for all threads of the block:
+// the Work's, by all threads of the block:
 //
-//     work.add(slice, theirs, slot, is_complete)     a partial sum has come: add to it
-//     work.copy(slice, theirs, slot, is_complete)    pass on what has come, or, without `theirs`,
-//                                                    this rank's own elements
+//     work.pass(slice, theirs, slot, has_own, is_complete)
+//
+// `theirs` has come and `slot` leaves; either can be null. has_own: this rank's own elements are
+// part of what leaves. is_complete: it belongs in the result, too.
 //
 // A ring of three ranks, all-reduce; the chunk that each rank sends or receives:
 //
@@ -51,12 +52,11 @@ class RingWalk {
   public:
     __device__ RingWalk(const Collective& collective, const RingPlan& plan, Work& work,
                         const FifoSide& from_left, const FifoSide& to_right)
-        : collective_(collective), plan_(plan), work_(work) {
-        if (threadIdx.x == 0) {
-            left_ = end_to_empty(from_left);
-            right_ = end_to_fill(to_right);
-        }
-    }
+        : collective_(collective),
+          plan_(plan),
+          work_(work),
+          left_(threadIdx.x == 0 ? end_to_empty(from_left) : FifoEnd{from_left}),
+          right_(threadIdx.x == 0 ? end_to_fill(to_right) : FifoEnd{to_right}) {}
 
     // Tells the right neighbour what is begun, and waits for the ranks of this host that the work
     // reads from.
@@ -72,25 +72,52 @@ class RingWalk {
         return has_begun;
     }
 
-    // Takes all steps. False if the run fails on the way. The last step of a round and the first of
-    // the next one go hand in hand: there is always something to send.
+    // Takes all turns. False if the run fails on the way. (`pass` is called at one place only: it
+    // is long, and the compiler has to put it there.)
     __device__ bool go() {
-        bool goes_on = true;
-        for (std::size_t i = 0; i < slices_of_round; i++)
-            goes_on = goes_on && pass(plan_.first, i);
-        goes_on = goes_on && hear();
-        for (std::size_t round = 0; round < plan_.rounds; round++) {
-            const std::size_t begin = round * slices_of_round, end = begin + slices_of_round;
-            for (int step = plan_.first + 1; step < plan_.last; step++)
-                for (std::size_t i = begin; i < end; i++)
-                    goes_on = goes_on && pass(step, i);
-            for (std::size_t i = begin; i < end; i++)
-                goes_on = goes_on && pass(plan_.first, i + slices_of_round) && pass(plan_.last, i);
+        const std::size_t turns = slices_of_round + plan_.rounds * turns_of_round();
+        for (std::size_t t = 0; t < turns; t++) {
+            const bool hears_first = t == slices_of_round;
+            if ((hears_first && !hear()) || !pass(turn_at(t)))
+                return false;
         }
-        return goes_on;
+        return true;
     }
 
   private:
+    // A slice at a step.
+    struct Turn {
+        int step;
+        std::size_t slice;
+    };
+
+    // Returns which turn comes at which time. The slices of the first round leave; then each round
+    // goes through its steps. Its last step and the first of the next round go hand in hand: there
+    // is always something to send.
+    __device__ Turn turn_at(std::size_t time) const {
+        if (time < slices_of_round)
+            return {plan_.first, time};
+        const std::size_t since = time - slices_of_round;
+        const std::size_t begin = since / turns_of_round() * slices_of_round;
+        const std::size_t in_round = since % turns_of_round();
+        if (in_round < turns_between()) {
+            const int step = static_cast<int>(in_round / slices_of_round);
+            return {plan_.first + 1 + step, begin + in_round % slices_of_round};
+        }
+        const std::size_t at_end = in_round - turns_between(), slice = begin + at_end / 2;
+        if (at_end % 2 == 0)
+            return {plan_.first, slice + slices_of_round};
+        return {plan_.last, slice};
+    }
+
+    // Returns how many turns of a round are at the steps between the first and the last, and how
+    // many there are in all. (A ring of one rank has one step.)
+    __device__ std::size_t turns_between() const {
+        const int steps = plan_.last - plan_.first - 1;
+        return steps > 0 ? steps * slices_of_round : 0;
+    }
+    __device__ std::size_t turns_of_round() const { return turns_between() + 2 * slices_of_round; }
+
     // Hears what the left neighbour has begun. This rank's first slices are on their way by now.
     __device__ bool hear() {
         __shared__ bool is_same;
@@ -113,11 +140,12 @@ class RingWalk {
         return (plan_.position + 2 * plan_.ranks - 1 - step) % plan_.ranks;
     }
 
-    // Slice `i` of the chunk of a step: receives it, lets the work do its part, sends it on, if the
+    // One slice of the chunk of a step: receives it, lets the work do its part, sends it on, if the
     // step asks for it. Nothing if there is no such slice.
-    __device__ bool pass(int step, std::size_t i) {
+    __device__ bool pass(Turn turn) {
+        const int step = turn.step;
         const Chunk chunk = planned_chunk(plan_, chunk_in(step));
-        const std::size_t begin = smaller_of(i * plan_.slice, chunk.size);
+        const std::size_t begin = smaller_of(turn.slice * plan_.slice, chunk.size);
         const RingSlice slice{chunk, begin, smaller_of(plan_.slice, chunk.size - begin)};
         if (slice.size == 0)
             return true;
@@ -127,10 +155,7 @@ class RingWalk {
             return false;
         const T* theirs = reinterpret_cast<const T*>(shared_slots().theirs);
         T* slot = reinterpret_cast<T*>(shared_slots().ours);
-        if (receives && step <= complete)
-            work_.add(slice, theirs, slot, step == complete);
-        else
-            work_.copy(slice, theirs, slot, step >= complete);
+        work_.pass(slice, theirs, slot, !receives || step <= complete, step >= complete);
         give_slots_back(receives, sends, slice.size);
         return true;
     }

@@ -22,22 +22,23 @@ class TwoLevelWork {
     __device__ TwoLevelWork(const RingPlan& plan, ReduceOp op, NearArrays<T>& arrays)
         : plan_(plan), op_(op), arrays_(arrays) {}
 
-    // All threads: a partial sum has come along the rail.
-    __device__ void add(const RingSlice& slice, const T* theirs, T* slot, bool is_complete) {
-        arrays_.sum(op_, slice, slot);
-        __syncthreads();
-        add_array(op_, slot, theirs, slot, column_range(slice.size),
-                  is_complete ? plan_.ranks * arrays_.ranks : 0);
-        __syncthreads();
+    // All threads.
+    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
+                         bool is_complete) {
+        const T* result = theirs;
+        if (has_own) {
+            arrays_.sum(op_, slice, slot);
+            result = slot;
+        }
+        if (has_own && theirs != nullptr) {
+            __syncthreads();
+            add_array(op_, slot, theirs, slot, column_range(slice.size),
+                      is_complete ? plan_.ranks * arrays_.ranks : 0);
+            __syncthreads();
+        }
         if (is_complete)
-            arrays_.give(slice, slot);
-    }
-    // All threads: a sum has come, or this host's own leaves.
-    __device__ void copy(const RingSlice& slice, const T* theirs, T* slot, bool) {
-        if (theirs == nullptr)
-            return arrays_.sum(op_, slice, slot);
-        arrays_.give(slice, theirs);
-        if (slot != nullptr)
+            arrays_.give(slice, result);
+        if (!has_own && slot != nullptr)
             arrays_.copy_slice(slot, theirs, slice.size);
     }
 
@@ -48,7 +49,7 @@ class TwoLevelWork {
 };
 
 template <class T>
-__global__ void __launch_bounds__(most_ring_threads)
+__global__ void __launch_bounds__(most_ring_threads, 1)
     two_level_kernel(const __grid_constant__ Collective collective,
                      const __grid_constant__ RingPlan plan, ReduceOp op,
                      const __grid_constant__ FifoSide from_left,

@@ -8,7 +8,7 @@ namespace {
 // Mirrors the marked pictures, one thread for each row: it swaps pixels from both ends to the
 // middle.
 __global__ void mirror_rows(std::size_t rows, std::size_t rows_of_picture, int width,
-                            Mirrored which, float* images) {
+                            const __grid_constant__ Mirrored which, float* images) {
     for (std::size_t row : grid_range(rows)) {
         const std::size_t picture = row / rows_of_picture;
         if ((which.bits[picture / 64] >> (picture % 64) & 1) == 0)
