@@ -7,6 +7,7 @@
 #   - Flags and records are accessed at the scope of the system: a narrower one ends at the border of a GPU.
 #   - No data of a peer comes through the read-only cache (ld.global.nc), which does not see that the peer has written it.
 #   - Where a lesson says that 16 bytes are loaded at a time, they are.
+#   - No kernel takes the address of a parameter: atomic accesses, as to records of operations, are for global and shared memory only.
 #   - A wait polls by relaxed loads, since each load with acquire empties a cache.
 # The checks are tried on wrong examples first.
 #     cuda_witness.sh               all of these kernels
@@ -36,6 +37,7 @@ local_memory() { of_kernels | awk '$2 + $3 > 0 { print $1 ": a stack frame of " 
 beyond_registers() { of_kernels | awk -v most="$1" '$4 > most { print $1 ": " $4 " registers" }'; }
 narrow_scopes() { grep -nE '\.(acquire|release|acq_rel|relaxed|sc)\.(gpu|cta|cluster)|\.volatile\.(global|u|b|s)|^\s*(atom|red)\.global\.[a-z]+\.(u|b|s)' || true; }
 non_coherent() { grep -nF '.global.nc' || true; }
+addresses_of_parameters() { grep -nF 'cvta.param' || true; }
 # polls_with_acquire: kernels that sleep and then load with acquire before they branch back, in PTX on stdin.
 polls_with_acquire() {
     awk '/^(\.visible )?\.entry/ { kernel = $0 }
@@ -73,6 +75,8 @@ passes "a flag at the scope of the system" "$(narrow_scopes <<<'	ld.acquire.sys.
 finds "a wait that polls with acquire" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tnanosleep.u32 %r1;\n\tld.acquire.sys.b64 %rd1, [%rd2];\n\t@%p1 bra $L1;')"
 passes "a wait that polls by relaxed loads" "$(polls_with_acquire <<<$'.entry k(\n$L1:\n\tnanosleep.u32 %r1;\n\tld.relaxed.sys.b64 %rd1, [%rd2];\n\t@%p1 bra $L1;\n\tld.acquire.sys.b64 %rd1, [%rd2];')"
 finds "a load through the read-only cache" "$(non_coherent <<<'	ld.global.nc.f32 	%f1, [%rd2];')"
+finds "the address of a parameter" "$(addresses_of_parameters <<<'	cvta.param.u64 	%rd1, %rd2;')"
+passes "a parameter that is read where it lies" "$(addresses_of_parameters <<<'	ld.param.u64 	%rd1, [%rd2+48];')"
 finds "a kernel that copies by words" "$(printf '.visible .entry ring(\n\tld.global.u32 %%r1, [%%rd2];\n' | without_wide_loads ring)"
 finds "a kernel that is not there" "$(without_wide_loads ring </dev/null)"
 passes "a kernel that copies by 16 bytes" "$(printf '.visible .entry ring(\n\tld.global.v4.u32 {\n' | without_wide_loads ring)"
@@ -126,6 +130,7 @@ check_flags() {  # NAME KERNEL...
     shift
     complain_of "$name: not at the scope of the system" < <(narrow_scopes <"$ptx")
     complain_of "$name: through the read-only cache" < <(non_coherent <"$ptx")
+    complain_of "$name: the address of a parameter" < <(addresses_of_parameters <"$ptx")
     complain_of "$name: a wait polls with acquire" < <(polls_with_acquire <"$ptx")
     complain_of "$name: no loads of 16 bytes" < <(without_wide_loads "$@" <"$ptx")
     for word in ld.acquire.sys st.release.sys; do

@@ -188,7 +188,7 @@ TEST_CASE("sockets: a wait ends as soon as something arrives") {
     REQUIRE(failure == "");
 }
 
-TEST_CASE("sockets: strangers are not taken for ranks") {
+TEST_CASE("sockets: strangers are not taken for ranks, and keep nobody awake") {
     const std::string failure = failure_of_two(
         [&](Rank& rank, Transport& transport) {
             const std::string garbage(100, 'x');
@@ -214,6 +214,11 @@ TEST_CASE("sockets: strangers are not taken for ranks") {
             wire.begin(got.data(), got.size());
             wait_until_done(transport, wire, 1);
             REQUIRE(got == message(50'000, 9));
+            for (int i = 0; i < 100; i++)
+                transport.wait(1ms);  // each takes one stranger
+            const Stopwatch watch;
+            transport.wait(50ms);
+            REQUIRE(watch.seconds() > 0.04);
             rank.barrier();
         });
     REQUIRE(failure == "");

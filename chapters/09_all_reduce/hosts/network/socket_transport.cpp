@@ -229,8 +229,8 @@ class SocketTransport final : public Transport {
 
     void wait(std::chrono::nanoseconds most) override {
         std::vector<pollfd> awaited{{listener_.number(), POLLIN, 0}};
-        for (const Descriptor& caller : callers_)
-            awaited.push_back({caller.number(), POLLIN, 0});
+        for (const Caller& caller : callers_)
+            awaited.push_back({caller.socket.number(), POLLIN, 0});
         for (const auto& [ends, wire] : sending_)
             awaited.push_back(wire.awaited());
         for (const auto& [ends, wire] : receiving_)
@@ -239,29 +239,40 @@ class SocketTransport final : public Transport {
         ppoll(awaited.data(), awaited.size(), &limit, nullptr);
         if (awaited[0].revents != 0)
             accept_one();
-        std::erase_if(callers_, [this](Descriptor& caller) { return admit(caller); });
+        std::erase_if(callers_, [this](Caller& caller) { return admit(caller); });
     }
 
   private:
     using Ends = std::pair<int, int>;  // the other rank, and the channel
 
+    // Somebody who has connected. Of its hello, so many bytes have arrived.
+    struct Caller {
+        Descriptor socket;
+        Hello hello{};
+        std::size_t heard = 0;
+    };
+
     void accept_one() {
-        Descriptor caller(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-        if (caller.number() >= 0)
-            callers_.push_back(std::move(caller));
+        Descriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (socket.number() >= 0)
+            callers_.push_back({std::move(socket)});
     }
     // False while the caller's hello has not arrived. Whoever says another word is no rank of ours.
-    bool admit(Descriptor& caller) {
-        Hello hello;
-        const ssize_t count = recv(caller.number(), &hello, sizeof hello, MSG_PEEK | MSG_DONTWAIT);
+    bool admit(Caller& caller) {
+        Hello& hello = caller.hello;
+        const ssize_t count =
+            recv(caller.socket.number(), reinterpret_cast<std::byte*>(&hello) + caller.heard,
+                 sizeof hello - caller.heard, MSG_DONTWAIT);
         if (count < 0 && (errno == EAGAIN || errno == EINTR))
             return false;
-        if (count < static_cast<ssize_t>(sizeof hello))
-            return count <= 0;
-        recv(caller.number(), &hello, sizeof hello, 0);
+        if (count <= 0)
+            return true;
+        caller.heard += static_cast<std::size_t>(count);
+        if (caller.heard < sizeof hello)
+            return false;
         const auto wire = receiving_.find({hello.from, hello.channel});
         if (hello.word == word_ && wire != receiving_.end() && !wire->second.is_open())
-            wire->second.open(std::move(caller), hello.is_answered != 0);
+            wire->second.open(std::move(caller.socket), hello.is_answered != 0);
         return true;
     }
 
@@ -272,7 +283,7 @@ class SocketTransport final : public Transport {
     std::vector<std::uint16_t> ports_;  // by rank
     std::map<Ends, SendingWire> sending_;
     std::map<Ends, ReceivingWire> receiving_;
-    std::list<Descriptor> callers_;  // have connected, and not said hello yet
+    std::list<Caller> callers_;
 };
 
 }  // namespace
