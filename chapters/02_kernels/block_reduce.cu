@@ -50,8 +50,7 @@ std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
             return elements_per_thread + log2_of(how.block);
         case ReduceVersion::warps:
             return elements_per_thread + steps_by_warps;
-        default: {  // lanes: one addition per sum for the elements of a thread's share, then the
-                    // trees
+        default: {  // lanes: one addition per sum for each element of a thread's share, then trees
             const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
             const unsigned int sums = sums_of_thread(how);
             return divided_up(share, sums) + log2_of(sums) + steps_by_warps;

@@ -92,8 +92,7 @@ int run(int argc, char** argv) {
                 launch(stream, {1, static_cast<unsigned int>(threads)}, meet, times, count.data());
                 stream.synchronize();
             });
-            meeting();  // the stream's thread may have slept since the last round: not what is
-                        // measured
+            meeting();  // not measured: the stream's thread may have slept since the last round
             return meeting();
         };
     };

@@ -17,9 +17,8 @@ struct Point {
 };
 
 // Draws on one picture, later shapes over earlier ones. The drawing has its own coordinates: (0, 0)
-// is its middle, x goes to the right and y down, and 1 is half of its extent. The arithmetic is
-// only
-// + - * / and comparisons in float, so the bits are the same on every machine.
+// is its middle, x goes to the right and y down, and 1 is half of its extent. All arithmetic is
+// in float, by +, -, *, / and comparisons only, so the bits are the same on every machine.
 class Sketch {
   public:
     // Places the drawing: its middle at `middle` (in pixels), with `scale` pixels to a unit. If

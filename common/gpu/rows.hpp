@@ -31,8 +31,7 @@ __device__ inline GridRange share_of(std::size_t n, std::size_t i, std::size_t s
 }
 
 // Returns the calling block's rows. All threads of a block get the same rows, so the loop may
-// contain
-// __syncthreads.
+// contain __syncthreads.
 __device__ inline GridRange row_range(std::size_t rows) {
     return share_of(rows, blockIdx.x, gridDim.x);
 }

@@ -2,12 +2,12 @@
 // in the place of the CUDA runtime's and of cuBLAS's. Kernels do not run; each launch is a line of
 // the file $PLAYED_GPU_LOG, of the launching host thread:
 //
-//     1 mean_of 1 64 0 _ZN3ddp...7mean_ofEiPKfPf 64 - -    thread, kernel, blocks, threads of a
-//     block,
-//                                                          the priority of its stream, its full
-//                                                          name, its arguments if they are whole
-//                                                          numbers
-//     1 gemm 128 64 784                                    thread, a product of matrices: m, n, k
+//     1 mean_of 1 64 0 _ZN3ddp...7mean_ofEiPKfPf 64 - -
+//     1 gemm 128 64 784
+//
+// The first is thread, kernel, blocks, threads of a block, the priority of the stream, the kernel's
+// full name, and its arguments where they are whole numbers. The second is thread, and m, n and k
+// of a product of matrices.
 //
 // So the host's code shows what it asks of a GPU. Device memory is the host's, and all zero.
 #include <cublas_v2.h>

@@ -112,8 +112,7 @@ void show_loader(const LoaderTimes& times) {
     if (kernels_run_on_cpu)
         table.note(
             "On a CPU the device's memory is the host's: a copy from pinned memory is no faster, "
-            "but "
-            "the host need not wait for it. Gathering ahead takes a core from the kernels.");
+            "but the host need not wait for it. Gathering ahead takes a core from the kernels.");
     std::cout << table << "\n";
 }
 

@@ -96,8 +96,7 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
         return std::to_string(ranks) + " ranks share a GPU of " +
                std::to_string(limits.multiprocessors) +
                " multiprocessors, where each needs two for kernels that wait for other ranks: "
-               "start "
-               "at most " +
+               "start at most " +
                std::to_string(limits.multiprocessors / 2) + ".";
     // A link's times are compared, and GPUs have clocks of their own; its ports are taken by
     // compare-and-swap, which between GPUs on PCIe is not atomic.

@@ -65,17 +65,17 @@ __device__ void fetch(const Relay& relay, std::size_t i) {
 }
 
 // One thread of each block. False if the run fails. (The wait has no limit of its own: those of the
-// work that it waits for have.)
+// work that it waits for have. It polls by load_relaxed, as every wait does.)
 __device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t slices) {
-    while (load_acquire(flags.done.value) < slices) {
-        if (load_acquire(flags.stop.value) != 0)
+    while (load_relaxed(flags.done.value) < slices) {
+        if (load_relaxed(flags.stop.value) != 0)
             return false;
         __nanosleep(100);
     }
-    return true;
+    return load_acquire(flags.done.value) >= slices;  // true: flags only grow
 }
 
-__global__ void relay_kernel(Relay relay) {
+__global__ void relay_kernel(const __grid_constant__ Relay relay) {
     __shared__ bool may_go_on;
     const std::size_t count = relay.slices.count();
     stage(relay, 0);

@@ -216,12 +216,10 @@ bool is_reference(const Candidate& candidate) {
 std::string limit_text(bool on_several_hosts) {
     if (on_several_hosts)
         return "every host sends 2 (H - 1) / H of an array to the next of the H hosts, all at "
-               "once, "
-               "and nothing is added. Fewer bytes cannot leave a host.";
+               "once, and nothing is added. Fewer bytes cannot leave a host.";
     return "all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
-           "another "
-           "one and copy as much. That is what the ring cannot do without; an algorithm that moves "
-           "less may beat it.";
+           "another one and copy as much. That is what the ring cannot do without; an algorithm "
+           "that moves less may beat it.";
 }
 
 std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t most) {

@@ -310,8 +310,7 @@ void show_products(Rank& rank, const LabelledImages& images, int steps, std::uin
     row({.products = "bfloat16", .scaler = small});
     table.note(
         "Rounded to 0: a share of the last step's gradient of the first row, if it were multiplied "
-        "by "
-        "the scale and sent through the products' type.");
+        "by the scale and sent through the products' type.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

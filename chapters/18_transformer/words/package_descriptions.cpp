@@ -1,7 +1,5 @@
-// 1. Parse      each file into descriptions, line by line; the lines come from outside and may be
-// damaged
-// 2. Join       an Italian description with the English one that it translates, by the md5 of the
-// latter
+// 1. Parse      each file into descriptions, line by line; they come from outside, maybe damaged
+// 2. Join       an Italian description with the English one that it translates, by the md5 of that
 // 3. Align      first lines, then paragraph with paragraph, then sentence with sentence
 #include "18_transformer/words/package_descriptions.hpp"
 

@@ -50,8 +50,7 @@ std::vector<Expected> all_expected(int elements) {
     const std::string ahead =
         "rank [0-9]: waited 2.0 s in operation [0-9]+, all_reduce (average|sum) of [0-9]+ float "
         "\\(\"(ahead|gradients|loss)\"\\); rank [0-9] (has ended|is in) operation [0-9]+, "
-        "all_reduce "
-        "average of [0-9]+ float \\(\"(ahead|first)\"\\)(" +
+        "all_reduce average of [0-9]+ float \\(\"(ahead|first)\"\\)(" +
         if_slow + ")?";
     return {
         {"throw", "rank WHO: broken on purpose"},

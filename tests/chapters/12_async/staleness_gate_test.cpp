@@ -10,8 +10,7 @@ namespace ddp::test {
 namespace {
 
 // Lets workers come back in an order: choice(n) picks one of the n workers that are in a step.
-// Returns
-// "" if the gate keeps its promise, otherwise what it does instead.
+// Returns "" if the gate keeps its promise, otherwise what it does instead.
 std::string fault_of(StalenessGate& gate, int workers, std::optional<int> bound, int steps,
                      const std::function<std::size_t(std::size_t)>& choice) {
     std::vector<int> done(static_cast<std::size_t>(workers) + 1), away, held;

@@ -82,8 +82,7 @@ std::string cause_of(const House& found, const House& house, const HouseParamete
         return "These are the gradients of w1 and w2, 2 e x1 and 2 e x2, and not x1 and x2.";
     if (near(found.bedrooms, -x1))
         return "The sign is wrong: a step is parameter -= learning rate * gradient, so the "
-               "gradient "
-               "is (before - after) / learning rate.";
+               "gradient is (before - after) / learning rate.";
     if (!near(found.bedrooms, x1) || !near(found.bathrooms, x2))
         return "All three gradients have the factor 2 e. What is left if you divide two changes by "
                "each other?";
@@ -159,12 +158,10 @@ std::string cause_of(const House& house, double yours) {
         return "It is 0: 1 divided by a larger whole number is 0 in C++. Compute with double.";
     if (near(2 / squares))
         return "That is twice the rate. The gradient has a factor of 2: a step changes the error "
-               "by "
-               "the factor 1 - 2 learning rate (...).";
+               "by the factor 1 - 2 learning rate (...).";
     if (near(0.5 / squares))
         return "That is the rate at which one step makes the error 0. The error still shrinks "
-               "until "
-               "the factor is -1.";
+               "until the factor is -1.";
     if (near(1 / (squares - 1)) && squares > 2)
         return "You have forgotten that b is learned as well, and moves the prediction.";
     if (near(1 / (x1 + x2 + 1)) || near(1 / ((x1 + x2) * (x1 + x2) + 1)))

@@ -120,8 +120,7 @@ Largest answer_to(const Question& question, int blocks, int block) {
 const char* cause_of(Largest answer, const std::vector<float>& values) {
     if (answer.index == untouched.index)
         return "That is what *result held before your call: nobody has written to it by the time "
-               "at "
-               "which the stream has done its work. Is every kernel launched, and on the stream "
+               "at which the stream has done its work. Is every kernel launched, and on the stream "
                "that you were given?";
     if (answer.index < 0 || answer.index >= static_cast<int>(values.size()))
         return "There is no such index. Either what a thread begins with has won against the "

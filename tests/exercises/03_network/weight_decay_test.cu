@@ -92,8 +92,7 @@ void check_first_step(double start, double gradient, double learning_rate, doubl
 void check_adam() {
     const std::string length =
         "In the first step both means hold one gradient only, g and g^2 but for their factors: "
-        "what "
-        "is g / sqrt(g^2)?";
+        "what is g / sqrt(g^2)?";
     check_first_step(4, 3, 0.125, 0, length);
     check_first_step(4, -0.001, 0.125, 0, length);
     const std::string decay =

@@ -65,8 +65,7 @@ std::string cause_of(const NetworkSizes& sizes, std::size_t budget, int yours) {
          "Look at backward, too: where on its way are the most gradients alive?"},
         {2 * weights, kept + widest,
          "While backward visits an operation, two gradients are alive: that of its output, and "
-         "that "
-         "of its input."},
+         "that of its input."},
         {2 * weights, 2 * kept,
          "You let every activation have a gradient for the whole of backward. But a gradient is "
          "gone when it has been used: count those that are alive at the same time."},

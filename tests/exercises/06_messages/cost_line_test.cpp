@@ -71,8 +71,7 @@ void check_line(const std::function<double(std::size_t)>& disturb, double tolera
             "errors add up to " +
             format_fixed(yours, 5) + "; there is a line with " + format_fixed(least, 5) +
             ".\nDo all twelve times count, each with 1 / seconds^2 as its weight? A line through "
-            "two "
-            "points takes no notice of all the others.");
+            "two points takes no notice of all the others.");
     held();
 }
 

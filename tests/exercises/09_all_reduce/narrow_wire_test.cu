@@ -134,15 +134,13 @@ std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) 
         return "is the sum of the floats. The ranks must send bfloat16.";
     if (sum == sums.not_rounded)
         return "is a sum that was not rounded. The other ranks receive it as a bfloat16: what does "
-               "the "
-               "rank have that computed it?";
+               "the rank have that computed it?";
     if (sum == sums.in_bfloat16)
         return "has been rounded after every addition. You add in bfloat16: add in float, and "
                "round the sum once.";
     if (sum == sums.cut_off)
         return "is what comes of cutting off the lower bits. __float2bfloat16 rounds to the "
-               "nearest "
-               "number.";
+               "nearest number.";
     if (std::isnan(sum))
         return "is NaN: fresh memory holds it here, and nobody has written to it.";
     if (sum < 0)

@@ -127,8 +127,7 @@ std::string cause_of_weight(const std::vector<int>& samples, std::size_t rank, d
         return "That is the weight of a rank, and not of one of its samples.\n";
     if (is(own / all))
         return "That is the rank's share of the samples. A rank with MORE samples gives each of "
-               "them "
-               "LESS weight.\n";
+               "them LESS weight.\n";
     if (is(1 / all))
         return "So it would be if every sample counted the same: the next task makes it so.\n";
     if (is(1 / (ranks * samples[0])))
@@ -430,8 +429,7 @@ void check_plan(const Plan& plan, const std::string& hint) {
             else if (values_of(*model) == begin)
                 wrong =
                     "the parameters are those of the beginning: who calls optimizer.step(), and "
-                    "are "
-                    "the gradients still there then?";
+                    "are the gradients still there then?";
             else if (!are_near(values_of(*model), right))
                 wrong = "after " + std::to_string(most) +
                         " steps the parameters are not those of one rank that has learnt from the "

@@ -109,8 +109,7 @@ std::string cause_of(double yours, const std::vector<int>& predicted,
                "0.\n";
     if (is(precision / classes))
         return "You divide by how often a class was PREDICTED (that is precision); recall divides "
-               "by "
-               "how often it occurs.\n";
+               "by how often it occurs.\n";
     return "";
 }
 

@@ -106,8 +106,7 @@ std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>&
         return "These are " + std::to_string(yours.size()) + " samples, and not " +
                std::to_string(right.size()) +
                ": what does not divide is left out. Padded, a sample comes twice in one epoch; "
-               "dealt "
-               "out, one rank waits for another for ever.\n";
+               "dealt out, one rank waits for another for ever.\n";
     if (yours == dealt(order, state.taken + rank * each, 1))
         return "You cut the rest like a cake; it is dealt like cards.\n";
     if (yours == dealt(of_seed(seed), state.taken + rank, world_size))
@@ -121,8 +120,7 @@ std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>&
                                           seed + static_cast<std::uint64_t>(state.epoch)),
                        rank, world_size))
         return "You shuffle anew what is left. The order is that of the whole epoch, and its front "
-               "is "
-               "gone.\n";
+               "is gone.\n";
     if (yours == dealt({order.rbegin(), order.rend()}, state.taken + rank, world_size))
         return "You deal the order from its back.\n";
     if (yours == dealt(order, rank, world_size))
@@ -197,9 +195,8 @@ class Epoch {
         if (seen_[static_cast<std::size_t>(sample)])
             fail("sample " + std::to_string(sample) +
                  " comes twice in one epoch. What was taken is the front of the order that all "
-                 "ranks "
-                 "share. The rest is dealt out like cards; what does not divide is left out, and "
-                 "not padded.");
+                 "ranks share. The rest is dealt out like cards; what does not divide is left out, "
+                 "and not padded.");
         seen_[static_cast<std::size_t>(sample)] = true;
         state_.taken++;
     }

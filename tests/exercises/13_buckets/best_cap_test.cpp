@@ -205,8 +205,7 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
         return "A bucket cannot have more than all gradients.\n";
     if (!(bytes > 0))
         return "The size of a bucket is a positive number of bytes. Is made > beta where you "
-               "divide "
-               "by their difference?\n";
+               "divide by their difference?\n";
     if (is(std::sqrt(all * alpha / made)))
         return "That is the best size if there is a queue, whatever the link does.\n";
     if (is(std::min(

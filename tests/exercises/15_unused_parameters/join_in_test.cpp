@@ -46,8 +46,7 @@ class Coordinator {
                  std::to_string(numbers.size()) + " numbers, and another one " +
                  std::to_string(sums_.size()) +
                  ": all ranks must be at the same sum. (A rank without a batch brings as many "
-                 "zeros, "
-                 "and validates when the others do.)");
+                 "zeros, and validates when the others do.)");
         if (done_ == most_sums_)
             fail("This is sum " + std::to_string(done_ + 1) + ", and " +
                  std::to_string(most_sums_) +

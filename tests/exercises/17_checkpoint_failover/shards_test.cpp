@@ -124,8 +124,7 @@ std::string cause_of_part(const std::optional<Shards>& found,
             return " The bytes of a shard are not all there: sync() is for one file, so each shard "
                    "needs a call.";
     return " Shards are missing. Is the file that names them there in part? Its bytes, too, must "
-           "be "
-           "on the disk before it gets its name.";
+           "be on the disk before it gets its name.";
 }
 
 // `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them

@@ -50,8 +50,7 @@ std::string cause_of(std::vector<MessageTime> times, const CostModel& line) {
     std::ranges::sort(times, {}, &MessageTime::bytes);
     if (is(line_through(times.front(), times.back())))
         return "That is the line through the shortest and the longest message. Either may have "
-               "been "
-               "disturbed.\n";
+               "been disturbed.\n";
     return "";
 }
 

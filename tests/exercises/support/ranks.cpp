@@ -50,8 +50,7 @@ std::string words_for_waits(const std::string& cause) {
         return "";
     const std::string load = load_of_machine();
     return ".\nSuch a wait is long enough on a machine that has nothing else to do. So a rank "
-           "waits "
-           "for something that never comes, your code does not end, or this machine is busy" +
+           "waits for something that never comes, your code does not end, or this machine is busy" +
            (load.empty() ? "" : " (" + load + ")");
 }
 
