@@ -11,7 +11,8 @@
 #   - A wait polls by relaxed loads, since each load with acquire empties a cache.
 # The checks are tried on wrong examples first.
 #     cuda_witness.sh               all of these kernels
-#     cuda_witness.sh messages ...  those of some groups (sums messages ring hosts two_shot layers training transformer)
+#     cuda_witness.sh messages ...  those of some groups (sums messages ring hosts two_shot collectives layers training
+#                                   transformer)
 # WITNESS_REGISTERS=FILE: also writes to FILE, for each kernel, its name and how many registers it has on an H100 (sm_90).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -143,11 +144,14 @@ group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast
 group ring "75 90" 128 09_all_reduce/ring.cu
 group hosts "75 80 90" 128 09_all_reduce/hosts/{ring,pairs,one_shot}_over_hosts.cu 09_all_reduce/hosts/two_level.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
+group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/proxy}.cu 12_async/mailboxes.cu
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
-    03_network/layers/{batch_norm2d,conv2d,matrix,max_pool2d,relu,mean_squared_error}.cu
-group training 90 255 01_sgd/{tensor,sgd}.cu 03_network/loader.cu 13_buckets/flat_buffers.cu \
-    17_checkpoint_failover/state/mirror.cu
-group transformer "75 80 90" 255 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/embedding.cu
+    03_network/layers/{batch_norm2d,conv2d,flatten,matrix,max_pool2d,relu,mean_squared_error}.cu \
+    16_sync_batch_norm/sync_batch_norm.cu
+group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu 13_buckets/flat_buffers.cu \
+    14_overlap/{compression,power_sgd}.cu 14_overlap/recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
+    15_unused_parameters/join.cu 17_checkpoint_failover/state/mirror.cu
+group transformer "75 80 90" 255 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/{embedding,decoding,token_rows}.cu
 translate_all
 
 kernels=0
@@ -157,5 +161,6 @@ for name in "${groups[@]}"; do check_registers "$name"; done
 ! is_wanted ring || check_flags ring ring_kernel
 ! is_wanted hosts || check_flags hosts ring_over_hosts two_level_kernel one_shot_over_hosts
 ! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
+! is_wanted collectives || check_flags collectives tree_reduce_kernel one_shot_kernel relay_kernel
 ((failures == 0)) || exit 1
 echo "$kernels kernels as compiled for 75, 80 and 90: no local memory, flags at the scope of the system, peers read by 16 bytes"
