@@ -261,7 +261,9 @@ OperationRecord Peers::next_record(const Call& call) {
 
 // A GPU's launch queue holds about a thousand operations. A launch that finds it full waits, and
 // with it may wait every launch of the process: also that of the rank for which the kernel at the
-// head of the queue waits. So no rank runs so far ahead.
+// head of the queue waits. So no rank runs so far ahead. (On a CPU each stream has such a queue for
+// itself. There the host sleeps as seldom as that allows, since it takes a core from the kernels
+// when it wakes up.)
 void Peers::enqueued(Stream& stream) {
     Enqueued& here = enqueued_[stream];
     here.last.record(stream);

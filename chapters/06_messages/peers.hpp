@@ -107,7 +107,7 @@ class Peers : private Abortable {
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
     // Waits, if the host is two times most_ahead such launches ahead of the stream.
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = 64;
+    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 160 : 64;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
