@@ -3,7 +3,7 @@
 # repair is taken back in a copy of the book, one after the other, and its test must then fail:
 #     repairs.sh            all of them
 #     repairs.sh NAME...    some of them
-# Takes half an hour of two cores and more. The names are those of a review of the CUDA build: C what would certainly have failed,
+# Takes a quarter of an hour of two cores. The names are those of a review of the CUDA build: C what would certainly have failed,
 # L what could have hung, S what was slow.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
