@@ -261,18 +261,20 @@ OperationRecord Peers::next_record(const Call& call) {
 
 // A GPU's launch queue holds about a thousand operations. A launch that finds it full waits, and
 // with it may wait every launch of the process: also that of the rank for which the kernel at the
-// head of the queue waits. So no rank runs so far ahead. (On a CPU each stream has such a queue for
-// itself. There the host sleeps as seldom as that allows, since it takes a core from the kernels
-// when it wakes up.)
+// head of the queue waits. So no rank runs so far ahead: after each group of launches the host
+// waits until only a few are left, which keep the device busy while the host wakes up. (Groups are
+// large, because on a CPU a host that wakes up takes a core from the kernels.)
 void Peers::enqueued(Stream& stream) {
     Enqueued& here = enqueued_[stream];
     here.last.record(stream);
     if (here.launches == 0)
         require_queues(rank_, streams_in_use());
-    if (++here.launches % most_ahead != 0)
-        return;
-    here.mark.synchronize();  // most_ahead launches ago; not recorded yet: returns at once
-    here.mark.record(stream);
+    constexpr std::uint64_t left = most_ahead / 8, group = most_ahead - left;
+    const std::uint64_t launch = ++here.launches % group;
+    if (launch == group - left)
+        here.mark.record(stream);
+    if (launch == 0)
+        here.mark.synchronize();
 }
 
 std::size_t Peers::streams_in_use() const {

@@ -105,9 +105,9 @@ class Peers : private Abortable {
     // in the arena or be null.
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
-    // Waits, if the host is two times most_ahead such launches ahead of the stream.
+    // Waits, if the host is most_ahead such launches ahead of the stream.
     void enqueued(Stream& stream);
-    static constexpr std::uint64_t most_ahead = kernels_run_on_cpu ? 160 : 64;
+    static constexpr std::uint64_t most_ahead = 128;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
     // was.
     void wait_for_last_on(cudaStream_t other, Stream& stream);
@@ -147,7 +147,7 @@ class Peers : private Abortable {
     // The work that was enqueued on a stream.
     struct Enqueued {
         Event last;  // the end of it
-        Event mark;  // the end of what the host waits for next
+        Event mark;  // of the last group, all launches but those that may be left
         std::uint64_t launches = 0;
     };
     std::map<cudaStream_t, Enqueued> enqueued_;
