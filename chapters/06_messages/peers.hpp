@@ -105,7 +105,7 @@ class Peers : private Abortable {
     // in the arena or be null.
     OperationRecord next_record(const Call& call);
     // Notes that kernels which use view() were launched on `stream`: the destructor waits for them.
-    // Waits, if the host is most_ahead such launches ahead of the stream.
+    // Waits now and then, so that the host is at most most_ahead such launches ahead of the stream.
     void enqueued(Stream& stream);
     static constexpr std::uint64_t most_ahead = 128;
     // Makes `stream` wait for what was noted last on `other`. Throws std::logic_error if nothing
