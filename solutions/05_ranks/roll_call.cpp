@@ -1,0 +1,151 @@
+// The exercise roll_call: who is where, and who is missing. Read exercises/05_ranks/README.md
+// first.
+#include "exercises/05_ranks/roll_call.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace ddp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+//: What do the ranks send to each other? How does the other end know where a message ends?
+// stub
+
+// Messages are lines of text:
+//
+//     rank r to rank 0:  the number of ranks, a line; its address, a line
+//     rank 0 to rank r:  "list", a line; the addresses, N lines
+//                    or  "failed", a line; the rank that is the cause, a line; why, a line
+
+// Holds what has come over one connection so far, cut into lines.
+struct Inbox {
+    int connection;
+    std::string rest;  // of a line whose end has not come
+    std::vector<std::string> lines;
+};
+
+void send_lines(int connection, const std::vector<std::string>& lines) {
+    std::string bytes;
+    for (const std::string& line : lines)
+        bytes += line + '\n';
+    // The other end may be gone. That shows where something is read from it.
+    send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+// Reads what has come. Returns false if the other end is gone.
+bool read_from(Inbox& inbox) {
+    char bytes[4096];
+    const ssize_t count = read(inbox.connection, bytes, sizeof bytes);
+    if (count <= 0)
+        return false;
+    inbox.rest.append(bytes, static_cast<std::size_t>(count));
+    for (std::size_t end; (end = inbox.rest.find('\n')) != std::string::npos;) {
+        inbox.lines.push_back(inbox.rest.substr(0, end));
+        inbox.rest.erase(0, end + 1);
+    }
+    return true;
+}
+
+// Waits until something can be read from one of `inboxes`, or until `end`. Returns those from which
+// something can be read: none if the time is over.
+std::vector<Inbox*> wait_for_bytes(std::vector<Inbox>& inboxes, Clock::time_point end) {
+    std::vector<pollfd> ready;
+    for (const Inbox& inbox : inboxes)
+        ready.push_back({inbox.connection, POLLIN, 0});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    std::vector<Inbox*> result;
+    if (left <= 0 || poll(ready.data(), ready.size(), static_cast<int>(left)) <= 0)
+        return result;
+    for (std::size_t i = 0; i < ready.size(); i++)
+        if (ready[i].revents != 0)
+            result.push_back(&inboxes[i]);
+    return result;
+}
+
+// ---- Rank 0's side
+
+// Waits until all ranks have sent their two lines. inboxes[r - 1] is that of rank r.
+void hear_all(std::vector<Inbox>& inboxes, Clock::time_point end) {
+    const std::string ranks = std::to_string(inboxes.size() + 1);
+    const auto has_come = [](const Inbox& inbox) { return inbox.lines.size() == 2; };
+    for (;;) {
+        const auto missing = std::ranges::find_if_not(inboxes, has_come);
+        if (missing == inboxes.end())
+            return;
+        // A rank that has come may still go: all are looked at, in whatever order they come.
+        const std::vector<Inbox*> readable = wait_for_bytes(inboxes, end);
+        if (readable.empty())
+            throw RollFailed(static_cast<int>(missing - inboxes.begin()) + 1,
+                             "did not come in time");
+        for (Inbox* inbox : readable) {
+            const int rank = static_cast<int>(inbox - inboxes.data()) + 1;
+            if (!read_from(*inbox))
+                throw RollFailed(rank, "is gone");
+            if (!inbox->lines.empty() && inbox->lines[0] != ranks)
+                throw RollFailed(rank, "was told of " + inbox->lines[0] + " ranks, not " + ranks);
+        }
+    }
+}
+
+std::vector<std::string> call_the_roll(const std::string& address,
+                                       const std::vector<int>& connections, Clock::time_point end) {
+    std::vector<Inbox> inboxes;
+    for (std::size_t rank = 1; rank < connections.size(); rank++)
+        inboxes.push_back({connections[rank], "", {}});
+    try {
+        hear_all(inboxes, end);
+    } catch (const RollFailed& failure) {
+        for (const Inbox& inbox : inboxes)
+            send_lines(inbox.connection, {"failed", std::to_string(failure.rank()), failure.why()});
+        throw;
+    }
+    std::vector<std::string> addresses{address};
+    for (const Inbox& inbox : inboxes)
+        addresses.push_back(inbox.lines[1]);
+    std::vector<std::string> lines = addresses;
+    lines.insert(lines.begin(), "list");
+    for (const Inbox& inbox : inboxes)
+        send_lines(inbox.connection, lines);
+    return addresses;
+}
+
+// ---- The other ranks' side
+
+std::vector<std::string> answer_the_roll(int world_size, const std::string& address, int connection,
+                                         Clock::time_point end) {
+    send_lines(connection, {std::to_string(world_size), address});
+    std::vector<Inbox> inboxes{{connection, "", {}}};
+    const std::vector<std::string>& lines = inboxes[0].lines;
+    const auto count = static_cast<std::size_t>(world_size) + 1;
+    while (lines.empty() || lines.size() < (lines[0] == "failed" ? 3 : count)) {
+        if (wait_for_bytes(inboxes, end).empty())
+            throw RollFailed(0, "did not answer in time");
+        if (!read_from(inboxes[0]))
+            throw RollFailed(0, "is gone");
+    }
+    if (lines[0] == "failed")
+        throw RollFailed(std::stoi(lines[1]), lines[2]);
+    return {lines.begin() + 1, lines.end()};
+}
+// end stub
+
+}  // namespace
+
+std::vector<std::string> take_roll(int rank, int world_size, const std::string& address,
+                                   const std::vector<int>& connections,
+                                   std::chrono::milliseconds limit) {
+    // stub: list
+    //: Rank 0 reads from all the others, and then sends to all of them.
+    const Clock::time_point begin = Clock::now();
+    if (rank == 0)
+        return call_the_roll(address, connections, begin + limit);
+    return answer_the_roll(world_size, address, connections[0], begin + 2 * limit);
+    // end stub
+}
+
+}  // namespace ddp
