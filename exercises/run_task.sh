@@ -6,25 +6,43 @@ kernel_seconds=10
 # How it is run: orders of threads, and what a launch gets that leaves the number of threads to the device (on a CPU that is
 # one thread otherwise).
 orders=(forward "reversed,shape=3x5" "random:7,shape=2x37")
+more_orders=("random:1,shape=3x33" "random:2,shape=2x37" "random:3,shape=2x64")  # of the threads of an answer's own kernels
 
-# run_task PROGRAM TASK: $verdict becomes passed, missing (nobody has begun it) or wrong, and $words
-# what there is to say about it; $ended is the exit status that says why. On a CPU a task is run with the
-# threads of a block in three orders: a kernel that lacks a barrier is right in some and wrong in others. Kernels that take any
-# number of threads are run by one and by several blocks of several: where they meet, they must not disturb each other.
+# run_task PROGRAM TASK [SOURCE]: $verdict becomes passed, missing (nobody has begun it), wrong, or busy (it took too long, on a
+# machine that has too much to do: nobody knows), and $words what there is to say about it; $ended is the exit status that
+# says why. On a CPU a task is run with the threads of a block in several orders: a kernel that lacks a barrier is right in
+# some and wrong in others. Kernels that take any number of threads are run by one and by several blocks of several: where
+# they meet, they must not disturb each other. An answer in CUDA, SOURCE.cu, is run in more orders, without measuring times.
 run_task() {
-    local order
+    local order measures=yes
     for order in "${orders[@]}"; do
         run_in_order "$1" "$2" "$order"
         [[ $verdict == passed ]] || break
     done
+    if [[ $verdict == passed && ${3-} == *.cu ]]; then
+        measures=no
+        for order in "${more_orders[@]}"; do
+            run_in_order "$1" "$2" "$order"
+            [[ $verdict == passed ]] || break
+        done
+    fi
     [[ $verdict == wrong ]] || return 0
+    explain "$1" "$2"
+    if took_too_long && is_busy; then
+        verdict=busy
+        local what="It took too long, and this machine is busy: other programs have at least $others threads for its $(nproc) cores."
+        what+=" So this says nothing about your code: check again when the machine has less to do. What was seen:"
+        words=$what$'\n'$words
+    fi
+}
+explain() {  # PROGRAM TASK: adds to $words what the way in which the program has ended tells
     case $ended in
         4) if [[ $order != forward ]] || is_right_reversed "$1" "$2"; then
             words+=$'\n'"It is wrong only with several threads, or in some orders of them. Does each thread write elements"
             words+=" of its own? Is there a __syncthreads() missing?"
         fi ;;
-        5) ;;  # the words say it
-        124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end, or the machine is busy." ;;
+        5 | 6) ;;  # the words say it
+        124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end, or this machine is busy." ;;
         139) words+=$'\n'"Your code has crashed: it reads or writes where it may not (segmentation fault)."
             if [[ $words != cuda_on_cpu:* ]]; then  # which would have said where
                 words+=" Is an index too large for its array, a __shared__ one perhaps? Or is a pointer or reference used"
@@ -40,9 +58,23 @@ run_task() {
     esac
     words=${words#$'\n'}
 }
+took_too_long() {
+    [[ $ended == 124 || $ended == 137 || $words == *"machine is busy"* || $words == *"still running after"* ]]
+}
+is_busy() {  # whether other programs' threads want all cores now that ours has ended: $others, the least of some moments
+    local running
+    others=1000000
+    for _ in 1 2 3 4 5; do
+        read -r _ _ _ running _ </proc/loadavg || return 1
+        running=$((${running%/*} - 1))  # without this shell
+        others=$((running < others ? running : others))
+        sleep 0.1
+    done
+    ((others >= $(nproc)))
+}
 run_in_order() {  # PROGRAM TASK ORDER
     ended=0
-    words=$(CUDA_ON_CPU=strict,timeout=$kernel_seconds,order=$3 \
+    words=$(CUDA_ON_CPU=strict,timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
         timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
     verdict=wrong
     if [[ $ended == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi

@@ -159,7 +159,8 @@ run_in_order() {
     report=$({
         {
             sandbox "$task_seconds" --ro-bind "$1" /program --chdir /tmp --setenv DDP_GRADED yes \
-                --setenv CUDA_ON_CPU "strict,timeout=$kernel_seconds,order=$3" -- /program "$2" \
+                --setenv CUDA_ON_CPU "strict,timeout=$kernel_seconds,order=$3" \
+                --setenv DDP_MEASURES "${measures:-yes}" -- /program "$2" \
                 3< <(printf '%s\n' "$numbers") 4>&5 5>&- 2>&1 </dev/null && ended=0 || ended=$?
             echo "$ended" >"$work/ended"
         } | bounded 2000 5>&- >"$work/words"
@@ -185,10 +186,10 @@ run_in_order() {
 judge() {
     local assertions ended
     assertions=$(cat "$work/$3.$2")
-    run_task "$1" "$2"
+    run_task "$1" "$2" "$3"
     [[ $verdict == wrong ]] || return 0
     case $ended in
-        4 | 5) ;;
+        4 | 5 | 6) ;;
         124 | 137) verdict=hang ;;
         *) if ((ended > 128)); then verdict=crash; else verdict='exit'; fi ;;
     esac

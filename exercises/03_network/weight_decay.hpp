@@ -22,7 +22,8 @@ double after_first_adam_step(double value, double gradient, double learning_rate
 // first makes each parameter smaller, value -= learning_rate * weight_decay * value, and then takes
 // a step of Adam without weight decay. It leaves parameters without a gradient alone. The learning
 // rate may change from step to step (set_learning_rate). As with every Optimizer, a step enqueues
-// its work, and the host does not wait.
+// its work, and the host does not wait; and state() returns all that its steps depend on, so that a
+// training that was saved can be resumed.
 std::unique_ptr<Optimizer> make_adamw(Parameters parameters, double learning_rate,
                                       double weight_decay);
 

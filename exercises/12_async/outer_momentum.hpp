@@ -15,7 +15,8 @@ struct LocalLoss {
 
 // Task resting_point. In the chapter's local SGD a step is w -= learning_rate * gradient of the
 // rank's own loss, and all ranks meet after every `every` steps. Returns the averaged w that no
-// longer changes after very many meetings. learning_rate * curvature is between 0 and 1.
+// longer changes after very many meetings, without going through them. learning_rate * curvature is
+// between 0 and 1.
 double resting_point(const std::vector<LocalLoss>& ranks, double learning_rate, int every);
 
 struct OuterOptions {
@@ -28,7 +29,7 @@ struct OuterOptions {
 // is the mean over the ranks of the parameters before this meeting. `velocity` is 0 before the
 // first meeting, and is kept for the next. The outer gradient points from the mean to `agreed`, and
 // the step is that of PyTorch's SGD with nesterov=True. With a learning rate of 1 and no momentum
-// this is local SGD.
+// this is local SGD. The learning rate may change from meeting to meeting.
 void outer_step(const OuterOptions& options, std::vector<float>& agreed,
                 std::vector<float>& velocity, const std::vector<float>& mean);
 

@@ -40,6 +40,7 @@ class AdamW : public Optimizer {
         adam_.set_learning_rate(learning_rate_);
         adam_.step();
     }
+    OptimizerState state() override { return adam_.state(); }
 
   private:
     double weight_decay_;

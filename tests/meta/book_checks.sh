@@ -67,11 +67,28 @@ expect 1 "The first error, in the words of the compiler:
     undefined reference to " ./book check 1
 [[ $output == *"fall(int)'"* ]] || complain "the linker's words: $output"
 answer 's/return -2 /for (volatile int i = 0;; i = 1); return -2 /'
+# make_busy ANSWER: lets the machine look busy from now on, or not, whatever it has to do.
+make_busy() { sed -i '/^is_busy() { others=7/d' exercises/run_task.sh && echo "is_busy() { others=7; $1; }" >>exercises/run_task.sh; }
 sed -i 's/^task_seconds=15 /task_seconds=1 /' exercises/run_task.sh
-expect 1 "         Stopped after 1 s: a loop in your code does not end, or the machine is busy." ./book check 1
+make_busy false
+expect 1 "         Stopped after 1 s: a loop in your code does not end, or this machine is busy." ./book check 1
 [[ $output == *"  solved up: how high a line rises"*"  wrong  down"* ]] || complain "one of two: $output"
 expect 0 "begun      1 of 2   down" ./book progress
 expect 0 $'Hint 1 of 3 for down, in my/01_line/slope.cpp:\n\n  Turn it round.' ./book check 1 --hint
+
+# On a busy machine the same is not judged, and what was recorded stays.
+make_busy true
+expect 1 $'  busy   down: how deep it falls\n         It took too long, and this machine is busy: other programs have at least 7 threads' ./book check 1
+[[ $output == *"  Nothing is recorded. Try again: ./book check 01 slope" && $output != *Stuck* && $output != *wrong* ]] ||
+    complain "a busy machine is told like this: $output"
+expect 0 "begun      1 of 2   down" ./book progress
+answer ''
+expect 0 "  All of it is solved." ./book check 1
+answer 's/return -2 /for (volatile int i = 0;; i = 1); return -2 /'
+expect 1 "  busy   down" ./book check 1
+expect 0 "begun      2 of 2   edited since its last check" ./book progress
+answer 's/return -2 /return -3 /'
+expect 1 "  wrong  down" ./book check 1  # no time has struck
 
 # Solved. Only then does the answer take part.
 unsolved="--algorithm mine runs your my/01_line/slope.cpp, which is not solved yet: ./book check 01 says what is next."
@@ -144,11 +161,14 @@ answer 's/return 2 /return 5 /'
 # What a program may do instead of an answer: a script plays it.
 # shellcheck source=exercises/run_task.sh
 . "$root/exercises/run_task.sh"
+source=
 judged() {  # judged VERDICT WORDS 'script'
     printf '#!/bin/bash\n%s\n' "$3" >"$scratch/program" && chmod +x "$scratch/program"
-    run_task "$scratch/program" some_task
+    run_task "$scratch/program" some_task "$source"
     [[ $verdict == "$1" && $words == "$2" ]] || complain "\`$3\` is $verdict: $words"
 }
+is_busy_now=$(declare -f is_busy)
+is_busy() { false; }
 judged passed $'hello\npassed' 'echo hello; echo passed'
 judged missing "none" 'echo none; exit 3'
 judged wrong "no" 'echo no; exit 4'
@@ -172,4 +192,36 @@ done
 # shellcheck disable=SC2016  # the program expands it
 judged wrong "$only_with_several" \
     '[[ $CUDA_ON_CPU == *order=reversed* ]] && echo passed && exit; echo no; exit 4'
+judged wrong "no" 'echo no; exit 6'  # its cause is known
+judged wrong "no" "[[ \$CUDA_ON_CPU != *random* ]] && echo passed && exit; echo no; exit 6"
+# shellcheck disable=SC2016  # the program expands it
+judged passed passed '[[ $CUDA_ON_CPU != *random:3* ]] && echo passed && exit; echo no; exit 4'
+source=answer.cu  # has orders of its own
+# shellcheck disable=SC2016
+judged wrong "$only_with_several" '[[ $CUDA_ON_CPU != *random:3* ]] && echo passed && exit; echo no; exit 4'
+# shellcheck disable=SC2016
+judged passed passed '[[ $DDP_MEASURES == yes || $CUDA_ON_CPU == *random:[123],* ]] && echo passed && exit; echo no; exit 4'
+source=
+
+# Time-outs on a machine with more to do than it has cores, and on one without. In both it takes a second.
+eval "$is_busy_now"
+task_seconds=1 loaders=()
+for ((i = 0; i <= $(nproc); i++)); do
+    while :; do :; done &
+    loaders+=($!)
+done
+is_judged_busy() {  # 'script'
+    printf '#!/bin/bash\n%s\n' "$1" >"$scratch/program"
+    run_task "$scratch/program" some_task
+    [[ $verdict == busy && $words == "It took too long, and this machine is busy: other programs have at least "*"What was seen:"* ]] ||
+        complain "\`$1\` is $verdict on a busy machine: $words"
+}
+is_judged_busy 'sleep 20'
+is_judged_busy 'echo "rank 3: waited 4.0 s, or this machine is busy"; exit 5'
+is_judged_busy 'echo "kernel k: still running after 10 s, so it was ended"; exit 5'
+judged wrong no 'echo no; exit 5'
+judged passed passed 'echo passed'
+kill "${loaders[@]}" && wait "${loaders[@]}" 2>/dev/null
+is_busy() { false; }
+judged wrong "Stopped after 1 s: a loop in your code does not end, or this machine is busy." 'exec sleep 20'
 finish

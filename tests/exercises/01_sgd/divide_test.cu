@@ -41,18 +41,32 @@ std::string number(double value) {
 
 const std::string in_fresh_memory =
     "Memory that is allocated holds junk here, NaN or 4096. Either no thread has written this "
-    "element (has your kernel been "
-    "launched, for all n?), or your kernel has added to memory that holds nothing yet: if "
-    "GradientTarget::accumulate is false, it writes.";
+    "element: has your kernel been launched, for all n? grid_for(n) may give fewer threads than "
+    "elements, and a loop over grid_range(n) takes all of them. Or your kernel has added to memory "
+    "that holds nothing yet: if GradientTarget::accumulate is false, it writes.";
 
-void compare(const std::string& what, const std::vector<float>& yours,
-             const std::vector<double>& right, const std::string& hint) {
-    for (std::size_t i = 0; i < right.size(); i++)
-        if (!(std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i]))))
-            throw Wrong(what + "[" + std::to_string(i) + "] is " +
-                        number(static_cast<double>(yours[i])) + ", right is " + number(right[i]) +
-                        ".\n" + (is_junk(yours[i]) ? in_fresh_memory : hint));
-    held();
+void compare(const std::string& what, const Tensor& tensor, const std::vector<double>& right,
+             const std::string& hint) {
+    const auto first_wrong = [&](const std::vector<float>& yours) {
+        std::size_t i = 0;
+        while (i < right.size() &&
+               std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i])))
+            i++;
+        return i;
+    };
+    const std::vector<float> yours = tensor.to_host();
+    const std::size_t i = first_wrong(yours);
+    if (i == right.size())
+        return held();
+    DDP_CHECK(cudaDeviceSynchronize());
+    if (first_wrong(tensor.to_host()) == right.size())
+        throw Wrong(what +
+                    " comes too late: it is right when all streams have done their work, and not "
+                    "when that of the device has. Which stream have you launched your kernel on? "
+                    "It should be device().stream() of its tensors.");
+    throw Wrong(what + "[" + std::to_string(i) + "] is " + number(static_cast<double>(yours[i])) +
+                ", right is " + number(right[i]) + ".\n" +
+                (is_junk(yours[i]) ? in_fresh_memory : hint));
 }
 
 void compare_gradient(const Shared& parameter, const std::vector<double>& right,
@@ -60,7 +74,7 @@ void compare_gradient(const Shared& parameter, const std::vector<double>& right,
     if (!parameter->has_gradient())
         throw Wrong("The parameter " + parameter->name +
                     " has no gradient after backward: does your function ask for its target?");
-    compare("the gradient of " + parameter->name, parameter->gradient().to_host(), right, hint);
+    compare("the gradient of " + parameter->name, parameter->gradient(), right, hint);
 }
 
 // Throws Wrong if the host waits in `call`, which should only enqueue work.
@@ -82,7 +96,7 @@ void check_forward() {
     if (quotient.value().shape() != Shape{2, 3})
         throw Wrong("[2, 3] divided by [2, 3] has the shape " + text_of(quotient.value().shape()) +
                     ": it is as many elements as the inputs have.");
-    compare("the quotient", quotient.value().to_host(), {3, 1.25, -3.5, 0, -0.125, 3},
+    compare("the quotient", quotient.value(), {3, 1.25, -3.5, 0, -0.125, 3},
             "Each element of a, divided by that of b.");
     const Tape::Node& node = tape.nodes().at(static_cast<std::size_t>(quotient.node));
     if (node.operation != "divide" || node.inputs != std::vector<int>{a.node, b.node})

@@ -57,6 +57,13 @@ std::vector<Question> questions(std::size_t n) {
     equal[n / 3] = equal[n / 2] = equal[n - 1] = 8;
     all.push_back(
         {equal, "Several values are equal here: among equal values the lower index wins."});
+    std::vector<float> zeros = negative;
+    zeros[n - 1] = -2;
+    zeros[n / 2] = 0;
+    zeros[n / 3] = -0.0f;
+    all.push_back({zeros,
+                   "The largest values are -0.0 and 0.0 here. They are equal: compare them as "
+                   "numbers, not by their bits; and among equal values the lower index wins."});
     std::vector<float> one_nan = with_largest_at(n, 0);
     one_nan[n - 1] = nan_value;
     all.push_back({one_nan,
@@ -133,6 +140,7 @@ const char* cause_of(Largest answer, const std::vector<float>& values) {
 void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
     Largest before = untouched;  // the answer to the question before
     for (const Question& question : questions(n)) {
+        trying(question.cause + also);
         const int index = right_index(question.values);
         const Largest right{question.values[static_cast<std::size_t>(index)], index};
         const Largest answer = answer_to(question, blocks, block);
@@ -151,6 +159,7 @@ void ask(std::size_t n, int blocks, int block, const std::string& also = "") {
                         (cause != nullptr ? cause : question.cause + also));
         held();
     }
+    trying("");
 }
 
 // Checks who has done the work.
@@ -214,6 +223,9 @@ void check_many_blocks() {
     ask(20'011, 7, 96, " No number divides another one here.");
     ask(40, 16, 32, " Most blocks have no value at all.");
     ask(50'000, 130, 64, " There are more blocks than threads in a block.");
+    ask(2'200, 1'100, 2,
+        " There are more blocks than a block may have threads: in the second pass each thread "
+        "reads several.");
     ask(5'003, 1, 100, " There is only one block.");
     check_shares(20'011, 7, 96);
     check_work(20'011, 7, 96);

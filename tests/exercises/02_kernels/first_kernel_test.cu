@@ -1,4 +1,5 @@
 // The exercise first_kernel: who computed each element, how often, and with which launch.
+#include <algorithm>
 #include <functional>
 
 #include "exercises/02_kernels/first_kernel.hpp"
@@ -24,18 +25,27 @@ std::string text_of(Place place) {
     return "thread " + std::to_string(place.thread) + " of block " + std::to_string(place.block);
 }
 
-// Throws Wrong unless there was one launch of the shape that the case asks for.
-void check_launch(const Case& asked, const RememberingStream& stream) {
+// Throws Wrong unless there was one launch of the shape that the case asks for. `places` shows
+// whether a kernel has run at all.
+void check_launch(const Case& asked, const RememberingStream& stream, const Buffer<Place>& places) {
     const std::string what = asked.text() + ": ";
     const std::vector<LaunchShape>& launches = stream.launches;
     if (stream.waits > 1)  // one is the check's own
         throw Wrong(what +
                     "your function waits for the stream. It should return as soon as the "
                     "kernel is launched; whoever needs the result waits for it.");
-    if (launches.empty())
+    if (launches.empty()) {
+        DDP_CHECK(cudaDeviceSynchronize());
+        const std::vector<Place> by = places.to_host();
+        if (std::ranges::any_of(by, [](const Place& place) { return place.block != nowhere; }))
+            throw Wrong(what +
+                        "your kernel ran, but not on the stream that you were given. Launch it "
+                        "there: launch(stream, {blocks, threads}, kernel, arguments...). Whoever "
+                        "waits for that stream waits for no other.");
         throw Wrong(what +
                     "nothing was launched on the stream. The work is done by a kernel: "
                     "launch(stream, {blocks, threads}, kernel, arguments...).");
+    }
     if (launches.size() > 1)
         throw Wrong(what + "you made " + std::to_string(launches.size()) +
                     " launches. One launch starts all threads: no loop on the host is needed.");
@@ -147,7 +157,7 @@ const std::string index_rule =
 void check_one_each(const Case& asked, const RememberingStream& stream, const Guarded& array,
                     const std::function<float(unsigned int i, int times)>& after,
                     const std::string& formula) {
-    check_launch(asked, stream);
+    check_launch(asked, stream, array.places);
     array.check_end(asked, too_many_threads);
     const std::vector<float> values = array.values.to_host();
     std::vector<Place> places = array.places.to_host();
@@ -213,7 +223,7 @@ void check_differences(const Case& asked) {
                     result.places.data(), stream);
     const std::string one_less = "n values have n - 1 differences: the last value has no next one.";
     wait(stream, one_less);
-    check_launch(asked, stream);
+    check_launch(asked, stream, result.places);
     result.check_end(asked, one_less);
     const std::vector<float> sums = result.values.to_host();
     std::vector<Place> places = result.places.to_host();

@@ -69,11 +69,13 @@ struct OneCall {
 
 void check_starts(int n, int blocks, int block, const std::string& hint) {
     const std::vector<int> counts = counts_for(n);
+    const std::string what = std::to_string(n) + " counts, " + shape(blocks, block);
     OneCall call(counts, blocks, block);
+    trying(what + ": " + hint);
     call.enqueue();
     call.stream.synchronize();
-    compare_starts(std::to_string(n) + " counts, " + shape(blocks, block), counts,
-                   call.starts.to_host(), hint);
+    trying("");
+    compare_starts(what, counts, call.starts.to_host(), hint);
     if (call.counts.to_host() != counts)
         throw Wrong(std::to_string(n) +
                     " counts: they were changed, but other kernels still need them.");
@@ -127,6 +129,12 @@ void check_many_blocks() {
     check_starts(5'003, 7, 96, "No number divides another one here.");
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
     check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
+    check_starts(2'200, 1'100, 2,
+                 "There are more blocks than a block may have threads: the second pass goes through "
+                 "their sums in rounds.");
+    check_starts(1'500'000, 2'000, 1,
+                 "There are so many counts and blocks that n * b is too large for an int: where "
+                 "does chunk b begin?");
     check_starts(777, 1, 100, "There is only one block.");
     check_starts(0, 4, 32, "");
     check_work(5'003, 7, 96);

@@ -133,6 +133,15 @@ struct Step {
     double learning_rate;
 };
 
+// Returns whether this is the value if the decay, `share` of the value, is left out of a step.
+bool is_not_decayed(double yours, double before, double right, double share) {
+    return share > 0 && std::abs(yours - (right + share * before)) <= 2e-5;
+}
+const std::string not_decayed =
+    "Nothing has been taken from the value itself, so far. Has your kernel been launched, and on "
+    "value.device().stream()? That is where Adam's step runs, and on another stream it comes too "
+    "early or too late.";
+
 void check_steps(const std::vector<Step>& steps, double weight_decay, const std::string& hint) {
     constexpr std::size_t n = 257;
     Device device;
@@ -149,6 +158,7 @@ void check_steps(const std::vector<Step>& steps, double weight_decay, const std:
         const Step& step = steps[k];
         optimizer->set_learning_rate(step.learning_rate);
         optimizer->zero_gradients();
+        const std::vector<RightAdamW> before = right;
         for (std::size_t i = 0; i < n && step.gradient; i++) {
             gradients[i] = static_cast<float>(*step.gradient * (1 + static_cast<double>(i)));
             right[i].step(double{gradients[i]}, step.learning_rate, weight_decay);
@@ -163,8 +173,12 @@ void check_steps(const std::vector<Step>& steps, double weight_decay, const std:
                             text(" is %.6g after step %g with weight decay %g; right is %.6g.\n",
                                  static_cast<double>(yours[i]), static_cast<double>(k + 1),
                                  weight_decay, right[i].value) +
-                            hint);
+                            (is_not_decayed(double{yours[i]}, before[i].value, right[i].value,
+                                            step.learning_rate * weight_decay)
+                                 ? not_decayed
+                                 : hint));
     }
+    held();
 }
 
 // Two parameters: the first one takes no part.
@@ -192,6 +206,46 @@ void check_two_parameters() {
         throw Wrong("A step of two parameters: " + wrong);
 }
 
+// A training that is saved after three steps and resumed by a new optimizer: state() has all that
+// a step depends on.
+void check_state() {
+    constexpr double learning_rate = 0.1, weight_decay = 0.25;
+    Device device;
+    RightAdamW right{4};
+    const auto w = parameter(device, {4}), resumed = parameter(device, {4});
+    const auto first = make_adamw({w}, learning_rate, weight_decay),
+               second = make_adamw({resumed}, learning_rate, weight_decay);
+    const auto step = [&](Optimizer& optimizer, Parameter& parameter, double gradient) {
+        set_gradient(parameter, {static_cast<float>(gradient)});
+        optimizer.step();
+        right.step(gradient, learning_rate, weight_decay);
+    };
+    for (const double gradient : {0.5, -0.25, 1.0})
+        step(*first, *w, gradient);
+    const OptimizerState saved = first->state(), into = second->state();
+    const std::string what = "A training is saved after three steps: ";
+    if (saved.tensors.empty() || saved.numbers.empty())
+        throw Wrong(what +
+                    "by state() your optimizer has nothing to save, and it would begin anew with "
+                    "empty means. Adam's means and its count of steps are its memory, and the "
+                    "Adam that you own has a state().");
+    if (into.tensors.size() != saved.tensors.size() || into.numbers.size() != saved.numbers.size())
+        throw Wrong(what + "state() has another number of entries before the first step.");
+    resumed->value.copy_from(w->value.to_host());
+    for (std::size_t i = 0; i < saved.tensors.size(); i++)
+        Tensor(into.tensors[i].second).copy_from(saved.tensors[i].second.to_host());
+    for (std::size_t i = 0; i < saved.numbers.size(); i++)
+        *into.numbers[i].second = *saved.numbers[i].second;
+    step(*second, *resumed, -0.5);
+    if (!(std::abs(number(*resumed) - right.value) <= 2e-5))
+        throw Wrong(what +
+                    text("resumed, it is at %.6g after the fourth step; right is %.6g.\n",
+                         number(*resumed), right.value) +
+                    "What state() returns is the optimizer's own memory, not a copy: whoever "
+                    "resumes a training writes into it, and the next step goes on from there.");
+    held();
+}
+
 void check_adamw() {
     check_steps({{0.5, 0.01}, {-0.25, 0.01}, {0.125, 0.01}}, 0,
                 "There is no decay here: this is Adam alone.");
@@ -207,6 +261,7 @@ void check_adamw() {
     check_steps({{0.5, 0.1}, {std::nullopt, 0.1}, {0.5, 0.1}}, 0.5,
                 "In step 2 the parameter has no gradient: it took no part, and is left alone.");
     check_two_parameters();
+    check_state();
 }
 
 }  // namespace

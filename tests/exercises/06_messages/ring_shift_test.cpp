@@ -186,7 +186,7 @@ void check_row(int ranks, int distance) {
             format_seconds(seconds) + ", which is " + format_fixed(seconds / message_s, 1) +
             " messages one after the other.\nWho waits for whom? If only one rank of a "
             "ring receives first, all the others wait for one another in a row." +
-            busy_words());
+            may_be_busy);
 }
 
 void check_neighbours() {

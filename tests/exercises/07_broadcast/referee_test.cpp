@@ -78,6 +78,12 @@ void lose_the_rest(Peers& peers, float* data, std::size_t count, int root, Strea
 void stop_at_20000(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, std::min(count, std::size_t{20'000}), root, stream);
 }
+// With a count of 0 it writes an element all the same.
+void write_if_none(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    broadcast(peers, data, count, root, stream);
+    if (peers.rank().rank() != root && count == 0)
+        clear(data, stream);
+}
 void write_behind(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     broadcast(peers, data, count, root, stream);
     if (peers.rank().rank() != root)
@@ -132,6 +138,8 @@ std::vector<Fault> faults_of_size() {
         {"loses what is left over when the elements are divided evenly among the ranks",
          lose_the_rest, "Try counts that no number divides, and fewer elements than ranks."},
         {"stops after 20 000 elements", stop_at_20000, "Try a long array as well."},
+        {"overwrites the first element if it is told to send none", write_if_none,
+         "A count of 0 is a count, too: no element of the array may change."},
         {"writes one element behind the end of the array", write_behind,
          "Make the array longer than the count, and check that the elements behind it do not "
          "change."},
@@ -171,9 +179,12 @@ void ask(int ranks, const Candidate& candidate, const std::string& what,
         });
     } catch (const RunFailed& failure) {
         throw std::runtime_error(
-            std::to_string(ranks) + " ranks, " + what + ": " + failure.what() +
-            ".\nDo all ranks make the same calls, even when one of them has "
-            "found a fault? A rank that returns early leaves the others waiting.");
+            std::to_string(ranks) + " ranks, " + what +
+            ": the run has failed. Do all ranks make the same calls, even when one of them has "
+            "found a fault? A rank that returns early leaves the others waiting. And does each "
+            "wait for its work (peers.synchronize) before it looks at the array or gives it "
+            "back?\n" +
+            failure.what());
     }
 }
 
@@ -202,6 +213,7 @@ void must_fail(int ranks, const Fault& fault, bool everywhere) {
                             ", and passes on rank " + passing +
                             ".\nAll ranks must return the same, whichever rank has seen the "
                             "fault: rank.all_gather() brings every rank's result to all ranks.");
+            held();
         });
 }
 

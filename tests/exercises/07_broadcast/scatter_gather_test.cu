@@ -34,11 +34,13 @@ std::string wrong_copies(const std::vector<float>& data, std::size_t count, int 
         wrong += "has never arrived.";
     else if (found < 0)
         wrong += "is what another rank had at first: it was read there too early.";
+    else if (found > static_cast<float>(count))
+        wrong += "is no element of any rank.";
     else
         wrong += "is the root's element " + std::to_string(static_cast<long long>(found) - 1) + ".";
     if (first > 0 && first == count / sizeof(float))
         wrong += " A quarter is right: is it elements where it should be bytes?";
-    return wrong;
+    return wrong + outside_words(data);
 }
 
 void check_copies(Peers& peers, std::size_t count, int root, const std::string& hint) {
@@ -69,6 +71,7 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
 void check_on(int ranks, int root, const std::string& hint) {
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
+        const ArenaBuffer<float> before_arrays = move_arrays(peers);
         const auto n = static_cast<std::size_t>(ranks);
         check_copies(peers, 1024 * n, root, hint);
         for (const std::size_t count : {std::size_t{4099}, std::size_t{40'013}})

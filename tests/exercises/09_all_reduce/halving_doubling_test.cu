@@ -46,18 +46,22 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
 
 void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
-    const auto compare_all = [&](const std::string& wrong) {
-        throw_first_wrong(
-            peers.rank(),
-            wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong + "\n" + hint);
+    const auto compare_all = [&](const std::vector<float>& sums, const std::string& wrong) {
+        throw_first_wrong(peers.rank(), wrong.empty() ? ""
+                                                      : ranks_and_elements(ranks, count) + ": " +
+                                                            wrong + outside_words(sums) + "\n" +
+                                                            hint);
     };
-    compare_all(wrong_shares(all_reduced(peers, count, same_everywhere), ranks, rank));
-    compare_all(wrong_places(all_reduced(peers, count, share_of_place), ranks, rank));
+    const std::vector<float> shares = all_reduced(peers, count, same_everywhere);
+    compare_all(shares, wrong_shares(shares, ranks, rank));
+    const std::vector<float> places = all_reduced(peers, count, share_of_place);
+    compare_all(places, wrong_places(places, ranks, rank));
 }
 
 void check_on(int ranks, const std::string& hint) {
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
+        const ArenaBuffer<float> before_arrays = move_arrays(peers);
         const auto n = static_cast<std::size_t>(ranks);
         check_sums(peers, 64 * n, hint);
         for (const std::size_t count : {std::size_t{1009}, std::size_t{40'013}})

@@ -40,19 +40,36 @@ float summand(int rank, std::size_t i) {
     return 1 + static_cast<float>((bits ^ bits >> 15) & 0x7fffff) / 0x800000;
 }
 
+// Returns the nearest bfloat16, and of two that are as near the larger one; not the even one.
+float half_up(float value) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits += 0x8000u;
+    std::memcpy(&value, &bits, sizeof bits);
+    return cut(value);
+}
+
 // Element i of the result, for several ways of rounding.
 struct Sums {
-    float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0, cut_off = 0;
+    float right = 0, in_bfloat16 = 0, not_rounded = 0, in_float = 0, cut_off = 0, up = 0;
+    std::vector<float> own_not_rounded;  // by the rank whose own summand is a float in it
 
-    Sums(int ranks, std::size_t i) {
+    Sums(int ranks, std::size_t i) : own_not_rounded(static_cast<std::size_t>(ranks)) {
         for (int r = 0; r < ranks; r++) {
             in_bfloat16 = rounded(in_bfloat16 + rounded(summand(r, i)));
             not_rounded += rounded(summand(r, i));
             in_float += summand(r, i);
             cut_off += cut(summand(r, i));
+            up += half_up(summand(r, i));
+            for (int own = 0; own < ranks; own++)
+                own_not_rounded[static_cast<std::size_t>(own)] +=
+                    own == r ? summand(r, i) : rounded(summand(r, i));
         }
         right = rounded(not_rounded);
         cut_off = cut(cut_off);
+        up = half_up(up);
+        for (float& sum : own_not_rounded)
+            sum = rounded(sum);
     }
 };
 
@@ -129,6 +146,8 @@ std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t f
 
 std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) {
     const float sum = yours[i];
+    if (const std::string words = outside_words(yours); !words.empty())
+        return "is no sum of summands." + words;
     const Sums sums(ranks, i);
     if (sum == sums.in_float)
         return "is the sum of the floats. The ranks must send bfloat16.";
@@ -141,6 +160,14 @@ std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) 
     if (sum == sums.cut_off)
         return "is what comes of cutting off the lower bits. __float2bfloat16 rounds to the "
                "nearest number.";
+    if (sum == sums.up)
+        return "is rounded to the nearest bfloat16, but up where two are as near: "
+               "__float2bfloat16 takes the even one, and so do all processors.";
+    for (int own = 0; own < ranks && ranks > 1; own++)
+        if (sum == sums.own_not_rounded[static_cast<std::size_t>(own)])
+            return "has rank " + std::to_string(own) +
+                   "'s summand in it as a float, and only the others' as bfloat16. The rank that "
+                   "sums must round its own summand as well.";
     if (std::isnan(sum))
         return "is NaN: fresh memory holds it here, and nobody has written to it.";
     if (sum < 0)
@@ -167,6 +194,7 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
 void check_on(int ranks, const std::vector<std::size_t>& counts, const std::string& hint) {
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
+        const ArenaBuffer<float> before_arrays = move_arrays(peers);
         for (const std::size_t count : counts)
             check_sums(peers, count, hint);
     };

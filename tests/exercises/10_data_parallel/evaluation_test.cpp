@@ -2,6 +2,7 @@
 // known because all of them are at hand here.
 #include "exercises/10_data_parallel/evaluation.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -99,17 +100,40 @@ void check_confusion() {
 
 // ---- Scores
 
-// The same as the mean recall, with rows and columns exchanged; 0 for a class that is never said.
-double mean_precision(const Confusion& confusion) {
+// A mean over the classes like the mean recall, but wrongly computed.
+struct WrongMean {
+    bool by_columns = false;      // the sum of the column stands below the line, not the row's
+    bool in_integers = false;     // an integer is divided by an integer
+    bool counts_absent = false;   // classes without samples count as 0
+};
+double mean_of(const Confusion& confusion, const WrongMean& how) {
     const auto n = static_cast<std::size_t>(confusion.classes);
-    double sum = 0;
-    for (std::size_t p = 0; p < n; p++) {
-        double said = 0;
-        for (std::size_t t = 0; t < n; t++)
-            said += static_cast<double>(confusion.counts[t * n + p]);
-        sum += said > 0 ? static_cast<double>(confusion.counts[p * n + p]) / said : 0;
+    double sum = 0, classes = 0;
+    for (std::size_t k = 0; k < n; k++) {
+        double all = 0;
+        for (std::size_t other = 0; other < n; other++)
+            all += static_cast<double>(
+                confusion.counts[how.by_columns ? other * n + k : k * n + other]);
+        classes += how.counts_absent || all > 0 ? 1 : 0;
+        const double share =
+            all > 0 ? static_cast<double>(confusion.counts[k * n + k]) / all : 0;
+        sum += how.in_integers ? std::floor(share) : share;
     }
-    return sum / static_cast<double>(n);
+    return classes > 0 ? sum / classes : 0;
+}
+
+// Returns what a wrong mean recall tells, or "".
+std::string cause_of_recall(const Confusion& confusion, double yours, const Scores& right) {
+    const auto is = [&](double wrong) { return std::abs(yours - wrong) <= 1e-9; };
+    std::string causes;
+    if (is(mean_of(confusion, {.by_columns = true})) ||
+        is(mean_of(confusion, {.by_columns = true, .counts_absent = true})))
+        causes += "You divide by the column's sum (precision); the recall divides by the row's. ";
+    if (is(mean_of(confusion, {.in_integers = true})))
+        causes += "Is an integer divided by an integer? The rest is dropped in C++. ";
+    if (is(right.accuracy))
+        causes += "That is the accuracy: in the mean recall each class counts the same. ";
+    return causes;
 }
 
 void check_score(const Confusion& confusion, const Scores& right, const std::string& hint) {
@@ -133,23 +157,17 @@ void check_score(const Confusion& confusion, const Scores& right, const std::str
     if (!is_near(scores.mean_recall, right.mean_recall))
         throw Wrong(text_of("You say the mean recall is %g; it is %g.\n", scores.mean_recall,
                             right.mean_recall) +
-                    (is_near(scores.mean_recall, right.accuracy)
-                         ? "That is the accuracy: in the mean recall each class counts the same. "
-                         : "") +
-                    (is_near(scores.mean_recall, mean_precision(confusion))
-                         ? "You divide by the column's sum (precision); the recall divides by the "
-                           "row's. "
-                         : "") +
+                    cause_of_recall(confusion, scores.mean_recall, right) +
                     of_float(scores.mean_recall, right.mean_recall) + hint);
+    held();
 }
 
 void check_scores() {
     check_score({2, {5, 0, 0, 5}}, {1, 1}, "All samples were classified correctly.");
+    check_score({3, {3, 1, 0, 0, 1, 1, 6, 2, 2}}, {0.375, (0.75 + 0.5 + 0.2) / 3},
+                "Rows are the true classes, columns what they were taken for.");
     check_score({2, {99, 0, 1, 0}}, {0.99, 0.5},
                 "99 cats and one dog, and all were taken for cats: recall 1 and 0.");
-    check_score({3, {3, 1, 0, 0, 1, 1, 6, 2, 2}}, {0.375, (0.75 + 0.5 + 0.2) / 3},
-                "Rows are the true classes, columns what they were taken for: is it the other way "
-                "round in your code?");
     check_score({3, {3, 1, 0, 0, 0, 0, 0, 2, 2}}, {0.625, 0.625},
                 "Class 1 has no samples here: it has no recall, and does not count in the mean.");
     check_score({2, {1, 2, 1, 6}}, {0.7, (1.0 / 3 + 6.0 / 7) / 2},

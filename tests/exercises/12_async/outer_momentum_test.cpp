@@ -88,7 +88,7 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
     const double predicted = resting_point(losses, learning_rate, every);
     const double measured = measured_point(losses, learning_rate, every, meetings);
     if (std::abs(predicted - measured) <= 0.001)
-        return;
+        return held();
     std::string ranks;
     for (const LocalLoss& loss : losses) {
         char text[80];
@@ -104,16 +104,20 @@ void check_point(const std::vector<LocalLoss>& losses, double learning_rate, int
     throw Wrong(ranks + text + cause_of(losses, learning_rate, every, predicted) + hint);
 }
 
-// So slow that it takes thousands of meetings: nobody waits for them here.
+// So slow that it takes thousands of millions of meetings: nobody goes through them.
 void check_slow_point() {
-    const double predicted = resting_point({{1, 0}, {3, 8}}, 0.001, 1);
+    const std::string what =
+        "curvature 1 target 0, curvature 3 target 8; learning rate 1e-9, a meeting after every "
+        "step: ";
+    const std::string hint =
+        "it rests at 6, after thousands of millions of meetings. Do not go through the meetings: "
+        "at rest the mean of the ranks' points is w again, which is an equation for w.";
+    trying(what + hint);
+    const double predicted = resting_point({{1, 0}, {3, 8}}, 1e-9, 1);
+    trying("");
     if (!(std::abs(predicted - 6) <= 0.001))
-        throw Wrong(
-            "curvature 1 target 0, curvature 3 target 8; learning rate 0.001, a meeting after "
-            "every step: you predict w = " +
-            std::to_string(predicted) +
-            ", and it rests at 6, after thousands of meetings. Do not go through the meetings: at "
-            "rest the mean of the ranks' points is w again, which is an equation for w.");
+        throw Wrong(what + "you predict w = " + std::to_string(predicted) + ", and " + hint);
+    held();
 }
 
 void check_resting_point() {
@@ -136,6 +140,7 @@ void check_resting_point() {
 
 struct Meeting {
     float mean, agreed;
+    double learning_rate = 0;  // 0: as in the options
 };
 
 // One element before and after a step.
@@ -186,7 +191,10 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
     for (std::size_t m = 0; m < meetings.size(); m++) {
         const Meeting& meeting = meetings[m];
         const std::vector<float> old = agreed, old_velocity = velocity;
-        outer_step(options, agreed, velocity, {meeting.mean, meeting.mean + 1});
+        OuterOptions now = options;
+        if (meeting.learning_rate > 0)
+            now.learning_rate = meeting.learning_rate;
+        outer_step(now, agreed, velocity, {meeting.mean, meeting.mean + 1});
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
             const float right = meeting.agreed + static_cast<float>(i);
             if (agreed.size() == 2 && std::abs(agreed[i] - right) <= 1e-4f)
@@ -196,15 +204,16 @@ void check_meetings(const OuterOptions& options, float begin, const std::vector<
                 text, sizeof text,
                 "Learning rate %g, momentum %g, meeting number %d, the mean is %g: you go "
                 "on from %g, right is %g.\n",
-                options.learning_rate, options.momentum, static_cast<int>(m) + 1,
+                now.learning_rate, now.momentum, static_cast<int>(m) + 1,
                 static_cast<double>(meeting.mean) + static_cast<double>(i),
                 static_cast<double>(agreed.at(i)), static_cast<double>(right));
             throw Wrong(text +
-                        cause_of_step(options, {old[i], old_velocity[i], agreed[i], velocity[i]},
+                        cause_of_step(now, {old[i], old_velocity[i], agreed[i], velocity[i]},
                                       meeting.mean + static_cast<float>(i)) +
                         hint);
         }
     }
+    held();
 }
 
 void check_outer_step() {
@@ -223,6 +232,10 @@ void check_outer_step() {
     check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 5.875f}, {6, 5.78125f}, {8, 7.3671875f}},
                    "The velocity is momentum times the old one, plus the gradient. Nesterov's step "
                    "looks ahead: it is made of the gradient, and momentum times the NEW velocity.");
+    // By the same formula, with a rate that becomes 0.25 and then 1.
+    check_meetings({0.5, 0.5}, 8, {{6, 6.5f}, {6, 6.1875f, 0.25}, {6, 5.53125f, 1}},
+                   "The learning rate has changed since the last meeting: it is the whole step "
+                   "that is multiplied by it, and nothing that is kept.");
 }
 
 }  // namespace

@@ -131,38 +131,57 @@ void check_who_may_pass() {
 
 // ---- Who is woken?
 
-// All workers but 0 are one step ahead, with a bound of 0. They wait until `free_them` is called.
-void check_all_are_woken(const std::function<void(WaitingGate&)>& free_them,
+// All workers but `slowest` are one step ahead, with a bound of 0. They wait until
+// free_them(gate, slowest) is called.
+void check_all_are_woken(int slowest,
+                         const std::function<void(WaitingGate&, int slowest)>& free_them,
                          const std::string& what) {
     constexpr int workers = 4;
     const auto gate = make_staleness_gate(workers, 0);
     std::atomic<int> coming = 0;
-    std::vector<std::future<bool>> waiting;
-    for (int worker = 1; worker < workers; worker++) {
+    std::vector<std::future<bool>> waiting(workers);
+    const auto for_all_others = [&](const std::function<void(int worker)>& act) {
+        for (int worker = 0; worker < workers; worker++)
+            if (worker != slowest)
+                act(worker);
+    };
+    for_all_others([&](int worker) {
         gate->begin_step(worker, at_once);
         gate->end_step(worker);
-    }
-    for (int worker = 1; worker < workers; worker++)
-        waiting.push_back(std::async(std::launch::async, [&, worker] {
+    });
+    for_all_others([&](int worker) {
+        waiting[static_cast<std::size_t>(worker)] = std::async(std::launch::async, [&, worker] {
             coming++;
             const auto begin = std::chrono::steady_clock::now();
             return gate->begin_step(worker, long_wait) &&
                    std::chrono::steady_clock::now() - begin < long_wait;
-        }));
+        });
+    });
     // One that has not come to wait yet when they are freed need not be woken: that is right, too,
     // and proves less.
     while (coming < workers - 1)
         std::this_thread::yield();
     std::this_thread::sleep_for(milliseconds(3));
-    free_them(*gate);
+    free_them(*gate, slowest);
     std::string late;
-    for (int worker = 1; worker < workers; worker++)
-        if (!waiting[static_cast<std::size_t>(worker - 1)].get())
+    for_all_others([&](int worker) {
+        if (!waiting[static_cast<std::size_t>(worker)].get())
             late += (late.empty() ? "" : ", ") + worker_text(worker);
+    });
     if (!late.empty())
-        throw Wrong("Workers 1, 2 and 3 wait for worker 0, which " + what +
+        throw Wrong("Of four workers three wait for " + worker_text(slowest) + ", which " + what +
                     "; these were not woken by it: " + late +
-                    ". Whoever changes what others wait for must wake all of them.");
+                    ". Whoever changes what others wait for must wake all of them, whatever its "
+                    "number.");
+}
+
+// The same, often enough for all to wait when they are freed, with more than one worker that they
+// wait for: none has a part of its own.
+void check_who_is_woken(const std::function<void(WaitingGate&, int slowest)>& free_them,
+                        const std::string& what) {
+    for (int round = 0; round < 5; round++)
+        for (const int slowest : {0, 2})
+            check_all_are_woken(slowest, free_them, what);
 }
 
 // Worker 1 is one step ahead with a bound of 0, so it has to wait for worker 0.
@@ -171,6 +190,15 @@ std::shared_ptr<WaitingGate> gate_with_one_ahead(int workers) {
     gate->begin_step(1, at_once);
     gate->end_step(1);
     return gate;
+}
+
+// Whoever asks with a patience of 0 is told at once: the next checks ask so thousands of times.
+void check_asking() {
+    const auto gate = gate_with_one_ahead(2);
+    returned(
+        "Worker 1 has to wait for worker 0, and asks with a patience of 0 ms whether it may begin: "
+        "begin_step does not return. Every wait has an end: wait_for, not wait.",
+        no_end, [gate] { return gate->begin_step(1, at_once); });
 }
 
 // A wait lasts as long as `patience` says, and no longer.
@@ -341,18 +369,18 @@ void check_woken_too_early() {
 
 void check_bound() {
     check_two_gates();
+    check_asking();
     check_who_may_pass();
     check_done_counts();
     check_patience();
     check_patience_is_not_renewed();
     check_woken_too_early();
-    for (int round = 0; round < 5; round++)
-        check_all_are_woken(
-            [](WaitingGate& gate) {
-                gate.begin_step(0, at_once);
-                gate.end_step(0);
-            },
-            "then does its step");
+    check_who_is_woken(
+        [](WaitingGate& gate, int slowest) {
+            gate.begin_step(slowest, at_once);
+            gate.end_step(slowest);
+        },
+        "then does its step");
     check_sleeps();
 }
 
@@ -377,15 +405,13 @@ void check_leaving() {
     long_run.leave(0);
     for (int i = 0; i < 20'000; i++)
         long_run.step(1);  // a worker that has left is never the slowest again
-    for (int round = 0; round < 5; round++)
-        check_all_are_woken([](WaitingGate& gate) { gate.leave(0); }, "leaves");
-    for (int round = 0; round < 5; round++)
-        check_all_are_woken(
-            [](WaitingGate& gate) {
-                gate.begin_step(0, at_once);
-                gate.leave(0);
-            },
-            "is lost in the middle of a step: it leaves after begin_step");
+    check_who_is_woken([](WaitingGate& gate, int slowest) { gate.leave(slowest); }, "leaves");
+    check_who_is_woken(
+        [](WaitingGate& gate, int slowest) {
+            gate.begin_step(slowest, at_once);
+            gate.leave(slowest);
+        },
+        "is lost in the middle of a step: it leaves after begin_step");
     check_no_wake_is_lost();
 }
 

@@ -144,6 +144,10 @@ std::string cause_of_merge(const Statistics& yours, const Statistics& right, con
         return "The mean goes away from the other set: it lies between the two.\n";
     if (is(yours.mean, a.mean + distance * a.count / right.count) && a.count != b.count)
         return "The mean is nearer to that of the SMALLER set.\n";
+    if (b.count != 1 && (is(yours.mean, a.mean + distance / right.count) ||
+                         is(yours.mean, a.mean + distance / (a.count + 1))))
+        return "The mean moves as if the other set were a single value: it has as much weight as "
+               "its count.\n";
     if (is(yours.m2, a.m2 + b.m2 + distance * distance))
         return "The distance between the means counts once here: it belongs to every value.\n";
     if (is(yours.m2, a.m2 + b.m2 + std::abs(distance) * a.count * b.count / right.count))

@@ -1,6 +1,7 @@
 #include "tests/exercises/support/collectives.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "07_broadcast/collective.hpp"
@@ -32,6 +33,27 @@ std::string ranks_text(const std::set<int>& ranks) {
                                                : ", ") +
                 std::to_string(*r);
     return ranks.empty() ? "no rank" : (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+// ---- Where arrays lie
+
+namespace {
+constexpr float outside = 1e30f;  // as a float, and as two bfloat16
+}
+
+ArenaBuffer<float> move_arrays(Peers& peers) {
+    constexpr std::size_t most = 60'000;  // elements; no array of a test is longer
+    peers.allocate<float>(most).copy_from(std::vector<float>(most, outside));
+    constexpr std::size_t step = 128;  // elements, 512 bytes
+    return peers.allocate<float>(step * static_cast<std::size_t>(peers.rank().rank() + 1));
+}
+
+std::string outside_words(const std::vector<float>& results) {
+    if (std::ranges::none_of(results, [](float x) { return std::abs(x) > outside / 2; }))
+        return "";
+    return "\nSome of it was read outside of the arrays. Each rank's array lies at a place of its "
+           "own in its arena, not where yours lies in yours: rank r's is at view.data_of(r, "
+           "place_of(collective, r)), once there was a handshake with it.";
 }
 
 // ---- Records and flags
@@ -157,6 +179,16 @@ void check_mismatch(int ranks, const OnFloats& collective) {
     }
     if (refusal.find("all ranks must do the same") != std::string::npos)
         return held();
+    if (refusal.find("__syncthreads()") != std::string::npos)
+        throw Explained(
+            "Rank " + std::to_string(ranks - 1) +
+            " calls your function with 999 elements here and the others with 1000. All should "
+            "learn that they do not do the same, and end. Instead the threads of a block do not "
+            "agree: " +
+            refusal +
+            ".\nA __shared__ flag by which one thread tells the others to go on or to end must "
+            "have been read by all of them before the flag is written again: that takes a second "
+            "barrier, or a flag of its own for each time.");
     throw Wrong("Rank " + std::to_string(ranks - 1) +
                 " calls your function with 999 elements here and the others with 1000. All should "
                 "learn that they do not do the same; instead " +

@@ -29,6 +29,13 @@ inline const std::string words_for_steps =
 // Returns "1, 2 and 4"; "no rank" for none.
 std::string ranks_text(const std::set<int>& ranks);
 
+// Takes memory of a rank's arena, of each rank another amount: arrays that are allocated after it
+// lie at another place than those of other ranks, as after any other allocation. What is free
+// around them holds numbers by which outside_words() knows them.
+ArenaBuffer<float> move_arrays(Peers& peers);
+// Returns what to make of results that come of such numbers, or "".
+std::string outside_words(const std::vector<float>& results);
+
 // Makes one call of `collective` and compares what it leaves behind with what it should. `what`
 // begins the sentences. Throws Wrong on all ranks alike.
 struct RightTrace {

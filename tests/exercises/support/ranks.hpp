@@ -22,7 +22,8 @@ void on_ranks(int ranks, const std::function<void(Rank&)>& work,
 void on_ranks_with_hint(int ranks, const std::function<void(Rank&)>& work, const std::string& what,
                         const std::string& hint);
 
-// Throws Wrong with the first text that is not empty, by rank. All ranks call this function.
+// Throws Wrong with the first text that is not empty, by rank. All ranks call this function; if
+// one of them is still in an exchange of the student's code, it says so.
 void throw_first_wrong(Rank& rank, const std::string& wrong);
 
 // "4 ranks, 1009 elements"
@@ -64,8 +65,9 @@ void check_overwriting(int ranks, const OnFloats& collective,
 
 // ---- Predicted and measured times
 
-// Returns what a time that is too long may come from, if the machine is busy, or "".
-std::string busy_words();
+// What a time that is too long may come from as well. exercises/run_task.sh knows these words: a
+// task that fails with them on a busy machine is not judged.
+inline const std::string may_be_busy = "\n(Or this machine is busy.)";
 
 using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
 

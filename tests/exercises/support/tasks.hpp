@@ -15,6 +15,13 @@ class Wrong : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A Wrong whose words name the cause, so that no other is looked for, as a missing barrier where
+// the order of a block's threads makes a difference.
+class Explained : public Wrong {
+  public:
+    using Wrong::Wrong;
+};
+
 // One task of an exercise, by the name that the README and the stub give it. `check` returns if it
 // is solved; otherwise it throws Wrong, or lets through what the student's code has thrown.
 struct Task {
@@ -26,6 +33,10 @@ struct Task {
 // counts only if it reports as many as the solution's run does, so a test says so wherever it goes
 // on because an answer was right. The same number in every run.
 void held();
+
+// Returns whether this run is to measure times. One that asks for the results in one more order of
+// a block's threads is not: times do not depend on it.
+bool measures_times();
 
 // Keeps what is asked of the student's code now, one or more sentences, until the next call: if
 // that code throws, crashes or does not end, the student is told. An empty text tells nothing. One

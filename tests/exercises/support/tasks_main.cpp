@@ -1,7 +1,8 @@
 // The main of every exercise's program: `program --list` names the tasks, `program TASK` checks one
 // of them. Its exit status: 0 solved (and "passed" is the last line: a program that ends early has
-// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown. With DDP_GRADED
-// in the environment it also reports every assertion that has held (solutions/grade.sh).
+// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown, 6 wrong, and the
+// words name the cause. With DDP_GRADED in the environment it also reports every assertion that has
+// held (solutions/grade.sh).
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -120,6 +121,9 @@ int check(const Task& task) {
     } catch (const NotImplemented& missing) {
         std::puts(missing.what());
         return 3;
+    } catch (const Explained& wrong) {
+        std::puts(wrong.what());
+        return 6;
     } catch (const Wrong& wrong) {
         std::puts(wrong.what());
         return 4;
@@ -159,6 +163,11 @@ int run(const std::string& wanted) {
 
 void held() {
     report.give_back_one(to_grader);
+}
+
+bool measures_times() {
+    const char* wanted = std::getenv("DDP_MEASURES");
+    return wanted == nullptr || std::string(wanted) != "no";
 }
 
 void trying(const std::string& what) {
