@@ -30,7 +30,8 @@ run_task() {
     explain "$1" "$2"
     if took_too_long && is_busy; then
         verdict=busy
-        local what="It took too long, and this machine is busy: other programs have at least $others threads for its $(nproc) cores."
+        local what
+        what="It took too long, and this machine is busy: other programs have at least $others threads for its $(nproc) cores."
         what+=" So this says nothing about your code: check again when the machine has less to do. What was seen:"
         words=$what$'\n'$words
     fi
@@ -38,8 +39,8 @@ run_task() {
 explain() {  # PROGRAM TASK: adds to $words what the way in which the program has ended tells
     case $ended in
         4) if [[ $order != forward ]] || is_right_reversed "$1" "$2"; then
-            words+=$'\n'"It is wrong only with several threads, or in some orders of them. Does each thread write elements"
-            words+=" of its own? Is there a __syncthreads() missing?"
+            words=" of its own, and is every element somebody's? Or is there a __syncthreads() missing?"$'\n'$words
+            words="It is wrong only with several threads, or in some orders of them. Does each thread write elements"$words
         fi ;;
         5 | 6) ;;  # the words say it
         124 | 137) words+=$'\n'"Stopped after $task_seconds s: a loop in your code does not end, or this machine is busy." ;;

@@ -13,7 +13,8 @@ namespace ddp {
 // Every rank calls it with the same `count` and `distance`, and with two arrays of its own, of
 // `count` elements each, that do not overlap. `data` lies in the rank's arena, and is not changed.
 // Use peers.send() and peers.receive(): each ends when the other rank has made its own call. There
-// are one or more ranks. The work is enqueued on `stream`; the host does not wait.
+// are one or more ranks. The work is enqueued on `stream`, or on others that wait for it and for
+// which it waits; the host does not wait.
 //
 // Task neighbours: `distance` is 1.
 // Task any_distance: it is any number, including 0, negative ones and those above N. No rank waits
@@ -21,8 +22,8 @@ namespace ddp {
 void ring_shift(Peers& peers, const float* data, float* received, std::size_t count, int distance,
                 Stream& stream);
 
-// Task cost. Returns the seconds until every rank has its data, where `message` gives the time of
-// one message.
+// Task cost. Returns the seconds until every rank has its data by your ring_shift, where `message`
+// gives the time of one message.
 double ring_shift_seconds(const CostModel& message, int ranks, int distance, std::size_t bytes);
 
 }  // namespace ddp

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
-# the words that it says it will. answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
+# the words that it says it will, or is right all the same (says: passed). answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/../meta/meta.sh"
 # shellcheck source=exercises/run_task.sh
@@ -54,7 +54,9 @@ for mutant in "$@"; do
     task_seconds=$(sed -n 's|^task_seconds: ||p' "$mutant")  # for one whose host code does not end
     task_seconds=${task_seconds:-$usual_seconds}
     first_mistake "$(program "${mistake#"${exercise}_"}")"
-    [[ $verdict == wrong ]] || complain "the mutant $mistake is $verdict: $words"
+    judged=wrong
+    [[ $expected != passed ]] || judged=passed
+    [[ $verdict == "$judged" ]] || complain "the mutant $mistake is $verdict: $words"
     [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"
 done
 finish

@@ -183,8 +183,8 @@ judged wrong "$crash$may_be after what it refers to is gone?" 'kill -SEGV $$'
 judged wrong $'cuda_on_cpu: here\n'"$crash" 'echo cuda_on_cpu: here; kill -SEGV $$'
 freed="All else is right. But memory that you allocate must be freed: a Buffer or a Tensor does it itself."
 judged wrong $'never freed: 4 bytes\n'"$freed" 'echo never freed: 4 bytes; echo passed; exit 1'
-only_with_several=$'no\nIt is wrong only with several threads, or in some orders of them. Does each thread write elements'
-only_with_several+=" of its own? Is there a __syncthreads() missing?"
+only_with_several="It is wrong only with several threads, or in some orders of them. Does each thread write elements"
+only_with_several+=$' of its own, and is every element somebody\'s? Or is there a __syncthreads() missing?\nno'
 for order in reversed random shape; do
     judged wrong "$only_with_several" \
         "[[ \$CUDA_ON_CPU != *$order* ]] && echo passed && exit; echo no; exit 4"

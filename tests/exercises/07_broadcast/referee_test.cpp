@@ -63,6 +63,9 @@ void leave_out(int left_out, Peers& peers, float* data, std::size_t count, int r
 void leave_out_last(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     leave_out(peers.rank().world_size() - 1, peers, data, count, root, stream);
 }
+void leave_out_0(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
+    leave_out(0, peers, data, count, root, stream);
+}
 void leave_out_1(Peers& peers, float* data, std::size_t count, int root, Stream& stream) {
     leave_out(1, peers, data, count, root, stream);
 }
@@ -128,6 +131,8 @@ std::vector<Fault> faults_in_values() {
 std::vector<Fault> faults_of_one_rank() {
     return {{"gives the last rank nothing", leave_out_last,
              "Only the last rank can see that: how does it inform the others?"},
+            {"gives rank 0 nothing", leave_out_0,
+             "Only rank 0 can see that: do the others listen to it as to all others?"},
             {"gives rank 1 nothing", leave_out_1,
              "Only rank 1 can see that: do all ranks listen to all others?"},
             {"spoils an element of the root's own array", spoil_root,

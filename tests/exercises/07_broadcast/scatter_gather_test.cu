@@ -195,6 +195,9 @@ void check_cost() {
         compare(scatter_gather_seconds, right_seconds, from_root(0), ranks, bytes, hint);
     };
     check(2, 4, "This short a message is all latency: how many messages go one after the other?");
+    check(
+        3, 4,
+        "Three ranks: two chunks are dealt, one after the other, and then the ring has two steps.");
     check(8, 4, "This short a message is all latency: how many messages go one after the other?");
     check(1, 4, "A single rank sends nothing.");
     check(2, 100'000, "How many bytes does each message have?");

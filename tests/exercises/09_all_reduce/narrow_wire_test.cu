@@ -144,10 +144,8 @@ std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t f
     return "";
 }
 
-std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) {
-    const float sum = yours[i];
-    if (const std::string words = outside_words(yours); !words.empty())
-        return "is no sum of summands." + words;
+// Returns where a sum has been rounded otherwise than it should be, or "".
+std::string wrong_rounding(float sum, int ranks, std::size_t i) {
     const Sums sums(ranks, i);
     if (sum == sums.in_float)
         return "is the sum of the floats. The ranks must send bfloat16.";
@@ -168,6 +166,13 @@ std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) 
             return "has rank " + std::to_string(own) +
                    "'s summand in it as a float, and only the others' as bfloat16. The rank that "
                    "sums must round its own summand as well.";
+    return "";
+}
+
+std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) {
+    const float sum = yours[i];
+    if (const std::string words = outside_words(yours); !words.empty())
+        return "is no sum of summands." + words;
     if (std::isnan(sum))
         return "is NaN: fresh memory holds it here, and nobody has written to it.";
     if (sum < 0)
@@ -176,7 +181,7 @@ std::string cause_of(const std::vector<float>& yours, int ranks, std::size_t i) 
     if (const std::string pattern = pattern_of(yours, ranks, i); !pattern.empty())
         return pattern;
     const auto text = [](float value) { return std::to_string(static_cast<double>(value)); };
-    return "is " + text(sum) + ", and should be " + text(sums.right) + ".";
+    return "is " + text(sum) + ", and should be " + text(Sums(ranks, i).right) + ".";
 }
 
 void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
@@ -186,9 +191,14 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     std::size_t first = 0;
     const std::string wrong = wrong_elements(
         count, rank, first, [&](std::size_t i) { return sums[i] == Sums(ranks, i).right; });
-    throw_first_wrong(
-        peers.rank(),
-        wrong.empty() ? "" : what + ": " + wrong + cause_of(sums, ranks, first) + "\n" + hint);
+    if (wrong.empty())
+        return throw_first_wrong(peers.rank(), "");
+    const std::string rounding = wrong_rounding(sums[first], ranks, first);
+    throw_first_wrong(peers.rank(),
+                      what + ": " + wrong +
+                          (rounding.empty() ? cause_of(sums, ranks, first) : rounding) + "\n" +
+                          hint,
+                      !rounding.empty());
 }
 
 void check_on(int ranks, const std::vector<std::size_t>& counts, const std::string& hint) {

@@ -361,6 +361,7 @@ void check_uneven_step() {
     check_step({3, 0, 2},
                "Rank 1 has no batch. The others cannot average without it: what does it have to "
                "give them, and what should it get?");
+    check_step({0, 2, 3}, "Rank 0 has no batch, and the others have: no rank speaks for all.");
     check_step({0, 0}, "No rank has a batch: this is no step.");
 }
 
@@ -449,6 +450,7 @@ void check_epoch() {
     check_plan({{4, 4, 2}}, "One rank stops when its data has ended.");
     check_plan({{4, 4, 2}, {4, 4, 1}}, hint);
     check_plan({{4, 4}, {4, 4, 4, 1}, {4, 4, 3}}, hint);
+    check_plan({{4, 4, 3}, {4}}, hint);
     check_plan({{}, {2}}, hint);
 }
 

@@ -187,6 +187,7 @@ void check_mean() {
                   "A mean over four ranks is divided by four, whoever has sent: a rank that has "
                   "not sent an element brings a 0 now, and the element itself later.");
     check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
+    check_mean_of({{{}, {}}, {{1}, {6}}}, {0, 3}, "Rank 0 has nothing to send this time.");
 }
 
 // ---- Task break_even
@@ -271,12 +272,11 @@ void compare_with_link(int ranks, std::size_t elements, const std::string& hint)
                 return;
         }
         if (rank.rank() == 0)
-            throw Wrong(
-                std::to_string(elements) + " elements on " + std::to_string(ranks) +
-                " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
-                std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
-                format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) + ".\n" +
-                cause_of_k(k, ranks, elements) + hint);
+            throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
+                        " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
+                        std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
+                        format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) +
+                        ".\n" + cause_of_k(k, ranks, elements) + hint);
     };
     on_ranks(ranks, work, link);
     held();

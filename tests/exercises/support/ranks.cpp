@@ -86,9 +86,10 @@ void on_ranks_with_hint(int ranks, const std::function<void(Rank&)>& work, const
     }
 }
 
-void throw_first_wrong(Rank& rank, const std::string& wrong) {
-    const std::string of_check = "the check's own words: ";
-    const std::vector<std::string> all = rank.all_gather(of_check + wrong);
+void throw_first_wrong(Rank& rank, const std::string& wrong, bool names_cause) {
+    const std::string of_check = "the check's own words: ", explained = of_check + "explained: ";
+    const std::vector<std::string> all =
+        rank.all_gather((names_cause ? explained : of_check) + wrong);
     for (std::size_t r = 0; r < all.size(); r++)
         if (!all[r].starts_with(of_check))
             throw Wrong("Rank " + std::to_string(r) + " exchanges more than rank " +
@@ -97,9 +98,12 @@ void throw_first_wrong(Rank& rank, const std::string& wrong) {
                         "compared.\nAll ranks must make the same calls of all_gather(), equally "
                         "often. A rank that has nothing to bring calls it as well, and brings "
                         "that: zeros, or nothing.");
-    for (const std::string& words : all)
+    for (const std::string& words : all) {
+        if (words.starts_with(explained))
+            throw Explained(words.substr(explained.size()));
         if (words.size() > of_check.size())
             throw Wrong(words.substr(of_check.size()));
+    }
 }
 
 std::string wrong_elements(std::size_t count, int rank, std::size_t& first,
@@ -266,22 +270,15 @@ std::string over_slow_link(int ranks, std::size_t bytes) {
 // student would then be told.
 void compare(const Prediction& predict, const Prediction& right, const OnFloats& collective,
              int ranks, std::size_t bytes, const std::string& hint) {
-    if (!measures_times())
-        return held();
     const CostModel message{slow_link.latency_s, 1 / slow_link.bytes_per_second};
     const double predicted = predict(message, ranks, bytes),
                  expected = right(message, ranks, bytes);
-    const double measured = least_seconds(collective, ranks, bytes, is_near(expected));
-    // Too long a time says more of the machine than of the kernels, whose time was checked before.
-    const bool is_too_long = measured > 1.25 * expected;
-    const double taken = is_too_long ? expected : measured;
-    if (!is_near(predicted)(taken))
-        throw std::runtime_error(over_slow_link(ranks, bytes) + "you predict " +
-                                 format_seconds(predicted) + ", and your kernels " +
-                                 (is_too_long ? "would take " : "take ") + format_seconds(taken) +
-                                 (is_too_long ? " on a machine that is not busy" : "") + ".\n" +
-                                 hint);
-    held();
+    if (std::abs(predicted - expected) <= 0.05 * expected)
+        return held();
+    throw std::runtime_error(
+        over_slow_link(ranks, bytes) + "you predict " + format_seconds(predicted) +
+        ", and right is " + format_seconds(expected) + ". (Your kernels have just taken " +
+        format_seconds(least_seconds(collective, ranks, bytes, is_near(expected))) + ".)\n" + hint);
 }
 
 void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,

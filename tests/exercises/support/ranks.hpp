@@ -23,8 +23,9 @@ void on_ranks_with_hint(int ranks, const std::function<void(Rank&)>& work, const
                         const std::string& hint);
 
 // Throws Wrong with the first text that is not empty, by rank. All ranks call this function; if
-// one of them is still in an exchange of the student's code, it says so.
-void throw_first_wrong(Rank& rank, const std::string& wrong);
+// one of them is still in an exchange of the student's code, it says so. An Explained, if the text
+// `names_cause`.
+void throw_first_wrong(Rank& rank, const std::string& wrong, bool names_cause = false);
 
 // "4 ranks, 1009 elements"
 std::string ranks_and_elements(int ranks, std::size_t count);
@@ -71,17 +72,16 @@ inline const std::string may_be_busy = "\n(Or this machine is busy.)";
 
 using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
 
-// Runs `collective` on `bytes` over a simulated link that is so slow that nothing else counts.
-// Throws std::runtime_error, with `hint` at its end, unless the prediction is within 25 % of the
-// measured time.
-// `right` is what the task's own algorithm takes: on a busy machine, which is slower at times, it
-// says when to stop measuring.
+// Throws std::runtime_error, with `hint` at its end, unless the prediction is within 5 % of
+// `right`, what the task's own algorithm takes, for `bytes` over a simulated link that is so slow
+// that nothing else counts. So a busy machine makes no right prediction wrong. A wrong one is shown
+// what `collective` takes.
 void compare(const Prediction& predict, const Prediction& right, const OnFloats& collective,
              int ranks, std::size_t bytes, const std::string& hint);
 
-// Does the same with what the task's own algorithm takes, whose name is `algorithm`: less than
-// three quarters of it, or more than 1.6 times as much (1.4 times on two ranks), is another
-// algorithm.
+// Runs `collective` over the same link. Less than three quarters of what the task's own algorithm
+// takes, whose name is `algorithm`, or more than 1.6 times as much (1.4 times on two ranks), is
+// another algorithm. On a busy machine, which is slower at times, it measures several times.
 void check_time(const std::string& algorithm, const Prediction& right, const OnFloats& collective,
                 int ranks, std::size_t bytes, const std::string& hint);
 
