@@ -49,7 +49,7 @@ bool returned(const std::string& what, milliseconds limit, const Call& call) {
         return result.get();
     }
     thread.detach();
-    throw Wrong(what);
+    throw Wrong(what + may_be_busy);
 }
 constexpr milliseconds no_end{5000};
 
@@ -172,7 +172,8 @@ void check_all_are_woken(int slowest,
         throw Wrong("Of four workers three wait for " + worker_text(slowest) + ", which " + what +
                     "; these were not woken by it: " + late +
                     ". Whoever changes what others wait for must wake all of them, whatever its "
-                    "number.");
+                    "number." +
+                    may_be_busy);
 }
 
 // The same, often enough for all to wait when they are freed, with more than one worker that they
@@ -249,7 +250,8 @@ void check_patience_is_not_renewed() {
             "meanwhile, one every 30 ms, and it gives up after " +
             std::to_string(shortest.count()) +
             " ms: its patience begins anew whenever it is woken. Compute the end once, or give "
-            "wait_for the condition, which does so.");
+            "wait_for the condition, which does so." +
+            may_be_busy);
 }
 
 // Whoever waits sleeps: it is woken, and does not look again and again.
@@ -271,7 +273,8 @@ void check_sleeps() {
             "Worker 1 waits 200 ms for worker 0, and looks again and again: it has left its core " +
             std::to_string(looks) + " times and computed for " + std::to_string(busy_ms) +
             " ms. One that waits sleeps until another one wakes it, at once: that is what a "
-            "std::condition_variable is for.");
+            "std::condition_variable is for." +
+            may_be_busy);
 }
 
 // What a gate counts is its own.
@@ -314,7 +317,8 @@ void check_no_wake_is_lost() {
                 "Worker 1 looks whether it may go on, and while it looks worker 0 ends its step: "
                 "worker 1 then slept until its patience was over. The call that should have woken "
                 "it came before it slept. Change the steps with the mutex locked, also if they are "
-                "atomic: whoever looks has the lock until it sleeps.");
+                "atomic: whoever looks has the lock until it sleeps." +
+                may_be_busy);
         gate->end_step(1);
     }
 }

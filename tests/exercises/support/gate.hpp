@@ -62,7 +62,8 @@ inline std::string wrong_if_host_waits(Stream& stream, const std::function<void(
     }
     return "your function returned only after the work on the stream was done: it waits for the "
            "device. By the contract it enqueues its work, and the host does not wait. Look for a "
-           "synchronize, or for a copy to the host.";
+           "synchronize, or for a copy to the host." +
+           may_be_busy;
 }
 
 }  // namespace ddp::test

@@ -66,10 +66,6 @@ void check_overwriting(int ranks, const OnFloats& collective,
 
 // ---- Predicted and measured times
 
-// What a time that is too long may come from as well. exercises/run_task.sh knows these words: a
-// task that fails with them on a busy machine is not judged.
-inline const std::string may_be_busy = "\n(Or this machine is busy.)";
-
 using Prediction = std::function<double(const CostModel&, int ranks, std::size_t bytes)>;
 
 // Throws std::runtime_error, with `hint` at its end, unless the prediction is within 5 % of

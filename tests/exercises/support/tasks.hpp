@@ -38,6 +38,10 @@ void held();
 // a block's threads is not: times do not depend on it.
 bool measures_times();
 
+// What a time that is too long may come from as well. exercises/run_task.sh knows these words: a
+// task that fails with them on a busy machine is not judged.
+inline const std::string may_be_busy = "\n(Or this machine is busy.)";
+
 // Keeps what is asked of the student's code now, one or more sentences, until the next call: if
 // that code throws, crashes or does not end, the student is told. An empty text tells nothing. One
 // thread calls it.
