@@ -6,7 +6,7 @@ kernel_seconds=10
 # How it is run: orders of threads, and what a launch gets that leaves the number of threads to the device (on a CPU that is
 # one thread otherwise).
 orders=(forward "reversed,shape=3x5" "random:7,shape=2x37")
-more_orders=("random:1,shape=3x33" "random:2,shape=2x37" "random:3,shape=2x64")  # of the threads of an answer's own kernels
+more_orders=("random:1,shape=3x33" "random:2,shape=2x37")  # of the threads of an answer's own kernels
 
 # run_task PROGRAM TASK [SOURCE]: $verdict becomes passed, missing (nobody has begun it), wrong, or busy (it took too long, on a
 # machine that has too much to do: nobody knows), and $words what there is to say about it; $ended is the exit status that

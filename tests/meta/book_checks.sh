@@ -195,12 +195,12 @@ judged wrong "$only_with_several" \
 judged wrong "no" 'echo no; exit 6'  # its cause is known
 judged wrong "no" "[[ \$CUDA_ON_CPU != *random* ]] && echo passed && exit; echo no; exit 6"
 # shellcheck disable=SC2016  # the program expands it
-judged passed passed '[[ $CUDA_ON_CPU != *random:3* ]] && echo passed && exit; echo no; exit 4'
+judged passed passed '[[ $CUDA_ON_CPU != *random:2* ]] && echo passed && exit; echo no; exit 4'
 source=answer.cu  # has orders of its own
 # shellcheck disable=SC2016
-judged wrong "$only_with_several" '[[ $CUDA_ON_CPU != *random:3* ]] && echo passed && exit; echo no; exit 4'
+judged wrong "$only_with_several" '[[ $CUDA_ON_CPU != *random:2* ]] && echo passed && exit; echo no; exit 4'
 # shellcheck disable=SC2016
-judged passed passed '[[ $DDP_MEASURES == yes || $CUDA_ON_CPU == *random:[123],* ]] && echo passed && exit; echo no; exit 4'
+judged passed passed '[[ $DDP_MEASURES == yes || $CUDA_ON_CPU == *random:[12],* ]] && echo passed && exit; echo no; exit 4'
 source=
 
 # Time-outs on a machine with more to do than it has cores, and on one without. In both it takes a second.

@@ -131,11 +131,13 @@ void check_algorithm_time(int ranks, std::size_t bytes) {
                "with one chunk each. (Does another broadcast do the work?)");
 }
 
-// Throws unless all ranks but the root receive their last chunk at the same time, by the clock of
-// the simulated link, which does not show that a rank has waited for a core.
-void check_same_end(int ranks) {
+// Returns how many messages' time after another rank one receives its last chunk, by the clock of
+// the simulated link, from one call; the root receives nothing. A rank that begins late, as it has
+// waited for a core, ends late.
+double messages_between_ends(int ranks) {
     constexpr LinkSpeed link{2e6, 10e-3};
-    const auto work = [ranks](Rank& rank) {
+    double messages = 0;
+    const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
         ArenaBuffer<float> data = peers.allocate<float>(64 * static_cast<std::size_t>(ranks));
         data.copy_from(std::vector<float>(data.size()));
@@ -144,18 +146,31 @@ void check_same_end(int ranks) {
         scatter_gather_broadcast(peers, data.data(), data.size(), 0, stream);
         peers.synchronize(stream);
         std::vector<std::uint64_t> ends = rank.all_gather(left_behind(peers).received_ns);
-        ends.erase(ends.begin());  // the root receives nothing
+        ends.erase(ends.begin());
         const auto [first, last] = std::ranges::minmax(ends);
-        const double messages = static_cast<double>(last - first) * 1e-9 / link.latency_s;
-        if (messages > 1.5)
-            throw Wrong(std::to_string(ranks) + " ranks: one of them has its last chunk " +
-                        format_fixed(messages, 1) +
-                        " messages later than another one. In the ring all ranks receive at the "
-                        "same time: in step s a rank first posts the chunk that it received in "
-                        "step s - 1, and then reads the next.");
-        held();
+        if (rank.rank() == 0)
+            messages = static_cast<double>(last - first) * 1e-9 / link.latency_s;
     };
     on_ranks(ranks, work, link);
+    return messages;
+}
+
+// Throws unless all ranks but the root receive their last chunk at the same time, in one of several
+// calls.
+void check_same_end(int ranks) {
+    if (!measures_times())
+        return held();
+    double least = messages_between_ends(ranks);
+    for (int i = 1; i < 8 && least > 1.5; i++)
+        least = std::min(least, messages_between_ends(ranks));
+    if (least > 1.5)
+        throw Wrong(std::to_string(ranks) + " ranks: one of them has its last chunk " +
+                    format_fixed(least, 1) +
+                    " messages later than another one. In the ring all ranks receive at the "
+                    "same time: in step s a rank first posts the chunk that it received in "
+                    "step s - 1, and then reads the next." +
+                    may_be_busy);
+    held();
 }
 
 void check_root_0() {

@@ -112,16 +112,21 @@ float sum_over(unsigned int members, std::size_t i) {
     return rounded(sum);
 }
 
-// Returns what the wrong elements from `first` on have in common, or "".
-std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t first) {
+using Guess = std::function<float(std::size_t i)>;
+
+// Returns whether some wrong elements from `first` on, enough of them, are all as guessed.
+bool are_as(const Guess& guess, const std::vector<float>& yours, int ranks, std::size_t first) {
     std::vector<std::size_t> wrong;
     for (std::size_t i = first; i < yours.size() && wrong.size() < 8; i++)
         if (yours[i] != Sums(ranks, i).right)
             wrong.push_back(i);
-    const auto are = [&](const std::function<float(std::size_t)>& guess) {
-        return wrong.size() >= 4 &&
-               std::ranges::all_of(wrong, [&](std::size_t i) { return yours[i] == guess(i); });
-    };
+    return wrong.size() >= 4 &&
+           std::ranges::all_of(wrong, [&](std::size_t i) { return yours[i] == guess(i); });
+}
+
+// Returns what the wrong elements from `first` on have in common, or "".
+std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t first) {
+    const auto are = [&](const Guess& guess) { return are_as(guess, yours, ranks, first); };
     if (are([&](std::size_t i) {
             return rounded(Sums(ranks, i).not_rounded / static_cast<float>(ranks));
         }))
@@ -144,9 +149,13 @@ std::string pattern_of(const std::vector<float>& yours, int ranks, std::size_t f
     return "";
 }
 
-// Returns where a sum has been rounded otherwise than it should be, or "".
-std::string wrong_rounding(float sum, int ranks, std::size_t i) {
+// Returns where the wrong sums from element i on have been rounded otherwise than they should be,
+// or
+// "".
+std::string wrong_rounding(const std::vector<float>& yours, int ranks, std::size_t i) {
+    const float sum = yours[i];
     const Sums sums(ranks, i);
+    const auto are = [&](const Guess& guess) { return are_as(guess, yours, ranks, i); };
     if (sum == sums.in_float)
         return "is the sum of the floats. The ranks must send bfloat16.";
     if (sum == sums.not_rounded)
@@ -158,12 +167,14 @@ std::string wrong_rounding(float sum, int ranks, std::size_t i) {
     if (sum == sums.cut_off)
         return "is what comes of cutting off the lower bits. __float2bfloat16 rounds to the "
                "nearest number.";
-    if (sum == sums.up)
+    if (are([&](std::size_t k) { return Sums(ranks, k).up; }))
         return "is rounded to the nearest bfloat16, but up where two are as near: "
                "__float2bfloat16 takes the even one, and so do all processors.";
-    for (int own = 0; own < ranks && ranks > 1; own++)
-        if (sum == sums.own_not_rounded[static_cast<std::size_t>(own)])
-            return "has rank " + std::to_string(own) +
+    for (int r = 0; r < ranks && ranks > 1; r++)
+        if (are([&](std::size_t k) {
+                return Sums(ranks, k).own_not_rounded[static_cast<std::size_t>(r)];
+            }))
+            return "has rank " + std::to_string(r) +
                    "'s summand in it as a float, and only the others' as bfloat16. The rank that "
                    "sums must round its own summand as well.";
     return "";
@@ -193,7 +204,7 @@ void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
         count, rank, first, [&](std::size_t i) { return sums[i] == Sums(ranks, i).right; });
     if (wrong.empty())
         return throw_first_wrong(peers.rank(), "");
-    const std::string rounding = wrong_rounding(sums[first], ranks, first);
+    const std::string rounding = wrong_rounding(sums, ranks, first);
     throw_first_wrong(peers.rank(),
                       what + ": " + wrong +
                           (rounding.empty() ? cause_of(sums, ranks, first) : rounding) + "\n" +

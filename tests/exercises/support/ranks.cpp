@@ -207,11 +207,12 @@ void check_overwriting(int ranks, const OnFloats& collective,
         on_ranks(ranks, work, link);
     };
     check(1000, 1, LinkSpeed{1e9, 20e-3});  // a rank that waits for the link reads late
-    constexpr int most = 20;
-    const int repeats = measures_times() ? most : 1;
-    check(100'000, repeats, std::nullopt);  // and so does a rank that waits for a core
-    for (int i = repeats * ranks; i < most * ranks; i++)
-        held();
+    constexpr int often = 20;
+    if (measures_times())
+        check(100'000, often, std::nullopt);  // and so does a rank that waits for a core
+    else
+        for (int i = 0; i < often * ranks; i++)
+            held();
 }
 
 // ---- Predicted and measured times
