@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "05_ranks/environment.hpp"
+#include "common/report/main.hpp"
 
 namespace ddp {
 namespace {
@@ -35,8 +36,9 @@ using Clock = std::chrono::steady_clock;
 // A rank's stdout or stderr: a pipe whose other end the rank writes to.
 struct Output {
     Descriptor read_end;
-    int terminal;      // the launcher's own stdout or stderr
-    std::string line;  // the beginning of a line whose end has not been read
+    int terminal;          // the launcher's own stdout or stderr
+    std::string line;      // the beginning of a line whose end has not been read
+    bool is_lost = false;  // some of it could not be printed
 };
 
 // A rank that was started.
@@ -124,21 +126,23 @@ Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
     const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     return {child,
             Descriptor(pidfd),
-            {Output{std::move(output[0]), STDOUT_FILENO, ""},
-             Output{std::move(error[0]), STDERR_FILENO, ""}},
+            {Output{std::move(output[0]), STDOUT_FILENO, "", false},
+             Output{std::move(error[0]), STDERR_FILENO, "", false}},
             std::nullopt,
             std::nullopt};
 }
 
 // ---- Step 3: print what the ranks print
 
-void write_all(int descriptor, const std::string& text) {
+// Returns whether all of it was written.
+bool write_all(int descriptor, const std::string& text) {
     for (std::size_t written = 0; written < text.size();) {
         const ssize_t count = write(descriptor, text.data() + written, text.size() - written);
         if (count < 0 && errno != EINTR)
-            return;  // the terminal is gone
+            return false;  // the terminal is gone, or the disk is full
         written += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
     }
+    return true;
 }
 
 // Reads what is there, and prints it in whole lines, so that the lines of two ranks never mix.
@@ -152,7 +156,7 @@ void forward(Output& output) {
     if (at_end)
         output.read_end = Descriptor();
     const std::size_t whole = at_end ? output.line.size() : output.line.rfind('\n') + 1;
-    write_all(output.terminal, output.line.substr(0, whole));
+    output.is_lost |= !write_all(output.terminal, output.line.substr(0, whole));
     output.line.erase(0, whole);
 }
 
@@ -251,6 +255,11 @@ bool have_ended(const std::vector<Process>& processes) {
     return std::ranges::all_of(processes, [](const Process& p) { return p.status.has_value(); });
 }
 
+// Returns whether something that a rank has printed to stdout is lost.
+bool has_lost_output(const std::vector<Process>& processes) {
+    return std::ranges::any_of(processes, [](const Process& p) { return p.outputs[0].is_lost; });
+}
+
 // Waits until all have ended, at most so long.
 void poll_for(std::vector<Process>& processes, std::chrono::seconds limit) {
     const Clock::time_point end = Clock::now() + limit;
@@ -283,6 +292,8 @@ int wait_for_all(std::vector<Process>& processes, double timeout_s) {
     while (!have_ended(processes))
         poll_processes(processes);
     forward_the_rest(processes);
+    if (status == 0 && has_lost_output(processes))
+        throw std::runtime_error(output_is_lost);
     return status;
 }
 

@@ -100,7 +100,7 @@ std::size_t check_hello(const Message& hello, const std::string& job,
 bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connections& connections,
            std::vector<Member>& members) {
     try {
-        const std::optional<Message> hello = caller->receive();
+        const std::optional<Message> hello = caller->receive(most_hello_bytes);
         if (!hello)
             return false;
         // From here on this connection is that of a rank, or it is refused.
@@ -112,7 +112,9 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
         const bool is_new =
             member.host != members[rank].host || member.process != members[rank].process;
         if (connections[rank] && is_new)
-            throw std::runtime_error("rank " + std::to_string(rank) + " is here already");
+            throw std::runtime_error("rank " + std::to_string(rank) + " is here already: process " +
+                                     std::to_string(members[rank].process) + " on " +
+                                     members[rank].host + " has the same RANK");
         caller->send({});  // alive: a server of another kind would have sent something else
         members[rank] = member;
         connections[rank] = std::move(caller);
@@ -139,6 +141,11 @@ std::string missing_ranks(const Connections& connections) {
 
 // ---- The other ranks' side
 
+// What rank 0 says to a process that does not belong to its job.
+struct Refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // Waits until all ranks have come, and returns the list of them. Throws if this is not the job that
 // this rank belongs to.
 std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_size,
@@ -156,7 +163,7 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
         is_admitted = true;
         // It does: alive (admitted, wait for the others), refused, or welcome (all are there).
         if (answer->kind == Message::Kind::refused)
-            throw std::runtime_error(answer->text);
+            throw Refused(answer->text);
         if (answer->kind != Message::Kind::welcome)
             continue;
         std::vector<Member> members = to_members(answer->parts);
@@ -190,6 +197,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
     // A connection moves from `callers` to `connections[r]` when its hello says that it is rank r.
     Connections connections(members.size());
     std::vector<std::unique_ptr<Connection>> callers;  // connected, but not known by rank yet
+    const std::size_t most_callers = members.size() + 64;
     const Deadline deadline(limit_s);
     for (std::string missing; !(missing = missing_ranks(connections)).empty();) {
         if (deadline.has_passed())
@@ -204,6 +212,9 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
         Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
         if (caller.number() >= 0)
             callers.push_back(std::make_unique<Connection>(std::move(caller)));
+        // A rank says its hello at once: whoever has called first and said nothing is a stranger.
+        if (callers.size() > most_callers)
+            callers.erase(callers.begin());
         // Steps 1 and 2: read what has arrived, and check it.
         std::erase_if(callers, [&](auto& each) { return admit(each, job, connections, members); });
     }
@@ -226,7 +237,10 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
                         endpoint.job,
                         {own.host, std::to_string(own.process), std::to_string(members.size())}};
     const Deadline deadline(limit_s);
+    // If the time runs out, this is reported: rank 0's own words, if it has refused this process
+    // (it no longer answers when the others have met), or why there was no answer.
     std::string why = "no program answered";
+    bool was_refused = false;
     // Rank 0 may start later than this rank, or be reachable at one of its addresses only.
     for (std::size_t attempt = 0; !deadline.has_passed(); attempt++) {
         try {
@@ -243,9 +257,12 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
                 if (member.host == members[0].host)
                     member.address = connection->peer_address();
             return connection;
+        } catch (const Refused& refusal) {
+            why = refusal.what();
+            was_refused = true;
         } catch (const std::runtime_error& error) {
-            // Refused, or no answer: if the time runs out, this is the reason to report.
-            why = error.what();
+            if (!was_refused)
+                why = error.what();
         }
         std::this_thread::sleep_for(20ms);
     }

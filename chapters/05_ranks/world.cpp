@@ -16,6 +16,7 @@
 #include <climits>
 #include <cstdlib>
 #include <exception>
+#include <future>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -62,10 +63,30 @@ std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
     } catch (const RunFailed&) {
         return "";
     } catch (const std::exception& error) {
-        return name + ": " + error.what();
+        return name + ": " + sentence_of(error);
     } catch (...) {
         return name + ": something was thrown that is no std::exception";
     }
+}
+
+// Calls work(i) for i from 1 to count - 1, each in a thread of its own. None of them begins before
+// all have their threads: if the system refuses one, no rank waits for it.
+std::vector<std::jthread> start_threads(int count, const std::function<void(int)>& work) {
+    std::promise<bool> all_are_there;
+    const std::shared_future<bool> begins = all_are_there.get_future().share();
+    std::vector<std::jthread> threads;
+    try {
+        for (int i = 1; i < count; i++)
+            threads.emplace_back([=] {
+                if (begins.get())
+                    work(i);
+            });
+        all_are_there.set_value(true);
+    } catch (const std::system_error&) {
+        all_are_there.set_value(false);
+        throw;
+    }
+    return threads;
 }
 
 // Throws OptionError if the job cannot have the shape that it is asked to have.
@@ -85,12 +106,20 @@ void require_shape(const Job& job) {
 }
 
 // Returns whether this process should print what is wrong with the command line: all processes of a
-// job have the same one, and only rank 0 prints it.
-bool is_first_of_its_job() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "RANK", "SLURM_PROCID"})
+// job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
+// other process knows.
+bool prints_refusals() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
         if (const char* rank = std::getenv(name))
             return std::string(rank) == "0";
-    return true;
+    if (std::getenv("RANK") || std::getenv("WORLD_SIZE"))
+        try {
+            return read_launch_variables().rank == 0;
+        } catch (const OptionError&) {
+            return true;
+        }
+    const char* task = std::getenv("SLURM_PROCID");
+    return task == nullptr || std::string(task) == "0";
 }
 
 }  // namespace
@@ -204,13 +233,11 @@ void World::run(const std::function<void(Rank&)>& work) {
     run_id_++;
     // The first rank runs in this thread, each other one in a thread of its own.
     std::vector<RunResult> results(static_cast<std::size_t>(ranks_here_));
-    std::vector<std::thread> threads;
-    for (int i = 1; i < ranks_here_; i++)
-        threads.emplace_back(
-            [&, i] { results[static_cast<std::size_t>(i)] = run_rank(first_rank_ + i, work); });
+    std::vector<std::jthread> threads = start_threads(ranks_here_, [&](int i) {
+        results[static_cast<std::size_t>(i)] = run_rank(first_rank_ + i, work);
+    });
     results[0] = run_rank(first_rank_, work);
-    for (std::thread& thread : threads)
-        thread.join();
+    threads.clear();  // waits for them
     // All results are the same.
     const RunResult& result = results[0];
     if (result.is_last)
@@ -290,11 +317,11 @@ int run_world_main(const std::function<int()>& work) {
             failure.wait_until_reported();
             return 1;
         } catch (const OptionError&) {
-            if (is_first_of_its_job())
+            if (prints_refusals())
                 throw;
             return 2;
         } catch (const HelpRequested&) {
-            if (is_first_of_its_job())
+            if (prints_refusals())
                 throw;
             return 0;
         }

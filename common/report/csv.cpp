@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -33,6 +34,20 @@ void check_header(const std::vector<std::string>& header) {
         if (std::find(header.begin(), name, *name) != name)
             throw std::invalid_argument("The CSV column '" + *name + "' occurs twice: rename one.");
     }
+}
+
+// Returns the cell as it may be shown on a terminal: control characters as \x1b, and no more than
+// its beginning. A damaged file may have anything in it.
+std::string shown(const std::string& cell) {
+    constexpr std::size_t most = 60;
+    std::string result;
+    for (const char c : cell.substr(0, most)) {
+        const auto byte = static_cast<unsigned char>(c);
+        char code[5];
+        std::snprintf(code, sizeof code, "\\x%02x", byte);
+        result += byte < 0x20 || byte == 0x7f ? code : std::string(1, c);
+    }
+    return result + (cell.size() > most ? "..." : "");
 }
 
 // Reads a text cell by cell, and counts its lines for error messages.
@@ -133,7 +148,8 @@ std::string unwritable(const std::filesystem::path& path, const std::string& opt
     const std::string cure =
         error == ENOSPC || error == EDQUOT
             ? "make room on the disk, or give " + option + " a file on another one."
-            : "give " + option + " a file in a folder that exists and is yours.";
+        : error == EFBIG ? "raise the limit (ulimit -f)."
+                         : "give " + option + " a file in a folder that exists and is yours.";
     return "'" + path.string() + "' cannot be written (" + std::generic_category().message(error) +
            "): " + cure;
 }
@@ -197,8 +213,8 @@ double Csv::number(std::size_t row, std::string_view column) const {
     double value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc() || end != cell.data() + cell.size())
-        throw std::runtime_error("The CSV cell '" + cell + "' in column '" + std::string(column) +
-                                 "' should be a number: correct the file.");
+        throw std::runtime_error("The CSV cell '" + shown(cell) + "' in column '" +
+                                 std::string(column) + "' should be a number: correct the file.");
     return value;
 }
 

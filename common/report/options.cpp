@@ -215,7 +215,8 @@ void Options::Parser::add_common_options() {
     add_flag({"--quick", "", "a short run that shows the same", "", false}, common.quick);
     add_path("--csv", "FILE", common.csv, "write the measurements to FILE");
     add_path("--trace", "FILE", common.trace, "write a timeline to FILE, for ui.perfetto.dev");
-    add({"--timeout", "S", "give up a wait after S seconds; 0: never", "30, with --quick 3", false},
+    add({"--timeout", "S", "give up a wait after S seconds; 0: never", "30, with --quick 10",
+         false},
         [this](const std::string& text) {
             common.timeout_s = parse_double("--timeout", {0, longest_timeout_s}, text);
             timeout_given = true;
@@ -388,7 +389,7 @@ CommonOptions Options::parse(int argc, const char* const* argv) {
         throw OptionError(
             "--ranks makes threads and --processes makes processes: give one of them only.");
     if (common.quick && !parser_->timeout_given)
-        common.timeout_s = 3;
+        common.timeout_s = 10;
     if (!parser_->offers("--processes"))
         require_writable(common);
     return common;

@@ -52,7 +52,7 @@ struct CommonOptions {
     bool quick = false;
     std::filesystem::path csv;      // empty: write none
     std::filesystem::path trace;    // empty: write none
-    double timeout_s = 30;          // the longest wait; 0: for ever; 3 with --quick unless given
+    double timeout_s = 30;          // the longest wait; 0: for ever; 10 with --quick unless given
     std::optional<LinkSpeed> link;  // not given: as fast as the machine
     std::filesystem::path data;     // empty: the usual folder of the data sets
     // For programs that take them: hosts to pretend, and levels of an all-reduce between hosts.

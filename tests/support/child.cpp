@@ -90,4 +90,20 @@ ChildResult run_child(const std::string& name, const std::vector<std::string>& e
     return run_command({"/proc/self/exe", name}, environment, timeout_s);
 }
 
+bool user_limits_count() {
+    return getuid() == 0 && run_command({"bash", "-c", "setpriv --version"}).exit_code == 0;
+}
+
+ChildResult run_limited(int processes, const std::vector<std::string>& command,
+                        const std::vector<std::string>& environment) {
+    // What lies in a folder of root is handed over open, as descriptor 9.
+    std::vector<std::string> words{
+        "bash", "-c",
+        "exec 9<\"$1\"; shift; exec setpriv --reuid=61234 --regid=61234 --clear-groups "
+        "bash -c 'ulimit -u \"$0\"; exec /proc/self/fd/9 \"$@\"' \"$0\" \"$@\"",
+        std::to_string(processes)};
+    words.insert(words.end(), command.begin(), command.end());
+    return run_command(words, environment);
+}
+
 }  // namespace ddp::test

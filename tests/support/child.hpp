@@ -23,4 +23,11 @@ ChildResult run_child(const std::string& name, const std::vector<std::string>& e
 ChildResult run_command(const std::vector<std::string>& command,
                         const std::vector<std::string>& environment = {}, int timeout_s = 60);
 
+// Whether limits of processes and threads can be tried: root has none, and runs the program as a
+// user that nobody else is.
+bool user_limits_count();
+// Runs a program of ours as that user, who may have so many processes and threads in all.
+ChildResult run_limited(int processes, const std::vector<std::string>& command,
+                        const std::vector<std::string>& environment = {});
+
 }  // namespace ddp::test

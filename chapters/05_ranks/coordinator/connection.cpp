@@ -137,7 +137,7 @@ void Connection::send(const Message& message) {
     }
 }
 
-std::optional<Message> Connection::receive() {
+std::optional<Message> Connection::receive(std::size_t most_bytes) {
     char bytes[16384];
     while (!closed_) {
         const ssize_t count = recv(socket_.number(), bytes, sizeof bytes, MSG_DONTWAIT);
@@ -147,10 +147,10 @@ std::optional<Message> Connection::receive() {
             break;
         closed_ = count <= 0;
         received_.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-        if (received_.size() > most_message_bytes)
+        if (received_.size() > most_bytes)
             break;
     }
-    std::optional<Message> message = decode(received_);
+    std::optional<Message> message = decode(received_, most_bytes);
     if (!message && closed_)
         throw std::runtime_error("the other end of a connection is gone");
     return message;

@@ -86,11 +86,11 @@ std::string encode(const Message& message) {
     return bytes + fields;
 }
 
-std::optional<Message> decode(std::string& bytes) {
+std::optional<Message> decode(std::string& bytes, std::size_t most_bytes) {
     if (bytes.size() < 4)
         return std::nullopt;
     const std::size_t size = number_at(bytes, 0, 4);
-    if (size > most_message_bytes)
+    if (size > most_bytes)
         throw_no_message();
     if (bytes.size() < 4 + size)
         return std::nullopt;

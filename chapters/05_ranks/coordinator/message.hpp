@@ -50,11 +50,14 @@ struct RunResult {
 // fields. Throws std::runtime_error if they are more than most_message_bytes.
 std::string encode(const Message& message);
 
-// Removes the first whole message from the beginning of `bytes` and returns it; returns nothing
-// while bytes of it are missing. Throws std::runtime_error if no message begins like this.
-std::optional<Message> decode(std::string& bytes);
-
-// The largest size of a message that is sent or accepted.
+// The largest size of a message that is sent or accepted, ...
 inline constexpr std::size_t most_message_bytes = std::size_t{64} << 20;
+// ... and of the first one, from a process that may be no rank at all.
+inline constexpr std::size_t most_hello_bytes = 4096;
+
+// Removes the first whole message from the beginning of `bytes` and returns it; returns nothing
+// while bytes of it are missing. Throws std::runtime_error if no message of at most `most_bytes`
+// begins like this.
+std::optional<Message> decode(std::string& bytes, std::size_t most_bytes = most_message_bytes);
 
 }  // namespace ddp

@@ -1,11 +1,19 @@
 // The chapter's program: its table and its messages are read back.
 #include "tests/support/program.hpp"
+
+#include <iostream>
+
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
 namespace {
 
 const Program program(RANKS_PROGRAM);
+
+// Runs it as `"$0" --quick` and these words of a shell.
+ChildResult in_shell(const std::string& words) {
+    return run_command({"bash", "-c", "\"$0\" --quick " + words, RANKS_PROGRAM});
+}
 
 }  // namespace
 
@@ -25,6 +33,85 @@ TEST_CASE("ranks: a table of all ranks, a rank that throws, and a new run") {
 
 TEST_CASE("ranks: what makes no sense is refused in one sentence") {
     REQUIRE(has(program.refusal({"--link", "1MB/s,1ms"}), "this chapter computes nothing"));
+}
+
+// Rank 0 speaks for all, but it cannot speak for one that does not know that it is another.
+TEST_CASE("ranks: wrong variables are named by the process that has them") {
+    const auto refused = [](const Words& variables) {
+        const ChildResult result =
+            run_command({RANKS_PROGRAM, "--quick"}, variables + Words{"MASTER_ADDR=localhost"});
+        CAPTURE(result.output);
+        REQUIRE(result.exit_code == 2);
+        REQUIRE(count(result.output, "\n") == 1);
+        return result.output;
+    };
+    const std::string port = "MASTER_PORT=29500";
+    for (const std::string rank : {"2", "-1", "x", "5", ""})
+        REQUIRE(refused({"RANK=" + rank, "WORLD_SIZE=2", port}) ==
+                "error: The environment variable RANK is '" + rank +
+                    "'; it must be a whole number from 0 to 1.\n");
+    REQUIRE(has(refused({"RANK=1", "WORLD_SIZE=abc", port}), "WORLD_SIZE is 'abc'"));
+    REQUIRE(has(refused({"RANK=1", "WORLD_SIZE=2", "MASTER_PORT=x"}), "MASTER_PORT is 'x'"));
+    REQUIRE(has(refused({"WORLD_SIZE=2", port}), "RANK is not set"));
+    // What is wrong with the options, rank 0 says for all.
+    const Words rank_1{"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=localhost", port};
+    const ChildResult silent = run_command({RANKS_PROGRAM, "--timeout", "x"}, rank_1);
+    REQUIRE(silent.exit_code == 2);
+    REQUIRE(silent.output.empty());
+}
+
+TEST_CASE("ranks: output that is lost is a failure") {
+    for (const std::string how : {"--ranks 2", "--processes 2", "--help"}) {
+        const ChildResult result = in_shell(how + " >/dev/full");
+        CAPTURE(how, result.output);
+        REQUIRE(result.exit_code == 1);
+        REQUIRE(result.output == "error: the output could not be written: is the disk full?\n");
+    }
+}
+
+TEST_CASE("ranks: they meet without stdin, stdout or stderr") {
+    for (const auto& [closed, is_shown] :
+         {std::pair{"<&-", true}, {">&-", false}, {"2>&-", true}, {"<&- >&- 2>&-", false}})
+        for (const std::string how : {"--ranks 2 ", "--processes 2 "}) {
+            const ChildResult result = in_shell(how + closed);
+            CAPTURE(how, closed, result.output);
+            REQUIRE(result.exit_code == 0);
+            REQUIRE(has(result.output, "have met.") == is_shown);
+        }
+}
+
+TEST_CASE("ranks: with too few threads they end in a sentence, and none waits for another") {
+    if (!user_limits_count()) {
+        std::cout << "SKIPPED: a limit of threads (not root, or no setpriv)" << std::endl;
+        return;
+    }
+    int sentences = 0;
+    for (int threads = 2; threads <= 8; threads++) {
+        const ChildResult result = run_limited(threads, {RANKS_PROGRAM, "--quick", "--ranks", "4"});
+        CAPTURE(threads, result.output);
+        if (result.exit_code == 0)
+            continue;
+        REQUIRE(result.exit_code == 1);
+        REQUIRE(has(result.output, "error: the system refuses this program another thread"));
+        sentences++;
+    }
+    REQUIRE(sentences >= 3);
+}
+
+// OpenBLAS has a thread of its own, which needs 128 MiB or tries for ever to get them. A program
+// ends without it, with a sentence or with what it was to do.
+TEST_CASE("ranks: with too little memory they end") {
+    for (int megabytes = 60; megabytes <= 420; megabytes += 10)
+        for (const std::string how : {"--help", "--ranks 0", "--ranks 2"}) {
+            const ChildResult result =
+                run_command({"bash", "-c",
+                             "ulimit -v " + std::to_string(megabytes * 1024) +
+                                 "; exec \"$0\" --quick " + how + " 2>&1",
+                             RANKS_PROGRAM},
+                            {}, 20);
+            CAPTURE(megabytes, how, result.output);
+            REQUIRE(result.signal == 0);
+        }
 }
 
 }  // namespace ddp::test

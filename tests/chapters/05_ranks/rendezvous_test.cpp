@@ -83,6 +83,54 @@ TEST_CASE("other programs that call are refused, and do not hold up the rendezvo
     REQUIRE(right == "");
 }
 
+TEST_CASE("a second process of a rank learns that, even when all have met") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), ""};
+    std::vector<Member> members = members_of(3, 0);
+    auto rank_0 = std::async(std::launch::async,
+                             [&] { return receive_ranks(listener, "", members, 10).size(); });
+    auto first = std::async(std::launch::async, [&] { return join(place, 1, 3, 10); });
+    // Whoever comes second is refused, tries again, and finds nobody once all have met.
+    auto second = std::async(std::launch::async, [&] {
+        std::vector<Member> own = members_of(3, 1);
+        own[1].process = 4711;
+        try {
+            join_ranks(place, 1, own, 1.5);
+            return std::string();
+        } catch (const std::exception& error) {
+            return std::string(error.what());
+        }
+    });
+    std::this_thread::sleep_for(500ms);
+    REQUIRE(join(place, 2, 3, 10) == "");
+    REQUIRE(rank_0.get() == 3);
+    const std::string both = first.get() + second.get();
+    REQUIRE(both.find("rank 1 is here already: process ") != std::string::npos);
+    REQUIRE(both.ends_with("has the same RANK"));
+}
+
+TEST_CASE("strangers cost rank 0 little, however many call and whatever they announce") {
+    const Descriptor listener = listen_at("127.0.0.1", 0);
+    const RendezvousEndpoint place{{"127.0.0.1"}, port_of(listener), "job"};
+    std::vector<Member> members = members_of(2, 0);
+    auto rank_0 = std::async(std::launch::async,
+                             [&] { return receive_ranks(listener, "job", members, 20).size(); });
+    // One announces 32 MiB, and is refused as soon as it has.
+    Connection talkative(connect_to("127.0.0.1", place.port));
+    const Message long_one{Message::Kind::hello, 0, 1, std::string(std::size_t{32} << 20, 'x'), {}};
+    REQUIRE_THROWS(talkative.send(long_one));
+    // Others say nothing. Of them rank 0 keeps some, and closes those that have come first.
+    std::vector<Descriptor> silent;
+    for (int i = 0; i < 200; i++)
+        silent.push_back(connect_to("127.0.0.1", place.port));
+    for (Descriptor& each : silent)
+        REQUIRE(each.number() >= 0);
+    pollfd closed{silent[0].number(), POLLIN, 0};
+    REQUIRE(poll(&closed, 1, 10'000) == 1);
+    REQUIRE(join(place, 1, 2, 10) == "");
+    REQUIRE(rank_0.get() == 2);
+}
+
 TEST_CASE("a rank that does not come is named") {
     const Descriptor listener = listen_at("127.0.0.1", 0);
     std::vector<Member> members = members_of(4, 0);

@@ -116,6 +116,11 @@ TEST_CASE("cells that are not there are refused", "[report][csv]") {
     CHECK(csv.number(0, "a") == 1);
     CHECK(thrown<std::runtime_error>([&] { csv.number(0, "b"); }) ==
           "The CSV cell '1x' in column 'b' should be a number: correct the file.");
+    // What is damaged may hold anything, and a terminal obeys it.
+    const Csv damaged = parse_csv("a\n1\x1b[2J\x7f\n" + std::string(1000, '9') + "x\n", "f");
+    CHECK(thrown<std::runtime_error>([&] { damaged.number(0, "a"); }) ==
+          "The CSV cell '1\\x1b[2J\\x7f' in column 'a' should be a number: correct the file.");
+    CHECK(thrown<std::runtime_error>([&] { damaged.number(1, "a"); }).size() < 150);
     CHECK(thrown<std::runtime_error>([&] { csv.text(0, "c"); }) ==
           "There is no CSV column 'c': look at the file's first line.");
     CHECK(thrown<std::runtime_error>([&] { csv.text(1, "a"); }) ==

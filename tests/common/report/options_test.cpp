@@ -61,6 +61,7 @@ Ended run(const std::function<int()>& work) {
     std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
     std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
     const int status = run_main(work);
+    std::cout.clear();
     std::cout.rdbuf(old_out);
     std::cerr.rdbuf(old_err);
     return {status, out.str(), err.str()};
@@ -116,7 +117,7 @@ TEST_CASE("every option reaches its own field", "[report][options]") {
 }
 
 TEST_CASE("--quick shortens the time-out unless one is given", "[report][options]") {
-    CHECK(parse({"--quick"}).common.timeout_s == 3);
+    CHECK(parse({"--quick"}).common.timeout_s == 10);
     CHECK(parse({"--quick", "--timeout", "30"}).common.timeout_s == 30);
     CHECK(parse({"--timeout", "0.5", "--quick"}).common.timeout_s == 0.5);
 }
@@ -293,7 +294,7 @@ TEST_CASE("--help, letter by letter", "[report][options]") {
           "  --csv FILE                write the measurements to FILE\n"
           "  --trace FILE              write a timeline to FILE, for ui.perfetto.dev\n"
           "  --timeout S               give up a wait after S seconds; 0: never (30, with --quick "
-          "3)\n"
+          "10)\n"
           "  --link BANDWIDTH,LATENCY  simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us\n"
           "  --data DIR                the folder of the data sets\n"
           "  --help                    print this page\n"
@@ -330,6 +331,27 @@ TEST_CASE("run_main turns what is thrown into a sentence and an exit status", "[
     CHECK(odd.status == 1);
     CHECK(odd.err == "error: an exception was thrown that is not a std::exception: make it one.\n");
     CHECK(run([] { return 5; }).status == 5);
+
+    const Ended memory = run([]() -> int { throw std::bad_alloc(); });
+    CHECK(memory.status == 1);
+    CHECK(memory.err.starts_with("error: there is not enough memory"));
+    const Ended threads =
+        run([]() -> int { throw std::system_error(EAGAIN, std::generic_category()); });
+    CHECK(threads.err.starts_with("error: the system refuses this program another thread"));
+}
+
+TEST_CASE("a run whose output is lost has failed", "[report][options]") {
+    const auto lose = [](int status) {
+        return run([status] {
+            std::cout << "half of it";
+            std::cout.setstate(std::ios::badbit);  // as a full disk does
+            return status;
+        });
+    };
+    CHECK(lose(0).status == 1);
+    CHECK(lose(0).err == "error: the output could not be written: is the disk full?\n");
+    CHECK(lose(5).status == 5);
+    CHECK(lose(5).err.empty());
 }
 
 TEST_CASE("any words at all are parsed or refused in one line", "[report][options][fuzz]") {
