@@ -116,6 +116,8 @@ class ResumableTraining {
     void run() {
         resume_from_checkpoint();
         begin_next_life(rank_, storage_.checkpoints, storage_.saver.has_value());
+        if (state_.epoch > plan_.epochs)  // all is done: what is its accuracy?
+            test(plan_.epochs);
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0) {
             epoch();
             if (state_.epoch < plan_.epochs)
@@ -210,6 +212,10 @@ class ResumableTraining {
         seen_ = {};
         if (train_.batches() > 0)  // none: the checkpoint was at the end of the epoch
             trainer_.epoch(train_, "epoch " + std::to_string(epoch));
+        test(epoch);
+    }
+
+    void test(int epoch) {
         const double accuracy = trainer_.test(test_).accuracy();
         report("tested", format_fixed(accuracy, 4));
         if (prints())

@@ -121,9 +121,9 @@ std::string Scenario::final_hash() const {
     return last_value(attempts, "done");
 }
 
-double Scenario::final_accuracy() const {
+std::optional<double> Scenario::final_accuracy() const {
     const std::string accuracy = last_value(attempts, "tested");
-    return accuracy.empty() ? 0 : std::stod(accuracy);
+    return accuracy.empty() ? std::nullopt : std::optional(std::stod(accuracy));
 }
 
 double Scenario::waited_s() const {
@@ -169,10 +169,12 @@ void show_recoveries(const std::vector<Scenario>& scenarios) {
 void show_endings(const std::vector<Scenario>& scenarios) {
     Table table("How the trainings ended", {"training", "attempts", "waited to save",
                                             "test accuracy", "hash of the parameters"});
-    for (const Scenario& scenario : scenarios)
+    for (const Scenario& scenario : scenarios) {
+        const std::optional<double> accuracy = scenario.final_accuracy();
         table.row({scenario.name, std::to_string(scenario.attempts.size()),
-                   format_seconds(scenario.waited_s()), format_fixed(scenario.final_accuracy(), 3),
-                   scenario.final_hash()});
+                   format_seconds(scenario.waited_s()),
+                   accuracy ? format_fixed(*accuracy, 3) : "n/a", scenario.final_hash()});
+    }
     table.note(
         "waited to save: the training of the last attempt, until the checkpoint before was "
         "written");

@@ -1,5 +1,6 @@
 #pragma once
 // The results of supervised trainings: as tables, and as a file for the plot.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct Scenario {
     std::vector<Fault> faults;  // fault i ended attempt i
 
     std::string final_hash() const;
-    double final_accuracy() const;
+    std::optional<double> final_accuracy() const;  // of the last test, if a line has told of one
     // Returns the seconds that the training of the last attempt has waited for its checkpoints.
     double waited_s() const;
     // Returns the recovery from each fault.

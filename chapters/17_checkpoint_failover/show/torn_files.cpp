@@ -1,6 +1,5 @@
 #include "17_checkpoint_failover/show/torn_files.hpp"
 
-#include <atomic>
 #include <iostream>
 #include <latch>
 #include <thread>
@@ -41,13 +40,12 @@ bool is_torn(Folder& folder, const std::string& name) {
 Reads read_while_written(Folder& folder, int writers, bool atomically) {
     const std::string name = "one_file";
     save_atomically(folder, name, {version_of(0)});
-    std::atomic<bool> enough{false};
     std::latch have_begun(writers);
-    std::vector<std::thread> threads;
+    std::vector<std::jthread> threads;  // which stop at its end
     for (int rank = 0; rank < writers; rank++)
-        threads.emplace_back([&, rank] {
+        threads.emplace_back([&, rank](const std::stop_token& enough) {
             const std::vector<std::uint8_t> bytes = version_of(rank);
-            for (int i = 0; i < times || !enough; i++) {
+            for (int i = 0; i < times || !enough.stop_requested(); i++) {
                 if (atomically)
                     save_atomically(folder, name, {bytes});
                 else
@@ -60,9 +58,6 @@ Reads read_while_written(Folder& folder, int writers, bool atomically) {
     Reads reads;
     for (; reads.all < reads_at_least; reads.all++)
         reads.torn += is_torn(folder, name);
-    enough = true;
-    for (std::thread& thread : threads)
-        thread.join();
     return reads;
 }
 

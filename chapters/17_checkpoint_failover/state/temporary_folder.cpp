@@ -48,7 +48,9 @@ pid_t start_shell(const char* script, const std::string& argument, int input) {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     if (error != 0)
-        throw std::runtime_error(std::string("cannot start a shell: ") + std::strerror(error));
+        throw std::runtime_error("the shell that is to remove '" + argument +
+                                 "' at the end cannot be started (" + std::strerror(error) +
+                                 "): give --folder a folder that is to stay.");
     return process;
 }
 
@@ -61,13 +63,20 @@ TemporaryFolder::TemporaryFolder() {
     const Descriptor read_end(ends[0]);
     lifeline_ = Descriptor(ends[1]);
     path_ = make_folder();
-    remover_ = start_shell(remove_at_end, path_.string(), read_end.number());
+    try {
+        remover_ = start_shell(remove_at_end, path_.string(), read_end.number());
+    } catch (const std::exception&) {
+        std::filesystem::remove(path_);
+        throw;
+    }
 }
 
 TemporaryFolder::~TemporaryFolder() {
     lifeline_ = Descriptor();
     while (waitpid(remover_, nullptr, 0) < 0 && errno == EINTR) {
     }
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);  // where there is no process left for its rm
 }
 
 }  // namespace ddp

@@ -71,6 +71,30 @@ TEST_CASE("checkpoint_failover: one training run, one to eight ranks, and a call
     }
 }
 
+TEST_CASE("checkpoint_failover: a training that is done already says how good it is") {
+    if (!processes_can_run_kernels(2))
+        return;
+    const TemporaryFolder folder;
+    const Pictures pictures(400, 50);
+    const Words where{"--data", pictures.folder(), "--folder", (folder / "run").string()};
+    const auto end_of = [](const ProgramRun& run, const std::string& word) {
+        const std::size_t at = run.output.rfind(word);
+        REQUIRE(at != std::string::npos);
+        return run.output.substr(at);
+    };
+    const auto supervised = [&] {
+        const ProgramRun run =
+            program.run(Words{"--supervise", "--processes", "2"} + where + small);
+        return end_of(run, "done in 1 attempt: test accuracy ");
+    };
+    const std::string first = supervised();
+    REQUIRE(supervised() == first);
+    // The same by hand, and with another number of ranks.
+    const std::string accuracy = first.substr(first.find("test accuracy"), 19);
+    const ProgramRun by_hand = program.run(Words{"--train", "--ranks", "3"} + where + small);
+    REQUIRE(by_hand.count("epoch 2  " + accuracy) == 1);
+}
+
 // A mpirun like that of Open MPI 5: it refuses -q.
 constexpr const char* mpirun_5 = R"(#!/bin/sh
 for word; do
@@ -257,6 +281,24 @@ TEST_CASE("checkpoint_failover: its temporary folder goes with it, however it en
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
             }
         }
+}
+
+TEST_CASE("checkpoint_failover: no temporary folder stays where there is no process to remove it") {
+    if (!user_limits_count()) {
+        std::cout << "SKIPPED: a limit of processes (not root, or no setpriv)" << std::endl;
+        return;
+    }
+    for (int processes = 2; processes <= 10; processes++) {
+        const TemporaryFolder folder;
+        const std::string place = (folder / "").parent_path().string();
+        std::filesystem::permissions(place, std::filesystem::perms::all);
+        const ChildResult result =
+            run_limited(processes, {path, "--quick", "--ranks", "4"}, {"TMPDIR=" + place});
+        CAPTURE(processes, result.output);
+        REQUIRE(result.exit_code == 1);
+        REQUIRE(count(result.output, "error: ") == 1);
+        REQUIRE(std::filesystem::is_empty(place));
+    }
 }
 
 TEST_CASE("checkpoint_failover: bad input in one sentence") {
