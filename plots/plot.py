@@ -17,8 +17,11 @@ import pathlib
 import re
 import sys
 
-import matplotlib
-import matplotlib.colors
+try:
+    import matplotlib
+    import matplotlib.colors
+except ImportError:
+    sys.exit("plot.py needs a python3 with matplotlib: `./book plot` looks for one, and says how to install it.")
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

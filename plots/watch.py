@@ -8,12 +8,16 @@
 It ends with the run, or at Ctrl-C. It only reads: the training does not know of it. A run that is killed and started again goes
 on in the same file, and so does the picture.
 """
-import argparse
-import json
-import pathlib
-import shutil
-import sys
-import time
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once, wherever it is
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import pathlib  # noqa: E402
+import shutil  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
 
 REDRAW_AFTER = 0.5  # seconds
 PATIENCE = 60  # seconds without a file
@@ -147,8 +151,6 @@ def main():
             watch(path)
     except OSError as error:
         sys.exit(f"{path} cannot be read: {error.strerror}.")
-    except KeyboardInterrupt:
-        print()
 
 
 if __name__ == "__main__":

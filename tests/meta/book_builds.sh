@@ -77,6 +77,33 @@ expect 1 "chapters/03_orphan is not in the list of chapters/CMakeLists.txt" ./bo
 sed -i 's/return 7/return 8/' chapters/02_slope/bench/bench_slope.cpp && rmdir chapters/03_orphan
 expect 8 "" ./book bench slope
 
+# What the surroundings may lack or break: a sentence of ours, and not the shell's.
+ended_by() { printf '#include <csignal>\nint main() { return std::raise(%s); }\n' "$1" >chapters/01_line/main.cpp; }
+ended_by SIGKILL
+expect 137 "the run was ended by signal 9: has the machine run out of memory?" ./book run 1
+lacks "line "
+lacks Killed
+ended_by SIGSEGV
+expect 139 "the run was ended by signal 11 (SEGV)." ./book run 1
+lacks "line "
+ended_by SIGPIPE  # as in ./book run 1 | head -1
+expect 141 "" ./book run 1
+lacks "the run was ended"
+git checkout -q chapters/01_line 2>/dev/null || cp "$scratch/copy/chapters/01_line/main.cpp" chapters/01_line
+expect 0 "" env NINJA_STATUS=%x ./book run 1
+rm -rf out && touch out
+expect 1 "The folder $here/out, for what is measured, cannot be made: is a file in its place, or the disk full?" ./book run 1
+lacks mkdir
+rm out && mv build built && touch build
+expect_sentence 1 "$here/build/cpu cannot be written: make room" ./book run 1
+rm build && mv built build
+bash=$(command -v bash)
+mkdir -p "$scratch/without/matplotlib" && echo 'raise ImportError("none")' >"$scratch/without/matplotlib/__init__.py"
+expect_sentence 1 "./book needs a system's usual programs, and PATH (/nonexistent) leads to none" \
+    env PATH=/nonexistent "$bash" ./book run 1
+expect_sentence 1 "plot.py needs a python3 with matplotlib" \
+    env PYTHONPATH="$scratch/without" python3 "$root/plots/plot.py"
+
 # The real tree: looking at it leaves no trace.
 before=$(git -C "$root" status --porcelain --ignored 2>&1)
 expect 0 "mode" "$root/book" doctor

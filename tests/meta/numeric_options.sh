@@ -72,6 +72,13 @@ tried=$((${#cases[@]} / 3 / ${#values[@]}))
 while IFS= read -r line; do complain "$line"; done < <(
     printf '%s\0' "${cases[@]}" | xargs -0 -n 3 -P "$(nproc)" bash -c 'try "$@"' _
 )
+# Output that cannot be written is a failure of every program; a stream that is closed is none.
+if [[ $which == wrong ]]; then
+    for program in $(programs) explore_all_reduce; do
+        expect 1 "error: the output could not be written: is the disk full?" bash -c "\"\$0\" --help >/dev/full" "$bin/$program"
+        expect 0 "" bash -c "\"\$0\" --help >&-" "$bin/$program"
+    done
+fi
 # ./book itself: the number of a chapter.
 for verb in run check reset diff plot; do
     for value in 0 -1 1e308 nan inf "" ٣ 99999999999999999999; do

@@ -41,4 +41,12 @@ seen=$(tail -n 14 "$scratch/seen")
 [[ $(python3 "$watch" --once "$log") == *"steps 10 to 40"* ]] || complain "the steps are others"
 ! python3 "$watch" --once "$scratch/none" 2>"$scratch/error" || complain "a file that is not there is drawn"
 [[ $(<"$scratch/error") == *"none cannot be read: No such file or directory."* ]] || complain "no sentence: $(<"$scratch/error")"
+# Ctrl-C ends it without a word, also while it starts: here that takes long.
+mkdir "$scratch/slow" && echo 'import time; print("starts", flush=True); time.sleep(30)' >"$scratch/slow/json.py"
+PYTHONPATH=$scratch/slow env --default-signal=INT python3 "$watch" "$log" >"$scratch/started" 2>"$scratch/said" &
+watcher=$!
+until [[ -s $scratch/started ]]; do sleep 0.05; done
+kill -INT "$watcher"
+! wait "$watcher" || complain "an interrupted watcher ended as if it had seen the end"
+[[ ! -s $scratch/said ]] || complain "Ctrl-C: $(<"$scratch/said")"
 echo "all as expected"
