@@ -123,8 +123,8 @@ std::size_t rank_memory(const Rank& rank) {
     if (share < least)
         throw OptionError(std::to_string(ranks) + " ranks share a device of " +
                           format_bytes(static_cast<double>(total)) + ", where each needs " +
-                          format_bytes(static_cast<double>(least)) + " and more: start at most " +
-                          std::to_string(total / 4 * 3 / least) + " ranks on it.");
+                          format_bytes(static_cast<double>(least)) +
+                          " and more: " + how_many_may_start(total / 4 * 3 / least));
     return std::min(share, usual) / 512 * 512;
 }
 

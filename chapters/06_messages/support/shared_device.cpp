@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "common/report/units.hpp"
+
 namespace ddp {
 namespace {
 
@@ -84,6 +86,12 @@ double longest_wait_s(double wanted_s) {
     return ends_kernels != 0 && is_longer ? longest_s : wanted_s;
 }
 
+std::string how_many_may_start(std::size_t most) {
+    if (most == 0)
+        return "it is too small for any rank.";
+    return "start at most " + format_count(static_cast<std::int64_t>(most), "rank") + " on it.";
+}
+
 std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
                     bool processes_take_turns, bool has_link) {
     const auto ranks = static_cast<unsigned int>(device.ranks.size());
@@ -95,9 +103,8 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
     if (limits.multiprocessors / 2 < ranks)
         return std::to_string(ranks) + " ranks share a GPU of " +
                std::to_string(limits.multiprocessors) +
-               " multiprocessors, where each needs two for kernels that wait for other ranks: "
-               "start at most " +
-               std::to_string(limits.multiprocessors / 2) + ".";
+               " multiprocessors, where each needs two for kernels that wait for other ranks: " +
+               how_many_may_start(limits.multiprocessors / 2);
     // A link's times are compared, and GPUs have clocks of their own; its ports are taken by
     // compare-and-swap, which between GPUs on PCIe is not atomic.
     if (has_link && !device.is_only_one)
@@ -129,8 +136,8 @@ void require_queues(const Rank& rank, std::size_t streams) {
         return;
     throw OptionError(std::to_string(ranks) + " ranks with " + std::to_string(streams + 1) +
                       " streams each share a GPU of " + std::to_string(queues) +
-                      " queues, where one stream would wait for another's kernel: start at most " +
-                      std::to_string(queues / (streams + 1)) + " ranks on a GPU.");
+                      " queues, where one stream would wait for another's kernel: " +
+                      how_many_may_start(queues / (streams + 1)));
 }
 
 }  // namespace ddp

@@ -41,6 +41,10 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
 // together. `has_link`: over a simulated link.
 SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link);
 
+// Returns the end of a sentence about a device that is too small for its ranks: "start at most 6
+// ranks on it.", or that it is too small for any.
+std::string how_many_may_start(std::size_t most);
+
 // Returns how many ranks of a host use one of its devices, where they take them in turn
 // (Rank::select_device).
 int ranks_on_a_device(const Rank& rank);

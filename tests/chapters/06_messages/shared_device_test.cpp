@@ -63,7 +63,8 @@ TEST_CASE("more ranks than a small GPU can run are refused") {
     REQUIRE(
         refusal(device, small, false, false) ==
         "11 ranks share a GPU of 20 multiprocessors, where each needs two for kernels that wait "
-        "for other ranks: start at most 10.");
+        "for other ranks: start at most 10 ranks on it.");
+    REQUIRE(has(refusal(device, {1, 32}, false, false), ": it is too small for any rank."));
     REQUIRE(refusal(device, large, false, false).empty());
     device.ranks.resize(most_peers);
     REQUIRE(refusal(device, {~0u, ~0u}, false, false).empty());  // a CPU

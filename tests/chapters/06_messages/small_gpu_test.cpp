@@ -42,7 +42,7 @@ TEST_CASE("more ranks, and more streams, are refused before they wait") {
                                    peers.receive(data.data(), 1, (rank.rank() + 1) % 8, stream);
                            }),
                 "8 ranks with 5 streams each share a GPU of 32 queues, where one stream would wait "
-                "for another's kernel: start at most 6 ranks on a GPU."));
+                "for another's kernel: start at most 6 ranks on it."));
 }
 
 }  // namespace
