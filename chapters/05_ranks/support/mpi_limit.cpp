@@ -11,6 +11,7 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "common/report/units.hpp"
 
@@ -20,6 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
+
+// The lowest rank that waits is the only one to speak, since mpirun ends the others within two
+// seconds of its end. Each rank counts those before it in good time. Other hosts are asked earlier:
+// they answer within a second, and it takes two to see that one of their ports is closed. Where one
+// of them will speak, mpirun has longer to end this host's ranks.
+constexpr Seconds turn = 3s, good_time = 1s, ask_time = 4s;
 
 // A rank of this host, as the system knows it.
 struct LocalRank {
@@ -73,6 +80,26 @@ std::string name_of_stopped(const std::vector<LocalRank>& ranks) {
     return stopped == ranks.end() ? "" : stopped->name();
 }
 
+// Returns how many ranks of this host come before rank `own` and can speak.
+std::ptrdiff_t living_before(int own, const std::vector<LocalRank>& ranks) {
+    return std::ranges::count_if(ranks, [&](const LocalRank& each) {
+        return each.rank < own && each.state != 'T' && each.state != 'Z';
+    });
+}
+
+bool is_known(const std::shared_future<Silence>& silence) {
+    return silence.valid() && silence.wait_for(0s) == std::future_status::ready;
+}
+
+// Returns whether no other host is known to have a lower rank that waits, too, and will speak.
+bool others_let_speak(int own, const std::shared_future<Silence>& silence) {
+    if (!silence.valid())
+        return true;
+    return is_known(silence) &&
+           std::ranges::none_of(silence.get().others,
+                                [&](const HostReport& other) { return other.rank < own; });
+}
+
 [[noreturn]] void end_with(const std::string& sentence) {
     std::cerr << "error: " + sentence + "\n" << std::flush;
     std::_Exit(1);
@@ -80,7 +107,8 @@ std::string name_of_stopped(const std::vector<LocalRank>& ranks) {
 
 }  // namespace
 
-MpiLimit::MpiLimit(std::string call, double limit_s, double longest_s) {
+MpiLimit::MpiLimit(std::string call, double limit_s, double longest_s, AskRanks ask)
+    : ask_(std::move(ask)), sent_before_(ask_ ? sent_bytes() : SentBytes()) {
     if (limit_s > 0)
         thread_ = std::thread([this, call = std::move(call), limit_s, longest_s] {
             watch(call, limit_s, longest_s);
@@ -95,13 +123,12 @@ MpiLimit::~MpiLimit() {
     changed_.notify_all();
     if (thread_.joinable())
         thread_.join();
+    if (silence_.valid())  // the call was late, but MPI may be used, and ended, from here on
+        silence_.wait_for(turn);
 }
 
 void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) {
     constexpr auto period = 100ms;
-    // The lowest rank that waits is the only one to speak, since mpirun ends the others within two
-    // seconds of its end. Each rank counts those before it in good time.
-    constexpr Seconds turn = 3s, good_time = 1s;
     std::ptrdiff_t before = 0;
     const int own = rank_of("/proc/self").value_or(0);
     Clock::time_point begin = Clock::now(), last = begin;
@@ -111,20 +138,34 @@ void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) 
         if (now - std::exchange(last, now) > 10 * period)  // this process was stopped itself
             begin = now;
         const Seconds waited = now - begin;
-        if (waited + good_time < Seconds(limit_s))
+        if (waited + (ask_ ? ask_time : good_time) < Seconds(limit_s))
             continue;
         const std::vector<LocalRank> ranks = local_ranks();
-        before = std::max(before, std::ranges::count_if(ranks, [&](const LocalRank& each) {
-                              return each.rank < own && each.state != 'T' && each.state != 'Z';
-                          }));
+        before = std::max(before, living_before(own, ranks));
         const std::string stopped = name_of_stopped(ranks);
+        if (ask_ && !silence_.valid() && before == 0)
+            ask_others(own, stopped);
         const Seconds limit(stopped.empty() ? longest_s : limit_s);
-        if (waited > limit + static_cast<double>(before) * turn)
+        const Seconds late = waited - limit - static_cast<double>(before) * turn;
+        if (late > 0s &&
+            (others_let_speak(own, silence_) || late > (is_known(silence_) ? 3 * turn : turn)))
             end_with("rank " + std::to_string(own) + " waited " + format_fixed(waited.count(), 1) +
                      " s in " + call + " for " +
-                     (stopped.empty() ? "the other ranks: were all of them started?"
-                                      : stopped + ", which is stopped"));
+                     (!stopped.empty()     ? stopped + ", which is stopped"
+                      : is_known(silence_) ? text_of(silence_.get())
+                                           : "the other ranks: were all of them started?"));
     }
+}
+
+// Begins to find out what other hosts know. Neither the launcher nor a network needs to answer, so
+// nobody waits for this thread.
+void MpiLimit::ask_others(int rank, const std::string& stopped) {
+    std::packaged_task<Silence()> task(
+        [ask = ask_, own = report_of_host(rank, stopped, sent_before_)] {
+            return silence_of(own, ask(line_of(own)));
+        });
+    silence_ = task.get_future();
+    std::thread(std::move(task)).detach();
 }
 
 void wait_until_ended(const std::vector<pid_t>& processes, double limit_s) {

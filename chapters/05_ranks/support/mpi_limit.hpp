@@ -4,26 +4,40 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "05_ranks/support/interfaces.hpp"
+#include "05_ranks/support/silent_hosts.hpp"
+
 namespace ddp {
+
+// Gives this rank's line to whoever asks, over the launcher's network, and returns the lines of the
+// ranks that have given theirs within a second or so.
+using AskRanks = std::function<std::vector<std::string>(const std::string& mine)>;
 
 class MpiLimit {
   public:
     // Ends this process, with one sentence that names `call`, if this object lives for longer than
     // `limit_s` and a rank of this host is stopped, or for longer than `longest_s` whatever the
-    // reason. 0: no limit.
-    MpiLimit(std::string call, double limit_s, double longest_s);
+    // reason. 0: no limit. With `ask`, which may be called in a thread that nobody waits for, the
+    // sentence says which hosts do not answer, and why (silent_hosts.hpp).
+    MpiLimit(std::string call, double limit_s, double longest_s, AskRanks ask = nullptr);
     ~MpiLimit();
     MpiLimit(const MpiLimit&) = delete;
     MpiLimit& operator=(const MpiLimit&) = delete;
 
   private:
     void watch(const std::string& call, double limit_s, double longest_s);
+    void ask_others(int rank, const std::string& stopped);
 
+    const AskRanks ask_;
+    const SentBytes sent_before_;
+    std::shared_future<Silence> silence_;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool is_over_ = false;

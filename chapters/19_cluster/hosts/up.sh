@@ -143,7 +143,7 @@ be_world() {
     ((hosts == 1)) || others=" to host$((hosts - 1))"
     say "$hosts x $ranks ranks on host0 (10.77.0.1)$others${link:+, links of $link}${fault:+, fault: $fault}"
     # (What this shell would say of a command that is killed is for nobody.)
-    { on host0 "${@:5}" 2>&3 3>&- || status=$?; } 3>&2 2>/dev/null
+    { (enter host0 "${@:5}" 2>&3 3>&-) || status=$?; } 3>&2 2>/dev/null
     [[ ! -e /run/waits ]] || say "the fault has not come: less than 16 MB went through the cable of host$((hosts - 1))"
     exit "$status"
 }
@@ -180,6 +180,7 @@ shape() {  # HOST: what it sends, and what it receives
 be_host() {  # NAME
     hostname "$1"
     ip link set lo up
+    echo 5 >/proc/sys/net/ipv4/tcp_retries2  # a connection is lost after 13 s without an answer, and not after 15 minutes
     cp /run/names "/run/names.$1"
     mount --bind "/run/names.$1" /etc/hosts
     mount -t tmpfs tmpfs /dev/shm
@@ -211,14 +212,15 @@ tell_mpi() {
     # Each host believes that all cores of the machine are its own: without this the first ranks of all hosts are bound to
     # the same core, and keep it busy while they wait.
     export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
-    # A host that no longer answers is given up after 5 s; mpirun would wait for 8 minutes.
-    export OMPI_MCA_oob_tcp_keepalive_time=2 OMPI_MCA_oob_tcp_keepalive_intvl=1 OMPI_MCA_oob_tcp_keepalive_probes=3
+    # A host that no longer answers is given up after 12 s, when ranks with a --timeout of 3 s have said so themselves
+    # (after 13 s if something was on its way there: be_host). mpirun would wait for 8 minutes.
+    export OMPI_MCA_oob_tcp_keepalive_time=4 OMPI_MCA_oob_tcp_keepalive_intvl=2 OMPI_MCA_oob_tcp_keepalive_probes=4
 }
 
 # Does what ssh would: finds the host by its name, asks whether it answers, and runs the command there in a fresh
 # environment, of which only the paths are the caller's.
 be_ssh() {  # [-x] HOST [COMMAND...]
-    local host words=()
+    local host words=() status=0
     [[ $1 != -x ]] || shift
     host=$1
     getent ahosts "$host" >/dev/null || { echo "ssh: Could not resolve hostname $host: Name or service not known" >&2 && exit 255; }
@@ -226,7 +228,16 @@ be_ssh() {  # [-x] HOST [COMMAND...]
     words=("${@:2}")
     ((${#words[@]})) || words=(exec bash)
     cd /
-    enter "$host" env -i PATH="$PATH" ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} HOME="${HOME:-/}" TERM="${TERM:-dumb}" sh -c "${words[*]}"
+    words=(env -i "PATH=$PATH" ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} "HOME=${HOME:-/}" "TERM=${TERM:-dumb}" sh -c "${words[*]}")
+    # (What this shell would say of a command that is killed is for nobody.)
+    { (enter "$host" "${words[@]}" 2>&3 3>&-) || status=$?; } 3>&2 2>/dev/null
+    [[ ! -e /run/$host.off ]] || hear_nothing "$host"
+    exit "$status"
+}
+hear_nothing() {  # HOST: one that is switched off does not say so, and ssh notices late
+    sleep 20
+    echo "Timeout, server $1 not responding." >&2
+    exit 255
 }
 answers() {  # HOST: one that refuses is there
     local said
@@ -278,6 +289,7 @@ pull_cable() {
 switch_off() {  # every process of the host is killed, the last of them the one that keeps its namespaces
     local process off
     off=$(readlink "/proc/$(<"/run/$(last)")/ns/net")
+    touch "/run/$(last).off"
     ip link delete "$(last)"
     for process in /proc/[0-9]*; do
         [[ $(readlink "$process/ns/net") != "$off" ]] || kill -KILL "${process#/proc/}"

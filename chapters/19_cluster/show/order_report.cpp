@@ -6,8 +6,8 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "05_ranks/support/interfaces.hpp"
 #include "09_all_reduce/hosts/hosts_communicator.hpp"
-#include "19_cluster/interface.hpp"
 #include "19_cluster/traffic.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"

@@ -1,7 +1,5 @@
 #include "19_cluster/show/where.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <sched.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <memory>
 #include <sstream>
 
+#include "05_ranks/support/interfaces.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "09_all_reduce/hosts/placement.hpp"
 #include "19_cluster/traffic.hpp"
@@ -25,18 +24,6 @@ namespace {
 constexpr std::size_t watched_bytes = 1 << 20;  // of the all-reduce that the interfaces count
 
 // ---- Names and addresses
-
-// Returns an address as text, "10.77.0.1"; "" for one that is neither IPv4 nor IPv6.
-std::string text_of_address(const sockaddr* address) {
-    char text[INET6_ADDRSTRLEN] = "";
-    if (address != nullptr && address->sa_family == AF_INET)
-        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text,
-                  sizeof text);
-    else if (address != nullptr && address->sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text,
-                  sizeof text);
-    return text;
-}
 
 // Returns the addresses that `host` has on this host, with spaces between them; "" if its name
 // leads nowhere.
@@ -58,18 +45,13 @@ void find_interface(const std::string& addresses, HostNetwork& network) {
     const std::vector<std::string> wanted{std::istream_iterator<std::string>(words), {}};
     if (!wanted.empty())
         network.address = wanted[0];
-    ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0)
-        return;
-    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, freeifaddrs);
-    for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
-        const std::string address = text_of_address(each->ifa_addr);
-        if (address.empty() || std::ranges::count(wanted, address) == 0)
-            continue;
-        network.address = address;
-        network.interface = each->ifa_name;
-        return;
-    }
+    for (const Interface& each : interfaces_of_host())
+        for (const std::string& address : each.addresses)
+            if (std::ranges::count(wanted, address) != 0) {
+                network.address = address;
+                network.interface = each.name;
+                return;
+            }
 }
 
 // ---- One all-reduce, and who has sent what

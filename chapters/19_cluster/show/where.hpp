@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
-#include "19_cluster/interface.hpp"
+#include "05_ranks/support/interfaces.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {

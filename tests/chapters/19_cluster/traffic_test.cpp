@@ -1,6 +1,6 @@
 // Where ranks are, the order of a ring through them, and the bytes that leave a host.
 #include "19_cluster/traffic.hpp"
-#include "19_cluster/interface.hpp"
+#include "05_ranks/support/interfaces.hpp"
 #include "common/report/options.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,13 +4,48 @@
 //     Inter-|   Receive                            |  Transmit
 //      face |bytes    packets ... multicast        |bytes    packets ...
 //       eth0: 5271234    3712 ...         0         4215021    3388 ...
-#include "19_cluster/interface.hpp"
+#include "05_ranks/support/interfaces.hpp"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+
+#include <algorithm>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 
 namespace ddp {
+
+std::string text_of_address(const sockaddr* address) {
+    char text[INET6_ADDRSTRLEN] = "";
+    if (address != nullptr && address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text,
+                  sizeof text);
+    else if (address != nullptr && address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text,
+                  sizeof text);
+    return text;
+}
+
+// The system lists an interface once for each of its addresses.
+std::vector<Interface> interfaces_of_host() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0)
+        return {};
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(first, freeifaddrs);
+    std::vector<Interface> interfaces;
+    for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+        const std::string address = text_of_address(each->ifa_addr);
+        if (address.empty())
+            continue;
+        auto found = std::ranges::find(interfaces, each->ifa_name, &Interface::name);
+        if (found == interfaces.end())
+            found = interfaces.insert(found, {each->ifa_name, {}});
+        found->addresses.push_back(address);
+    }
+    return interfaces;
+}
 
 SentBytes sent_bytes() {
     std::ifstream file("/proc/net/dev");

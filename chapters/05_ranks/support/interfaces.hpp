@@ -1,11 +1,24 @@
 #pragma once
-// Counts the bytes that this host has sent, and by which interface: the only proof of what a
-// collective puts on the network.
+// The network interfaces of this host: their addresses, and the bytes that each has sent, which are
+// the only proof of what a program puts on the network.
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
+
+struct sockaddr;
 
 namespace ddp {
+
+// Returns an address as text, "10.77.0.1"; "" for one that is neither IPv4 nor IPv6.
+std::string text_of_address(const sockaddr* address);
+
+// An interface that has an address.
+struct Interface {
+    std::string name;
+    std::vector<std::string> addresses;
+};
+std::vector<Interface> interfaces_of_host();
 
 // Bytes sent so far, by interface: those of /proc/net/dev (proc(5)), without the loopback.
 using SentBytes = std::map<std::string, std::uint64_t>;

@@ -1,0 +1,58 @@
+#pragma once
+// Finds out why the ranks of other hosts do not answer, before the ranks have met. MPI cannot tell:
+// its network is what fails. But the launcher has one of its own, over which a rank of each host
+// tells the others what it knows:
+//
+//     host0   eth0 10.77.0.1   docker0 172.17.0.1        the same address on both hosts: what is
+//     host1   eth0 10.77.0.2   docker0 172.17.0.1        sent there comes back to its sender
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "05_ranks/support/interfaces.hpp"
+
+namespace ddp {
+
+// What one rank knows of its host.
+struct HostReport {
+    struct Network {
+        std::string interface, address;
+        std::uint64_t sent = 0;  // bytes, since the wait has begun
+    };
+
+    int rank = 0;
+    std::string host;
+    std::string stopped;               // a rank of this host that is stopped; "": none
+    std::vector<std::uint16_t> ports;  // at which this process listens
+    std::vector<Network> networks;     // that have an address of IPv4, but for the loopback
+};
+
+// Returns the report of this process; `before` is what had been sent when the wait began.
+HostReport report_of_host(int rank, const std::string& stopped, const SentBytes& before);
+
+// A report as one line of at most 1,000 bytes, and back. Interfaces for which there is no room are
+// left out.
+std::string line_of(const HostReport& report);
+HostReport report_of_line(const std::string& line);
+
+// A port of another host at which this host cannot connect; 0: none.
+struct ClosedPort {
+    std::string host, address;
+    std::uint16_t port = 0;
+};
+
+// What this host knows of the others, when they have said what they know.
+struct Silence {
+    HostReport own;
+    std::vector<HostReport> others;  // one for each host, by rank
+    ClosedPort closed;
+};
+
+// Reads the lines of other ranks, and tries whether their hosts let this one connect.
+Silence silence_of(const HostReport& own, const std::vector<std::string>& lines);
+
+// Returns what follows "rank 0 waited 10.1 s in MPI_Bcast for ": who has not answered, by which
+// interfaces, and what to do about it.
+std::string text_of(const Silence& silence);
+
+}  // namespace ddp
