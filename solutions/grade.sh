@@ -1,37 +1,45 @@
 #!/usr/bin/env bash
-# grade.sh BUILD_FOLDER CLASS CSV EXERCISE...: what `./book grade` does once the solutions are built. CLASS has a
-# folder for each student, in it 09_all_reduce/halving_doubling.cu, or the same in my/; an EXERCISE is named so, too.
+# grade.sh BUILD_FOLDER CLASS CSV RESULTS EXERCISE...: what `./book grade` does once the solutions are built. CLASS has a
+# folder for each student, in it 09_all_reduce/halving_doubling.cu, or the same in my/; an EXERCISE is named so, too. RESULTS
+# is the folder for results.json files, or empty.
 #
 # A student's file is compiled, linked with the instructor's tests and run, and none of this is trusted:
 # - Each step runs in a sandbox (bubblewrap): without network, with its own processes, with the system and what
 #   the step needs to read, and nothing to write but what is thrown away; bounded in time, memory, processes, files.
-# - An answer may define what its contract declares, and helpers; not what the tests or the system have, and
-#   nothing that runs before the tests have begun.
-# - A task is passed if the test gives back, through a pipe of its own, one random number for each assertion that
-#   holds in the solution's run (tests/exercises/support/tasks_main.cpp), and the program then ends as it should.
+# - No file of the grader is open in there, and nothing of /proc is there.
+# - An answer may define what its contract declares, and helpers; it may use C++, the book, and of the system what only
+#   computes or prints (solutions/object_rules.sh).
+# - A task is passed if the test gives back, through a pipe of its own, a random number for each assertion that
+#   holds in the solution's run, and the line of that assertion (tests/exercises/support/tasks_main.cpp); and the program
+#   then ends as it should. This process hands the numbers out one by one.
 # Student and test share an address space, so a student who writes an exploit for this very program can still forge
 # a run: whoever gets full points from a file that nobody can read has to be asked.
 set -euo pipefail
 root=$(cd "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=exercises/run_task.sh
 . "$root/exercises/run_task.sh"
+# shellcheck source=solutions/object_rules.sh
+. "$root/solutions/object_rules.sh"
 
-build=$(cd "$1" && pwd) class=$2 csv=$3
-shift 3
+build=$(cd "$1" && pwd) class=$2 csv=$3 results=$4
+shift 4
+exec 3<&- 4>&-  # the test's two pipes have these numbers, and nothing else
 most_bytes=262144     # of a student's file
 task_seconds=60       # more than ./book check gives: the machine may have the whole class to do
 compile_seconds=120
 most_processes=256    # and threads, of all submissions that are compiled or run at the time
 memory_kib=$((4 << 20)) file_kib=$((1 << 20))  # of address space; of one file, which device memory is, too
+object_kib=$((64 << 10))  # of an object file, and of a program
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+mkfifo "$work/numbers"
 fail() { printf '%s\n' "$*" >&2 && exit 1; }
 bounded() { head -c "$1" && cat >/dev/null; }  # the rest is read, or its writer would be stopped
 
 # ---- The sandbox ---------------------------------------------------------------------------------
 walls=(--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --new-session
-    --tmpfs / --dir /etc --proc /proc --dev /dev --size $((64 << 20)) --perms 1777 --tmpfs /tmp
+    --tmpfs / --dir /etc --dev /dev --size $((64 << 20)) --perms 1777 --tmpfs /tmp
     --size $((64 << 20)) --perms 1777 --tmpfs /dev/shm --remount-ro /dev)
 as_nobody=() others=(/proc/[0-9]*/task/[0-9]*)
 if [[ $(id -u) == 0 ]]; then  # root would be above every limit
@@ -63,6 +71,10 @@ sandbox() {
     while [[ $1 != -- ]]; do more+=("$1") && shift; done
     shift
     (
+        for descriptor in /proc/self/fd/*; do
+            descriptor=${descriptor##*/}
+            if ((descriptor > 4)); then exec {descriptor}>&-; fi
+        done
         ulimit -c 0 -v "$memory_kib" -f "$file_kib" -u $((${#others[@]} + most_processes))  # others of this user count, too
         echo 1000 >/proc/self/oom_score_adj  # the first to go if the machine has no memory left
         exec timeout --foreground -k 1 "$seconds" env -i PATH="$PATH:/usr/bin:/bin" LANG=C.UTF-8 HOME=/tmp \
@@ -78,15 +90,15 @@ why=$(sandbox 10 -- true 2>&1) ||
 # Commands are those by which the solution was built, with the student's file where the solution is. `own` is
 # where an answer's object and program go, beside its `log`.
 commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
-    local name=${1##*/} step folder word named
+    local name=${1##*/} step folder word words named before=()
     name=${name%.*}
     compile=$(cat "$build/exercises/$name.COMPILER")
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
     for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done
     for step in "$compile" "$link"; do
-        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") named=(${step#* && })"  # "cd folder && words of a command"
-        mapfile -t named < <(cd "$folder" && realpath -ms -- "${named[@]#-I}")
+        eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") words=(${step#* && })"  # "cd folder && words of a command"
+        mapfile -t named < <(cd "$folder" && realpath -ms -- "${words[@]#-I}")
         for word in "${named[@]}"; do
             case $word in
                 */exercise_"${name}"_solution*.o) object=$word ;;
@@ -96,83 +108,84 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
             esac
         done
     done
+    # The answer comes behind all else: where two define the same inline function, the linker takes the first. In a group
+    # the libraries are searched for it all the same. The program's tables of addresses cannot be written, nor data be run.
+    for word in "${words[@]}"; do
+        [[ $word == */exercise_"$name"_solution*.o ]] || before+=("$word")
+    done
+    link="cd ${folder@Q} && ${before[0]@Q} -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--start-group"
+    for word in "${before[@]:1}" "$object"; do link+=" ${word@Q}"; done
+    link+=" -Wl,--end-group"
 }
 # compile_answer FILE EXERCISE: makes $own/program, or leaves in $own/verdict and $own/log why not.
 compile_answer() {
-    local compile link object shown own=${1%/*} name=${2##*/}
+    local compile link object shown file_kib=$object_kib own=${1%/*} name=${2##*/}
     name=${name%.*}
     commands_of "$2"
     mkdir -m 777 "$own/object" "$own/bin"
     show "$1" "$root/solutions/$2"
     bind --bind "$own/object" "${object%/*}"
     bind --bind "$own/bin" "$build/bin"
-    if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" 2>&1 | bounded 100000 >"$own/log"; then
+    if ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$compile" 2>&1 </dev/null | bounded 100000 >"$own/log"; then
         echo compile >"$own/verdict"
-    elif ! own_symbols "$own/object/${object##*/}" "$2" >"$own/log"; then
-        echo forged >"$own/verdict"
-    elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" 2>&1 | bounded 100000 >"$own/log"; then
+    # std::atomic's wait() is compiled to a call of syscall(): it gets one that can do this only.
+    elif ! objcopy --redefine-sym syscall=ddp_futex "$own/object/${object##*/}" 2>"$own/log" ||
+        ! has_only_usual "$own/object/${object##*/}" "$work/solution/$2/object.o" "$work/$2.symbols" >"$own/log"; then
+        if grep -q '^Refused' "$own/log"; then echo refused; else echo forged; fi >"$own/verdict"
+    elif ! sandbox "$compile_seconds" "${shown[@]}" -- bash -c "$link" 2>&1 </dev/null | bounded 100000 >"$own/log"; then
         echo compile >"$own/verdict"
     else
         mv "$own/bin/exercise_${name}_solution" "$own/program"
     fi
+    rm -rf "${own:?}/object" "${own:?}/bin"
 }
 first_error() {  # LOG EXERCISE
     local first
-    first=$(grep -m1 -A2 -E 'error( #[0-9]*)?: |undefined reference|multiple definition' "$1" | sed "s|$root/||g; s|solutions/||g")
+    first=$(grep -m1 -A2 -E '[Ee]rror( #[0-9]*)?: |undefined reference|multiple definition' "$1" | sed "s|$root/||g; s|solutions/||g")
     echo "Does not compile: ${first:-it takes longer than $compile_seconds s, or more memory than it may.}"
-}
-
-# own_symbols OBJECT EXERCISE: fails, with the words, if an answer has what is not its own.
-own_symbols() {
-    local found
-    found=$(readelf -SW "$1" | grep -oEm1 '\.(preinit_array|ctors|(init|fini)_array\.[0-9]+)') &&
-        echo "Your file has code that is to run before or after everything else (section $found)." && return 1
-    found=$(global_symbols "$1" | awk '
-        FNR == NR { imported[$1] = $2 == "U"; taken[$1] = 1; next }
-        $1 ~ /3ddp4test/ || $2 == "i" || ($2 !~ /[UwvWVu]/ && taken[$1]) || ($2 ~ /[WVu]/ && imported[$1]) { print $1; exit }
-    ' "$work/$2.symbols" -)
-    [[ -z $found ]] || {
-        echo "Your file has \`$(c++filt "$found")\`, which belongs to the tests, the book or the system:" \
-            "define what the contract declares, and helpers in an unnamed namespace."
-        return 1
-    }
-}
-global_symbols() { nm -P "$1" | sed 's/@[^ ]*//' | awk '$2 ~ /[A-Zuvwi]/'; }
-# What an answer may not define: all that the solution's program has or takes from the system, but not from the solution.
-taken_symbols() {  # EXERCISE
-    local name=${1##*/} compile link object shown
-    commands_of "$1"
-    global_symbols "$build/bin/exercise_${name%.*}_solution" | awk '
-        FNR == NR { if ($2 ~ /[TDBR]/) own[$1] = 1; next } !($1 in own)
-    ' <(global_symbols "$object") -
 }
 
 # ---- Running -------------------------------------------------------------------------------------
 random_lines() { od -An -v -tx1 -w16 -N $(($1 * 16)) /dev/urandom | tr -d ' '; }
 
+# tell: hands out a random number for each assertion that may hold and one more, each when the one before has come back on
+# stdin with the line of its assertion. The lines go to $work/told, and "forged" if it was not the test that has written.
+tell() {
+    local numbers number report
+    trap '' PIPE  # a program may end, or close its pipe, before it has taken its number
+    mapfile -t numbers < <(random_lines $((assertions + 1)))
+    {
+        for number in "${numbers[@]}"; do
+            echo "$number" >&6 || true
+            IFS= read -r -n 1000 report || break
+            [[ $report == "$number "* ]] || { echo forged && break; }
+            echo "${report#* }"
+        done
+    } 6>"$work/numbers" >"$work/told" 2>/dev/null
+    cat >/dev/null
+}
+
 # run_in_order PROGRAM TASK ORDER, for run_task: as it does it, in the sandbox, with a report. $verdict can
-# become forged, too; $reported is the number of reports, of which the solution has $assertions.
+# become forged, too. $expected has the lines of the $assertions assertions of the solution's run.
 run_in_order() {
-    local numbers report
-    numbers=$(random_lines "$assertions")
     # The program's words go one way, its report (4 there, 5 here) another one.
-    report=$({
+    {
         {
-            sandbox "$task_seconds" --ro-bind "$1" /program --chdir /tmp --setenv DDP_GRADED yes \
-                --setenv CUDA_ON_CPU "strict,timeout=$kernel_seconds,order=$3" \
+            sandbox "$task_seconds" --ro-bind "$1" /program --dir /proc/self --symlink /program /proc/self/exe --chdir /tmp \
+                --setenv DDP_GRADED yes --setenv CUDA_ON_CPU "strict,timeout=$kernel_seconds,order=$3" \
                 --setenv DDP_MEASURES "${measures:-yes}" -- /program "$2" \
-                3< <(printf '%s\n' "$numbers") 4>&5 5>&- 2>&1 </dev/null && ended=0 || ended=$?
+                3<"$work/numbers" 4>&5 5>&- 2>&1 </dev/null && ended=0 || ended=$?
             echo "$ended" >"$work/ended"
         } | bounded 2000 5>&- >"$work/words"
-    } 5>&1 2>/dev/null | bounded 1000000 | tr -c '[:xdigit:]\n' '?')
+    } 5>&1 2>/dev/null | tell
     ended=$(cat "$work/ended")
     words=$(tr -d '\0' <"$work/words")
-    reported=$(grep -c . <<<"$report" || true)
+    told=$(LC_ALL=C sort "$work/told")
     verdict=wrong
-    if [[ $numbers != "$report"* ]]; then
+    if grep -qx forged "$work/told"; then
         verdict=forged
         words="Something else than the tests has written into the grader's pipe."
-    elif [[ $ended == 0 && $report == "$numbers" ]]; then
+    elif [[ $ended == 0 && $told == "$expected" ]]; then
         verdict=passed
     elif [[ $ended == 3 ]]; then
         verdict=missing
@@ -184,9 +197,13 @@ run_in_order() {
 
 # judge PROGRAM TASK EXERCISE: sets verdict and words, and gives a wrong answer its name.
 judge() {
-    local assertions ended
-    assertions=$(cat "$work/$3.$2")
-    run_task "$1" "$2" "$3"
+    local expected assertions told ended attempt
+    expected=$(cat "$work/$3.$2")
+    assertions=$(grep -c . <<<"$expected" || true)
+    for attempt in 1 2 3; do
+        run_task "$1" "$2" "$3"
+        [[ $verdict == busy && $attempt != 3 ]] || break
+    done
     [[ $verdict == wrong ]] || return 0
     case $ended in
         4 | 5 | 6) ;;
@@ -195,20 +212,23 @@ judge() {
     esac
 }
 
-# The solution goes the same way first: so the sandbox is known to work, and the assertions are counted.
+# The solution goes the same way first: so the sandbox is known to work, and the assertions are known.
 prepare_exercise() {  # EXERCISE
-    local own=$work/solution/$1 assertions=5000 reported verdict words ended task
+    local own=$work/solution/$1 name=${1##*/} compile link object shown assertions=5000 expected='' told verdict words ended task
     mkdir -p "$own" "$work/${1%/*}"
     cp "$root/solutions/$1" "$own/answer"
     chmod 644 "$own/answer"
-    taken_symbols "$1" >"$work/$1.symbols"
+    commands_of "$1"
+    cp "$object" "$own/object.o"
+    taken_symbols "$build/bin/exercise_${name%.*}_solution" "$own/object.o" >"$work/$1.symbols"
     compile_answer "$own/answer" "$1"
     [[ -f $own/program ]] || fail "The solution of $1 cannot be built in the sandbox: $(cat "$own/log")"
     "$own/program" --list >"$work/$1.tasks"
     while read -r task; do
         run_in_order "$own/program" "$task" forward
-        echo "$reported" >"$work/$1.$task"
-        assertions=$reported run_in_order "$own/program" "$task" reversed
+        [[ -n $told ]] || fail "The solution's own $task of $1 reports nothing in the sandbox: $words"
+        echo "$told" >"$work/$1.$task"
+        expected=$told run_in_order "$own/program" "$task" reversed
         [[ $verdict == passed ]] || fail "The solution's own $task of $1 is not passed in the sandbox: $words"
     done <"$work/$1.tasks"
 }
@@ -220,7 +240,22 @@ submission() {  # STUDENT'S FOLDER EXERCISE: the path of the file, if there is a
         if [[ -e $at || -L $at ]]; then echo "$at" && return; fi
     done
 }
-# take FILE OWN: a copy of what was handed in, as $2/answer, or the reason why not in $2/verdict and $2/log.
+declare -A prints  # by "exercise/student"; those of the stub and the solution by "exercise" alone, with a word in front
+# print_of FILE: what is left of it without comments and blanks, as a hash.
+print_of() {
+    local LC_ALL=C
+    sed 's#//.*##' "$1" | tr -d '\0[:space:]' | sed -E 's#/\*([^*]|\*+[^*/])*\*+/##g' | sha256sum | cut -d' ' -f1
+}
+same_as() {  # STUDENT EXERCISE: the others who have handed in the same, unless it is the stub
+    local own=${prints[$2/$1]:-} other names=
+    [[ -n $own && $own != "${prints[stub $2]}" ]] || return 0
+    [[ $own != "${prints[solution $2]}" ]] || names="the book's solution"
+    for other in "${students[@]}"; do
+        [[ $other == "$1" || ${prints[$2/$other]:-} != "$own" ]] || names+=${names:+, }$other
+    done
+    [[ -z $names ]] || echo "same as $names"
+}
+# take FILE OWN EXERCISE/STUDENT: a copy of what was handed in, as $2/answer, or the reason why not in $2/verdict and $2/log.
 take() {
     local at=$1
     mkdir -p "$2"
@@ -233,6 +268,7 @@ take() {
         echo "Refused: the file is longer than $((most_bytes >> 10)) KiB." >"$2/log"
     else
         cp "$1" "$2/answer" && chmod 644 "$2/answer"
+        prints[$3]=$(print_of "$2/answer")
         return
     fi
     echo refused >"$2/verdict"
@@ -257,9 +293,11 @@ csv_row() {  # fields, none of which begins as a spreadsheet's formula does
     printf '%s\n' "$line"
 }
 
-grade_answer() {  # STUDENT EXERCISE OWN: a row of the table, and of the CSV one for each task
-    local task verdict words verdicts='' points=0 all=0
+grade_answer() {  # STUDENT EXERCISE OWN: a row of the table, and of the CSV and of $work/rows one for each task
+    local task verdict words same point verdicts='' points=0 all=0
+    same=$(same_as "$1" "$2")
     while read -r task; do
+        point=0
         if [[ -f $3/verdict ]]; then
             verdict=$(cat "$3/verdict") words=$(cat "$3/log")
             [[ $verdict != compile ]] || words=$(first_error "$3/log")
@@ -269,9 +307,11 @@ grade_answer() {  # STUDENT EXERCISE OWN: a row of the table, and of the CSV one
             verdict=missing words="Not handed in."
         fi
         all=$((all + 1)) verdicts+=${verdicts:+, }$verdict
-        if [[ $verdict == passed ]]; then points=$((points + 1)) words=; fi
-        csv_row "$1" "${2%.*}" "$task" "$verdict" "$([[ $verdict == passed ]] && echo 1 || echo 0)" "$words" >&6
+        if [[ $verdict == passed ]]; then point=1 points=$((points + 1)) words=; fi
+        csv_row "$1" "${2%.*}" "$task" "$verdict" "$point" "$words" "$same" >>"$csv"
+        printf '%s\0' "${2%.*}" "$task" "$verdict" "$point" "$words" >>"$work/rows"
     done <"$work/$2.tasks"
+    rm -f "$3/program"
     printf '%-18.18s  %-30.30s  %-7s %.40s\n' "$(plain <<<"$1")" "${2%.*}" "$points of $all" "$verdicts"
 }
 
@@ -283,6 +323,8 @@ all=$((${#students[@]} * $#)) done=0
 for exercise in "$@"; do
     progress 0 $((2 * all)) "trying the solution of $exercise"
     prepare_exercise "$exercise"
+    prints["stub $exercise"]=$(print_of "$root/exercises/$exercise")
+    prints["solution $exercise"]=$(print_of "$root/solutions/$exercise")
 done
 for student in "${students[@]}"; do
     for exercise in "$@"; do
@@ -290,21 +332,25 @@ for student in "${students[@]}"; do
         file=$(submission "$class/$student" "$exercise")
         [[ -n $file ]] || continue
         own=$work/class/$student/$exercise
-        take "$file" "$own"
+        take "$file" "$own" "$exercise/$student"
         [[ ! -f $own/answer ]] || compile_answer "$own/answer" "$exercise" &
         while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
     done
 done
 wait
 end_progress
-exec 6>"$csv"
-csv_row student exercise task verdict points words >&6
+csv_row student exercise task verdict points words same >"$csv"  # no file is open while a student's program runs
 printf '%-18s  %-30s  %-7s %s\n' student exercise points tasks
 for student in "${students[@]}"; do
+    : >"$work/rows"
     for exercise in "$@"; do
         progress $((done++)) $((2 * all)) "running $student, ${exercise##*/}"
         line=$(grade_answer "$student" "$exercise" "$work/class/$student/$exercise")
         end_progress
         printf '%s\n' "$line"
     done
+    if [[ -n $results ]]; then
+        mkdir -p -- "$results/$student"
+        python3 "$root/solutions/results_json.py" <"$work/rows" >"$results/$student/results.json"
+    fi
 done

@@ -17,34 +17,23 @@ class="$scratch/a class"
 
 hand_in() { mkdir -p "$class/$1/01_line" && cat >"$class/$1/01_line/slope.cpp"; }  # STUDENT, and the file on stdin
 answer() { sed "$2" solutions/01_line/slope.cpp | hand_in "$1"; }                  # the solution, changed
-# right_but STUDENT: the solution, and in front of it what stands on stdin.
-right_but() { { cat && cat solutions/01_line/slope.cpp; } | hand_in "$1"; }
-# cheat STUDENT: wrong answers, and stdin is what rise() does, who is called first.
-cheat() {
-    hand_in "$1" <<END
-#include "exercises/01_line/slope.hpp"
-#include <cstdio>
-#include <cstdlib>
-#include <csignal>
-#include <fcntl.h>
-#include <fstream>
-#include <string>
-#include <sys/mman.h>
-#include <unistd.h>
-#include <vector>
-namespace ddp::test { void held(); }
-int fall(int) { return 0; }
-int rise(int) {
-$(cat)
-    return 0;
-}
-END
+# attack FILE: the code of one of grader_attacks/. In the file stand above it what it tries, the verdicts that it must get with words
+# of the grader's, and perhaps those that it gets if nobody looks at its object.
+attack() {
+    printf '#include <%s>\n' csignal cstdint cstdio cstdlib dirent.h dlfcn.h ext/stdio_filebuf.h fcntl.h fstream iostream \
+        source_location string sys/mman.h sys/uio.h sys/wait.h thread unistd.h vector
+    echo '#include "exercises/01_line/slope.hpp"'
+    echo 'namespace ddp::test { void held(const std::source_location& = std::source_location::current()); }'
+    echo '#line 1 "the answer"'
+    sed "1,/^---\$/d; s|@here|$here|g; s|@class|$class|g; s|@scratch|$scratch|g" "$1"
 }
 
 expect_sentence 2 "grade takes the folder of a class, which has a folder for each student." ./book grade
 expect_sentence 2 "There is no folder nowhere: grade takes the folder of a class." ./book grade nowhere
-expect_sentence 2 "grade takes the folder of a class and --csv FILE, but not '--cvs'." ./book grade . --cvs x
+expect_sentence 2 "grade takes the folder of a class, --csv FILE and --results FOLDER, but not '--cvs'." ./book grade . --cvs x
 mkdir -p "$class/empty"
+expect_sentence 2 "--results takes a folder outside of the class's, but not $class/results." \
+    ./book grade "$class" --results "$class/results"
 expect_sentence 2 "Nobody in $class has handed in anything: a file lies there as ann/09_all_reduce/halving_doubling.cu." \
     ./book grade "$class"
 
@@ -78,58 +67,17 @@ answer abort 's/return -2 \* run/__builtin_abort()/'
 # A buffer on the stack, and what lies above it.
 answer overflow 's/return 2 \* run/volatile char a[8]; for (long i = 0; i < 1 << 24; i++) a[i] = 1; return a[run]/'
 
-# ---- Those who end early, or say what the tests should say
-answer exits 's/return 2 \* run/__builtin_exit(0)/'
-cheat prints <<<'    std::puts("passed"); std::fflush(stdout); _exit(0);'
-cheat formula <<<'    std::puts("=1+1,\"a\""); std::fflush(stdout); _exit(7);'
-cheat every_pipe <<<'    for (int fd = 3; fd < 1000; fd++) dprintf(fd, "0123456789abcdef0123456789abcdef\n");'
-cheat reads_pipe <<'END'
-    char text[4096];
-    for (const char* from : {"/proc/self/fd/3", "/proc/self/fd/4", "/proc/1/fd/3", "/proc/1/fd/4"}) {
-        const int fd = open(from, O_RDONLY | O_NONBLOCK);
-        const auto got = read(fd, text, sizeof text);
-        if (got > 0 && write(4, text, got) < 0) return 1;
-    }
-    _exit(0);
-END
-cheat calls_held <<<'    ddp::test::held(); ddp::test::held(); _exit(0);'
-right_but defines_main <<<'int main() { return 0; }'
-right_but defines_tasks <<'END'
-#include "tests/exercises/support/tasks.hpp"
-END
-right_but own_tasks <<<'namespace ddp::test { struct Task; void held() {} }'
-right_but own_write <<<'extern "C" __attribute__((weak)) long write(int, const void*, unsigned long n) { return n; }'
-right_but comes_first <<<'__attribute__((constructor(102))) static void begin() { __builtin_puts("passed"); }'
-right_but resolver <<'END'
-extern "C" { static int one() { return 1; } static int (*find())() { return one; } }
-static int first() __attribute__((ifunc("find"), used));
-END
-{
-    sed 's/return 2 /return 3 /' solutions/01_line/slope.cpp
-    printf '#include <%s>\n' cstdio cstdlib
-    echo 'static const int early = (std::puts("passed"), std::exit(0), 0);'
-} | hand_in constructor
-{
-    sed 's/return -2 /return -3 /' solutions/01_line/slope.cpp
-    echo 'struct Late { ~Late() { __builtin_puts("passed"); _exit(0); } } late;'
-} | sed '1i#include <unistd.h>' | hand_in destructor
+# Two have copied: one has other words and blanks about the same code, one has the solution.
+answer copy '1i// mine
+    s/return 2 /return 4 /; s|return -2|/* down */ return -2|; s/ /  /g'
+answer original 's/return 2 /return 4 /'
 
-cheat kills <<<'    kill(-1, SIGKILL); std::raise(SIGKILL);'
-cheat closes <<<'    for (int fd = 3; fd < 1000; fd++) close(fd);'
-
-# ---- Those who want the machine, or the answers
-cheat bombs <<<'    for (;;) fork();'
-cheat memory <<<'    std::vector<void*> all; for (;;) all.push_back(::operator new(1 << 28));'
-cheat disk <<END
-    for (std::string at : {"/tmp", "/dev/shm", "/dev", "", "/var/tmp", "$here", "$class", "$scratch"}) {
-        std::ofstream file(at + "/was_here");
-        for (int i = 0; i < 200 && file; i++) file << std::string(1 << 20, 'x');
-    }
-END
-cheat floods <<<'    const std::string much(1 << 20, 65); for (int i = 0; i < 100; i++) std::puts(much.c_str());'
-right_but peeks <<<'#include "/etc/passwd"'
-right_but copies <<<"#include \"$here/tests/exercises/01_line/slope_test.cpp\""
-right_but huge <<<'char huge[1l << 34] = {1};'
+# ---- Attacks
+attacks=("$root"/tests/meta/grader_attacks/*.attack)
+for file in "${attacks[@]}"; do
+    name=$(basename "$file" .attack)
+    attack "$file" | hand_in "$name"
+done
 mkdir -p "$class"/{link,pipe,long}/01_line
 ln -s "$here/solutions/01_line/slope.cpp" "$class/link/01_line"
 ln -s right "$class/linked_folder"
@@ -137,21 +85,41 @@ mkfifo "$class/pipe/01_line/slope.cpp"
 head -c 300000 /dev/zero | tr '\0' ' ' >"$class/long/01_line/slope.cpp"
 
 sed -i 's/^task_seconds=60 /task_seconds=4 /; s/^most_processes=256 /most_processes=40 /' solutions/grade.sh
-expect 0 "The grades are in $scratch/grades.csv." ./book grade "$class" --csv "$scratch/grades.csv"
+expect 0 "The grades are in $scratch/grades.csv, and in a results.json for each student in $scratch/results." \
+    ./book grade "$class" --csv "$scratch/grades.csv" --results "$scratch/results"
 table=$output
 [[ ! -e $class/grades.csv ]] || complain "--csv is not heeded"
 (($(wc -L <<<"$table") <= 100)) || complain "the table is wider than 100 columns"
 [[ $table == *"half                01_line/slope                   1 of 2  passed, wrong"* ]] || complain "the table: $table"
 
+# complete CLASS CSV: the table has a row for each student and task, each once, and a head.
+complete() {
+    local students=("$1"/*)
+    [[ $(wc -l <"$2") == $((2 * ${#students[@]} + 1)) ]] || complain "$2 has $(wc -l <"$2") lines for ${#students[@]} students of two tasks"
+    [[ -z $(cut -d, -f1-3 "$2" | sort | uniq -d) ]] || complain "somebody is graded twice: $(cut -d, -f1-3 "$2" | sort | uniq -d)"
+}
 # is STUDENT VERDICT_OF_UP VERDICT_OF_DOWN WORDS
 is() {
     local rows
-    rows=$(grep -F "\"$1\",\"01_line/slope\"," "$scratch/grades.csv")
+    rows=$(grep -F "\"$1\",\"01_line/slope\"," "$grades")
     [[ $(wc -l <<<"$rows") == 2 && $rows == *'"up","'"$2"'","'*'"down","'"$3"'","'* && $rows == *"$4"* ]] ||
         complain "$1 should be $2, $3, with '$4': $rows"
     [[ $(grep -c '"passed","1",""' <<<"$rows" || true) == "$(grep -cx passed <<<"$2"$'\n'"$3" || true)" ]] ||
         complain "the points of $1: $rows"
 }
+# attacks_are HEAD: each attack has got the verdicts after HEAD (`is` or `behind`), and the words after the next `says`.
+attacks_are() {
+    local file verdicts words
+    for file in "${attacks[@]}"; do
+        verdicts=$(sed -n "1,/^---\$/s/^$1: //p" "$file")
+        [[ -n $verdicts ]] || continue
+        words=$(sed -n "/^$1: /,/^---\$/{ s/^says: //p; }" "$file" | head -n 1)
+        read -ra verdicts <<<"$verdicts"
+        is "$(basename "$file" .attack)" "${verdicts[0]}" "${verdicts[1]}" "$words"
+    done
+}
+grades=$scratch/grades.csv
+complete "$class" "$grades"
 is right passed passed ''
 is in_my passed passed ''
 is empty missing missing "Not handed in."
@@ -163,32 +131,42 @@ is loop hang passed "Stopped after 4 s: a loop in your code does not end, or the
 is null passed crash "it reads or writes where it may not"
 is abort passed crash "something in it has called abort()"
 is overflow crash passed "Your code has crashed"
-is exits 'exit' passed "Your code has ended the program (status 0): it must return, or throw."
-is prints 'exit' wrong "passed Your code has ended the program (status 0)"
-is formula 'exit' wrong "\"'=1+1,\"\"a\"\" Your code has ended the program (status 7)"
-is every_pipe forged wrong "Something else than the tests has written into the grader's pipe."
-is reads_pipe 'exit' wrong "Your code has ended the program (status 0)"
-for student in calls_held own_tasks; do is "$student" forged forged "Your file has \`ddp::test::held()\`"; done
-is defines_main forged forged "Your file has \`main\`"
-is defines_tasks compile compile "tasks.hpp: No such file or directory"
-is own_write forged forged "Your file has \`write\`"
-is comes_first forged forged "is to run before or after everything else (section .init_array."
-is resolver forged forged "Your file has \`first()\`"
-is constructor 'exit' 'exit' "passed Your code has ended the program (status 0)"
-is destructor passed 'exit' "Your code has ended the program (status 0)"
-is kills crash wrong "Your code was killed"
-is closes wrong wrong "You say 0, right is 6."
-is bombs hang wrong "Stopped after 4 s"
-is memory wrong wrong "std::bad_alloc"
-is disk wrong wrong "You say 0, right is 6."
-is floods wrong wrong AAAA
-for student in peeks copies; do is "$student" compile compile "No such file or directory"; done
-is huge compile compile "Does not compile: "
+is exits refused refused "Refused: your file uses \`exit\`, which no answer needs."
+is copy wrong passed '"","same as original"'
+is original wrong passed '"","same as copy"'
+is right passed passed "\"same as the book's solution, in_my\""
+[[ $(grep -F '"stub, ""first""' "$grades" | grep -c ',""$') == 2 ]] || complain "the stub is taken for a copy"
+attacks_are is
 is link refused refused "Refused: slope.cpp is a symbolic link"
 is linked_folder refused refused "Refused: linked_folder is a symbolic link"
 is pipe refused refused "Refused: this is no file that can be read."
 is long refused refused "Refused: the file is longer than 256 KiB."
-[[ $(sort "$scratch/grades.csv" | uniq -d | wc -l) == 0 ]] || complain "somebody is graded twice"
+
+# The same for autograders, one file for each student.
+[[ $(find "$scratch/results" -name results.json | wc -l) == $(find "$class" -mindepth 1 -maxdepth 1 | wc -l) ]] ||
+    complain "not everybody has a results.json: $(ls "$scratch/results")"
+python3 - "$scratch/results" <<'END' || complain "results.json is not as it should be"
+import json, sys
+def tests(student):
+    with open(f"{sys.argv[1]}/{student}/results.json") as file:
+        return [(t["name"], t["score"], t["max_score"], t["status"], t["output"]) for t in json.load(file)["tests"]]
+assert tests("right") == [(f"01_line/slope: {task}", 1, 1, "passed", "passed") for task in ("up", "down")], tests("right")
+assert tests("mutant")[0] == ("01_line/slope: up", 0, 1, "failed", "wrong: You say 9, right is 6."), tests("mutant")
+assert tests('stub, "first"')[1][4] == "missing: Task down is not implemented yet.", tests('stub, "first"')
+END
+
+# ---- The same attacks if nobody has looked at their objects: the walls hold.
+rm -rf "$class"
+for file in "${attacks[@]}"; do
+    ! grep -q '^behind: ' "$file" || attack "$file" | hand_in "$(basename "$file" .attack)"
+done
+answer right ''
+echo 'has_only_usual() { true; }' >>solutions/object_rules.sh
+grades=$scratch/behind.csv
+expect 0 "The grades are in $grades." ./book grade "$class" --csv "$grades"
+complete "$class" "$grades"
+attacks_are behind
+is right passed passed ''
 
 for at in / /tmp /dev /dev/shm /var/tmp "$here" "$class" "$scratch"; do
     [[ ! -e $at/was_here ]] || complain "a file is left in $at"

@@ -139,7 +139,7 @@ The same with a minus.
 Turn it round.
 </details>
 END
-    cp "$root/solutions/"*.sh solutions
+    cp "$root/solutions/"*.{sh,py} solutions
     bash solutions/make_stubs.sh
 }
 

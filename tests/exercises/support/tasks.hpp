@@ -3,6 +3,7 @@
 // with the solution, with every mutant and with the reader's own file; so it may fail, and must say
 // why in the student's words.
 #include <functional>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,9 +31,9 @@ struct Task {
 };
 
 // One more assertion has held; any thread. `./book grade` counts them: a run of a student's code
-// counts only if it reports as many as the solution's run does, so a test says so wherever it goes
-// on because an answer was right. The same number in every run.
-void held();
+// counts only if it reports as many, from the same lines, as the solution's run does, so a test
+// says so wherever it goes on because an answer was right. The same ones in every run.
+void held(const std::source_location& where = std::source_location::current());
 
 // Returns whether this run is to measure times. One that asks for the results in one more order of
 // a block's threads is not: times do not depend on it.
