@@ -49,6 +49,10 @@ STYLE = {
 }
 
 
+class NothingToDraw(Exception):
+    """A file that is right, and in which there is nothing to see."""
+
+
 class Measured:
     """One CSV file: columns by name, numbers where they are numbers."""
 
@@ -252,8 +256,10 @@ def draw_gradient_accumulation_memory(measured):
 
 def draw_network(measured):
     """Chapters 03 and 14: what an epoch brings, on the training pictures and on those never seen."""
-    figure, (loss, accuracy) = new_figure(2)
     epochs = measured.numbers("epoch")
+    if len(epochs) < 2:
+        raise NothingToDraw("one epoch makes no curve")
+    figure, (loss, accuracy) = new_figure(2)
     loss.plot(epochs, measured.numbers("loss"), color=BLUE, marker="o")
     loss.set(title="The loss falls", xlabel="epoch", ylabel="mean cross entropy")
     loss.set_ylim(bottom=0)
@@ -970,11 +976,10 @@ def draw_overlap_hooks(measured):
 def draw_unused_parameters(measured):
     """Chapter 15: what the cures cost in a step that needs none of them."""
     figure, (panel,) = new_figure(1, width=7.2, height=2.6)
-    ways, steps, ratios = measured.text("way"), measured.numbers("step_ms"), measured.numbers("ratio")
-    bars(panel, ways, steps, [GREY if way.startswith("plain") else BLUE for way in ways], lambda ms: f"{ms:.2f} ms")
-    for place, ratio in enumerate(ratios):
-        panel.annotate(f"{ratio:.2f} times", (0, place), xytext=(5, 0), textcoords="offset points", va="center", color="white")
-    panel.set(title=f"A step that uses everything, on {measured.text('ranks')[0]} ranks", xlabel="milliseconds (less is better)")
+    ways, ratios = measured.text("way"), measured.numbers("ratio")
+    bars(panel, ways, ratios, [GREY if way.startswith("plain") else BLUE for way in ways], lambda ratio: f"{ratio:.2f}")
+    panel.axvline(1, color=GREY, linestyle=":", linewidth=1.2)
+    panel.set(title=f"A step that uses everything, on {measured.text('ranks')[0]} ranks", xlabel="times a step of plain DDP (less is better)")
     return figure
 
 
@@ -988,7 +993,7 @@ def draw_unused_parameters_timeline(measured):
     lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
     room = max(1.2, 0.4 + 0.3 * max(places.values()))  # inches of a panel, about
-    kinds = dict(TIMELINE, **{"at a barrier": ("elsewhere", GREY)})
+    kinds = dict(TIMELINE, **{"the map's all-reduce": ("used map", "#8e5bb5"), "at a barrier": ("elsewhere", GREY)})
     figure, panels = plt.subplots(len(parts), 1, figsize=(9.6, max(2.9, len(parts) * (0.7 + room) + 0.7)), squeeze=False)
     for (part, title), panel in zip(parts, panels[:, 0]):
         mine = [row[1:] for row in rows if row[0] == part]
@@ -1001,10 +1006,10 @@ def draw_unused_parameters_timeline(measured):
             color = next(color for start, color in kinds.values() if name.startswith(start))
             place = places[int(rank), stream]
             panel.barh(place, min(end, length) - begin, left=begin, height=0.84, color=color, edgecolor="white", linewidth=0.7)
-            label = name.removeprefix("bucket ").split(",")[0] if name.startswith("bucket") else ""
+            label = name.removeprefix("bucket ").split(",")[0] if name.startswith("bucket") else "map" if name == "used map" else ""
             if end > length and label:
                 label = f"bucket {label}: waits until the time is up, after {end / 1000:.1f} s"
-            if label and min(end, length) - begin > 0.015 * length:
+            if label and min(end, length) - begin > (0.04 if label == "map" else 0.015) * length:
                 panel.annotate(label, ((begin + min(end, length)) / 2, place), ha="center", va="center_baseline", color="white", fontsize=8)
         for rank, begin in ((rank, begin) for rank, _, name, begin, _ in mine if name == "elsewhere"):
             sent = [row for row in mine if row[0] == rank and row[1] == "communication"]
@@ -1361,11 +1366,12 @@ DRAWINGS = {
 def draw(source, target, formats):
     """Draws one CSV file; returns the picture's path."""
     with matplotlib.rc_context(STYLE):
+        picture = target / source.stem
+        for ending in (".svg", ".png"):
+            picture.with_suffix(ending).unlink(missing_ok=True)  # of an earlier run
         figure = DRAWINGS[source.stem](Measured(source))
         figure.tight_layout()
         target.mkdir(parents=True, exist_ok=True)
-        picture = target / source.stem
-        picture.with_suffix(".png").unlink(missing_ok=True)  # of an earlier run
         for ending in formats:
             figure.savefig(picture.with_suffix(f".{ending}"), dpi=150, metadata={"Date": None} if ending == "svg" else None)
         plt.close(figure)
@@ -1381,6 +1387,9 @@ def draw_all(sources, target, formats):
         for source, picture in pictures:
             try:
                 path = os.path.relpath(picture.result())
+            except NothingToDraw as reason:
+                print(f"not drawn: {os.path.relpath(source)}: {reason}")
+                continue
             except (ValueError, KeyError, OSError) as error:
                 sys.exit(f"{source} cannot be drawn: {error}")
             print(f"drawn: {path}" + (" (and .png)" if "png" in formats else ""))
