@@ -133,14 +133,24 @@ struct Step {
     double learning_rate;
 };
 
-// Returns whether this is the value if the decay, `share` of the value, is left out of a step.
-bool is_not_decayed(double yours, double before, double right, double share) {
-    return share > 0 && std::abs(yours - (right + share * before)) <= 2e-5;
+// Returns what a value tells that is not `right`, or "", after a step from `before` in which
+// `share` of it should have been taken away.
+std::string cause_of_step(double yours, double before, double right, double share) {
+    const auto is = [&](double wrong) { return std::abs(yours - wrong) <= 2e-5; };
+    const double adam = before * (1 - share) - right;
+    const std::string where =
+        "value.device().stream()? That is where Adam's step runs, and on another stream it comes "
+        "too early or too late.\n";
+    if (share > 0 && is(before - adam))
+        return "Nothing has been taken from the value itself, so far. Has your kernel been "
+               "launched, and on " +
+               where;
+    if (share > 0 && is((before - adam) * (1 - share)))
+        return "The decay comes behind Adam's step. Do you call them in the other order? And is "
+               "your kernel on " +
+               where;
+    return "";
 }
-const std::string not_decayed =
-    "Nothing has been taken from the value itself, so far. Has your kernel been launched, and on "
-    "value.device().stream()? That is where Adam's step runs, and on another stream it comes too "
-    "early or too late.";
 
 void check_steps(const std::vector<Step>& steps, double weight_decay, const std::string& hint) {
     constexpr std::size_t n = 257;
@@ -173,10 +183,9 @@ void check_steps(const std::vector<Step>& steps, double weight_decay, const std:
                             text(" is %.6g after step %g with weight decay %g; right is %.6g.\n",
                                  static_cast<double>(yours[i]), static_cast<double>(k + 1),
                                  weight_decay, right[i].value) +
-                            (is_not_decayed(double{yours[i]}, before[i].value, right[i].value,
-                                            step.learning_rate * weight_decay)
-                                 ? not_decayed
-                                 : hint));
+                            cause_of_step(double{yours[i]}, before[i].value, right[i].value,
+                                          step.learning_rate * weight_decay) +
+                            hint);
     }
     held();
 }
@@ -197,13 +206,28 @@ void check_two_parameters() {
             text("Two parameters, and only the second one has a gradient: after a step they "
                  "are %.6g and %.6g; right is 4 and %.6g.\n",
                  number(*absent), number(*present), right.value) +
+            cause_of_step(number(*present), 4, right.value, learning_rate * weight_decay) +
             "A parameter without a gradient is left alone; the others still take their "
             "step.");
     set_gradient(*absent, {0.5});
-    const std::string wrong = wrong_if_host_waits(device.stream(), [&] { optimizer->step(); });
+    // Two steps while the device's stream stands still: whatever runs on another one comes first.
+    const std::string wrong = wrong_if_host_waits(device.stream(), [&] {
+        optimizer->step();
+        optimizer->step();
+    });
     device.stream().synchronize();
     if (!wrong.empty())
         throw Wrong("A step of two parameters: " + wrong);
+    for (int i = 0; i < 2; i++)
+        right.step(0.5, learning_rate, weight_decay);
+    if (std::abs(number(*present) - right.value) > 2e-5)
+        throw Wrong(
+            text("Two steps, one right after the other: the second parameter is %.6g; right is "
+                 "%.6g.\n",
+                 number(*present), right.value) +
+            "Is your kernel on value.device().stream()? That is where Adam's step runs, and on "
+            "another stream it comes too early or too late.");
+    held();
 }
 
 // A training that is saved after three steps and resumed by a new optimizer: state() has all that
