@@ -174,7 +174,7 @@ double least_seconds(int ranks, int distance, std::size_t count,
     double least = 0;
     const auto work = [&](Rank& rank) {
         Peers peers(rank, 1 << 20);
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 40; i++) {
             const double seconds = seconds_of_shift(peers, count, distance);
             if (rank.rank() == 0)
                 least = i == 0 ? seconds : std::min(least, seconds);
@@ -248,8 +248,9 @@ void check_cost(int ranks, int distance, std::size_t count, const std::string& h
     const auto is_predicted = [&](double taken) {
         return std::abs(predicted - taken) <= 0.25 * std::max(taken, 1e-3);
     };
-    const auto takes_one = [&](double seconds) { return seconds <= 1.25 * one; };
-    // A machine with other work to do is slower than the link at times, never faster.
+    // A machine with other work to do is slower than the link at times, never faster: less than the
+    // messages of a row take is one message.
+    const auto takes_one = [&](double seconds) { return seconds <= 0.75 * row; };
     const double measured = least_seconds(ranks, distance, count, [&](double seconds) {
         return is_predicted(one) ? takes_one(seconds) : seconds <= 1.25 * row;
     });
