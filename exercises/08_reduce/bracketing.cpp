@@ -17,7 +17,7 @@ std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays) {
 }
 
 std::vector<float> numbers_that_tell(int ranks, int root) {
-    // What becomes of a small number that is added to a large one?
+    // A small number that is added to a large one is lost.
     throw NotImplemented("tell_apart");
 }
 

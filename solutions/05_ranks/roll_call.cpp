@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-//: What do the ranks send to each other? How does the other end know where a message ends?
+//: A connection carries bytes. How does the other end know where a message ends?
 // stub
 
 // Messages are lines of text:

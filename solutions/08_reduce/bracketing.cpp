@@ -56,7 +56,7 @@ std::vector<float> tree_sum(const std::vector<std::vector<float>>& arrays) {
 
 std::vector<float> numbers_that_tell(int ranks, int root) {
     // stub: tell_apart
-    //: What becomes of a small number that is added to a large one?
+    //: A small number that is added to a large one is lost.
     const auto n = static_cast<std::size_t>(ranks);
     for (std::size_t a = 0; a < n; a++)
         for (std::size_t b = a + 1; b < n; b++)
