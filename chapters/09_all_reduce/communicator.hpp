@@ -25,9 +25,9 @@ namespace ddp {
 // Every rank makes the same calls in the same order; a call that differs is an error that names
 // both. All calls are asynchronous to the host: they are enqueued on `stream`, behind what writes
 // their input and before what reads their output. Data lies in memory from allocate(). `name` is
-// for messages. Calls on several streams run side by side where the transport is native; over MPI
-// one thread serves all streams, in the order of the calls: a receive that stands before the send
-// that its peer waits for lets both wait. Take one stream there, or exchange in one order.
+// for messages. Over MPI, calls are served one after the other, whatever their streams: the two
+// ends of a message must be the next call of both ranks. (In a ring shift rank 0 sends first, and
+// the others receive first.) The native transport serves each stream by itself.
 //
 // Calls throw std::invalid_argument for a rank that does not exist or memory that is not from
 // allocate(). Errors that happen later are thrown by synchronize(), or by the next call of the

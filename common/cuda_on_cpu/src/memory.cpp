@@ -281,7 +281,10 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
                                std::string(call) + " at " + text_of(where) + " asked for " +
                                    std::to_string(bytes) + " bytes; " +
                                    std::to_string(all.live_device_bytes) + " of " +
-                                   std::to_string(total_device_bytes()) + " are in use");
+                                   std::to_string(total_device_bytes()) + " are in use" +
+                                   (fits ? ", but the system gives no more (" +
+                                               std::string(std::strerror(errno)) + ")"
+                                         : ""));
         a.begin = a.pages + a.page_bytes - round_up(bytes, alignment);
         if (kind == MemoryKind::device)
             all.live_device_bytes += bytes;

@@ -55,4 +55,16 @@ TEST_CASE("sgd: steps that are too long end the run with a sentence that names t
     REQUIRE(has(run.output, "error: the loss is no longer a number at step 84: "));
 }
 
+#if !defined(DDP_CUDA)
+// On a CPU device memory is a file without a name.
+TEST_CASE("sgd: a limit on files ends it in a sentence") {
+    const ChildResult result =
+        run_command({"bash", "-c", "ulimit -f 1; exec \"$0\" --quick", SGD_PROGRAM});
+    CAPTURE(result.output);
+    REQUIRE(result.exit_code == 1);
+    REQUIRE(count(result.output, "error: ") == 1);
+    REQUIRE(has(result.output, "but the system gives no more (File too large)"));
+}
+#endif
+
 }  // namespace ddp::test

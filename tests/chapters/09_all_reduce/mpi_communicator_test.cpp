@@ -65,7 +65,7 @@ TEST_CASE("in the order of streams, and two communicators at once, over MPI") {
         return;
     if (is_missing())
         return;
-    for (const auto& [what, ranks] : {std::pair("order", 3), std::pair("two", 4)}) {
+    for (const auto& [what, ranks] : {std::pair("order", 3), {"two", 4}, {"shift", 3}}) {
         const ChildResult job = start(by_mpirun(ranks), {"--what", what}, 120, strict);
         CAPTURE(what, ranks, job.output);
         REQUIRE(job.output == nothing_wrong(ranks));

@@ -64,6 +64,36 @@ void send_both(Rank& rank, const std::string& kind) {
     rank.barrier();
 }
 
+// Each rank sends to the next one and receives from the one before, on two streams, in the order
+// that communicator.hpp gives. Returns how many numbers are wrong.
+int wrong_of_shift(Rank& rank, const std::string& kind) {
+    const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
+    const int ranks = rank.world_size(), before = (rank.rank() + ranks - 1) % ranks;
+    const auto number = [](int r, std::size_t i) {
+        return 1000 * static_cast<float>(r) + static_cast<float>(i);
+    };
+    constexpr std::size_t count = 100;
+    ArenaBuffer<float> mine = communicator->allocate<float>(count);
+    ArenaBuffer<float> theirs = communicator->allocate<float>(count);
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; i++)
+        values[i] = number(rank.rank(), i);
+    mine.copy_from(values);
+    Stream sends, receives;
+    for (const bool is_send : {rank.rank() == 0, rank.rank() != 0})
+        if (is_send)
+            communicator->send(mine.data(), count, (rank.rank() + 1) % ranks, sends, "shift");
+        else
+            communicator->receive(theirs.data(), count, before, receives, "shift");
+    communicator->synchronize(sends);
+    communicator->synchronize(receives);
+    values = theirs.to_host();
+    int wrong = 0;
+    for (std::size_t i = 0; i < count; i++)
+        wrong += values[i] != number(before, i);
+    return wrong;
+}
+
 // Makes calls that make no sense; rank 0 prints their errors.
 void show_refusals(Rank& rank, const std::string& kind) {
     const std::unique_ptr<Communicator> communicator = make_communicator(kind, rank, 1 << 16);
@@ -109,6 +139,8 @@ int main(int argc, char** argv) {
             show_wrong(rank, ddp::test::wrong_of_order(rank, kind));
         else if (asked.what == "two")
             show_wrong(rank, ddp::test::wrong_of_two(rank, kind));
+        else if (asked.what == "shift")
+            show_wrong(rank, wrong_of_shift(rank, kind));
         else if (asked.what == "refusals")
             show_refusals(rank, kind);
         else if (asked.what == "sends")

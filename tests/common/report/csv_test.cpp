@@ -1,6 +1,9 @@
 #include "common/report/csv.hpp"
 
+#include <sys/resource.h>
+
 #include <cmath>
+#include <csignal>
 #include <limits>
 #include <random>
 #include <stdexcept>
@@ -45,6 +48,21 @@ TEST_CASE("whole lines are in the file before it is closed", "[report][csv]") {
     CHECK(contents(folder / "run.csv") == "step\n");
     csv.row({1});
     CHECK(contents(folder / "run.csv") == "step\n1\n");
+}
+
+TEST_CASE("a file that may grow no further is named, with the limit", "[report][csv]") {
+    const TemporaryFolder folder;
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit few_bytes{20, before.rlim_max};
+    std::signal(SIGXFSZ, SIG_IGN);  // as run_main does
+    CsvWriter csv(folder / "run.csv", {"step"});
+    setrlimit(RLIMIT_FSIZE, &few_bytes);
+    const std::string error =
+        thrown<std::runtime_error>([&] { csv.row({"a cell of more than twenty bytes"}); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(error == "'" + (folder / "run.csv").string() +
+                       "' cannot be written (File too large): raise the limit (ulimit -f).");
 }
 
 TEST_CASE("an older file is replaced", "[report][csv]") {
