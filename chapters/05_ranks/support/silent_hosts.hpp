@@ -13,7 +13,7 @@
 
 namespace ddp {
 
-// What one rank knows of its host.
+// A host, as one of its ranks knows it.
 struct HostReport {
     struct Network {
         std::string interface, address;
@@ -41,7 +41,7 @@ struct ClosedPort {
     std::uint16_t port = 0;
 };
 
-// What this host knows of the others, when they have said what they know.
+// The answers of the other hosts, and whether they let this one connect.
 struct Silence {
     HostReport own;
     std::vector<HostReport> others;  // one for each host, by rank

@@ -31,12 +31,15 @@ submit() {
 # whose hosts are those of its hostfile.
 [[ ${SLURM_JOB_ID:-} ]] || start_by=(mpirun)
 start() {
-    local nodes=()
+    local nodes=() status=0
     # srun would spread N ranks over all hosts of the job.
     if [[ ${start_by[0]} == srun && $1 == -n ]]; then
         nodes=("--nodes=$((($2 + SLURM_NTASKS_PER_NODE - 1) / SLURM_NTASKS_PER_NODE))")
     fi
-    "${start_by[@]}" "${nodes[@]}" "$@"
+    "${start_by[@]}" "${nodes[@]}" "$@" || status=$?
+    ((status != 128 + 4)) ||
+        echo "A rank had an illegal instruction (SIGILL): the book was built on another processor. Build it with -DDDP_NATIVE=OFF." >&2
+    return "$status"
 }
 
 # Runs a command, and prints by which interfaces this host has sent something meanwhile. (Others may have used them, too.)
