@@ -195,8 +195,8 @@ measure_key() {  # into $scratch/measured
     for ranks in 1 2 4; do
         said=$("$bin/overlap" --epochs 1 --ranks "$ranks" --csv "$scratch/steps.csv") || complain "an epoch on $ranks ranks"
         awk -F, -v ranks="$ranks" '
-            NR == 1 { for (i = 1; i <= NF; i++) if ($i == "step") at = i }
-            NR == 2 { print "steps_of_" ranks, $at }' "$scratch/steps.csv" >>"$scratch/measured"
+            NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+            NR == 2 { print "steps_of_" ranks, $at["step"]; print "loss_of_" ranks, $at["loss"] }' "$scratch/steps.csv" >>"$scratch/measured"
     done
     sed -n 's/^gradients, in [0-9]* buckets* *\([0-9.]*\) MiB$/K_MiB \1/p' <<<"$said" >>"$scratch/measured"
 }
