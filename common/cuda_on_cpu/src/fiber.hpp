@@ -4,6 +4,7 @@
 // addresses of thread-local variables (shared memory!) would go wrong.
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
+#include <span>
 
 #if defined(__SANITIZE_THREAD__)
 #define CUDA_ON_CPU_TSAN 1
@@ -49,6 +50,7 @@ class Fiber {
     // True for an address in the closed pages below the stack.
     bool is_overflow(const void* address) const;
     std::size_t stack_bytes() const { return stack_bytes_; }
+    std::span<const std::byte> bytes() const { return {stack_bottom_, stack_bytes_}; }
 
     void* owner = nullptr;
     int thread = -1;        // the CUDA thread that it carries

@@ -50,17 +50,6 @@ class ProgramFile {
     std::size_t bytes_ = 0;
 };
 
-std::uintptr_t load_address() {
-    std::uintptr_t address = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* out) {
-            *static_cast<std::uintptr_t*>(out) = info->dlpi_addr;
-            return 1;  // the program itself comes first
-        },
-        &address);
-    return address;
-}
-
 std::string demangled(const char* name) {
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> text(
@@ -84,6 +73,17 @@ const char* name_in(const ProgramFile& program, const ElfW(Shdr) & symbols,
 }
 
 }  // namespace
+
+std::uintptr_t load_address() {
+    std::uintptr_t address = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+            *static_cast<std::uintptr_t*>(out) = info->dlpi_addr;
+            return 1;  // the program itself comes first
+        },
+        &address);
+    return address;
+}
 
 std::string kernel_name(const void* address) {
     const ProgramFile program;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cuda_on_cpu/runtime_api.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "errors.hpp"
+#include "watch.hpp"
 
 namespace cuda_on_cpu {
 
@@ -40,6 +42,7 @@ class KernelRun {
     const std::chrono::steady_clock::time_point started;
     std::atomic<std::uint64_t> meetings{0};         // barriers and warp exchanges: see observe.hpp
     std::atomic<std::uint64_t> finished_blocks{0};  // where they take turns: run_on_new_threads
+    std::unique_ptr<LaunchWatch> watch;             // nullptr: nobody watches
 
   private:
     std::mutex mutex_;

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "watch.hpp"
+
 namespace cuda_on_cpu {
 namespace {
 
@@ -72,6 +74,12 @@ Settings parse_settings(const std::string& text) {
         const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
         if (word == "strict") {
             result.strict = true;
+        } else if (word == "races") {
+            if (!can_watch())
+                throw std::invalid_argument(
+                    "CUDA_ON_CPU: this program was not built to look for `races`; "
+                    "`CUDA_ON_CPU=races ./book run NN` builds one that is, under build/cpu-races.");
+            result.races = true;
         } else if (word == "display") {
             result.display = true;
             result.kernel_timeout_s = 2;
@@ -97,7 +105,7 @@ Settings parse_settings(const std::string& text) {
         } else if (!word.empty()) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
-                "' is not a setting; use a comma-separated list of strict, order=forward, "
+                "' is not a setting; use a comma-separated list of strict, races, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
                 "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS and display.");
         }

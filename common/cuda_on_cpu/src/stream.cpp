@@ -318,6 +318,8 @@ void Stream::run_kernel_now(const PreparedKernel& kernel) {
         run_ = &*kept;
     }
     KernelRun& run = *kept;
+    if (run.settings.races)
+        run.watch = watch_launch(run);
     DeviceAccess access;
     if (kernel.shape.cooperative != has_short_turns_)
         take_short_turns(has_short_turns_ = kernel.shape.cooperative);
@@ -339,7 +341,8 @@ void Stream::run_kernel_now(const PreparedKernel& kernel) {
             device_failed(cudaErrorIllegalAddress, run.name() + ": " + damage);
     }
     if (const auto observer = kernel_observer.load())
-        observer({kernel.shape, run.meetings.load()});
+        observer({kernel.shape, run.meetings.load(),
+                  run.watch ? run.watch->uses() : std::vector<ArrayUse>()});
     if (kernel.shape.cooperative)
         end_late(run.settings.late_ms);
 }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "common/gpu/gpu.hpp"
+#include "cuda_on_cpu/settings.hpp"
 
 namespace ddp::test {
 namespace {
@@ -119,6 +120,29 @@ __global__ void meet_in_two_branches(const int*, int*) {
         __syncthreads();
 }
 
+// Threads have two or three values each, and go round as often.
+__global__ void meet_once_a_value(const int* in, int* out) {
+    __shared__ int piece[block_threads];
+    for (unsigned int i = threadIdx.x; i < block_threads * 5 / 2; i += blockDim.x) {
+        piece[threadIdx.x] = in[i % block_threads];
+        __syncthreads();
+        out[threadIdx.x] += piece[threadIdx.x];
+    }
+}
+
+__global__ void meet_if_busy(const int* in, int* out) {
+    __shared__ int sums[block_threads];
+    sums[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    for (unsigned int half = block_threads / 2; half > 0; half /= 2)
+        if (threadIdx.x < half) {
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+            __syncthreads();
+        }
+    if (threadIdx.x == 0)
+        *out = sums[0];
+}
+
 // ---- Warps
 
 __global__ void reverse_by_syncwarp(const int* in, int* out) {
@@ -228,6 +252,20 @@ int sum_of_blocks(int) {
     return sum_up_to(19);
 }
 
+// One thread after another adds its value, whoever has the lock.
+template <bool right>
+__global__ void sum_under_a_lock(const int* in, int* out) {
+    int* lock = out + 1;
+    while (atomicCAS(lock, 0, 1) != 0)
+        __nanosleep(100);
+    if (right)
+        __threadfence();
+    *out += in[threadIdx.x];
+    if (right)
+        __threadfence();
+    atomicExch(lock, 0);
+}
+
 // ---- Blocks of one launch
 
 __global__ void read_the_neighbour(const int* in, int* out) {
@@ -268,6 +306,84 @@ __global__ void pass_on(const int* in, int* out) {
 }
 int seven(int) {
     return 7;
+}
+
+__global__ void pass_on_without_atomics(const int* in, int* out) {
+    volatile int* flag = out + 1;
+    int* value = out + 2;
+    if (blockIdx.x == 0) {
+        *value = in[1] + 5;
+        __threadfence();
+        *flag = 1;
+    } else {
+        while (*flag == 0)
+            __nanosleep(100);
+        __threadfence();
+        *out = *value;
+    }
+}
+
+// Block 1 reverses what the threads of block 0 have written. It begins when that is done: `written`
+// makes the result right, and puts nothing in order.
+template <bool barrier_before_release, bool barrier_behind_acquire>
+__global__ void pass_on_many(const int* in, int* out) {
+    int* values = out + block_threads;
+    const cuda::atomic_ref<int, cuda::thread_scope_device> flag(out[2 * block_threads]),
+        written(out[2 * block_threads + 1]);
+    if (blockIdx.x == 0) {
+        values[threadIdx.x] = in[threadIdx.x];
+        if (barrier_before_release)
+            __syncthreads();
+        if (threadIdx.x == 0)
+            flag.store(1, cuda::memory_order_release);
+        written.fetch_add(1, cuda::memory_order_relaxed);
+    } else {
+        while (written.load(cuda::memory_order_relaxed) < block_threads)
+            __nanosleep(100);
+        while (threadIdx.x == 0 && flag.load(cuda::memory_order_acquire) == 0)
+            __nanosleep(100);
+        if (barrier_behind_acquire)
+            __syncthreads();
+        out[threadIdx.x] = values[block_threads - 1 - threadIdx.x];
+    }
+}
+
+// Block 0 passes two values on by way of one place. The second may come when the first was read.
+template <std::memory_order store, std::memory_order load>
+__global__ void use_a_slot_again(const int* in, int* out) {
+    const cuda::atomic_ref<int, cuda::thread_scope_device> sent(out[1]), taken(out[2]);
+    int* slot = out + 3;
+    for (int round = 1; round <= 2; round++) {
+        if (blockIdx.x == 0) {
+            while (taken.load(load) < round - 1)
+                __nanosleep(100);
+            *slot = in[0] + round;
+            sent.store(round, cuda::memory_order_release);
+        } else {
+            while (sent.load(cuda::memory_order_acquire) < round)
+                __nanosleep(100);
+            *out += *slot;
+            taken.store(round, store);
+        }
+    }
+}
+int five(int) {
+    return 5;
+}
+
+// A barrier for all blocks, by a counter: it takes blocks that run at the same time.
+__global__ void meet_all_blocks(const int*, int* out) {
+    atomicAdd(out, 1);
+    while (cuda::atomic_ref<int>(*out).load(cuda::memory_order_acquire) <
+           static_cast<int>(gridDim.x))
+        __nanosleep(1000);
+}
+bool meets_all_blocks() {
+    cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
+    settings.kernel_timeout_s = 1;
+    cuda_on_cpu::set_settings(settings);
+    output_of(meet_all_blocks, {2, 1});
+    return true;
 }
 
 // Reverses the values of each block by way of its shared memory.
@@ -455,7 +571,8 @@ constexpr auto block = cuda::thread_scope_block;
 
 std::vector<Example> mistakes() {
     const int n = block_threads;
-    const LaunchShape one(1, n), with_shared(1, n, 4 * n), blocks(20, 1), two(2, 1);
+    const LaunchShape one(1, n), with_shared(1, n, 4 * n), blocks(20, 1), two(2, 1),
+        two_of_many(2, n);
     const auto both_at_once = Launch::cooperative;
     return {
         example("no barrier between writing and reading", take_from_the_left, one, n, left_value),
@@ -464,6 +581,9 @@ std::vector<Example> mistakes() {
         example("in-place scan with one barrier a step", scan_in_one_go, one, n, sum_up_to),
         example("a barrier that one thread does not reach", return_before_a_barrier, one, 0, seven),
         example("a barrier in each of two branches", meet_in_two_branches, one, 0, seven),
+        example("a barrier in a loop that not all threads go round as often", meet_once_a_value,
+                one, 0, seven),
+        example("a barrier inside the `if` of a tree", meet_if_busy, one, 1, block_sum),
         example("`__syncwarp` where `__syncthreads` is needed", reverse_by_syncwarp, one, n,
                 reversed_value),
         example("no `__syncwarp` between lanes that exchange values", take_within_warps<false>, one,
@@ -476,6 +596,7 @@ std::vector<Example> mistakes() {
         example("a histogram in shared memory without atomics", histogram<false>, one, 8, eighth),
         example("threads add to one number without atomics", sum_in_one_place<false>, one, 1,
                 block_sum),
+        example("a lock without fences", sum_under_a_lock<false>, one, 1, block_sum),
         example("blocks add to one number without atomics", sum_in_one_place<false>, blocks, 1,
                 sum_of_blocks),
         example("a block reads what its neighbour writes", read_the_neighbour, blocks, 20,
@@ -486,8 +607,20 @@ std::vector<Example> mistakes() {
                 sum_in_the_last_block<Fences::behind_the_counter>, blocks, 1, sum_of_blocks),
         example("a flag between blocks without release and acquire",
                 pass_on<device, relaxed, relaxed>, two, 1, seven, both_at_once),
-        example("the same, with the scope of a block", pass_on<block, release, acquire>, two, 1,
+        example("a flag that is stored without release", pass_on<device, relaxed, acquire>, two, 1,
                 seven, both_at_once),
+        example("a flag that is loaded without acquire", pass_on<device, release, relaxed>, two, 1,
+                seven, both_at_once),
+        example("a flag that is no atomic", pass_on_without_atomics, two, 1, seven, both_at_once),
+        example("one thread releases what others have written, without a barrier",
+                pass_on_many<false, true>, two_of_many, n, reversed_value, both_at_once),
+        example("one thread acquires what others read, without a barrier",
+                pass_on_many<true, false>, two_of_many, n, reversed_value, both_at_once),
+        example("a place used again, acknowledged without release and acquire",
+                use_a_slot_again<relaxed, relaxed>, two, 1, five, both_at_once),
+        {"a barrier for all blocks in an ordinary launch", meets_all_blocks},
+        example("a flag with the scope of a block", pass_on<block, release, acquire>, two, 1, seven,
+                both_at_once),
         {"two streams without an event", copies_from_another_stream<false>},
         {"the same, the first one long done", copies_what_was_written},
         {"the host reads before it synchronises", reads_a_copy<false>},
@@ -503,7 +636,8 @@ std::vector<Example> mistakes() {
 
 std::vector<Example> right_examples() {
     const int n = block_threads;
-    const LaunchShape one(1, n), blocks(20, 1), blocks_with_shared(20, 32, 32 * 4), two(2, 1);
+    const LaunchShape one(1, n), blocks(20, 1), blocks_with_shared(20, 32, 32 * 4), two(2, 1),
+        two_of_many(2, n);
     return {
         example("use again", use_again<true>, one, n, three_rounds),
         example("scan", scan_in_two_goes, one, n, sum_up_to),
@@ -516,6 +650,11 @@ std::vector<Example> right_examples() {
         example("sum in the last block", sum_in_the_last_block<Fences::both>, blocks, 1,
                 sum_of_blocks),
         example("flag", pass_on<device, release, acquire>, two, 1, seven, Launch::cooperative),
+        example("lock", sum_under_a_lock<true>, one, 1, block_sum),
+        example("flag for many", pass_on_many<true, true>, two_of_many, n, reversed_value,
+                Launch::cooperative),
+        example("a place used again", use_a_slot_again<release, acquire>, two, 1, five,
+                Launch::cooperative),
         example("shared memory of blocks", reverse_blocks, blocks_with_shared, 640,
                 reversed_in_blocks),
         {"two streams", copies_from_another_stream<true>},

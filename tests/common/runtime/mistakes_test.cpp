@@ -19,6 +19,11 @@ constexpr bool address_sanitizer = true;
 #else
 constexpr bool address_sanitizer = false;
 #endif
+#if defined(DDP_SEES_RACES)
+constexpr bool race_detector = true;
+#else
+constexpr bool race_detector = false;
+#endif
 
 // ThreadSanitizer would sleep for a second at the end of each process that it has reported on.
 const std::string no_sleep = "TSAN_OPTIONS=atexit_sleep_ms=0";
@@ -89,7 +94,8 @@ std::map<std::string, Row> table_of_readme() {
 
 // Returns the cell for a run that printed `output`.
 std::string cell_for(const std::string& output, const std::string& sentence) {
-    if (has(output, "ThreadSanitizer: data race"))
+    if (has(output, "ThreadSanitizer: data race") ||
+        has(output, "nothing puts one before the other"))
         return "race";
     if (!sentence.empty() && has(output, sentence))
         return "says";
@@ -104,6 +110,8 @@ std::vector<std::pair<std::string, std::string>> columns() {
         return {{"`cpu-tsan`", ""}};
     if (address_sanitizer)
         return {{"`cpu-asan`", ""}};
+    if (race_detector)
+        return {{"races", "races"}};
     return {{"plain", ""},
             {"reversed", "order=reversed"},
             {"random", "order=random:1"},

@@ -115,32 +115,35 @@ inline int __all_sync(unsigned int mask, int predicate,
 }
 
 // ---- Atomics: real ones, since other streams and other processes may touch the same memory
+
+// Inlined wherever they are called, as cuda_on_cpu/fence.hpp says.
 template <class T>
 requires std::same_as<T, int> || std::same_as<T, unsigned int> ||
     std::same_as<T, unsigned long long> || std::same_as<T, float> || std::same_as<T, double>
-        T atomicAdd(T* address, std::type_identity_t<T> value) {
+        __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
     return std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
 }
 template <class T>
-requires std::same_as<T, int> || std::same_as<T, unsigned int> T
+requires std::same_as<T, int> || std::same_as<T, unsigned int> __forceinline__ T
 atomicSub(T* address, std::type_identity_t<T> value) {
     return std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
 }
 template <class T>
 requires std::same_as<T, int> || std::same_as<T, unsigned int> ||
     std::same_as<T, unsigned long long> || std::same_as<T, float>
-        T atomicExch(T* address, std::type_identity_t<T> value) {
+        __forceinline__ T atomicExch(T* address, std::type_identity_t<T> value) {
     return std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
 }
 template <class T>
 requires std::same_as<T, int> || std::same_as<T, unsigned int> ||
     std::same_as<T, unsigned long long>
-        T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value) {
+        __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> compare,
+                                    std::type_identity_t<T> value) {
     std::atomic_ref<T>(*address).compare_exchange_strong(compare, value, std::memory_order_relaxed);
     return compare;
 }
 template <std::integral T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicMax(T* address, std::type_identity_t<T> value) {
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
     while (old < value && !target.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
@@ -148,7 +151,7 @@ T atomicMax(T* address, std::type_identity_t<T> value) {
     return old;
 }
 template <std::integral T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicMin(T* address, std::type_identity_t<T> value) {
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
     while (value < old && !target.compare_exchange_weak(old, value, std::memory_order_relaxed)) {
@@ -156,22 +159,22 @@ T atomicMin(T* address, std::type_identity_t<T> value) {
     return old;
 }
 template <std::integral T>
-T atomicAnd(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicAnd(T* address, std::type_identity_t<T> value) {
     return std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
 }
 template <std::integral T>
-T atomicOr(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicOr(T* address, std::type_identity_t<T> value) {
     return std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
 }
 
 // A fence of a wider scope is never weaker, and a CPU has only the widest.
-inline void __threadfence_system() {
+__forceinline__ void __threadfence_system() {
     cuda_on_cpu::fence(std::memory_order_seq_cst);
 }
-inline void __threadfence() {
+__forceinline__ void __threadfence() {
     __threadfence_system();
 }
-inline void __threadfence_block() {
+__forceinline__ void __threadfence_block() {
     __threadfence_system();
 }
 

@@ -21,6 +21,10 @@ struct Settings {
     // full queue keeps all others out, and memory that is not pinned is copied as late as CUDA
     // allows. Slower; every test of the book runs so.
     bool strict = false;
+    // Two accesses of a launch's threads to one place, of which one writes and nothing puts one
+    // before the other, end the kernel with an error. For programs that are linked with the library
+    // cuda_on_cpu_races, and kernels that are compiled for it.
+    bool races = false;
     Order order = Order::forward;
     std::uint64_t seed = 1;          // of Order::random
     double kernel_timeout_s = 30.0;  // a kernel that runs longer is ended with an error; 0 = never
@@ -41,7 +45,7 @@ struct Settings {
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display".
+// "strict,races,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display".
 // A word that is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
