@@ -141,7 +141,7 @@ std::string missing_ranks(const Connections& connections) {
 
 // ---- The other ranks' side
 
-// What rank 0 says to a process that does not belong to its job.
+// Says, in rank 0's words, why this process does not belong to its job.
 struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

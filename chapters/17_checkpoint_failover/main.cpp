@@ -106,11 +106,7 @@ int run(int argc, char** argv) {
     if (mine.folder.empty())
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
     const Scenario scenario = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
-    std::cout << "done in " << format_count(static_cast<int>(scenario.attempts.size()), "attempt")
-              << ": ";
-    if (const std::optional<double> accuracy = scenario.final_accuracy())
-        std::cout << "test accuracy " << format_fixed(*accuracy, 3) << ", ";
-    std::cout << "hash " << scenario.final_hash() << "\n";
+    std::cout << text_of_end(scenario) << "\n";
     return 0;
 }
 

@@ -149,6 +149,13 @@ std::vector<Recovery> Scenario::recoveries() const {
     return all;
 }
 
+std::string text_of_end(const Scenario& scenario) {
+    const std::optional<double> accuracy = scenario.final_accuracy();
+    return "done in " + format_count(static_cast<int>(scenario.attempts.size()), "attempt") + ": " +
+           (accuracy ? "test accuracy " + format_fixed(*accuracy, 3) + ", " : "") + "hash " +
+           scenario.final_hash();
+}
+
 void show_recoveries(const std::vector<Scenario>& scenarios) {
     Table table("From each fault until the training is back at the same step",
                 {"fault", "step", "noticed", "all ended", "started", "loaded", "redone", "total",
