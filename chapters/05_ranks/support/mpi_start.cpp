@@ -58,10 +58,12 @@ int start_mpi() {
 }
 
 // Publishes `mine` as rank `rank`'s line, and returns the lines that the ranks have published a
-// second later, by rank. mpirun keeps them; a launcher that does not know this service (Slurm's)
-// gives none. The names carry the job's own, since one that stays, as Open MPI 5 can, keeps them
-// for the next job.
+// second later, by rank. mpirun keeps them; Slurm does not know this service, and there are none.
+// The names carry the job's own, since an mpirun that stays, as Open MPI 5's can, keeps them for
+// the next job.
 std::vector<std::string> exchange_by_launcher(int rank, int world_size, const std::string& mine) {
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr)  // not mpirun
+        return {};
     const char* job = std::getenv("PMIX_NAMESPACE");
     const auto name_of = [&](int r) {
         return "silent rank " + std::to_string(r) + " of " + (job == nullptr ? "a job" : job);

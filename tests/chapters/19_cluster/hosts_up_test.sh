@@ -192,6 +192,18 @@ test_faults() {
     says "host0 cannot connect to port 1024 of host1 (10.77.0.2), where a rank listens: is there a firewall?"
     is_cured_by "OMPI_MCA_btl_tcp_port_min_v4=40000" blocked-port "${ranks[*]}"
 
+    # Under Slurm no rank hears of the other host: each speaks for its own.
+    up 2x2 --fault wrong-interface -- "$root/tests/chapters/19_cluster/slurm.sh" srun --mpi=pmix -N2 -n4 "${ranks[@]:1}"
+    if [[ $code == 77 ]]; then
+        echo "SKIPPED: ranks that cannot meet under Slurm ($output)"
+    else
+        says "s in MPI_Bcast for the other ranks. All were started, but no answer came from some of them by eth0/docker0."
+        [[ $output =~ "    host"[01]": eth0 (10.77.0."[12]") has sent "[0-9.]+" "[K]?[i]?"B, docker0 (172.17.0.1) has sent " ]] || complain "what has been sent? $output"
+        says "name the one that joins them: export OMPI_MCA_btl_tcp_if_include=eth0"
+        [[ $output != *MPI_Publish_name* ]] || complain "MPI has something to say: $output"
+        ((code != 0 && code != 124)) || complain "exit status $code"
+    fi
+
     # A host is lost: the other's ranks say so before mpirun ends them, if their time-out is shorter than mpirun's.
     local fault words
     for fault in "cut,the cable of host1 is pulled now" "off,host1 is switched off now"; do
