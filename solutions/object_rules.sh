@@ -6,7 +6,7 @@
 usual_sections='^(\.rela?)?\.(text|rodata|data|bss|tdata|tbss|eh_frame|gcc_except_table|note|debug_[a-z_]+)(\.|$)'
 usual_sections+='|^(\.rela?)?\.init_array$|^\.(comment|group|symtab|symtab_shndx|strtab|shstrtab|llvm_addrsig)$'
 # Of C: memory and text, mathematics, the heap, printing, time, threads and what the compiler itself calls.
-usual_names='^((mem|str|wmem|wcs|is|to)[a-z]+|__(mem|str)[a-z]+_chk|__[sv]?[nf]?printf_chk|__vs?n?printf_chk'
+usual_names='^(bcmp|(mem|str|wmem|wcs|is|to)[a-z]+|__(mem|str)[a-z]+_chk|__[sv]?[nf]?printf_chk|__vs?n?printf_chk'
 usual_names+='|(a?(cos|sin|tan)h?|atan2|sincos|exp|exp2|exp10|expm1|frexp|ldexp|log|log10|log1p|log2|logb|ilogb|modf|scalbl?n|cbrt|fabs|hypot|pow'
 usual_names+='|sqrt|erfc?|[lt]gamma|ceil|floor|nearbyint|l?l?rint|l?l?round|trunc|fmod|remainder|remquo|copysign|nan|nextafter|fdim|fmax|fmin|fma)[fl]?'
 usual_names+='|l?l?abs|l?l?div|ato[ifl]|atoll|qsort|bsearch|s?rand|rand_r|s?random|[de]rand48|malloc|calloc|realloc|free|aligned_alloc|posix_memalign'

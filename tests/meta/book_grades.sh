@@ -13,6 +13,19 @@ here="$scratch/a book"
 little_book "$here"
 cd "$here" || exit 1
 little_exercise
+# The test compares by an inline function that stands in a library.
+sed -i 's/yours != right/!is_same(yours, right)/; s/^static void require/bool is_same(int, int);\n&/' tests/exercises/01_line/slope_test.cpp
+cat >>tests/exercises/support/tasks_main.cpp <<'END'
+template <class T>
+[[gnu::noipa]] bool same(T a, T b) {
+    return a == b;
+}
+namespace ddp::test {
+bool is_same(int a, int b) {
+    return same(a, b);
+}
+}  // namespace ddp::test
+END
 class="$scratch/a class"
 
 hand_in() { mkdir -p "$class/$1/01_line" && cat >"$class/$1/01_line/slope.cpp"; }  # STUDENT, and the file on stdin
@@ -67,12 +80,18 @@ answer abort 's/return -2 \* run/__builtin_abort()/'
 # A buffer on the stack, and what lies above it.
 answer overflow 's/return 2 \* run/volatile char a[8]; for (long i = 0; i < 1 << 24; i++) a[i] = 1; return a[run]/'
 
+{
+    printf '#include <%s>\n' atomic barrier iostream map memory mutex regex semaphore sstream thread vector
+    sed 's/return 2 /const std::jthread wakes([] { ready = 1; ready.notify_all(); }); ready.wait(0); std::cout << std::endl; return 2 /
+        /^int rise/i static std::atomic<int> ready;' solutions/01_line/slope.cpp
+} | hand_in threads
 # Two have copied: one has other words and blanks about the same code, one has the solution.
 answer copy '1i// mine
     s/return 2 /return 4 /; s|return -2|/* down */ return -2|; s/ /  /g'
 answer original 's/return 2 /return 4 /'
 
 # ---- Attacks
+answer exits 's/return 2 \* run/__builtin_exit(0)/'
 attacks=("$root"/tests/meta/grader_attacks/*.attack)
 for file in "${attacks[@]}"; do
     name=$(basename "$file" .attack)
@@ -85,7 +104,7 @@ mkfifo "$class/pipe/01_line/slope.cpp"
 head -c 300000 /dev/zero | tr '\0' ' ' >"$class/long/01_line/slope.cpp"
 
 sed -i 's/^task_seconds=60 /task_seconds=4 /; s/^most_processes=256 /most_processes=40 /' solutions/grade.sh
-expect 0 "The grades are in $scratch/grades.csv, and in a results.json for each student in $scratch/results." \
+expect 0 "The grades are in $scratch/grades.csv."$'\n'"Each student's results.json is in $scratch/results." \
     ./book grade "$class" --csv "$scratch/grades.csv" --results "$scratch/results"
 table=$output
 [[ ! -e $class/grades.csv ]] || complain "--csv is not heeded"
@@ -96,7 +115,9 @@ table=$output
 complete() {
     local students=("$1"/*)
     [[ $(wc -l <"$2") == $((2 * ${#students[@]} + 1)) ]] || complain "$2 has $(wc -l <"$2") lines for ${#students[@]} students of two tasks"
-    [[ -z $(cut -d, -f1-3 "$2" | sort | uniq -d) ]] || complain "somebody is graded twice: $(cut -d, -f1-3 "$2" | sort | uniq -d)"
+    local twice
+    twice=$(sed -E 's/^(("([^"]|"")*",){3}).*/\1/' "$2" | sort | uniq -d)
+    [[ -z $twice ]] || complain "somebody is graded twice: $twice"
 }
 # is STUDENT VERDICT_OF_UP VERDICT_OF_DOWN WORDS
 is() {
@@ -125,6 +146,7 @@ is in_my passed passed ''
 is empty missing missing "Not handed in."
 is 'stub, ""first""' missing missing "Task up is not implemented yet."
 is mutant wrong passed "You say 9, right is 6."
+is threads passed passed ''
 is half passed wrong "Your code has thrown something that is no std::exception."
 is typo compile compile "Does not compile: 01_line/slope.cpp:4:16: error: "
 is loop hang passed "Stopped after 4 s: a loop in your code does not end, or the machine is busy."
