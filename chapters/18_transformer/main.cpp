@@ -17,12 +17,15 @@ using namespace ddp;
 
 constexpr int most_held_out = 1000;  // sentences that are translated
 
-int translate_one(const TranslationSettings& mine, const CommonOptions& common) {
+int translate_one(const std::string& sentence, const TranslationSettings& mine,
+                  const CommonOptions& common) {
+    if (sentence.find_first_not_of(" \t\r\n") == std::string::npos)
+        throw OptionError("--translate needs a sentence, and '" + sentence + "' has no word.");
     const std::string folder = mine.folder.empty() ? usual_folder(common).string() : mine.folder;
     if (folder.empty())
         throw OptionError("--translate needs the --folder of a training's checkpoints.");
     Translator translator(folder);
-    std::cout << translator.translate(mine.translate, {.beam = mine.beam}) << "\n";
+    std::cout << translator.translate(sentence, {.beam = mine.beam}) << "\n";
     return 0;
 }
 
@@ -95,8 +98,8 @@ int main(int argc, char** argv) {
         options.example("--folder run1", "a training that continues after Ctrl-C");
         options.example("--translate \"two hundred one\"", "from the last checkpoint");
         const CommonOptions common = options.parse(argc, argv);
-        if (!mine.translate.empty())
-            return translate_one(mine, common);
+        if (mine.translate)
+            return translate_one(*mine.translate, mine, common);
         if (const std::optional<int> status = launch_processes(common, argv))
             return *status;
         World world(common);

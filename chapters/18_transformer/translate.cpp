@@ -1,11 +1,13 @@
 // The search for one batch of sources; a row is a beginning of a translation:
 //
-//     encode      the sources, once
-//     next        the scores of every token behind every row; keys and values of earlier ones are
-//     kept extend      each sentence: the best `beam` of its rows with every token behind them;
-//                 what ends in end_token is a candidate, the others are the new rows
-//     until       each sentence has `beam` candidates, or is as long as it may be
-//     best        of each sentence's candidates
+//     encode    the sources, once
+//     next      the scores of every token behind every row (keys and values of earlier tokens are
+//               kept)
+//     extend    of each sentence: the best `beam` of its rows with every token behind them; what
+//               ends in end_token is a candidate, the others are the new rows
+//     drop      the rows that cannot win any more, until none is left, or the sentence is as long
+//               as it may be
+//     best      of each sentence's candidates, those of a greedy search among them
 //
 // Each sentence has `beam` rows from the first step to the last, whether it needs them or not:
 // sentence s has the rows from s * beam on. So the tensors of step t have the same sizes in every
@@ -16,6 +18,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 
@@ -32,16 +35,19 @@ namespace {
 
 constexpr std::size_t sentences_at_once = 32;
 
+// Returns the score, which grows with the length: a long sentence is not worse for having more
+// factors.
+double score_of(double log_probability, std::size_t tokens) {
+    return log_probability / std::pow((5.0 + static_cast<double>(tokens)) / 6.0, 0.6);
+}
+
 // A beginning of a translation, or a whole one.
 struct Hypothesis {
     std::vector<int> tokens;
     double log_probability = 0;
     int row = 0;  // in the decoding, when the last token was chosen
 
-    // Grows with the length, so that a long sentence is not worse for having more factors.
-    double score() const {
-        return log_probability / std::pow((5.0 + static_cast<double>(tokens.size())) / 6.0, 0.6);
-    }
+    double score() const { return score_of(log_probability, tokens.size()); }
 };
 
 struct Search {
@@ -105,8 +111,22 @@ void extend(Search& search, const std::vector<float>& scores, int vocabulary, in
         }
     }
     search.growing = std::move(grown);
-    if (static_cast<int>(search.ended.size()) >= beam)
+}
+
+// Drops the rows that cannot win any more. No token makes a row likelier, and the score of a
+// probability is best for the longest sentence: if even that is not above the best candidate's, no
+// continuation will be. Greedy search has one row, and ends with it.
+void drop_beaten(Search& search, const SearchOptions& options) {
+    if (search.ended.empty())
+        return;
+    if (options.beam == 1) {
         search.growing.clear();
+        return;
+    }
+    const double best = std::ranges::max(search.ended, {}, &Hypothesis::score).score();
+    std::erase_if(search.growing, [&](const Hypothesis& row) {
+        return score_of(row.log_probability, static_cast<std::size_t>(options.longest)) <= best;
+    });
 }
 
 // Returns the best candidate; of a sentence that never ended, the best beginning.
@@ -139,9 +159,8 @@ void add_rows(Search& search, std::size_t beam, Rows& rows) {
             (*hypotheses)[k].row = static_cast<int>(first + std::min(k, beam - 1));
 }
 
-std::vector<std::vector<int>> search_batch(Transformer& model,
-                                           const std::vector<std::vector<int>>& sources,
-                                           const SearchOptions& options) {
+std::vector<Search> search_batch(Transformer& model, const std::vector<std::vector<int>>& sources,
+                                 const SearchOptions& options) {
     Device& device = model.parameters().front()->value.device();
     Decoding decoding(model, padded_sources(device, sources));
     std::vector<Search> searches(sources.size());
@@ -156,8 +175,26 @@ std::vector<std::vector<int>> search_batch(Transformer& model,
             add_rows(search, static_cast<std::size_t>(options.beam), rows);
         const std::vector<float> scores = decoding.next(rows.last, rows.from_row).to_host();
         for (Search& search : searches)
-            if (!search.growing.empty())
+            if (!search.growing.empty()) {
                 extend(search, scores, model.options().vocabulary, options.beam);
+                drop_beaten(search, options);
+            }
+    }
+    return searches;
+}
+
+// Returns the best translation of each source. A narrow beam can lose the row that greedy search
+// follows, and with it a better sentence: so greedy's candidates count as well.
+std::vector<std::vector<int>> best_of_batch(Transformer& model,
+                                            const std::vector<std::vector<int>>& sources,
+                                            const SearchOptions& options) {
+    std::vector<Search> searches = search_batch(model, sources, options);
+    if (options.beam > 1) {
+        const std::vector<Search> greedy =
+            search_batch(model, sources, {.beam = 1, .longest = options.longest});
+        for (std::size_t i = 0; i < searches.size(); i++)
+            for (auto part : {&Search::growing, &Search::ended})
+                std::ranges::copy(greedy[i].*part, std::back_inserter(searches[i].*part));
     }
     std::vector<std::vector<int>> translations;
     for (const Search& search : searches)
@@ -183,7 +220,7 @@ std::vector<std::vector<int>> translate(Transformer& model,
         std::vector<std::vector<int>> batch;
         for (std::size_t i = first; i < end; i++)
             batch.push_back(sources[order[i]]);
-        std::vector<std::vector<int>> found = search_batch(model, batch, options);
+        std::vector<std::vector<int>> found = best_of_batch(model, batch, options);
         for (std::size_t i = first; i < end; i++)
             translations[order[i]] = std::move(found[i - first]);
     }

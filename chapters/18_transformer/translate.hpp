@@ -24,10 +24,11 @@ struct SearchOptions {
     int longest = 64;  // tokens after which a translation is cut off
 };
 
-// Returns the likeliest translation that the search finds for each source, without begin and end.
-// Candidates of different lengths are compared by log(probability) / ((5 + length) / 6)^0.6, or the
-// shortest would win (Wu et al., 2016). Many sources are translated at the same time; `model` is in
-// evaluation. Throws std::invalid_argument if the beam is below 1.
+// Returns the best translation that the search finds for each source, without begin and end.
+// Candidates of different lengths are compared by their score, log(probability) / ((5 + length) /
+// 6)^0.6, or the shortest would win (Wu et al., 2016). No beam returns a sentence with a lower
+// score than greedy's. Many sources are translated at the same time; `model` is in evaluation.
+// Throws std::invalid_argument if the beam is below 1.
 std::vector<std::vector<int>> translate(Transformer& model,
                                         const std::vector<std::vector<int>>& sources,
                                         const SearchOptions& options = {});

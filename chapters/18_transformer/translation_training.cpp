@@ -75,8 +75,9 @@ std::vector<TokenPair> encode(const std::vector<SentencePair>& pairs, const Toke
 
 void require_enough(std::size_t pairs, const std::string& split, int needed) {
     if (pairs < static_cast<std::size_t>(needed))
-        throw OptionError("The " + split + " split has " + format_count(pairs, "pair") +
-                          " that are short enough, and " + std::to_string(needed) +
+        throw OptionError("The " + split + " split has " + format_count(pairs, "pair") + " that " +
+                          (pairs == 1 ? "is" : "are") + " short enough, and " +
+                          std::to_string(needed) +
                           " are needed: take a smaller --batch, fewer ranks, or more sentences.");
 }
 

@@ -332,6 +332,12 @@ void Options::add_text(const std::string& name, std::string& field, const std::s
                  [&field](const std::string& text) { field = text; });
 }
 
+void Options::add_text(const std::string& name, std::optional<std::string>& field,
+                       const std::string& help) {
+    parser_->add({name, "TEXT", help, "", true},
+                 [&field](const std::string& text) { field = text; });
+}
+
 void Options::add_choice(const std::string& name, std::string& field,
                          const std::vector<std::string>& choices, const std::string& help) {
     parser_->add({name, joined(choices, "|"), help, field, true},

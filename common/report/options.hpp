@@ -107,6 +107,9 @@ class Options {
     void add_double(const std::string& name, std::optional<double>& field, Range<double> range,
                     const std::string& help);
     void add_text(const std::string& name, std::string& field, const std::string& help);
+    // Adds an option without a default, whose text may be empty.
+    void add_text(const std::string& name, std::optional<std::string>& field,
+                  const std::string& help);
     void add_choice(const std::string& name, std::string& field,
                     const std::vector<std::string>& choices, const std::string& help);
     void add_flag(const std::string& name, bool& field, const std::string& help);

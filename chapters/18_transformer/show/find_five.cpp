@@ -39,12 +39,16 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
     Tape tape(device);
     rank.barrier();
 
+    std::uint64_t step = 0;
     for (int epoch = 1; epoch <= plan.epochs; epoch++) {
         model.set_training(true);
         LossSum sum;
         const std::vector<int> mine = at_places(split.train, sampler.indices());
         for (const TokenBatch& batch : batches_of(plan.pairs, mine, plan.batch)) {
-            masks.begin({.samples = batch.sentences});
+            masks.begin({.step = step++,
+                         .samples = batch.sentences,
+                         .first = rank.rank(),
+                         .stride = rank.world_size()});
             const Variable scores = model.forward(tape.constant(tokens_of(device, batch)));
             const Variable loss = summed_loss(device, scores, batch);
             tape.backward(loss, {}, 1.0f / static_cast<float>(batch.target_tokens));

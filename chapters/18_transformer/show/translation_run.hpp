@@ -13,7 +13,8 @@ namespace ddp {
 // The chapter's options. Numbers that are 0, and those that are not given, are replaced by what
 // suits the sentences: numbers in words take a small model, real sentences a larger one.
 struct TranslationSettings {
-    std::string pairs = "numerals", translate, folder, tokenizer = "bytes";
+    std::string pairs = "numerals", folder, tokenizer = "bytes";
+    std::optional<std::string> translate;  // a sentence, in the place of a training
     int sentences = 0, epochs = 0, batch = 0, accumulate = 1;
     int width = 0, layers = 0, heads = 4, vocabulary = 0, warm_up = 0, every = 100, beam = 1;
     std::optional<double> learning_rate, dropout, smoothing;

@@ -83,6 +83,8 @@ std::vector<std::vector<std::size_t>> grouped(const std::vector<SentencePair>& p
 std::vector<SentencePair> parse_pairs(std::string_view text, const std::string& name) {
     if (text.starts_with("\xEF\xBB\xBF"))  // what some editors put before UTF-8
         text.remove_prefix(3);
+    while (text.ends_with('\n') || text.ends_with('\r'))  // and empty lines at the end
+        text.remove_suffix(1);
     std::vector<SentencePair> pairs;
     for (std::size_t number = 1; !text.empty(); number++) {
         const std::size_t length = std::min(text.find('\n'), text.size());

@@ -82,7 +82,10 @@ TEST_CASE("transformer: sentences from a file, and bad input in one sentence") {
     refused(few + Words{"--pairs", "debian", "--data", "/none"}, 1, "./book data translations");
     refused(few + Words{"--heads", "3"}, 2, "--heads 3 does not divide --width 16");
     refused(few + Words{"--sentences", "10"}, 2, "10 pairs that are short enough");
+    refused(few + Words{"--sentences", "1"}, 2, "has 1 pair that is short enough, and 20 are");
     refused({"--translate", "one"}, 2, "--translate needs the --folder");
+    refused({"--translate", ""}, 2, "--translate needs a sentence, and '' has no word");
+    refused({"--translate", " \t"}, 2, "--translate needs a sentence");
     refused({"--translate", "one", "--folder", (folder / "").string()}, 2, "train first");
     {
         std::ofstream file(folder / Checkpoints::file_name(3));

@@ -32,12 +32,15 @@ TEST_CASE("pairs: a line is a sentence, a tab and its translation") {
     const std::vector<SentencePair> pairs =
         parse_pairs("\xEF\xBB\xBFthe cat\til gatto\r\n city \tcittà", "a.tsv");
     REQUIRE(pairs == std::vector<SentencePair>{{"the cat", "il gatto", ""}, {"city", "città", ""}});
+    for (const std::string end : {"\n", "\r\n", "\n\n", "\n\r\n\n"})
+        REQUIRE(parse_pairs("the cat\til gatto\ncity\tcittà" + end, "a.tsv") == pairs);
 }
 
 TEST_CASE("pairs: a bad line is named by its number") {
     const std::string good = "a\tb\n";
     REQUIRE(refusal_of("") ==
             "'a.tsv' is empty: write a sentence, a tab and its translation into each line.");
+    REQUIRE(refusal_of("\n\n") == refusal_of(""));
     REQUIRE(refusal_of(good + "no tab\n") ==
             "'a.tsv', line 2, has no tab: write a sentence, a tab and its translation.");
     REQUIRE(refusal_of(good + good + "\n" + good) ==
