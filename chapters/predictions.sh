@@ -2,12 +2,13 @@
 # run measures, and what the chapter says. In a chapter's README.md:
 #     ## Predict first                  what the questions are about, and then, as 1. 2. 3., the questions
 #     ## Your predictions               the answers, as 1. 2. 3.; each links the section that explains it: [A tree](#a-tree).
-#        <!-- measured: REGEX -->       may end an answer. REGEX is an extended regular expression with one group: in the first
-#                                       line of the run's output that it matches, the group is what was measured
+#        <!-- measured: REGEX => NOUN --> may end an answer. REGEX is an extended regular expression with one group: in the first
+#                                       line of the run's output that it matches, the group is what was measured; NOUN says of
+#                                       what it is, and may be absent where the group's own words do
 # shellcheck shell=bash
 
-# predictions README HEADING about|numbers|text|measured [NUMBER]: of that section, what stands before the first item; the
-# numbers of all items; or an item's text, in one line, or its regular expression.
+# predictions README HEADING about|numbers|text|measured|noun [NUMBER]: of that section, what stands before the first item; the
+# numbers of all items; or an item's text, in one line, its regular expression, or the noun behind that.
 predictions() {
     heading="## $2" wanted=$3 number=${4:-} awk '
         BEGIN { wanted = ENVIRON["wanted"] }
@@ -23,7 +24,9 @@ predictions() {
         /^ +<!-- measured: .* -->$/ {
             sub(/^ +<!-- measured: /, "")
             sub(/ -->$/, "")
-            if (wanted == "measured" && item == ENVIRON["number"]) print
+            split($0, parts, " => ")
+            if (item == ENVIRON["number"] && wanted == "measured") print parts[1]
+            if (item == ENVIRON["number"] && wanted == "noun") print parts[2]
             next
         }
         item != "about" && !/^ / { item = "" }  # an item is one paragraph
@@ -71,14 +74,19 @@ prediction() { { sed -n "s/^$2\. //p" "$1" 2>/dev/null || true; } | tail -n 1; }
 # compare_predictions README FILE OUTPUT: prints each question with what was predicted, what the run's OUTPUT says, and
 # what the chapter does.
 compare_predictions() {
-    local number text regex
+    local number text regex noun
     printf '\nWhat you predicted, and what came of it\n'
     for number in $(predictions "$1" "Predict first" numbers); do
         printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')"
         text=$(prediction "$2" "$number")
         printf '   you       %s\n' "${text:--}"
         regex=$(predictions "$1" "Your predictions" measured "$number")
-        [[ -z $regex ]] || printf '   measured  %s\n' "$(measured "$regex" <"$3" || echo "not in this run")"
+        if [[ $regex ]] && text=$(measured "$regex" <"$3"); then
+            noun=$(predictions "$1" "Your predictions" noun "$number")
+            printf '   measured  %s\n' "$text${noun:+ ($noun)}"
+        elif [[ $regex ]]; then
+            printf '   measured  not in this run\n'
+        fi
         text=$(predictions "$1" "Your predictions" text "$number")
         [[ -z $text ]] || printf '   the book  %s\n' "$(spoken <<<"$text" | under '             ')"
         places "$1" "$text" | sed 's/^/             /'

@@ -32,7 +32,7 @@ This is no question. 4. This neither.
 ## Your predictions
 
 1. As many as were given, see [A word](#a-word).
-   <!-- measured: with ([0-9]+) options -->
+   <!-- measured: with ([0-9]+) options => options that were given -->
 2. What you typed: [A second word](#a-second-word-what-then), [elsewhere](../02_slope),
    [A word](#a-word).
    <!-- measured: ^second, (.*) -->
@@ -75,7 +75,7 @@ expect 0 'What you predicted, and what came of it
 
 1. How many options are there?
    you       thr\ee & "more"
-   measured  3
+   measured  3 (options that were given)
    the book  As many as were given, see "A word".
              chapters/01_line/README.md:17, "A word"
 
@@ -120,7 +120,7 @@ output=$(on_terminal 'four  \n\nit may\n')
 for text in "Predict first. Enter skips a question; your answers are kept in $kept." \
     $'\nA line is given options. Look at the other one first.\n' $'1. How many options are there?\n' \
     '(before: thr\ee & "more")' $'\n2. What does the last one say, and who has "said" it?\n' '(before: it does)' \
-    $'   you       four\n   measured  3\n' $'   you       -\n   measured  [that] is (all)\n' $'   you       it may\n'; do
+    $'   you       four\n   measured  3 (options that were given)\n' $'   you       -\n   measured  [that] is (all)\n' $'   you       it may\n'; do
     [[ $output == *"$text"* ]] || complain "on a terminal '$text' is missing in: $output"
 done
 [[ $output != *"This is no question"* && $output != *"Not asked"* ]] || complain "that is no question: $output"

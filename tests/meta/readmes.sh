@@ -252,6 +252,10 @@ wrong_predictions() {
             # An empty text matches the empty alternative, whatever the other is; 2 is the status of what cannot be compiled.
             [[ '' =~ (|$regex) ]] 2>/dev/null && ((${#BASH_REMATCH[@]} == 3)) ||
                 echo "$readme: the regular expression of answer $number is not one with one group"
+            # A bare number does not say of what it is: the group has words of its own, or a noun stands behind it.
+            [[ $(predictions "$readme" "Your predictions" noun "$number") ]] ||
+                sed 's/\[[^]]*\]//g; s/.*(//; s/).*//' <<<"$regex" | grep -qE '[a-z]{4}|^$' ||
+                echo "$readme: what answer $number measures has no noun"
         done
         (($(grep -c '^ .*<!-- measured:' "$readme") == found)) ||
             echo "$readme: a regular expression for what is measured belongs to no answer"
@@ -297,7 +301,7 @@ wrong=$(wrong_commands && wrong_links)
 
 # A wrong prediction of each kind.
 asks='## Predict first\n\n1. What?\n2. Who?\n\n## A tree\n\n'
-answers='## Your predictions\n\n1. That. [A tree](#a-tree)\n   <!-- measured: ^x ([0-9]+) -->\n2. They. [A tree](#a-tree)\n'
+answers='## Your predictions\n\n1. That. [A tree](#a-tree)\n   <!-- measured: ^x ([0-9]+) => trees -->\n2. They. [A tree](#a-tree)\n'
 stray='   <!-- measured: (x) -->\n'
 # mistaken WORDS TEXT: what is said of a README with this text.
 mistaken() {
@@ -313,6 +317,8 @@ mistaken "it asks 1 2 and answers 1 2 3" "$asks${answers}3. Or so. [A tree](#a-t
 mistaken "the questions are numbered 1 3" "${asks/2. /3. }${answers/2. /3. }"
 mistaken "answer 2 links no section of the chapter" "$asks${answers%' [A tree]'*}\n"
 mistaken "answer 1 links no section of the chapter" "$asks${answers/'#a-tree'/'#tree'}"
+mistaken "what answer 1 measures has no noun" "$asks${answers/' => trees'/}"
+mistaken "" "$asks${answers/'([0-9]+) => trees'/'([0-9]+ trees)'}"
 for regex in '^x [0-9]+' '^x ([0-9]+) (s)' '^x ([0-9]+'; do
     mistaken "the regular expression of answer 1 is not one with one group" "$asks${answers/'^x ([0-9]+)'/$regex}"
 done

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "04_gradient_accumulation/batch_models.hpp"
@@ -18,7 +20,8 @@
 namespace ddp {
 namespace {
 
-constexpr std::size_t columns = 64;  // of a drawn line
+constexpr std::size_t columns = 64;            // of a drawn line
+constexpr std::size_t most_micro_batches = 8;  // more of them cannot be told apart in it
 
 // The memory that tensors hold from one moment on.
 struct MemoryChange {
@@ -89,20 +92,25 @@ std::string line_of(const std::vector<MemoryChange>& changes, std::size_t most) 
 void show_memory_over_time(const LabelledImages& images, const PictureOptions& options,
                            std::uint64_t seed, const std::filesystem::path& csv) {
     const Samples batch{0, options.batch};
+    std::vector<std::pair<int, std::vector<MemoryChange>>> steps;
+    for (const int size : options.micro_batch)
+        if (split(batch, size).size() <= most_micro_batches)
+            steps.emplace_back(size, memory_of_step(images, batch, size, seed));
+    if (steps.empty()) {
+        std::error_code ignored;
+        std::filesystem::remove(csv, ignored);  // of an earlier run
+        std::cout << "\nMemory during one step is drawn where the step has at most "
+                  << most_micro_batches << " micro-batches: here there are "
+                  << split(batch, options.micro_batch.front()).size() << ".\n";
+        return;
+    }
     CsvWriter file(csv, {"pictures", "phase", "seconds", "bytes"});
     std::size_t most = 0;
-    std::vector<std::pair<int, std::vector<MemoryChange>>> steps;
-    for (const int size : options.micro_batch) {
-        if (split(batch, size).size() > 8)
-            continue;
-        steps.emplace_back(size, memory_of_step(images, batch, size, seed));
-        for (const MemoryChange& change : steps.back().second) {
+    for (const auto& [size, changes] : steps)
+        for (const MemoryChange& change : changes) {
             file.row({size, change.phase, change.seconds, change.bytes});
             most = std::max(most, change.bytes);
         }
-    }
-    if (steps.empty())
-        return;
     std::cout << "\nMemory during one step, from its beginning to its end\n";
     for (const auto& [size, changes] : steps) {
         const std::string name = std::to_string(size) + " pictures at a time";

@@ -109,10 +109,13 @@ void show_comparison(Rank& rank, const Comparison& comparison, int batch,
     table.note(
         "A hash of all parameters. Every rank began with rank 0's, and learned from its own "
         "samples.");
-    table.note("Before the last measured step the replicas' parameters differed by " +
-               format_percent(comparison.drift_alone.distances.back()) + " alone, and by " +
-               format_percent(comparison.drift_averaged.distances.back()) +
-               " with gradients averaged.");
+    // The distance is measured before a step, so this many have been made.
+    const std::string after =
+        " after " + format_count(comparison.drift_alone.steps.back(), "step") + " ";
+    table.note("The replicas' parameters differed by " +
+               format_percent(comparison.drift_alone.distances.back()) + after + "alone, and by " +
+               format_percent(comparison.drift_averaged.distances.back()) + after +
+               "with gradients averaged.");
     std::cout << table << "\n";
     Table losses("The loss of the last steps", {"gradients", "learning rate", "loss"});
     const double rate = fixed_learning_rate;

@@ -148,6 +148,21 @@ TEST_CASE("gradient_accumulation: memory against time rises in forward and falls
     }
 }
 
+TEST_CASE("gradient_accumulation: memory of a step in too many micro-batches is not drawn") {
+    const Accumulation accumulation;
+    const TemporaryFolder folder;
+    const auto run = [&](const std::string& sizes) {
+        return accumulation
+            .call({"--quick", "--passes", "2", "--batch", "128", "--micro-batch", sizes, "--csv",
+                   (folder / "run.csv").string()})
+            .output;
+    };
+    REQUIRE(has(run("128,8"), "The highest block is"));
+    REQUIRE(std::filesystem::exists(folder / "run_memory.csv"));
+    REQUIRE(has(run("8,1"), "at most 8 micro-batches: here there are 16."));
+    REQUIRE(!std::filesystem::exists(folder / "run_memory.csv"));  // nor is the earlier run's left
+}
+
 TEST_CASE(
     "gradient_accumulation: a batch that does not fit into a small device, in micro-batches") {
 #if defined(DDP_CUDA)
