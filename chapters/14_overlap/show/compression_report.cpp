@@ -12,7 +12,6 @@
 #include "03_network/optimizers.hpp"
 #include "10_data_parallel/training_result.hpp"
 #include "14_overlap/compression.hpp"
-#include "14_overlap/power_sgd.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -37,7 +36,7 @@ std::vector<std::string> hook_names() {
 }
 
 BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
-                     const FlatBuffers& gradients) {
+                     const FlatBuffers& gradients, int start_step) {
     if (name == "average")
         return average_bucket;
     if (name == "float16")
@@ -45,12 +44,14 @@ BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communic
     if (name == "bfloat16")
         return compressed_average<__nv_bfloat16>(communicator, gradients);
     if (name == "power_sgd")
-        return power_sgd(rank, communicator, gradients, {});
+        return power_sgd(rank, communicator, gradients, {.start_step = start_step});
     if (name == "power_sgd 4")
-        return power_sgd(rank, communicator, gradients, {.matrix_rank = largest_rank});
-    if (name == "power_sgd 4, no feedback")
         return power_sgd(rank, communicator, gradients,
-                         {.matrix_rank = largest_rank, .feeds_errors_back = false});
+                         {.matrix_rank = largest_rank, .start_step = start_step});
+    if (name == "power_sgd 4, no feedback")
+        return power_sgd(
+            rank, communicator, gradients,
+            {.matrix_rank = largest_rank, .start_step = start_step, .feeds_errors_back = false});
     throw std::invalid_argument("there is no bucket hook '" + name + "'");
 }
 
@@ -113,11 +114,14 @@ class Watched {
     std::vector<double> sum_, exact_sum_;
 };
 
-// Returns the bytes that a rank passes to the all-reduces of a step, once PowerSGD has started.
-std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
-    if (name == "average")
+// Returns the bytes that a rank passes to the all-reduces of the last step. Until PowerSGD starts,
+// it sends what the average does.
+std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients,
+                     const HookTraining& training) {
+    const bool is_power_sgd = name.starts_with("power_sgd");
+    if (name == "average" || (is_power_sgd && training.steps <= training.start_step))
         return gradients.plan().memory_bytes();
-    if (!name.starts_with("power_sgd"))
+    if (!is_power_sgd)
         return gradients.plan().memory_bytes() / 2;
     return power_sgd_bytes(gradients.parameters(),
                            {.matrix_rank = name == "power_sgd" ? 1 : largest_rank});
@@ -126,7 +130,7 @@ std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients) {
 }  // namespace
 
 HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::string& name,
-                           int steps, std::uint64_t seed) {
+                           const HookTraining& training, std::uint64_t seed) {
     constexpr int counted = 10;
     auto& device = make_run_scoped<Device>(rank, std::size_t{32} << 20);
     // Where a rank has fewer pictures than a batch takes, its batch is all that it has.
@@ -138,8 +142,9 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     const auto communicator =
         make_communicator("native", rank, 2 * ddp_arena_bytes(*model) + hook_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model, {.bucket_cap_bytes = 1 << 19});
-    auto& watched = make_run_scoped<Watched>(rank, *communicator, ddp.gradients(),
-                                             make_hook(name, rank, *communicator, ddp.gradients()));
+    auto& watched = make_run_scoped<Watched>(
+        rank, *communicator, ddp.gradients(),
+        make_hook(name, rank, *communicator, ddp.gradients(), training.start_step));
     ddp.set_bucket_hook(
         [&](Communicator& ranks, Tensor bucket, Stream& stream, const std::string& what) {
             watched.reduce(ranks, bucket, stream, what);
@@ -148,10 +153,11 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     Tape tape(device);
     std::vector<double> losses;
     rank.barrier();
-    for (int epoch = 1, step = 0; step < steps; epoch++) {
+    for (int epoch = 1, step = 0; step < training.steps; epoch++) {
         loader.start_epoch(
             shard(shuffled(loader.samples(), seed, epoch), rank.rank(), rank.world_size()));
-        while (const std::optional<Batch> batch = step < steps ? loader.next() : std::nullopt) {
+        while (const std::optional<Batch> batch =
+                   step < training.steps ? loader.next() : std::nullopt) {
             const Variable loss =
                 cross_entropy(ddp.forward(tape.constant(batch->images)), batch->labels);
             ddp.backward(loss);
@@ -165,7 +171,8 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
         }
     }
     require_equal_replicas(rank, model->parameters());
-    HookResult result{bytes_of(name, ddp.gradients()), watched.step_error, watched.all_error, 0};
+    HookResult result{bytes_of(name, ddp.gradients(), training), watched.step_error,
+                      watched.all_error, 0};
     const std::vector<double> means = mean_of_ranks(rank, losses);
     const std::size_t last = std::min<std::size_t>(counted, means.size());
     for (std::size_t i = means.size() - last; i < means.size(); i++)
@@ -175,17 +182,17 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
 
 // ---- Tables
 
-void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed,
-                const std::filesystem::path& csv) {
+void show_hooks(Rank& rank, const LabelledImages& images, const HookTraining& training,
+                std::uint64_t seed, const std::filesystem::path& csv) {
     std::vector<std::string> names = hook_names();
     names.insert(names.end(), {"power_sgd 4", "power_sgd 4, no feedback"});
     const bool prints = rank.rank() == 0;
-    Table table("Bucket hooks: " + std::to_string(steps) + " steps of a small network",
+    Table table("Bucket hooks: " + std::to_string(training.steps) + " steps of a small network",
                 {"hook", "bytes a step", "error of a step", "of all steps' sum", "loss"});
     CsvWriter file(prints ? beside(csv, "hooks") : "",
                    {"hook", "bytes", "step_error", "sum_error", "loss"});
     for (const std::string& name : names) {
-        const HookResult result = learn_with_hook(rank, images, name, steps, seed);
+        const HookResult result = learn_with_hook(rank, images, name, training, seed);
         table.row({name, format_bytes(static_cast<double>(result.bytes)),
                    format_fixed(100 * result.step_error, 3) + " %",
                    format_fixed(100 * result.sum_error, 3) + " %", format_fixed(result.loss, 3)});
@@ -193,7 +200,8 @@ void show_hooks(Rank& rank, const LabelledImages& images, int steps, std::uint64
     }
     table.note(
         "Errors are those of the gradients that the optimizer gets, against the exact average over "
-        "the ranks. PowerSGD begins at step 10.");
+        "the ranks. PowerSGD begins at step " +
+        std::to_string(training.start_step) + ".");
     if (prints)
         std::cout << table << "\n";
 }

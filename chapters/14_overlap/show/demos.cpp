@@ -8,10 +8,12 @@ namespace ddp {
 
 void show_demos(World& world, const LabelledImages& images, const CommonOptions& common) {
     const Accumulation groups = common.quick ? Accumulation{25, 10, 4} : Accumulation();
+    // A quick training is over before step 10: PowerSGD begins as early as it can.
+    const HookTraining hooks = common.quick ? HookTraining{5, 2} : HookTraining();
     world.run([&](Rank& rank) {
         rank.select_device();
         show_short_numbers(rank);
-        show_hooks(rank, images, common.quick ? 5 : 60, common.seed, common.csv);
+        show_hooks(rank, images, hooks, common.seed, common.csv);
         show_accumulation(rank, images, groups, common.seed);
     });
     world.run([&](Rank& rank) {
