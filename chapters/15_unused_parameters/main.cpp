@@ -21,12 +21,15 @@ void show_costs(Rank& rank, const CommonOptions& common) {
                 {"training", "a step", "relative to plain DDP"});
     CsvWriter csv(common.csv, {"way", "ranks", "step_ms", "ratio"});
     for (const StepCost& cost : costs) {
-        table.row({cost.training, format_seconds(cost.seconds), format_fixed(cost.ratio, 2)});
-        csv.row({cost.training, rank.world_size(), cost.seconds * 1e3, cost.ratio});
+        table.row({cost.training, format_seconds(cost.seconds),
+                   common.quick ? "-" : format_fixed(cost.ratio, 2)});
+        if (!common.quick)
+            csv.row({cost.training, rank.world_size(), cost.seconds * 1e3, cost.ratio});
     }
-    table.note(
-        "relative to plain DDP: the median of the ratios, each to a plain step that was measured "
-        "beside it");
+    table.note(common.quick
+                   ? "So few steps show nothing about the costs: run it without --quick."
+                   : "relative to plain DDP: the median of the ratios, each to a plain step that "
+                     "was measured beside it");
     table.note("The search alone takes " + format_seconds(search_s) + " of the host's time.");
     std::cout << "\n" << table;
 }

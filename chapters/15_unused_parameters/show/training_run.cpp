@@ -57,10 +57,23 @@ void TrainingRun::plug_in() {
         find_unused_.emplace(*communicator_, device_, ddp_).plug_into(hooks);
     if (training_.unused == Unused::fixed)
         static_graph_.emplace(*communicator_, device_, ddp_).plug_into(hooks);
+    if (training_.unused == Unused::searched)
+        watch_map(hooks);
     if (training_.joins)
         join_.emplace(*communicator_, device_, *model_, ddp_).plug_into(hooks);
     recorder_.plug_into(hooks);
     ddp_.set_hooks(std::move(hooks));
+}
+
+// Draws the map's all-reduce into the timeline, behind the buckets: it is what the search costs.
+void TrainingRun::watch_map(DdpHooks& hooks) {
+    hooks.before_finalize = [this, reduce = hooks.before_finalize] {
+        if (is_watched_)
+            communication_.begin();
+        reduce();
+        if (is_watched_)
+            communication_.mark("used map");
+    };
 }
 
 void TrainingRun::learn(int watched) {

@@ -51,6 +51,7 @@ class TrainingRun {
 
   private:
     void plug_in();
+    void watch_map(DdpHooks& hooks);
     void step(const Batch& batch);
     void send_when_ready(Variable loss);
     void step_of_this_rank(const Batch& batch);

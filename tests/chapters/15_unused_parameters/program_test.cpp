@@ -104,9 +104,10 @@ TEST_CASE(
 
 TEST_CASE("unused_parameters: the step that hangs and the cured one are written to a file") {
     const ProgramRun run = program.run({"--quick", "--ranks", "3"});
-    const Csv& costs = run.csv;
-    REQUIRE(costs.rows.size() == 5);
-    REQUIRE(costs.number(0, "ratio") == 1);
+    // Ten steps are too few to compare, and nothing is drawn of them.
+    REQUIRE(run.count("So few steps show nothing about the costs") == 1);
+    REQUIRE(run.count("relative to plain DDP: the median") == 0);
+    REQUIRE(run.csv.rows.empty());
     const Csv timeline = run.beside("timeline");
     std::map<std::string, double> longest;  // by part, rank and what begins so
     for (std::size_t i = 0; i < timeline.rows.size(); i++) {
@@ -124,10 +125,19 @@ TEST_CASE("unused_parameters: the step that hangs and the cured one are written 
     REQUIRE(longest.contains("hangs2bucket 0"));
     REQUIRE(!longest.contains("hangs2bucket 1"));
     REQUIRE(longest.contains("cured2bucket 1"));
+    // The cured step sends its map, behind the last bucket, on every rank.
+    for (const std::string rank : {"0", "1", "2"}) {
+        REQUIRE(longest.contains("cured" + rank + "used map"));
+        REQUIRE(!longest.contains("hangs" + rank + "used map"));
+    }
 }
 
 TEST_CASE(
     "unused_parameters: one rank shows only the cures; bad input is refused in one sentence") {
+    const ProgramRun full = program.run({"--ranks", "2"});
+    REQUIRE(full.csv.rows.size() == 5);
+    REQUIRE(full.csv.number(0, "ratio") == 1);
+    REQUIRE(full.count("So few steps") == 0);
     const ProgramRun run = program.run({"--quick", "--ranks", "1"});
     REQUIRE(run.count("A single rank waits for no other") == 1);
     REQUIRE(run.count("  Cured by ") == 6);
