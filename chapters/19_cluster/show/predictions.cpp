@@ -44,7 +44,7 @@ simulator::Seconds remembered(Algorithm algorithm, const simulator::Cluster& clu
 
 // One row of both tables.
 struct ScalingRow {
-    double bucket_s[std::size(algorithms)];
+    double all_reduce_s[std::size(algorithms)];
     double efficiency[trained_by];
     double with_jitter;  // of the best of them
 };
@@ -56,14 +56,14 @@ ScalingRow scaling_row(const Question& question, int ranks) {
     const double alone_s = question.step.compute_s();
     for (std::size_t i = 0; i < std::size(algorithms); i++) {
         const simulator::Seconds seconds = remembered(algorithms[i], cluster);
-        row.bucket_s[i] = seconds(question.step.buckets[0].bytes);
+        row.all_reduce_s[i] = seconds(question.bytes);
         if (i >= trained_by)
             continue;
         row.efficiency[i] = alone_s / simulator::step_s(question.step, seconds, true);
         if (row.efficiency[i] >= std::ranges::max(row.efficiency))
-            row.with_jitter =
-                alone_s / simulator::jittery_step_s(question.step, seconds, true, ranks,
-                                                    question.jitter, jittery_steps);
+            row.with_jitter = alone_s / simulator::jittery_step_s(question.step, seconds, true,
+                                                                  ranks, question.jitter,
+                                                                  jittery_steps, question.delays);
     }
     return row;
 }
@@ -89,7 +89,7 @@ void show_recorded_step(const std::filesystem::path& path, const RecordedStep& r
 
 void show_scaling(const Question& question, const std::vector<Comparison>& comparisons,
                   CsvWriter& file) {
-    Table times("An all-reduce of " + format_bytes(question.step.buckets[0].bytes),
+    Table times("An all-reduce of " + format_bytes(question.bytes),
                 {"ranks", "flat ring", "two levels", "double tree", "ring by node", "direct"});
     Table efficiencies(
         "The share of its speed that a rank keeps",
@@ -97,13 +97,13 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
     for (const int ranks : rank_counts(question)) {
         const ScalingRow row = scaling_row(question, ranks);
         const auto& [flat, two, tree] = row.efficiency;
-        const auto& [flat_s, two_s, tree_s, by_node_s, direct_s] = row.bucket_s;
+        const auto& [flat_s, two_s, tree_s, by_node_s, direct_s] = row.all_reduce_s;
         times.row({std::to_string(ranks), format_seconds(flat_s), format_seconds(two_s),
                    format_seconds(tree_s), format_seconds(by_node_s), format_seconds(direct_s)});
         efficiencies.row({std::to_string(ranks), format_fixed(flat, 2), format_fixed(two, 2),
                           format_fixed(tree, 2), format_fixed(row.with_jitter, 2)});
         for (std::size_t i = 0; i < std::size(algorithms); i++)
-            write_prediction(file, "all-reduce", ranks, names[i], "s", row.bucket_s[i]);
+            write_prediction(file, "all-reduce", ranks, names[i], "s", row.all_reduce_s[i]);
         for (std::size_t i = 0; i < trained_by; i++)
             write_prediction(file, "speed kept", ranks, names[i], "", row.efficiency[i]);
         write_prediction(file, "speed kept", ranks, "the best, with jitter", "", row.with_jitter);
@@ -113,8 +113,11 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
         "every other one; a message costs its sender nothing but its bytes here.");
     for (const char* kind : {large_all_reduce, own_all_reduce, published_all_reduce})
         times.note(errors_of(kind, comparisons));
-    efficiencies.note("Jitter: in each step a rank computes longer by " +
-                      format_percent(question.jitter) + " on average, and the slowest one counts.");
+    const bool is_exponential = question.delays == simulator::Delays::exponential;
+    efficiencies.note(
+        "Jitter: in each step a rank computes longer by " + format_percent(question.jitter) +
+        " on average, and the slowest one counts. " +
+        (is_exponential ? "The delays are exponential." : "No delay is longer than twice that."));
     for (const char* kind : {plain_step, jittery_step, published_training})
         efficiencies.note(errors_of(kind, comparisons));
     std::cout << times << "\n" << efficiencies << "\n";

@@ -13,7 +13,9 @@ struct Question {
     simulator::Cluster host;  // one of them
     int most_ranks = 4096;
     simulator::Step step;
-    double jitter = 0.03;  // of each rank in each step: exponential, as a share of its compute
+    double bytes = 0;      // of the all-reduces in the first table
+    double jitter = 0.03;  // of each rank in each step, on average, as a share of its compute
+    simulator::Delays delays = simulator::Delays::exponential;
     simulator::Failures failures;  // mean_s: of one rank
 };
 

@@ -50,7 +50,11 @@ void add_simulator_options(Options& options, SimulatorOptions& mine) {
     options.add_int("--leaf", mine.hosts_per_leaf, {0, 4096}, "hosts under a leaf switch (0: all)");
     options.add_double("--oversubscription", mine.oversubscription, {1, 64}, "of its uplink");
     options.add_text("--step", mine.step, "a step that chapter 14 has recorded, a CSV file");
+    options.add_int("--bytes", mine.bytes, {0, 1 << 30},
+                    "of the all-reduces in the first table (0: a bucket of the step)");
     options.add_double("--jitter", mine.jitter, {0, 10}, "of a rank's compute in each step");
+    options.add_choice("--delays", mine.delays, {"exponential", "even"},
+                       "few long ones, or none above twice the jitter");
     options.add_double("--rank-fails", mine.rank_fails_h, {0.1, 1e9},
                        "hours from one failure of a rank to its next");
     options.add_double("--save", mine.save_s, {1e-3, 1e6}, "seconds that a checkpoint costs");
@@ -60,15 +64,19 @@ void add_simulator_options(Options& options, SimulatorOptions& mine) {
 Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& common) {
     if (mine.most_ranks < mine.ranks_per_host)
         throw OptionError("--most-ranks must be at least the ranks of one host, --per-host.");
-    Question question{.host = host_of(mine),
-                      .most_ranks = common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
-                      .step = usual_step(),
-                      .jitter = mine.jitter,
-                      .failures = {mine.rank_fails_h * 3600, mine.save_s, mine.restart_s}};
-    if (mine.step.empty())
-        return {question, "", std::nullopt};
-    const RecordedStep recorded = read_step(mine.step);
-    question.step = recorded.step;
+    Question question{
+        .host = host_of(mine),
+        .most_ranks = common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
+        .step = usual_step(),
+        .jitter = mine.jitter,
+        .delays = mine.delays == "even" ? simulator::Delays::even : simulator::Delays::exponential,
+        .failures = {mine.rank_fails_h * 3600, mine.save_s, mine.restart_s}};
+    std::optional<RecordedStep> recorded;
+    if (!mine.step.empty()) {
+        recorded = read_step(mine.step);
+        question.step = recorded->step;
+    }
+    question.bytes = mine.bytes > 0 ? mine.bytes : question.step.buckets[0].bytes;
     return {question, mine.step, recorded};
 }
 

@@ -26,13 +26,14 @@ double step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, doubl
 }
 
 double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, int ranks,
-                      double jitter, int steps) {
+                      double jitter, int steps, Delays delays) {
     Random random(1);
     double sum_s = 0;
     for (int i = 0; i < steps; i++) {
-        // One draw for all ranks: the largest of N such numbers is below x at (1 - e^-x)^N.
-        const double chance = random.uniform(0, 1);
-        const double largest = -std::log1p(-std::pow(chance, 1.0 / ranks));
+        // One draw for all ranks: the largest of N delays is below x at (1 - e^-x)^N, or (x / 2)^N.
+        const double chance_of_one = std::pow(double{random.uniform(0, 1)}, 1.0 / ranks);
+        const double largest =
+            delays == Delays::exponential ? -std::log1p(-chance_of_one) : 2 * chance_of_one;
         sum_s += step_s(step, all_reduce_s, overlap, 1 + jitter * largest);
     }
     return sum_s / steps;

@@ -29,10 +29,14 @@ using Seconds = std::function<double(double bytes)>;  // of an all-reduce
 // together; an all-reduce begins when the last rank has the bucket and the one before is done.
 double step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, double slowest = 1);
 
+// How a rank's delays are distributed, with mean 1: most are short, and a few many times as long;
+// or every one between 0 and 2 is as likely as the others.
+enum class Delays { exponential, even };
+
 // Returns the mean of `steps` steps in which each rank computes 1 + jitter x times as long: x is
-// exponential with mean 1, and drawn anew for each rank and step.
+// one of these delays, drawn anew for each rank and step.
 double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, int ranks,
-                      double jitter, int steps);
+                      double jitter, int steps, Delays delays = Delays::exponential);
 
 struct Failures {
     double mean_s;     // from one failure of the job to the next, on average

@@ -57,6 +57,24 @@ TEST_CASE("cluster program: a reader's own cluster, links and step") {
     REQUIRE(predicted(run, "speed kept", "8 ranks, double tree") < 0.1);
 }
 
+TEST_CASE("cluster program: an all-reduce of one's own size, and delays that are never long") {
+    const Words hosts{"--simulate-only", "--per-host", "2",         "--most-ranks", "6",
+                      "--ports",         "1",          "--between", "50Mbit/s,0s"};
+    const std::string what = "6 ranks, flat ring";
+    const ProgramRun two = program.run(hosts + Words{"--bytes", "2097152"});
+    REQUIRE(two.count("An all-reduce of 2 MiB") == 1);
+    // Round the ring 2 (N - 1) / N of the bytes leave each host, at 50 Mbit/s.
+    REQUIRE(predicted(two, "all-reduce", what) ==
+            Approx(2 * 5.0 / 6 * 2097152 / (50e6 / 8)).epsilon(0.01));
+    REQUIRE(program.run(hosts).count("An all-reduce of 25") == 1);
+    const ProgramRun even = program.run({"--simulate-only", "--delays", "even"});
+    REQUIRE(even.count("No delay is longer than") == 1);
+    REQUIRE(predicted(even, "speed kept", "4096 ranks, the best, with jitter") ==
+            Approx(1 / 1.06).epsilon(0.01));
+    REQUIRE(
+        has(program.refusal({"--delays", "normal"}), "--delays needs one of exponential, even"));
+}
+
 TEST_CASE("cluster program: refusals") {
     REQUIRE(has(program.refusal({"--simulate-only", "--between", "fast"}),
                 "--between must be BANDWIDTH,LATENCY"));

@@ -41,6 +41,18 @@ TEST_CASE("simulator: the largest of N exponential delays is 1 + 1/2 + ... + 1/N
     }
 }
 
+TEST_CASE(
+    "simulator: the largest of N even delays is 2 N / (N + 1) on average, and never above 2") {
+    const Step step{1, {}, 0};
+    const Seconds nothing = [](double) { return 0; };
+    for (const int ranks : {1, 8, 4096}) {
+        CAPTURE(ranks);
+        const double mean = 2.0 * ranks / (ranks + 1);
+        REQUIRE(jittery_step_s(step, nothing, true, ranks, 0.5, 20'000, Delays::even) ==
+                Approx(1 + 0.5 * mean).epsilon(0.02));
+    }
+}
+
 TEST_CASE("simulator: how often to save") {
     const Failures failures{10'000, 50, 300};
     // sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + d / 2M / 9) - d
