@@ -500,8 +500,13 @@ def power_sgd_start(rank):
     from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
     parameters = inspect.signature(powerSGD_hook.PowerSGDState).parameters
-    refused = error_of(lambda: powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=1))
-    return f"iteration {parameters['start_powerSGD_iter'].default}; 1 is {'refused' if refused else 'accepted'}"
+
+    def at_1(**options):
+        refused = error_of(lambda: powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=1, **options))
+        return "refused" if refused else "accepted"
+
+    return (f"iteration {parameters['start_powerSGD_iter'].default}; 1 is {at_1()}, "
+            f"and {at_1(use_error_feedback=False, warm_start=False)} without error feedback and warm start")
 
 
 def worker_of(module, ranks, *options):

@@ -101,7 +101,7 @@ SECTIONS = [
         ("post_accumulate_hook", "`Tensor.register_post_accumulate_grad_hook`", "the tape's visitor: [01](01_sgd)"),
         ("load_weights_only", "`torch.load` of a file with a function in it",
          "safetensors, which has none: [17](17_checkpoint_failover/README.md#the-file)"),
-        ("power_sgd_start", "where PowerSGD begins", "step 10: [14](14_overlap/README.md#far-fewer-bytes-powersgd)"),
+        ("power_sgd_start", "where PowerSGD begins by default; may it begin at 1?", "step 10; at 1 never: [14](14_overlap/README.md#far-fewer-bytes-powersgd)"),
         ("variables_of_torchrun", "the variables that `torchrun --nproc_per_node 2` sets", "[environment](environment.md)"),
         ("arguments_of_launch", "what `torch.distributed.launch` passes to the script", "[environment](environment.md)"),
         ("old_ways", "old ways: are they refused, deprecated, or do they work?", "[environment](environment.md#old-scripts-say-today-says)"),
@@ -112,6 +112,7 @@ SECTIONS = [
         ("golden_files", "the reference files of `tests/golden`", ""),
         ("names_of_the_map", "the names of [PyTorch beside this book](pytorch_map.md) that are looked up in the wheel", ""),
         ("variables_and_arguments", "the variables and the arguments of [Variables and arguments](environment.md)", ""),
+        ("variables_that_are_read", "the variables with names of its own that `torch.distributed` reads", "each is named on that page"),
     ]),
 ]
 QUESTIONS = [entry for _, entries in SECTIONS for entry in entries]
@@ -196,6 +197,26 @@ def contents_of_the_wheel(site):
                     yield content
 
 
+def variables_of_the_wheel(site):
+    """The variables that the Python files and headers of torch.distributed name: those that have names of its own."""
+    name = re.compile(rb"""["']((?:TORCH|TORCHELASTIC|PYTORCH_DDP|GLOO)_[A-Z0-9_]+)["']""")
+    found = set()
+    for folder, pattern in (("distributed", "**/*.py"), ("nn/parallel", "*.py"), ("include/torch/csrc/distributed", "**/*.hpp")):
+        for path in (site / "torch" / folder).glob(pattern):
+            found |= {each.decode() for each in name.findall(path.read_bytes())}
+    return sorted(found)
+
+
+def check_variables_that_are_read(newest):
+    """The page names all that the newest version reads."""
+    named = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", ENVIRONMENT.read_text()))
+    read = re.findall("`([^`]+)`", newest["variables_that_are_read"])
+    assert len(read) > 40, "has the form of the answer changed?"
+    unnamed = sorted(set(read) - named)
+    if unnamed:
+        sys.exit(f"{ENVIRONMENT.relative_to(ROOT)} does not name what PyTorch reads: {', '.join(unnamed)}.")
+
+
 def check_variables_and_arguments(site, answers):
     lists, arguments = variables_of_the_page(), arguments_of_the_page()
     assert len(lists) > 40 and len(arguments) > 25, "has the form of the tables of environment.md changed?"
@@ -239,6 +260,7 @@ def ask(python):
     found["answers"]["golden_files"] = golden.stdout.splitlines()[-1] if golden.returncode == 0 else golden.stderr.strip()
     found["answers"]["names_of_the_map"] = check_the_map(site)
     found["answers"]["variables_and_arguments"] = check_variables_and_arguments(site, found["answers"])
+    found["answers"]["variables_that_are_read"] = ", ".join(f"`{name}`" for name in variables_of_the_wheel(site))
     broken = {name: answer for name, answer in found["answers"].items() if str(answer).startswith("ERROR")}
     if broken:
         sys.exit(f"PyTorch {found['version']} could not do what was asked: {broken}")
@@ -313,6 +335,7 @@ def check_page():
         if set(answers) != names:
             sys.exit(f"The answers of PyTorch {version} are to other questions ({', '.join(sorted(set(answers) ^ names))}): "
                      "run this script with --make.")
+    check_variables_that_are_read(list(kept.values())[-1])
     difference = list(difflib.unified_diff(PAGE.read_text().splitlines(), page_of(kept).splitlines(), "the page", "the answers", "", "", 0))
     if difference:
         print("\n".join(difference))

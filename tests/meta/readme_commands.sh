@@ -12,6 +12,7 @@ mkdir -p "$here/build/cpu" "$scratch/tools"
 ln -s "$bin" "$here/build/cpu/bin"
 ln -s -t "$here" "$root"/{chapters,common,exercises,solutions,tests,CMakeLists.txt,CMakePresets.json}
 cp -r "$root"/{book,plots} "$here"  # both look for out beside themselves
+# shellcheck disable=SC2016  # these dollars are for the tool
 printf '#!/bin/sh\n[ "$1" != --version ] || echo cmake version 3.25.1\n' >"$scratch/tools/cmake"
 chmod +x "$scratch/tools/cmake"
 export PATH=$scratch/tools:$PATH
