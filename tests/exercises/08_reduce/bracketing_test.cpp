@@ -477,6 +477,9 @@ void check_tell_apart_of(int ranks, int root) {
                     text(here) + " and " + text(there) +
                     ". By the contract all are finite: infinity would prove "
                     "nothing about rounding.");
+    if (text(*chapters) == text(*other))
+        throw Wrong(orders + "You return " + text(yours) +
+                    ", but the two orders are the same: no numbers tell them apart.");
     if (difference.empty())
         throw Wrong(orders + "You return " + text(yours) +
                     ", but in both orders the same pairs are "
