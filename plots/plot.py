@@ -993,8 +993,9 @@ def draw_unused_parameters_timeline(measured):
     lanes = sorted({(int(rank), stream) for _, rank, stream, *_ in rows}, key=lambda lane: (lane[0], lane[1] != "compute"))
     places = {lane: i + 0.4 * lane[0] for i, lane in enumerate(lanes)}
     room = max(1.2, 0.4 + 0.3 * max(places.values()))  # inches of a panel, about
-    kinds = dict(TIMELINE, **{"the map's all-reduce": ("used map", "#8e5bb5"), "at a barrier": ("elsewhere", GREY)})
-    figure, panels = plt.subplots(len(parts), 1, figsize=(9.6, max(2.9, len(parts) * (0.7 + room) + 0.7)), squeeze=False)
+    others = {"the map's all-reduce": ("used map", "#8e5bb5"), "at a barrier": ("elsewhere", GREY)}
+    kinds = dict(TIMELINE, **{label: kind for label, kind in others.items() if any(row[3] == kind[0] for row in rows)})
+    figure, panels = plt.subplots(len(parts), 1, figsize=(9.6, max(3.1, len(parts) * (0.7 + room) + 0.9)), squeeze=False)
     for (part, title), panel in zip(parts, panels[:, 0]):
         mine = [row[1:] for row in rows if row[0] == part]
         whole = max(end for *_, end in mine)
@@ -1022,7 +1023,7 @@ def draw_unused_parameters_timeline(measured):
         panel.tick_params(axis="y", length=0)
         panel.set(title=title, xlabel="milliseconds")
     panel.legend([plt.Rectangle((0, 0), 1, 1, color=color) for _, color in kinds.values()], list(kinds),
-                 loc="upper center", bbox_to_anchor=(0.5, -0.62 / room), ncol=len(kinds))
+                 loc="upper center", bbox_to_anchor=(0.45, -0.62 / room), ncol=4)
     return figure
 
 
