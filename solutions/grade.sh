@@ -95,7 +95,7 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
     compile=$(sed "s/ '-fsanitize=thread'//" "$build/exercises/$name.COMPILER")  # nobody looks for races here
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
-    for word in "$root"/{common,chapters,exercises} "$build/CMakeFiles/ddp_precompiled.dir"; do show "$word"; done
+    for word in "$root"/{common,chapters,exercises}; do show "$word"; done
     for step in "$compile" "$link"; do
         eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") words=(${step#* && })"  # "cd folder && words of a command"
         mapfile -t named < <(cd "$folder" && realpath -ms -- "${words[@]#-I}")
@@ -103,6 +103,7 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
             case $word in
                 */exercise_"${name}"_solution*.o) object=$word ;;
                 "$build"/*.[ao]) show "$word" ;;
+                "$build"/*/cmake_pch.hxx) show "${word%/*}" ;;
                 "$root"* | /usr/* | /bin/* | /lib/* | /dev/*) ;;
                 *) [[ ! -e $word ]] || show "$(sed -E 's#/(bin|include|lib|lib64)(/.*)?$##' <<<"$word")" ;;  # conda, module load
             esac

@@ -104,6 +104,7 @@ mkfifo "$class/pipe/01_line/slope.cpp"
 head -c 300000 /dev/zero | tr '\0' ' ' >"$class/long/01_line/slope.cpp"
 
 sed -i 's/^task_seconds=60 /task_seconds=4 /; s/^most_processes=256 /most_processes=40 /' solutions/grade.sh
+echo 'is_busy() { false; }' >>exercises/run_task.sh  # or the machine's other work would be in the verdicts
 expect 0 "The grades are in $scratch/grades.csv."$'\n'"Each student's results.json is in $scratch/results." \
     ./book grade "$class" --csv "$scratch/grades.csv" --results "$scratch/results"
 table=$output
@@ -149,7 +150,7 @@ is mutant wrong passed "You say 9, right is 6."
 is threads passed passed ''
 is half passed wrong "Your code has thrown something that is no std::exception."
 is typo compile compile "Does not compile: 01_line/slope.cpp:4:16: error: "
-is loop hang passed "Stopped after 4 s: a loop in your code does not end, or the machine is busy."
+is loop hang passed "Stopped after 4 s: a loop in your code does not end, or this machine is busy."
 is null passed crash "it reads or writes where it may not"
 is abort passed crash "something in it has called abort()"
 is overflow crash passed "Your code has crashed"
@@ -189,6 +190,15 @@ expect 0 "The grades are in $grades." ./book grade "$class" --csv "$grades"
 complete "$class" "$grades"
 attacks_are behind
 is right passed passed ''
+
+# ---- A machine on which nobody can tell whether a loop ends: three attempts, and no word of wrong.
+rm -rf "$class"
+answer loop 's/return 2 /for (volatile int i = 0;; i = 1); return 2 /'
+echo "is_busy() { others=9; echo >>$scratch/attempts; }" >>exercises/run_task.sh
+grades=$scratch/busy.csv
+expect 0 "The grades are in $grades." ./book grade "$class" --csv "$grades"
+is loop busy passed "So this says nothing about your code"
+[[ $(wc -l <"$scratch/attempts") == 3 ]] || complain "a busy machine gets $(wc -l <"$scratch/attempts") attempts"
 
 for at in / /tmp /dev /dev/shm /var/tmp "$here" "$class" "$scratch"; do
     [[ ! -e $at/was_here ]] || complain "a file is left in $at"
