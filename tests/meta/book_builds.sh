@@ -91,6 +91,8 @@ expect 141 "" ./book run 1
 lacks "the run was ended"
 git checkout -q chapters/01_line 2>/dev/null || cp "$scratch/copy/chapters/01_line/main.cpp" chapters/01_line
 expect 0 "" env NINJA_STATUS=%x ./book run 1
+expect 0 "this is 01_line" bash -c "./book run 1 2>&-"
+expect 0 "building chapter 01" bash -c "./book run 1 <&- >&-"
 rm -rf out && touch out
 expect 1 "The folder $here/out, for what is measured, cannot be made: is a file in its place, or the disk full?" ./book run 1
 lacks mkdir
