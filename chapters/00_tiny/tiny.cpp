@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 using Array = std::vector<float>;
@@ -57,7 +56,7 @@ Bytes read_gzip(const std::string& path, int header) {
 Samples load(const std::string& name) {
     Samples all{{}, read_gzip(data_folder + name + "-labels-idx1-ubyte.gz", 8)};
     for (const float pixel : read_gzip(data_folder + name + "-images-idx3-ubyte.gz", 16))
-        all.x.push_back(pixel / 255);
+        all.x.push_back((pixel / 255 - 0.286f) / 0.353f);  // their mean is 0, their variance 1
     return all.x.size() == all.labels.size() * image_size ? all : Samples();
 }
 
@@ -88,7 +87,7 @@ Samples gather(const Samples& from, std::span<const int> indices) {
 
 // ---- Network: linear layers with ReLU between them, and backward by hand
 
-// y = relu(x) W^T + b. A row of the parameters holds the weights of one output, then its bias.
+// y = x W^T + b. A row of the parameters holds the weights of one output, then its bias.
 struct Layer {
     int inputs, outputs;
     View parameters, gradients;  // [outputs, inputs + 1], parts of the network's arrays
@@ -96,9 +95,7 @@ struct Layer {
 
     Array forward(Array input) {
         x = std::move(input);
-        for (float& value : x)
-            value = std::max(value, 0.0f);  // the ReLU; pixels are not below 0 and stay as they are
-        Array y;                            // [batch, outputs]
+        Array y;  // [batch, outputs]
         for (auto sample = x.begin(); sample < x.end(); sample += inputs)
             for (auto w = parameters.begin(); w < parameters.end(); w += inputs + 1)
                 y.push_back(std::transform_reduce(w, w + inputs, sample, w[inputs]));
@@ -110,13 +107,16 @@ struct Layer {
         Array dx(x.size());
         std::ranges::fill(gradients, 0.0f);
         for (std::size_t k = 0; k < dy.size(); k++) {
+            if (dy[k] == 0)
+                continue;  // half of them: ReLU let nothing pass
             const std::size_t sample = k / outputs * inputs, row = k % outputs * (inputs + 1);
             for (int i = 0; i < inputs; i++) {
                 gradients[row + i] += dy[k] * x[sample + i];
-                dx[sample + i] += x[sample + i] > 0 ? dy[k] * parameters[row + i] : 0;
+                dx[sample + i] += dy[k] * parameters[row + i];
             }
             gradients[row + inputs] += dy[k];
         }
+        std::ranges::transform(dx, x, dx.begin(), [](float d, float x) { return x > 0 ? d : 0; });
         return dx;
     }
 };
@@ -143,12 +143,14 @@ struct Network {
                 parameter = std::uniform_real_distribution(-most, most)(random);
         }
     }
-    Network(const Network&) = delete;  // its layers point into its arrays
 
     // Returns the logits, [batch, classes]: the larger one is, the likelier is its class.
     Array forward(Array x) {
-        for (Layer& layer : layers)
-            x = layer.forward(std::move(x));
+        for (std::size_t l = 0; l < layers.size(); l++) {
+            x = layers[l].forward(std::move(x));
+            for (float& value : x)
+                value = l + 1 < layers.size() ? std::max(value, 0.0f) : value;  // ReLU
+        }
         return x;
     }
 
@@ -225,8 +227,8 @@ struct Communicator {
             send(data);
     }
 
-    // Replaces the data of every rank by the sum over all ranks. The data is cut into a chunk for
-    // each rank. In a step all ranks send a chunk to the right, and receive one from the left:
+    // Replaces the data by its sum over all ranks. In each step a rank sends one chunk of the data
+    // to the right, 1 / world_size of it, and receives one from the left. It receives chunk
     //
     //                             rank 0   rank 1   rank 2   rank 3
     //     reduce-scatter  step 0    2        3        0        1     added to their own chunk
@@ -235,8 +237,6 @@ struct Communicator {
     //     all-gather      step 3    3        0        1        2     replaces their own chunk
     //                     step 4    2        3        0        1
     //                     step 5    1        2        3        0     every rank has every sum
-    //
-    // That is less than twice the data through each wire, however many ranks there are.
     void all_reduce(View data) {
         const auto chunk = [&](int i) {
             i = (i + 2 * world_size) % world_size;
@@ -252,12 +252,11 @@ struct Communicator {
 
 // ---- DistributedDataParallel: equal replicas, buckets, overlap
 
-// What a thread has done, as text: a character for each `column` of time since the step began.
-constexpr Seconds column(2e-3);
+// What a thread has done, as text: a character for every 2 ms since the step began.
 struct Lane {
     Clock::time_point begin = Clock::now();
     std::string text = {};
-    void until_now(char what) { text.resize((Clock::now() - begin) / column, what); }
+    void until_now(char what) { text.resize((Clock::now() - begin) / Seconds(2e-3), what); }
 };
 
 struct DistributedDataParallel {
@@ -318,8 +317,7 @@ struct DistributedDataParallel {
     }
 };
 
-// Returns the samples of this rank. Their order is a new one in every epoch, and the same on all
-// ranks, each of which takes every world_size-th. All get equally many.
+// Returns this rank's samples: every world_size-th of an order that all draw anew in each epoch.
 std::vector<int> distributed_sampler(int samples, int epoch, int rank, int world_size) {
     std::vector<int> order(samples), own;
     std::iota(order.begin(), order.end(), 0);
@@ -351,10 +349,9 @@ float count_correct(DistributedDataParallel& ddp, const Samples& data) {
 
 // Makes two steps over a slow wire, without overlap and with it, and shows what rank 0 did when.
 void show_overlap(DistributedDataParallel& ddp, const Samples& data) {
-    const Samples batch = gather(data, std::vector<int>(256));  // one picture, 256 times
     ddp.communicator.bytes_per_s = 20e6;
     for (const bool has_overlap : {false, true}) {
-        ddp.step(batch, 0, has_overlap);
+        ddp.step(gather(data, std::vector<int>(256)), 0, has_overlap);  // one picture, 256 times
         if (ddp.communicator.rank == 0)
             std::printf("%s overlap:\n  compute  %s\n  wire     %s\n",
                         has_overlap ? "with" : "without", ddp.compute.text.c_str(),
@@ -383,9 +380,11 @@ void run_rank(Communicator place, const Samples& training, const Samples& testin
 }
 
 int main(int argc, char** argv) {
-    const int world_size = argc > 1 ? std::atoi(argv[1]) : 4;
-    if (world_size < 1 || world_size > 64 || argc > 2)
-        return std::fputs("error: tiny takes the number of ranks, 1 to 64: ./tiny 4\n", stderr), 2;
+    const std::string wanted = argc > 1 ? argv[1] : "4";
+    const int world_size = std::atoi(wanted.c_str());
+    if (argc > 2 || world_size < 1 || world_size > 64 || wanted != std::to_string(world_size))
+        return std::fputs("error: tiny takes the number of ranks, 1 to 64, such as 4.\n", stderr),
+               2;
     Samples training = load("train"), testing = load("t10k");
     if (training.count() == 0 || testing.count() == 0) {
         std::printf("no Fashion-MNIST in %s: drawing shapes\n", data_folder.c_str());

@@ -284,11 +284,25 @@ wrong_minutes() {
         ! sed '/^## /,$d; /^<!-- minutes/,/^$/d' "$readme" | grep -qE '[0-9] minutes\.' || echo "$readme: minutes that nobody counts"
     done
 }
+# A page (its chapter is one file) is shown by its README line for line, each line once, in at most 1,500 words of prose.
+shown() { awk '/^```/ { is_code = !is_code; first = is_code && excerpt; excerpt = 0; next } is_code && first == 1 { first = 2; next }
+    is_code && first && NF; /^<!-- excerpt: / { excerpt = 1 }' "$1"; }
+wrong_pages() {
+    local readme page
+    for readme in $(sed -n 's|^ddp_add_chapter(\([0-9a-z_]*\) PAGE).*|chapters/\1/README.md|p' chapters/CMakeLists.txt); do
+        page=${readme%/*}
+        page=$page/${page#*_}.cpp
+        diff <(shown "$readme") <(grep -v '^$' "$page") >/dev/null || echo "$readme does not show every line of $page once: $(
+            diff <(shown "$readme") <(grep -v '^$' "$page") | sed -n 2p)"
+        (($(words_of "$readme") <= 1500)) || echo "$readme has $(words_of "$readme") words of prose; 1,500 are the most"
+    done
+}
+words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
 early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md chapters/[0-9]*/README.md exercises/[0-9]*/README.md; }
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; early_terms)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -382,4 +396,23 @@ slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 0
 slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 01 X\n\n$minutes$minutes"
 slow "$readme" "minutes that nobody counts" "# 01 X\n\nIt takes 30 minutes.\n\n$minutes"
 slow "$readme" "" "# 01 X\n\n$minutes\n## Try\n\nIt takes 30 minutes.\n"
+
+# A page of which a line is left out, shown twice, changed or out of its place; and one with too many words.
+echo 'ddp_add_chapter(00_x PAGE)' >chapters/CMakeLists.txt
+mkdir chapters/00_x && printf 'one\n\ntwo\n' >chapters/00_x/x.cpp
+page() {  # WORDS LINE...: what is said of a README that shows these blocks
+    local line
+    for line in "${@:2}"; do printf '%b\n' 'Words.' '<!-- excerpt: x -->' '```cpp' "// 00_x/x.cpp\n$line" '```'; done >chapters/00_x/README.md
+    wrong=$(wrong_pages)
+    [[ $wrong == "${1:+chapters/00_x/README.md }$1"* && ($1 || ! $wrong) ]] || complain "not '$1' but '$wrong' is said of the page"
+}
+page "" 'one\n\ntwo'
+page "" one two
+page "does not show every line of chapters/00_x/x.cpp once: > two" one
+page "does not show every line of chapters/00_x/x.cpp once: < two" one two two
+page "does not show every line" two one
+page "does not show every line" one three
+printf 'one\ntwo\n' >chapters/00_x/x.cpp
+{ printf '<!-- excerpt: x -->\n```cpp\n//\none\ntwo\n```\n' && times 1501 'word '; } >chapters/00_x/README.md
+[[ $(wrong_pages) == "chapters/00_x/README.md has 1501 words of prose; 1,500 are the most" ]] || complain "1501 words pass: $(wrong_pages)"
 finish
