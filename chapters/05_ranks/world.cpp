@@ -164,7 +164,7 @@ World::~World() {
 // All ranks are in this process: there are none to find.
 void World::become_threads(int ranks) {
     for (int rank = 0; rank < ranks; rank++)
-        job_.members.push_back({host_name(), getpid(), rank, ranks});
+        job_.members.push_back({host_name(), getpid(), rank, ranks, ""});
     ranks_here_ = ranks;
     coordinator_ = std::make_unique<CoordinatorServer>(job_, Connections(job_.members.size()));
 }
@@ -173,7 +173,7 @@ void World::become_threads(int ranks) {
 void World::become_process(int rank, int world_size) {
     job_.has_processes = true;
     job_.members.resize(static_cast<std::size_t>(world_size));
-    job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1};
+    job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1, ""};
     first_rank_ = rank;  // and the only one
 }
 

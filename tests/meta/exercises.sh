@@ -31,7 +31,8 @@ fi
 
 # Files that the lists know.
 {
-    printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} solutions/{make_stubs,keep_command,grade}.sh
+    printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
+        solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
     printf '%s\n' tests/exercises/{answers,brought_along,explored,make_mutant}.sh
     printf '%s\n' tests/exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
     while read -r chapter exercise; do
