@@ -92,16 +92,17 @@ void ArrayUses::note(std::size_t thread, std::uintptr_t address, std::size_t byt
     }
 }
 
-std::vector<ArrayUse> ArrayUses::counted() const {
-    std::vector<ArrayUse> all(arrays_.size());
+KernelUse ArrayUses::counted() const {
+    KernelUse use{std::vector<ArrayUse>(arrays_.size()), shared_reads_};
+    std::vector<ArrayUse>& all = use.arrays;
     for (std::size_t a = 0; a < arrays_.size(); a++)
         for (std::size_t t = 0; t < threads_; t++) {
-            const OfThread& use = uses_[t * arrays_.size() + a];
-            all[a].read.push_back(set_bits(use.read));
-            all[a].written.push_back(set_bits(use.written));
-            all[a].reads += use.reads;
+            const OfThread& one = uses_[t * arrays_.size() + a];
+            all[a].read.push_back(set_bits(one.read));
+            all[a].written.push_back(set_bits(one.written));
+            all[a].reads += one.reads;
         }
-    return all;
+    return use;
 }
 
 // ---- Order
@@ -218,8 +219,12 @@ std::optional<Race> WatchedBlock::plain(std::uintptr_t address, std::size_t byte
 std::optional<Race> WatchedBlock::note(std::uintptr_t address, std::size_t bytes,
                                        const Access& now) {
     const bool in_shared = is_shared(address);
-    if (!in_shared && launch_.arrays.are_wanted())
-        launch_.arrays.note(now.thread, address, bytes, now.is_write);
+    if (launch_.arrays.are_wanted()) {
+        if (!in_shared)
+            launch_.arrays.note(now.thread, address, bytes, now.is_write);
+        else if (!now.is_write)
+            launch_.arrays.note_shared_read();
+    }
     LastPage& last = last_page_[in_shared];
     for (std::uintptr_t from = address, end = address + bytes; from < end;) {
         const std::uintptr_t number = from / Page::bytes;
@@ -270,10 +275,14 @@ std::string WatchedBlock::cure(const Race& race, bool is_same_line) const {
     if (race.now.is_atomic != race.then.is_atomic)
         return "an atomic protects from other atomics only; make both of them atomic, or put a "
                "barrier between them";
+    const bool is_one_block = is_mine(race.then.thread);
+    if (is_same_line && is_one_block)
+        return "put a __syncthreads() between two rounds of a loop; or, if several threads add to "
+               "one place, use an atomic (atomicAdd) or give each thread a place of its own";
     if (is_same_line)
-        return "give each thread a place of its own (and put the results together behind a "
-               "barrier), let one thread do it, or use an atomic (atomicAdd)";
-    if (!is_mine(race.then.thread))
+        return "use an atomic (atomicAdd), or give each block a place of its own and let a later "
+               "launch put the results together";
+    if (!is_one_block)
         return "the blocks of a launch run in any order; let a later launch read what this one "
                "writes, or pass it on by a flag, stored with release and loaded with acquire";
     if (warp_of(race.now.thread) == warp_of(race.then.thread))

@@ -44,7 +44,8 @@ class ArrayUses {
     explicit ArrayUses(std::size_t threads);
     bool are_wanted() const { return !arrays_.empty(); }
     void note(std::size_t thread, std::uintptr_t address, std::size_t bytes, bool is_write);
-    std::vector<ArrayUse> counted() const;
+    void note_shared_read() { shared_reads_.fetch_add(1, std::memory_order_relaxed); }
+    KernelUse counted() const;
 
   private:
     struct OfThread {  // bits: element by element
@@ -53,6 +54,7 @@ class ArrayUses {
     };
     const std::size_t threads_;
     std::vector<ObservedArray> arrays_;
+    std::atomic<std::uint64_t> shared_reads_{0};
     std::vector<OfThread> uses_;  // of thread t and array a at [t * arrays + a]
 };
 
@@ -60,7 +62,7 @@ class WatchedLaunch final : public LaunchWatch {
   public:
     explicit WatchedLaunch(const KernelRun& run);
     std::unique_ptr<BlockWatch> block_begins(std::uint64_t block, BlockExecutor& executor) override;
-    std::vector<ArrayUse> uses() override { return arrays.counted(); }
+    KernelUse use() override { return arrays.counted(); }
 
     const LaunchShape shape;
     const std::uint32_t threads_of_block;

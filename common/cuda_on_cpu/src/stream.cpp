@@ -342,7 +342,7 @@ void Stream::run_kernel_now(const PreparedKernel& kernel) {
     }
     if (const auto observer = kernel_observer.load())
         observer({kernel.shape, run.meetings.load(),
-                  run.watch ? run.watch->uses() : std::vector<ArrayUse>()});
+                  run.watch ? run.watch->use() : KernelUse()});
     if (kernel.shape.cooperative)
         end_late(run.settings.late_ms);
 }

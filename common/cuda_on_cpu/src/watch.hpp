@@ -3,7 +3,6 @@
 // detector (races/), in a program that is linked with it. In any other, nobody.
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "cuda_on_cpu/observe.hpp"
 
@@ -29,7 +28,7 @@ class LaunchWatch {
     virtual std::unique_ptr<BlockWatch> block_begins(std::uint64_t block,
                                                      BlockExecutor& executor) = 0;
     // Returns how its threads have used the arrays of observe_arrays, when it has ended.
-    virtual std::vector<ArrayUse> uses() = 0;
+    virtual KernelUse use() = 0;
 };
 
 // Whether this program is linked with the race detector.

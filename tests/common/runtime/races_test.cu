@@ -49,7 +49,7 @@ TEST_CASE("a race is named with both lines, both threads, the memory and a cure"
                    "thread (1,0,0) of block (0,0,0) reads at " + here(line_of_sum) +
                        " what thread (0,0,0) of block (0,0,0) writes at the "
                        "same line (byte 0 of the 768 bytes that cudaMalloc at",
-                   unordered + "give each thread a place of its own", "(atomicAdd)"});
+                   unordered + "put a __syncthreads() between two rounds", "(atomicAdd)"});
     require_parts(race_in({1, n}, take_from_the_left_warp),
                   {"thread (32,0,0) of block (0,0,0) reads at " + here(line_of_read) +
                        " what thread (0,0,0) of block (0,0,0) writes at " + here(line_of_write) +
@@ -193,19 +193,22 @@ __global__ void work(const int* in, int* out) {
     else if (threadIdx.x == 5)
         *reinterpret_cast<Four*>(out + n) = Four{{1, 2, 3, 4}};
 }
-std::vector<cuda_on_cpu::ArrayUse> seen;
+cuda_on_cpu::KernelUse use_of_kernel;
 
 TEST_CASE("who uses an array is counted, element by element") {
     Stream stream;
     const Buffer<int> in(std::vector<int>(n, 1));
     Buffer<int> out(std::vector<int>(2 * n, 0));
     cuda_on_cpu::observe_arrays({{in.data(), n, 4}, {out.data(), 2 * n, 4}});
-    cuda_on_cpu::observe_kernels([](const cuda_on_cpu::FinishedKernel& k) { seen = k.uses; });
+    cuda_on_cpu::observe_kernels(
+        [](const cuda_on_cpu::FinishedKernel& k) { use_of_kernel = k.use; });
     launch(stream, {2, 32}, work, in.data(), out.data());
     stream.synchronize();
     cuda_on_cpu::observe_kernels(nullptr);
     cuda_on_cpu::observe_arrays({});
+    const std::vector<cuda_on_cpu::ArrayUse>& seen = use_of_kernel.arrays;
     REQUIRE(seen.size() == 2);
+    CHECK(use_of_kernel.shared_reads == 0);
     std::vector<std::uint32_t> read(64, 0), written(64, 0);
     for (unsigned int t = 0; t < 32; t++)
         read[t] = written[t] = t < 16 ? 2 : 1;

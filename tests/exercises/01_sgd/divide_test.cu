@@ -85,6 +85,26 @@ void check_host(Device& device, const std::string& what, const std::function<voi
         throw Wrong(what + ": " + wrong);
 }
 
+// Checks that the threads share the elements of one call, forward or backward.
+void check_who_divides(bool forward) {
+    std::vector<float> numbers(1000);
+    for (std::size_t i = 0; i < numbers.size(); i++)
+        numbers[i] = static_cast<float>(i % 7 + 1);
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", numbers), b = parameter(device, "b", numbers);
+    const Variable x = tape.parameter(a), y = tape.parameter(b);
+    const Variable loss = forward ? x : weighted_sum(divide(x, y), numbers);
+    check_shares(forward ? "a / b, of 1000 elements" : "backward of a / b, of 1000 elements",
+                 {read_by_all("b", b->value)}, [&] {
+                     if (forward)
+                         divide(x, y);
+                     else
+                         tape.backward(loss);
+                     device.stream().synchronize();
+                 });
+}
+
 // ---- Task forward
 
 void check_forward() {
@@ -111,6 +131,7 @@ void check_forward() {
             device.stream().synchronize();
         });
         check_host(device, "a / b", [&] { divide(a, b); });
+        check_who_divides(true);
         return;
     } catch (const std::exception& other) {
         throw Wrong(
@@ -205,6 +226,7 @@ void check_backward() {
     check_added();
     check_wanted();
     check_who_works();
+    check_who_divides(false);
 }
 
 // ---- Task final_order

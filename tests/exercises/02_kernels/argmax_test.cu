@@ -172,6 +172,10 @@ void check_work(std::size_t n, int blocks, int block) {
                     call.enqueue();
                     call.stream.synchronize();
                 });
+    check_shares(what, {read_by_all("values", call.values)}, [&] {
+        call.enqueue();
+        call.stream.synchronize();
+    });
     // At first the values are others, whose largest is elsewhere.
     OneCall late(with_largest_at(n, 0), blocks, block);
     check_host_goes_on(what, late.stream, late.values, call.values, [&] { late.enqueue(); });

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "exercises/02_kernels/first_kernel.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -190,7 +191,12 @@ void check_scale(unsigned int blocks, unsigned int threads) {
     Guarded array(n, 2 * threads, before);
     scale(n, threads, 2, array.values.data(), array.places.data(), stream);
     stream.synchronize();
-    check_one_each({n, blocks, threads}, stream, array, after, "values[i] *= factor");
+    const Case asked{n, blocks, threads};
+    check_one_each(asked, stream, array, after, "values[i] *= factor");
+    check_shares(asked.text(), {written_by_all("values", array.values)}, [&] {
+        scale(n, threads, 2, array.values.data(), array.places.data(), stream);
+        stream.synchronize();
+    });
 }
 
 void check_saxpy(unsigned int n, unsigned int threads) {
@@ -204,8 +210,12 @@ void check_saxpy(unsigned int n, unsigned int threads) {
     const Guarded x(n, 0, x_of);  // no room: reading behind the end is an error as well
     saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
     wait(stream, too_many_threads);
-    check_one_each({n, (n + threads - 1) / threads, threads}, stream, array, after,
-                   "y[i] += a * x[i]");
+    const Case asked{n, (n + threads - 1) / threads, threads};
+    check_one_each(asked, stream, array, after, "y[i] += a * x[i]");
+    check_shares(asked.text(), {written_by_all("y", array.values)}, [&] {
+        saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
+        stream.synchronize();
+    });
 }
 
 void check_differences(const Case& asked) {
@@ -239,6 +249,11 @@ void check_differences(const Case& asked) {
                         : rule);
         check_place(asked, i, places, {i % grid / asked.threads, i % asked.threads}, rule);
     }
+    check_shares(asked.text(), {written_by_all("result", result.values)}, [&] {
+        add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
+                        result.places.data(), stream);
+        stream.synchronize();
+    });
     held();
 }
 

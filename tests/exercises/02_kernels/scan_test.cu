@@ -97,6 +97,14 @@ void check_work(int n, int blocks, int block) {
                     call.enqueue();
                     call.stream.synchronize();
                 });
+    constexpr std::size_t sums_an_element = 100;  // in steps of twice the distance it takes 30
+    check_shares(
+        what, {read_by_all("counts", call.counts), written_by_all("starts", call.starts)},
+        [&] {
+            call.enqueue();
+            call.stream.synchronize();
+        },
+        sums_an_element);
     OneCall late(std::vector<int>(counts.size(), 1), blocks, block);
     check_host_goes_on(what, late.stream, late.counts, call.counts, [&] { late.enqueue(); });
     compare_starts(what, counts, late.starts.to_host(), read_too_early);
@@ -119,6 +127,7 @@ void check_one_block() {
         check_starts(1009, 0, block, odd);
     check_starts(0, 0, 32, "");
     check_work(1009, 0, 96);
+    check_work(2000, 0, 1000);
 }
 
 void check_many_blocks() {
@@ -210,6 +219,10 @@ void check_compact_work(int n, int blocks, int block) {
     };
     const std::string what = std::to_string(n) + " values";
     check_shape(static_cast<unsigned int>(blocks), static_cast<unsigned int>(block), what, [&] {
+        enqueue();
+        stream.synchronize();
+    });
+    check_shares(what, {read_by_all("values", values)}, [&] {
         enqueue();
         stream.synchronize();
     });

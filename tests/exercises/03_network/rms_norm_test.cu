@@ -165,6 +165,23 @@ void check_who_works(Device& device, const std::string& what, const std::functio
         throw Wrong(what + ": " + wrong);
 }
 
+// Checks that the threads share the rows, or for the gain the columns, of x.
+void check_shares_of_x(const std::string& what, bool forward, bool of_x) {
+    const int width = of_x ? 9 : 40;  // as many rows as columns, where either may be shared out
+    const Case one = make_case(of_x ? 64 : 40, width);
+    Layer layer(one);
+    (of_x ? layer.gain : layer.x)->is_frozen = true;
+    const Variable y = layer.forward();
+    check_shares(what + " of [" + std::to_string(one.rows) + ", " + std::to_string(width) + "]",
+                 {read_by_all("x", layer.x->value, one.width())}, [&] {
+                     if (forward)
+                         layer.forward();
+                     else
+                         layer.backward(y, one.dy);
+                     layer.device.stream().synchronize();
+                 });
+}
+
 // The gradient of one of the two inputs, of a layer whose output is one number: the tape itself has
 // one kernel, for the gradient of the loss.
 void check_who_works_in_backward(const std::string& what, bool of_x) {
@@ -206,6 +223,7 @@ void check_forward() {
             layer.forward();
         },
         0);
+    check_shares_of_x("y", true, true);
 }
 
 // ---- Task input_gradient
@@ -253,6 +271,7 @@ void check_input_gradient() {
             "x is used twice here: what does GradientTarget say about what is there already?");
     check_second_layer();
     check_who_works_in_backward("the gradient of x", true);
+    check_shares_of_x("the gradient of x", false, true);
 }
 
 // ---- Task gain_gradient
@@ -301,6 +320,7 @@ void check_gain_gradient() {
             "gain is frozen here, and nobody wants its gradient: ask is_wanted before "
             "target.");
     check_who_works_in_backward("the gradient of gain", false);
+    check_shares_of_x("the gradient of gain", false, false);
 }
 
 }  // namespace

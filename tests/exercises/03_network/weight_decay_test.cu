@@ -7,6 +7,7 @@
 #include "03_network/optimizers.hpp"
 #include "exercises/03_network/weight_decay.hpp"
 #include "tests/exercises/support/gate.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
 namespace ddp::test {
@@ -270,6 +271,18 @@ void check_state() {
     held();
 }
 
+// Checks that the threads share the elements of a large parameter.
+void check_who_steps() {
+    Device device;
+    const auto w = parameter(device, std::vector<float>(1000, 4));
+    const std::unique_ptr<Optimizer> optimizer = make_adamw({w}, 0.1, 0.5);
+    set_gradient(*w, std::vector<float>(1000, 0.5));
+    check_shares("A step of 1000 elements", {written_by_all("the value", w->value)}, [&] {
+        optimizer->step();
+        device.stream().synchronize();
+    });
+}
+
 void check_adamw() {
     check_steps({{0.5, 0.01}, {-0.25, 0.01}, {0.125, 0.01}}, 0,
                 "There is no decay here: this is Adam alone.");
@@ -286,6 +299,7 @@ void check_adamw() {
                 "In step 2 the parameter has no gradient: it took no part, and is left alone.");
     check_two_parameters();
     check_state();
+    check_who_steps();
 }
 
 }  // namespace

@@ -64,10 +64,14 @@ std::vector<float> equal_scales(std::size_t micro_batches, float scale) {
 }
 
 // Checks who has done the work of call(stream).
-void check_work(const std::function<void(Stream&)>& call) {
+void check_work(const Buffer<__nv_bfloat16>& gradients, const std::function<void(Stream&)>& call) {
     const std::string what = "1000 elements";
     Stream stream;
     check_kernels(what, [&] {
+        call(stream);
+        stream.synchronize();
+    });
+    check_shares(what, {read_by_all("gradients", gradients)}, [&] {
         call(stream);
         stream.synchronize();
     });
@@ -104,7 +108,7 @@ void check_into_float() {
     check_float(0, {1}, "");
     const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
     Buffer<float> sums(1000);
-    check_work([&](Stream& stream) {
+    check_work(gradients, [&](Stream& stream) {
         accumulate_in_float(1000, gradients.data(), 1, false, sums.data(), stream);
     });
 }
@@ -193,7 +197,7 @@ void check_two_parts() {
     check_parts(0, {1}, "");
     const Buffer<__nv_bfloat16> gradients(gradients_of(1000, 0));
     Buffer<__nv_bfloat16> sums(1000), lost(1000);
-    check_work([&](Stream& stream) {
+    check_work(gradients, [&](Stream& stream) {
         accumulate_in_two_parts(1000, gradients.data(), 1, false, sums.data(), lost.data(), stream);
     });
 }

@@ -190,6 +190,7 @@ void check_root_0() {
     check_algorithm_time(4, 200'000);
     check_same_end(5);
     check_enqueues_only(2, from_root(0));
+    check_who_writes(3, from_root(0));
     for (const int ranks : {2, 3})
         check_mismatch(ranks, from_root(0));
     for (const int ranks : {2, 4})

@@ -149,6 +149,7 @@ void check_powers_of_two() {
     check_algorithm_time(8, 4);
     check_algorithm_time(4, 200'000);
     check_enqueues_only(2, halving_doubling_all_reduce);
+    check_who_writes(4, halving_doubling_all_reduce);
     check_mismatch(2, halving_doubling_all_reduce);
     for (const int ranks : {4, 8})
         check_who_leaves(ranks);

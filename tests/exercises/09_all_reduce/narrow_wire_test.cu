@@ -273,6 +273,7 @@ void check_one_rounding() {
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
     check_what_travels(4, 200'000);
     check_host_goes_on(2);
+    check_who_writes(3, reduce_and_wait);
 }
 
 void check_same_bits() {

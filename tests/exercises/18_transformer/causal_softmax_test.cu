@@ -265,6 +265,10 @@ void check_work() {
         call.stream.synchronize();
     };
     check_kernels(what, work);
+    check_shares(what,
+                 {read_by_all("scores", call.scores, one.keys()),
+                  written_by_all("weights", call.weights, one.keys())},
+                 work);
     if (const std::size_t launches = launches_in(work).size(); can_see_launches && launches != 1)
         throw Wrong(what + ": the result is right, but you have launched " +
                     std::to_string(launches) +

@@ -6,6 +6,7 @@
 
 #include "07_broadcast/collective.hpp"
 #include "tests/exercises/support/gate.hpp"
+#include "tests/exercises/support/launches.hpp"
 
 namespace ddp::test {
 
@@ -117,6 +118,31 @@ void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
         rank.barrier();
     });
     held();
+}
+
+// ---- The threads
+
+void check_who_writes(int ranks, const OnFloats& collective) {
+    constexpr std::size_t count = 8192;
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count, 1));
+        const std::vector<const float*> arrays = rank.all_gather<const float*>(data.data());
+        Stream stream;
+        const auto work = [&] {
+            rank.barrier();
+            collective(peers, data.data(), count, stream);
+            peers.synchronize(stream);
+            rank.barrier();
+        };
+        if (rank.rank() != 0)
+            return work();
+        std::vector<SharedWork> written;
+        for (const float* array : arrays)
+            written.push_back({"a rank's data", array, count, sizeof *array, true});
+        check_shares(ranks_and_elements(ranks, count), written, work);
+    });
 }
 
 // ---- The host

@@ -47,6 +47,9 @@ struct RightTrace {
 void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
                  const std::string& what);
 
+// Checks that the threads of each rank share the elements that they write to its array.
+void check_who_writes(int ranks, const OnFloats& collective);
+
 // Checks that the host does not wait in the call, and that the call reads its data only when the
 // work that was enqueued before it is done.
 void check_enqueues_only(int ranks, const OnFloats& collective);

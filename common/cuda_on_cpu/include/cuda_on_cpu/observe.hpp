@@ -23,13 +23,19 @@ struct ArrayUse {
     std::uint64_t reads = 0;
 };
 
+// The same for all observed arrays; and how often its threads have read shared memory.
+struct KernelUse {
+    std::vector<ArrayUse> arrays;
+    std::uint64_t shared_reads = 0;
+};
+
 // A kernel that has run: its shape; how often threads of a block waited for each other in it, over
 // all blocks: at a __syncthreads(), or in a warp's exchange; and the use of each observed array, if
 // the kernel was compiled for the race detector and that is at work.
 struct FinishedKernel {
     LaunchShape shape;
     std::uint64_t meetings;
-    std::vector<ArrayUse> uses;
+    KernelUse use;
 };
 
 // Calls `observer`, on the stream's thread, after each kernel of the process and before anybody who
