@@ -128,7 +128,7 @@ void check_who_writes(int ranks, const OnFloats& collective) {
         Peers peers(rank, 1 << 20);
         ArenaBuffer<float> data = peers.allocate<float>(count);
         data.copy_from(std::vector<float>(count, 1));
-        const std::vector<const float*> arrays = rank.all_gather<const float*>(data.data());
+        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(data.data()));
         Stream stream;
         const auto work = [&] {
             rank.barrier();
@@ -139,8 +139,9 @@ void check_who_writes(int ranks, const OnFloats& collective) {
         if (rank.rank() != 0)
             return work();
         std::vector<SharedWork> written;
-        for (const float* array : arrays)
-            written.push_back({"a rank's data", array, count, sizeof *array, true});
+        for (const std::uintptr_t array : arrays)
+            written.push_back({"a rank's data", reinterpret_cast<const float*>(array), count,
+                               sizeof(float), true});
         check_shares(ranks_and_elements(ranks, count), written, work);
     });
 }
