@@ -252,7 +252,7 @@ struct Communicator {
 
 // ---- DistributedDataParallel: equal replicas, buckets, overlap
 
-// What a thread has done, as text: a character for every 2 ms since the step began.
+// Draws what a thread has done, as text: a character for every 2 ms since the step began.
 struct Lane {
     Clock::time_point begin = Clock::now();
     std::string text = {};
@@ -375,16 +375,15 @@ void run_rank(Communicator place, const Samples& training, const Samples& testin
             std::printf("epoch %d  loss %.4f  test accuracy %.4f\n", epoch + 1, sums[0] / sums[1],
                         sums[2] / testing.count());
     }
-    std::printf("rank %d: hash %016lx\n", place.rank, hash_of(ddp.network.parameters));
     show_overlap(ddp, training);
+    std::printf("rank %d: hash %016lx\n", place.rank, hash_of(ddp.network.parameters));
 }
 
 int main(int argc, char** argv) {
     const std::string wanted = argc > 1 ? argv[1] : "4";
     const int world_size = std::atoi(wanted.c_str());
     if (argc > 2 || world_size < 1 || world_size > 64 || wanted != std::to_string(world_size))
-        return std::fputs("error: tiny takes the number of ranks, 1 to 64, such as 4.\n", stderr),
-               2;
+        return std::fputs("error: tiny takes a number of ranks, 1 to 64, such as 4.\n", stderr), 2;
     Samples training = load("train"), testing = load("t10k");
     if (training.count() == 0 || testing.count() == 0) {
         std::printf("no Fashion-MNIST in %s: drawing shapes\n", data_folder.c_str());

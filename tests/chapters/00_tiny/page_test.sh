@@ -16,7 +16,7 @@ read -ra words <<<"${line/g++/"$compiler"}"
 said=$("${words[@]}" -Wall -Wextra 2>&1) || complain "it does not compile"
 [[ -z $said ]] || complain "the compiler says: $said"
 
-sentence="error: tiny takes the number of ranks, 1 to 64, such as 4."
+sentence="error: tiny takes a number of ranks, 1 to 64, such as 4."
 for wrong in 0 65 -1 x 4x +4 "" ٣ 99999999999999999999; do expect_sentence 2 "$sentence" ./tiny "$wrong"; done
 expect_sentence 2 "$sentence" ./tiny 4 4
 
@@ -56,7 +56,7 @@ check "$page" -fsanitize=thread || complain "ThreadSanitizer or a check finds in
 mutant() {
     sed "$2" "$page" >mutant.cpp
     ! cmp -s mutant.cpp "$page" || complain "this changes nothing: $2"
-    ! check mutant.cpp "${@:3}" || complain "nobody finds: $2"
+    ! check "$PWD/mutant.cpp" "${@:3}" || complain "nobody finds: $2"
     [[ $said == *"$1"* ]] || complain "of $2 is said: $said"
 }
 mutant "data race" 's/memory_order_acquire/memory_order_relaxed/' -fsanitize=thread
