@@ -289,20 +289,33 @@ shown() { awk '/^```/ { is_code = !is_code; first = is_code && excerpt; excerpt 
     is_code && first && NF; /^<!-- excerpt: / { excerpt = 1 }' "$1"; }
 wrong_pages() {
     local readme page
-    for readme in $(sed -n 's|^ddp_add_chapter(\([0-9a-z_]*\) PAGE).*|chapters/\1/README.md|p' chapters/CMakeLists.txt); do
+    while read -r readme; do
         page=${readme%/*}
         page=$page/${page#*_}.cpp
         diff <(shown "$readme") <(grep -v '^$' "$page") >/dev/null || echo "$readme does not show every line of $page once: $(
             diff <(shown "$readme") <(grep -v '^$' "$page") | sed -n 2p)"
         (($(words_of "$readme") <= 1500)) || echo "$readme has $(words_of "$readme") words of prose; 1,500 are the most"
+    done < <(sed -n 's|^ddp_add_chapter(\([0-9a-z_]*\) PAGE).*|chapters/\1/README.md|p' chapters/CMakeLists.txt)
+}
+# shellcheck disable=SC2016  # the backquotes are Markdown's
+words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
+# The first paragraph of every other chapter names a part of a page that its own code replaces: [`name`](../00_x/x.cpp).
+wrong_parts() {
+    local readme page part
+    page=$(sed -n 's|^ddp_add_chapter(\(\([0-9]*\)_\([0-9a-z_]*\)\) PAGE).*|\1/\3.cpp|p' chapters/CMakeLists.txt)
+    for readme in chapters/[0-9]*/README.md; do
+        [[ $readme != "chapters/${page%/*}/"* ]] || continue
+        part=$(sed '1,2d; /^$/,$d' "$readme" | grep -oF "](../$page)" | wc -l)
+        ((part == 1)) || echo "$readme: its first paragraph links $page $part times, not once"
+        part=$(sed '1,2d; /^$/,$d' "$readme" | sed -n "s|.*\[\`\([A-Za-z_]*\)\`\](\.\./$page).*|\1|p")
+        grep -qE "(struct $part \{|[a-zA-Z:>] $part\()" "chapters/$page" || echo "$readme: $page has no function or struct '$part'"
     done
 }
-words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
 early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md chapters/[0-9]*/README.md exercises/[0-9]*/README.md; }
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; early_terms)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; wrong_parts; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -412,7 +425,23 @@ page "does not show every line of chapters/00_x/x.cpp once: > two" one
 page "does not show every line of chapters/00_x/x.cpp once: < two" one two two
 page "does not show every line" two one
 page "does not show every line" one three
+# A first paragraph without a part of the page, with one that is not there, and with one that is.
+part() {
+    # shellcheck disable=SC2016  # the backquotes are Markdown's
+    printf '# 01 X\n\n%s\n\nA [`sum`](../00_x/x.cpp).\n' "$2" >"$readme"
+    wrong=$(wrong_parts)
+    [[ $wrong == "${1:+chapters/01_x/README.md: }$1" ]] || complain "not '$1' but '$wrong' is said of: $2"
+}
+printf 'int sum(int a);\nstruct Ring {\n' >chapters/00_x/x.cpp
+# shellcheck disable=SC2016  # the backquotes are Markdown's
+{
+    part "" 'It is [`sum`](../00_x/x.cpp) made real.'
+    part "" 'It is [`Ring`](../00_x/x.cpp) made real.'
+    part "00_x/x.cpp has no function or struct 'sums'" 'It is [`sums`](../00_x/x.cpp) made real.'
+    part $'its first paragraph links 00_x/x.cpp 0 times, not once\nchapters/01_x/README.md: 00_x/x.cpp has no function or struct \'\'' 'It is real.'
+}
 printf 'one\ntwo\n' >chapters/00_x/x.cpp
+# shellcheck disable=SC2016  # the backquotes are Markdown's
 { printf '<!-- excerpt: x -->\n```cpp\n//\none\ntwo\n```\n' && times 1501 'word '; } >chapters/00_x/README.md
 [[ $(wrong_pages) == "chapters/00_x/README.md has 1501 words of prose; 1,500 are the most" ]] || complain "1501 words pass: $(wrong_pages)"
 finish
