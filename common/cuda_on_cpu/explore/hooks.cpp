@@ -19,33 +19,28 @@ void explored_announce(const void* address, std::size_t bytes, bool is_write, co
         execution->access(address, bytes, is_write);
 }
 
-std::memory_order order_of(int number) {
-    return static_cast<std::memory_order>(number);
-}
-
 template <class T>
-T explored_load(const volatile T* address, int order, const void*) {
+T explored_load(const volatile T* address, std::memory_order order, const void*) {
     if (Execution* execution = explored(address))
-        return static_cast<T>(execution->load(address, sizeof(T), order_of(order)));
+        return static_cast<T>(execution->load(address, sizeof(T), order));
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);
 }
 
 template <class T>
-void explored_store(volatile T* address, T value, int order, const void*) {
+void explored_store(volatile T* address, T value, std::memory_order order, const void*) {
     if (Execution* execution = explored(address))
-        execution->store(address, sizeof(T), value, order_of(order));
+        execution->store(address, sizeof(T), value, order);
     else
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
 }
 
 // Replaces the value at `address` by change(value), and returns it.
 template <class T, class Change>
-T explored_update(volatile T* address, int order, Change change, const void*) {
+T explored_update(volatile T* address, std::memory_order order, Change change, const void*) {
     if (Execution* execution = explored(address))
-        return static_cast<T>(
-            execution->update(address, sizeof(T), order_of(order), [&](std::uint64_t old) {
-                return std::optional<std::uint64_t>(change(static_cast<T>(old)));
-            }));
+        return static_cast<T>(execution->update(address, sizeof(T), order, [&](std::uint64_t old) {
+            return std::optional<std::uint64_t>(change(static_cast<T>(old)));
+        }));
     T old = __atomic_load_n(address, __ATOMIC_SEQ_CST);
     while (!__atomic_compare_exchange_n(address, &old, change(old), false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_SEQ_CST)) {
@@ -54,14 +49,14 @@ T explored_update(volatile T* address, int order, Change change, const void*) {
 }
 
 template <class T>
-bool explored_compare_exchange(volatile T* address, T* expected, T desired, int order, int,
-                               const void*) {
+bool explored_compare_exchange(volatile T* address, T* expected, T desired, std::memory_order order,
+                               std::memory_order, const void*) {
     Execution* execution = explored(address);
     if (execution == nullptr)
         return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,
                                            __ATOMIC_SEQ_CST);
-    const T old = static_cast<T>(
-        execution->update(address, sizeof(T), order_of(order), [&](std::uint64_t value) {
+    const T old =
+        static_cast<T>(execution->update(address, sizeof(T), order, [&](std::uint64_t value) {
             return static_cast<T>(value) == *expected ? std::optional<std::uint64_t>(desired)
                                                       : std::nullopt;
         }));

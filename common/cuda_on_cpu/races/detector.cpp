@@ -9,8 +9,6 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr std::uint32_t warp_lanes = 32;
-
 struct Observed {
     std::mutex mutex;
     std::vector<ObservedArray> arrays;
@@ -165,7 +163,7 @@ Knowledge WatchedBlock::publish(Thread& thread, std::uint32_t number) {
 
 std::uint64_t WatchedBlock::warp_of(std::uint32_t thread) const {
     const std::uint32_t block = thread / launch_.threads_of_block;
-    const std::uint32_t warps = (launch_.threads_of_block + warp_lanes - 1) / warp_lanes;
+    const std::uint32_t warps = (launch_.threads_of_block + warp_lanes - 1u) / warp_lanes;
     return std::uint64_t{block} * warps + thread % launch_.threads_of_block / warp_lanes;
 }
 

@@ -59,31 +59,27 @@ void atomic_access(WatchedBlock& block, const volatile T* address, const void* a
     });
 }
 
-std::memory_order order_of(int number) {
-    return static_cast<std::memory_order>(number);
-}
-
 template <class T>
-T watched_load(const volatile T* address, int order, const void* at) {
+T watched_load(const volatile T* address, std::memory_order order, const void* at) {
     WatchedBlock* block = watched();
     if (block == nullptr)
         return __atomic_load_n(address, __ATOMIC_SEQ_CST);
     T value{};
     atomic_access(*block, address, at, [&] {
         value = __atomic_load_n(address, __ATOMIC_SEQ_CST);
-        return WatchedBlock::Done{true, false, order_of(order)};
+        return WatchedBlock::Done{true, false, order};
     });
     return value;
 }
 
 template <class T>
-void watched_store(volatile T* address, T value, int order, const void* at) {
+void watched_store(volatile T* address, T value, std::memory_order order, const void* at) {
     WatchedBlock* block = watched();
     if (block == nullptr)
         return __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
     atomic_access(*block, address, at, [&] {
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
-        return WatchedBlock::Done{false, true, order_of(order)};
+        return WatchedBlock::Done{false, true, order};
     });
 }
 
@@ -98,21 +94,21 @@ T replace(volatile T* address, Change change) {
 
 // Replaces the value at `address` by change(value), and returns it.
 template <class T, class Change>
-T watched_update(volatile T* address, int order, Change change, const void* at) {
+T watched_update(volatile T* address, std::memory_order order, Change change, const void* at) {
     WatchedBlock* block = watched();
     if (block == nullptr)
         return replace(address, change);
     T old{};
     atomic_access(*block, address, at, [&] {
         old = replace(address, change);
-        return WatchedBlock::Done{true, true, order_of(order)};
+        return WatchedBlock::Done{true, true, order};
     });
     return old;
 }
 
 template <class T>
-bool watched_compare_exchange(volatile T* address, T* expected, T desired, int order,
-                              int on_failure, const void* at) {
+bool watched_compare_exchange(volatile T* address, T* expected, T desired, std::memory_order order,
+                              std::memory_order on_failure, const void* at) {
     const auto exchange = [&] {
         return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,
                                            __ATOMIC_SEQ_CST);
@@ -123,7 +119,7 @@ bool watched_compare_exchange(volatile T* address, T* expected, T desired, int o
     bool is_exchanged = false;
     atomic_access(*block, address, at, [&] {
         is_exchanged = exchange();
-        return WatchedBlock::Done{true, is_exchanged, order_of(is_exchanged ? order : on_failure)};
+        return WatchedBlock::Done{true, is_exchanged, is_exchanged ? order : on_failure};
     });
     return is_exchanged;
 }

@@ -12,13 +12,14 @@
 //     load(address, order, at), store(address, value, order, at)
 //     update(address, order, change, at): replaces the value by change(value), and returns it
 //     compare_exchange(address, expected, desired, order, order_of_failure, at)
-// where `at` is the place in the code and `order` the number of a std::memory_order; and seen_fence
+// where `at` is the place in the code and `order` a std::memory_order; and seen_fence
 // (cuda_on_cpu/fence.hpp).
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #define CUDA_ON_CPU_AT __builtin_return_address(0)
+#define CUDA_ON_CPU_ORDER(number) static_cast<std::memory_order>(number)
 
 #define CUDA_ON_CPU_PLAIN(bytes)                                           \
     void __tsan_read##bytes(void* address) {                               \
@@ -42,44 +43,51 @@
 
 #define CUDA_ON_CPU_ATOMIC(bits, T)                                                               \
     T __tsan_atomic##bits##_load(const volatile T* address, int order) {                          \
-        return CUDA_ON_CPU_CALL(load)(address, order, CUDA_ON_CPU_AT);                            \
+        return CUDA_ON_CPU_CALL(load)(address, CUDA_ON_CPU_ORDER(order), CUDA_ON_CPU_AT);         \
     }                                                                                             \
     void __tsan_atomic##bits##_store(volatile T* address, T value, int order) {                   \
-        CUDA_ON_CPU_CALL(store)(address, value, order, CUDA_ON_CPU_AT);                           \
+        CUDA_ON_CPU_CALL(store)(address, value, CUDA_ON_CPU_ORDER(order), CUDA_ON_CPU_AT);        \
     }                                                                                             \
     T __tsan_atomic##bits##_exchange(volatile T* address, T value, int order) {                   \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T) { return value; }, CUDA_ON_CPU_AT);                            \
+            address, CUDA_ON_CPU_ORDER(order), [=](T) { return value; }, CUDA_ON_CPU_AT);         \
     }                                                                                             \
     T __tsan_atomic##bits##_fetch_add(volatile T* address, T value, int order) {                  \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T old) { return T(old + value); }, CUDA_ON_CPU_AT);               \
+            address, CUDA_ON_CPU_ORDER(order), [=](T old) { return T(old + value); },             \
+            CUDA_ON_CPU_AT);                                                                      \
     }                                                                                             \
     T __tsan_atomic##bits##_fetch_sub(volatile T* address, T value, int order) {                  \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T old) { return T(old - value); }, CUDA_ON_CPU_AT);               \
+            address, CUDA_ON_CPU_ORDER(order), [=](T old) { return T(old - value); },             \
+            CUDA_ON_CPU_AT);                                                                      \
     }                                                                                             \
     T __tsan_atomic##bits##_fetch_and(volatile T* address, T value, int order) {                  \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T old) { return T(old & value); }, CUDA_ON_CPU_AT);               \
+            address, CUDA_ON_CPU_ORDER(order), [=](T old) { return T(old & value); },             \
+            CUDA_ON_CPU_AT);                                                                      \
     }                                                                                             \
     T __tsan_atomic##bits##_fetch_or(volatile T* address, T value, int order) {                   \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T old) { return T(old | value); }, CUDA_ON_CPU_AT);               \
+            address, CUDA_ON_CPU_ORDER(order), [=](T old) { return T(old | value); },             \
+            CUDA_ON_CPU_AT);                                                                      \
     }                                                                                             \
     T __tsan_atomic##bits##_fetch_xor(volatile T* address, T value, int order) {                  \
         return CUDA_ON_CPU_CALL(update)(                                                          \
-            address, order, [=](T old) { return T(old ^ value); }, CUDA_ON_CPU_AT);               \
+            address, CUDA_ON_CPU_ORDER(order), [=](T old) { return T(old ^ value); },             \
+            CUDA_ON_CPU_AT);                                                                      \
     }                                                                                             \
     bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* address, T* expected,          \
                                                        T desired, int order, int on_failure) {    \
-        return CUDA_ON_CPU_CALL(compare_exchange)(address, expected, desired, order, on_failure,  \
-                                                  CUDA_ON_CPU_AT);                                \
+        return CUDA_ON_CPU_CALL(compare_exchange)(address, expected, desired,                     \
+                                                  CUDA_ON_CPU_ORDER(order),                       \
+                                                  CUDA_ON_CPU_ORDER(on_failure), CUDA_ON_CPU_AT); \
     }                                                                                             \
     bool __tsan_atomic##bits##_compare_exchange_weak(volatile T* address, T* expected, T desired, \
                                                      int order, int on_failure) {                 \
-        return CUDA_ON_CPU_CALL(compare_exchange)(address, expected, desired, order, on_failure,  \
-                                                  CUDA_ON_CPU_AT);                                \
+        return CUDA_ON_CPU_CALL(compare_exchange)(address, expected, desired,                     \
+                                                  CUDA_ON_CPU_ORDER(order),                       \
+                                                  CUDA_ON_CPU_ORDER(on_failure), CUDA_ON_CPU_AT); \
     }
 
 extern "C" {
@@ -106,7 +114,7 @@ CUDA_ON_CPU_ATOMIC(16, std::uint16_t)
 CUDA_ON_CPU_ATOMIC(32, std::uint32_t)
 CUDA_ON_CPU_ATOMIC(64, std::uint64_t)
 void __tsan_atomic_thread_fence(int order) {
-    cuda_on_cpu::seen_fence(static_cast<std::memory_order>(order));
+    cuda_on_cpu::seen_fence(CUDA_ON_CPU_ORDER(order));
 }
 void __tsan_atomic_signal_fence(int) {}
 }

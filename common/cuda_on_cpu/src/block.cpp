@@ -38,7 +38,6 @@ namespace {
 // ThreadSanitizer keeps one history per fiber: only with a fiber of its own is a CUDA thread
 // unordered with its neighbours.
 constexpr bool one_fiber_per_thread = CUDA_ON_CPU_TSAN;
-constexpr int warp_lanes = 32;
 constexpr std::uint64_t absent_lane = ~0ull;  // what a lane brings that is not there
 
 std::size_t page_size() {

@@ -24,6 +24,7 @@ namespace cuda_on_cpu {
 inline constexpr std::size_t most_shared_bytes = 48 << 10;    // without asking, as on every GPU
 inline constexpr std::size_t shared_bytes_optin = 227 << 10;  // at most, as on Hopper
 inline constexpr unsigned int max_threads = 1024;
+inline constexpr int warp_lanes = 32;
 
 // The threads of a block that could run now, in order. A thread stands in it at most once, so its
 // room is fixed: nothing is allocated while a kernel runs (on whose behalf? a sanitizer would ask).

@@ -341,8 +341,7 @@ void Stream::run_kernel_now(const PreparedKernel& kernel) {
             device_failed(cudaErrorIllegalAddress, run.name() + ": " + damage);
     }
     if (const auto observer = kernel_observer.load())
-        observer({kernel.shape, run.meetings.load(),
-                  run.watch ? run.watch->use() : KernelUse()});
+        observer({kernel.shape, run.meetings.load(), run.watch ? run.watch->use() : KernelUse()});
     if (kernel.shape.cooperative)
         end_late(run.settings.late_ms);
 }
