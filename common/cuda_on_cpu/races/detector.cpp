@@ -47,6 +47,8 @@ void observe_arrays(std::vector<ObservedArray> arrays) {
 
 std::unique_ptr<LaunchWatch> watch_launch(const KernelRun& run) {
     const dim3& block = run.kernel.shape.block;
+    if (run.blocks() * block.x * block.y * block.z == 1)
+        return nullptr;  // with whom?
     if (run.blocks() * block.x * block.y * block.z >= Access::nobody) {
         std::fprintf(stderr, "cuda_on_cpu: races: %s has too many threads to be watched\n",
                      run.name().c_str());
@@ -57,6 +59,7 @@ std::unique_ptr<LaunchWatch> watch_launch(const KernelRun& run) {
 
 WatchedLaunch::WatchedLaunch(const KernelRun& run)
     : shape(run.kernel.shape),
+      has_blocks_at_once(shape.cooperative && run.blocks() > 1),
       threads_of_block(shape.block.x * shape.block.y * shape.block.z),
       arrays(run.blocks() * threads_of_block) {}
 
@@ -223,18 +226,18 @@ std::optional<Race> WatchedBlock::note(std::uintptr_t address, std::size_t bytes
         else if (!now.is_write)
             launch_.arrays.note_shared_read();
     }
-    LastPage& last = last_page_[in_shared];
     for (std::uintptr_t from = address, end = address + bytes; from < end;) {
         const std::uintptr_t number = from / Page::bytes;
         const std::uintptr_t next = std::min(end, (number + 1) * Page::bytes);
-        if (last.page == nullptr || last.number != number)
-            last = {number, (in_shared ? shared_ : launch_.memory).page_of(from)};
-        if (last.page == nullptr)
+        UsedPage& used = used_pages_[number % used_pages_.size()];
+        if (used.page == nullptr || used.number != number)
+            used = {number, (in_shared ? shared_ : launch_.memory).page_of(from)};
+        if (used.page == nullptr)
             return std::nullopt;
-        std::unique_lock lock(last.page->mutex, std::defer_lock);
-        if (launch_.shape.cooperative && !in_shared)
+        std::unique_lock lock(used.page->mutex, std::defer_lock);
+        if (launch_.has_blocks_at_once && !in_shared)
             lock.lock();
-        const Access* then = last.page->note(
+        const Access* then = used.page->note(
             from % Page::bytes, next - from, now,
             [&](const Access& other) { return is_before_running(other); },
             [&](const Access& other) {

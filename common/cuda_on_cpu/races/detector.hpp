@@ -65,6 +65,7 @@ class WatchedLaunch final : public LaunchWatch {
     KernelUse use() override { return arrays.counted(); }
 
     const LaunchShape shape;
+    const bool has_blocks_at_once;  // on several OS threads
     const std::uint32_t threads_of_block;
     Shadow memory;  // all but the blocks' own
     Releases releases;
@@ -126,11 +127,13 @@ class WatchedBlock final : public BlockWatch {
     const std::span<const std::byte> thread_storage_, dynamic_shared_;
     Shadow shared_;
     std::vector<Thread> threads_;
-    struct LastPage {
+    // The pages that it has used lately, by the last bits of their numbers: finding one in a Shadow
+    // takes longer than all else.
+    struct UsedPage {
         std::uintptr_t number = 0;
         Page* page = nullptr;
     };
-    LastPage last_page_[2];  // in global and in shared memory
+    std::array<UsedPage, 64> used_pages_;
 };
 
 template <class AccessAtomic>

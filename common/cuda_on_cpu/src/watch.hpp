@@ -33,7 +33,7 @@ class LaunchWatch {
 
 // Whether this program is linked with the race detector.
 bool can_watch();
-// Returns nullptr if it is not, or if the launch is too large to be watched.
+// Returns nullptr if it is not, if the launch has one thread, or if it is too large to be watched.
 std::unique_ptr<LaunchWatch> watch_launch(const KernelRun& run);
 
 }  // namespace cuda_on_cpu
