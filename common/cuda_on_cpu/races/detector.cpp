@@ -73,7 +73,8 @@ std::unique_ptr<BlockWatch> WatchedLaunch::block_begins(std::uint64_t block,
 ArrayUses::ArrayUses(std::size_t threads) : threads_(threads) {
     const std::lock_guard lock(observed().mutex);
     arrays_ = observed().arrays;
-    uses_.resize(arrays_.empty() ? 0 : threads * arrays_.size());
+    uses_.resize(threads * arrays_.size());
+    shared_reads_.resize(arrays_.empty() ? 0 : threads);
 }
 
 void ArrayUses::note(std::size_t thread, std::uintptr_t address, std::size_t bytes, bool is_write) {
@@ -224,7 +225,7 @@ std::optional<Race> WatchedBlock::note(std::uintptr_t address, std::size_t bytes
         if (!in_shared)
             launch_.arrays.note(now.thread, address, bytes, now.is_write);
         else if (!now.is_write)
-            launch_.arrays.note_shared_read();
+            launch_.arrays.note_shared_read(now.thread);
     }
     for (std::uintptr_t from = address, end = address + bytes; from < end;) {
         const std::uintptr_t number = from / Page::bytes;

@@ -44,7 +44,7 @@ class ArrayUses {
     explicit ArrayUses(std::size_t threads);
     bool are_wanted() const { return !arrays_.empty(); }
     void note(std::size_t thread, std::uintptr_t address, std::size_t bytes, bool is_write);
-    void note_shared_read() { shared_reads_.fetch_add(1, std::memory_order_relaxed); }
+    void note_shared_read(std::size_t thread) { shared_reads_[thread]++; }
     KernelUse counted() const;
 
   private:
@@ -54,7 +54,7 @@ class ArrayUses {
     };
     const std::size_t threads_;
     std::vector<ObservedArray> arrays_;
-    std::atomic<std::uint64_t> shared_reads_{0};
+    std::vector<std::uint64_t> shared_reads_;
     std::vector<OfThread> uses_;  // of thread t and array a at [t * arrays + a]
 };
 
@@ -133,7 +133,7 @@ class WatchedBlock final : public BlockWatch {
         std::uintptr_t number = 0;
         Page* page = nullptr;
     };
-    std::array<UsedPage, 64> used_pages_;
+    std::array<UsedPage, 256> used_pages_;
 };
 
 template <class AccessAtomic>

@@ -42,7 +42,7 @@ enum class Also { atomic_write, atomic_read, lane, warp, block };
 // Cells for a stretch of memory: of four bytes each, until somebody touches less.
 class Page {
   public:
-    static constexpr std::uintptr_t bytes = 512;
+    static constexpr std::uintptr_t bytes = 1024;
     using More = std::array<Access, 5>;  // by Also
 
     Page() : cells_(bytes / 4) { count(sizeof *this + bytes / 4 * sizeof(Cell)); }

@@ -208,7 +208,7 @@ TEST_CASE("who uses an array is counted, element by element") {
     cuda_on_cpu::observe_arrays({});
     const std::vector<cuda_on_cpu::ArrayUse>& seen = use_of_kernel.arrays;
     REQUIRE(seen.size() == 2);
-    CHECK(use_of_kernel.shared_reads == 0);
+    CHECK(use_of_kernel.shared_reads == std::vector<std::uint64_t>(64, 0));
     std::vector<std::uint32_t> read(64, 0), written(64, 0);
     for (unsigned int t = 0; t < 32; t++)
         read[t] = written[t] = t < 16 ? 2 : 1;

@@ -193,7 +193,7 @@ void check_scale(unsigned int blocks, unsigned int threads) {
     stream.synchronize();
     const Case asked{n, blocks, threads};
     check_one_each(asked, stream, array, after, "values[i] *= factor");
-    check_shares(asked.text(), {written_by_all("values", array.values)}, [&] {
+    check_shares(asked.text(), {{"values", array.values.data(), n, sizeof(float), true}}, [&] {
         scale(n, threads, 2, array.values.data(), array.places.data(), stream);
         stream.synchronize();
     });
@@ -212,7 +212,7 @@ void check_saxpy(unsigned int n, unsigned int threads) {
     wait(stream, too_many_threads);
     const Case asked{n, (n + threads - 1) / threads, threads};
     check_one_each(asked, stream, array, after, "y[i] += a * x[i]");
-    check_shares(asked.text(), {written_by_all("y", array.values)}, [&] {
+    check_shares(asked.text(), {{"y", array.values.data(), n, sizeof(float), true}}, [&] {
         saxpy(n, threads, 3, x.values.data(), array.values.data(), array.places.data(), stream);
         stream.synchronize();
     });
@@ -249,7 +249,7 @@ void check_differences(const Case& asked) {
                         : rule);
         check_place(asked, i, places, {i % grid / asked.threads, i % asked.threads}, rule);
     }
-    check_shares(asked.text(), {written_by_all("result", result.values)}, [&] {
+    check_shares(asked.text(), {{"result", result.values.data(), n - 1, sizeof(float), true}}, [&] {
         add_differences(n, asked.blocks, asked.threads, values.values.data(), result.values.data(),
                         result.places.data(), stream);
         stream.synchronize();

@@ -10,6 +10,7 @@
 #include "common/report/units.hpp"
 #include "tests/exercises/support/collectives.hpp"
 #include "tests/exercises/support/gate.hpp"
+#include "tests/exercises/support/launches.hpp"
 #include "tests/exercises/support/ranks.hpp"
 #include "tests/exercises/support/tasks.hpp"
 
@@ -266,6 +267,32 @@ void check_host_goes_on(int ranks) {
     });
 }
 
+// Checks that the threads of each rank share the chunk that it sums, in what travels.
+void check_who_sums(int ranks) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 8192;
+        const auto n = static_cast<std::size_t>(ranks);
+        Buffer<float> data(std::vector<float>(count, 1));
+        auto narrow = peers.allocate<__nv_bfloat16>(n * equal_chunk(count, n));
+        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(narrow.data()));
+        Stream stream;
+        const auto work = [&] {
+            rank.barrier();
+            narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
+            peers.synchronize(stream);
+            rank.barrier();
+        };
+        if (rank.rank() != 0)
+            return work();
+        std::vector<SharedWork> written;
+        for (const std::uintptr_t array : arrays)
+            written.push_back({"narrow", reinterpret_cast<const void*>(array), narrow.size(),
+                               sizeof(__nv_bfloat16), true});
+        check_shares(ranks_and_elements(ranks, count), written, work);
+    });
+}
+
 void check_one_rounding() {
     check_on(1, {1024}, "The sum of a single rank is its own summand, rounded like any other.");
     for (const int ranks : {2, 4})
@@ -273,7 +300,7 @@ void check_one_rounding() {
     check_on(3, {1024 * 3}, "Rank r sums chunk r, and all ranks get all sums.");
     check_what_travels(4, 200'000);
     check_host_goes_on(2);
-    check_who_writes(3, reduce_and_wait);
+    check_who_sums(3);
 }
 
 void check_same_bits() {

@@ -4,6 +4,7 @@
 
 #if !defined(DDP_CUDA)
 #include <mutex>
+#include <numeric>
 #endif
 
 namespace ddp::test {
@@ -89,9 +90,9 @@ std::string wrong_shares(const Shares& shares) {
             most = t;
     }
     const std::size_t workers = std::min(threads, pieces);
-    const std::size_t fair = (n + workers - 1) / workers;
-    if (threads == 1 || used < n / 4 || pieces < 4 * shares.launch.blocks || workers < 8)
+    if (workers < 8 || used < n / 4 || pieces < 4 * shares.launch.blocks)
         return "";
+    const std::size_t fair = (n + workers - 1) / workers;
     const auto busy_blocks = static_cast<std::size_t>(
         std::ranges::count_if(of_block, [](std::size_t share) { return share > 0; }));
     if (all_of_it > 1 && all_of_it == busy)
@@ -118,6 +119,26 @@ std::string wrong_shares(const Shares& shares) {
     return "";
 }
 
+// Returns what is wrong with a launch whose threads read shared memory too often, or "".
+std::string wrong_shared_reads(const SeenLaunch& launch, const SharedWork& array,
+                               std::size_t reads_an_element) {
+    const std::vector<std::uint64_t>& reads = launch.use.shared_reads;
+    const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
+    if (reads_an_element == 0 || launch.threads < 32 || all < array.elements / 4)
+        return "";
+    if (all > reads_an_element * array.elements)
+        return "its threads read shared memory " + std::to_string(all) + " times for " +
+               std::to_string(array.elements) + " elements of " + array.name +
+               ". With twice as many elements, twice the work is enough: does a thread add up "
+               "what others have added up already?";
+    const auto most = std::ranges::max_element(reads);
+    if (*most > all / 4)
+        return "thread " + std::to_string((most - reads.begin()) % launch.threads) +
+               " of a block makes " + std::to_string(*most) + " of " + std::to_string(all) +
+               " reads of shared memory: it adds up alone, and the others look on.";
+    return "";
+}
+
 }  // namespace
 
 void check_shares(const std::string& what, const std::vector<SharedWork>& arrays,
@@ -138,13 +159,10 @@ void check_shares(const std::string& what, const std::vector<SharedWork>& arrays
             if (!wrong.empty())
                 complain(wrong);
         }
-        const std::size_t most = shared_reads_an_element * arrays.front().elements;
-        if (most > 0 && launch.use.shared_reads > most)
-            complain("its threads read shared memory " + std::to_string(launch.use.shared_reads) +
-                     " times for " + std::to_string(arrays.front().elements) + " elements of " +
-                     arrays.front().name +
-                     ". With twice as many elements, twice the work is enough: does a thread add "
-                     "up what others have added up already?");
+        const std::string wrong =
+            wrong_shared_reads(launch, arrays.front(), shared_reads_an_element);
+        if (!wrong.empty())
+            complain(wrong);
     }
     held();
 }

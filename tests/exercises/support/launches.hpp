@@ -63,8 +63,9 @@ SharedWork written_by_all(const std::string& name, const Memory& memory, std::si
 // a quarter of such an array or more, no thread may use more than four times its share of it, and a
 // quarter of the threads and half of the blocks must have some. A launch of few elements for its
 // threads is not judged, nor one of a single thread. Shared memory may be read
-// `shared_reads_an_element` times for each element of the first array; 0: any number of times.
-// Where nobody can see it, as on a GPU, nothing is checked. `what` begins the sentences.
+// `shared_reads_an_element` times for each element of the first array, and not mostly by one
+// thread; 0: any number of times, by whom you like. Where nobody can see it, as on a GPU, nothing
+// is checked. `what` begins the sentences.
 void check_shares(const std::string& what, const std::vector<SharedWork>& arrays,
                   const std::function<void()>& work, std::size_t shared_reads_an_element = 0);
 

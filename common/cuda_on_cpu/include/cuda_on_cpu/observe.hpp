@@ -23,10 +23,10 @@ struct ArrayUse {
     std::uint64_t reads = 0;
 };
 
-// The same for all observed arrays; and how often its threads have read shared memory.
+// The same for all observed arrays; and how often each thread has read shared memory.
 struct KernelUse {
     std::vector<ArrayUse> arrays;
-    std::uint64_t shared_reads = 0;
+    std::vector<std::uint64_t> shared_reads;
 };
 
 // A kernel that has run: its shape; how often threads of a block waited for each other in it, over
