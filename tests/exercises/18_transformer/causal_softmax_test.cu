@@ -255,6 +255,19 @@ void check_case(const Case& one, const std::string& hint) {
     check_traffic(one, call);
 }
 
+// Checks that the threads share the work. The rows are long: a block of many threads may take one.
+void check_who_works() {
+    const Case one{{2, 3, 20, 300}, {300, 200}, false, mixed};
+    OneCall call(one);
+    check_shares(one.text() + "causal_softmax",
+                 {read_by_all("scores", call.scores, one.keys()),
+                  written_by_all("weights", call.weights, one.keys())},
+                 [&] {
+                     call.enqueue();
+                     call.stream.synchronize();
+                 });
+}
+
 // Checks that one launch of many threads does the work, while the host goes on.
 void check_work() {
     const Case one{{2, 3, 20, 9}, {9, 4}, true, mixed};
@@ -265,10 +278,6 @@ void check_work() {
         call.stream.synchronize();
     };
     check_kernels(what, work);
-    check_shares(what,
-                 {read_by_all("scores", call.scores, one.keys()),
-                  written_by_all("weights", call.weights, one.keys())},
-                 work);
     if (const std::size_t launches = launches_in(work).size(); can_see_launches && launches != 1)
         throw Wrong(what + ": the result is right, but you have launched " +
                     std::to_string(launches) +
@@ -305,6 +314,7 @@ void check_softmax() {
                "A sentence has no key at all: its rows are 0.");
     check_case({{3, 2, 37, 41}, {41, 13, 29}, true, mixed}, "There are many rows.");
     check_work();
+    check_who_works();
 }
 
 }  // namespace
