@@ -313,6 +313,9 @@ void check_softmax() {
     check_case({{3, 2, 2, 4}, {4, 0, 2}, true, mixed},
                "A sentence has no key at all: its rows are 0.");
     check_case({{3, 2, 37, 41}, {41, 13, 29}, true, mixed}, "There are many rows.");
+    check_case(
+        {{1, 2, 3, 1300}, {1290}, false, mixed},
+        "The rows are long: longer than a block of threads, and than any array of a thread.");
     check_work();
     check_who_works();
 }
