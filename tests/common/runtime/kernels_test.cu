@@ -210,7 +210,7 @@ TEST_CASE("disjoint masks of one warp meet at different lines") {
 // count.
 __global__ void vote_in_short_warps(int* out) {
     const int i = static_cast<int>(threadIdx.x);
-    int* mine = out + i * 5;
+    int* mine = out + (blockIdx.x * blockDim.x + threadIdx.x) * 5;
     mine[0] = __all_sync(0xffffffffu, i >= 0);
     mine[1] = __all_sync(0xffffffffu, i != 0);
     mine[2] = __any_sync(0xffffffffu, i == 0);
@@ -222,13 +222,14 @@ __global__ void vote_in_short_warps(int* out) {
 TEST_CASE("short warps") {
     const unsigned int threads = GENERATE(1u, 2u, 31u, 40u);
     Stream stream;
-    Buffer<int> out(threads * 5);
+    Buffer<int> out(2 * threads * 5);
     launch(stream, {2, threads}, vote_in_short_warps, out.data());
     stream.synchronize();
     const std::vector<int> result = out.to_host();
-    for (unsigned int i = 0; i < threads; i++) {
-        const int* mine = &result[i * 5];
-        CAPTURE(threads, i);
+    for (unsigned int t = 0; t < 2 * threads; t++) {
+        const int* mine = &result[t * 5];
+        const unsigned int i = t % threads;
+        CAPTURE(threads, t);
         REQUIRE(mine[0] == 1);
         REQUIRE(mine[1] == (i >= 32));
         REQUIRE(mine[2] == (i < 32));
