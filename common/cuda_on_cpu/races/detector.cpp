@@ -288,7 +288,8 @@ std::string WatchedBlock::cure(const Race& race, bool is_same_line) const {
         return "the blocks of a launch run in any order; let a later launch read what this one "
                "writes, or pass it on by a flag, stored with release and loaded with acquire";
     if (warp_of(race.now.thread) == warp_of(race.then.thread))
-        return "put a __syncthreads() between the two, or, for lanes of one warp, a __syncwarp()";
+        return "put a __syncthreads() between the two, or a __syncwarp() if both are lanes of one "
+               "warp, or make it one access by an atomic (atomicAdd)";
     return "put a __syncthreads() between the two";
 }
 

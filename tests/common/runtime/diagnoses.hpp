@@ -12,7 +12,7 @@
 
 namespace ddp::test {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) && !defined(DDP_SEES_RACES)
 inline constexpr bool thread_sanitizer = true;
 #else
 inline constexpr bool thread_sanitizer = false;

@@ -162,7 +162,7 @@ std::string said_of(const LaunchShape& shape, void (*kernel)(unsigned char*)) {
 
 TEST_CASE("what is ordered does not race, and what is not does") {
     CHECK(said_of({3, n}, write_bytes) == "");
-    CHECK(has(said_of({1, 4}, write_byte_and_word), unordered));
+    CHECK(has(said_of({1, 2}, write_byte_and_word), unordered));
     CHECK(said_of({1, 32}, take_from_the_left_of_four<true>) == "");
     CHECK(has(said_of({1, 32}, take_from_the_left_of_four<false>), unordered));
     CHECK(said_of({1, n}, pass_on_for_the_warp<true>) == "");
@@ -177,7 +177,7 @@ TEST_CASE("without the setting nothing is said") {
     cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
     settings.races = false;
     const With with(settings);
-    CHECK(said_of({1, 4}, write_byte_and_word) == "");
+    CHECK(said_of({1, 2}, write_byte_and_word) == "");
 }
 
 // ---- Who works
