@@ -37,6 +37,7 @@ mkdir -p "$scratch/book/chapters/02_slope/show/explore"
 echo 'int main() {}' >"$scratch/book/chapters/02_slope/show/explore/explore_slope.cpp"
 expect_sentence 2 "explore needs a name; there are: slope." "$book" explore
 expect_sentence 2 "There is nothing to explore called 'line'; there are: slope." "$book" explore line
+expect_sentence 2 "CUDA_ON_CPU=races is about kernels on a CPU: call it without --gpu" env CUDA_ON_CPU=strict,races "$book" run 1 --gpu
 expect_sentence 2 "The explorer plays the GPU itself: call it without --gpu." "$book" explore slope --gpu
 expect_sentence 2 "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09." \
     "$book" explore slope --algorithm mine

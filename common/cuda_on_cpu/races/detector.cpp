@@ -1,5 +1,6 @@
 #include "detector.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 

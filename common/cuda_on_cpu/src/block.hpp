@@ -6,7 +6,6 @@
 // __nanosleep). Then another fiber takes over. A kernel that never waits needs one fiber for the
 // whole block, and a block of one thread needs none: it is a plain call, which the compiler has
 // vectorised.
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -44,13 +43,22 @@ class ReadyQueue {
         count_--;
         return thread;
     }
+    // Shell's method. Parts of std::sort would be shared with kernels' files, which a sanitizer
+    // watches: it would take the runtime's order of threads for something that the threads do.
     template <class Before>
     void sort(Before before) {
         for (std::size_t i = 0; i < count_; i++)
             spare_[i] = ring_[wrapped(first_ + i)];
-        std::sort(spare_.data(), spare_.data() + count_, before);
         ring_.swap(spare_);
         first_ = 0;
+        for (std::size_t gap = count_ / 2; gap > 0; gap /= 2)
+            for (std::size_t i = gap; i < count_; i++) {
+                const int thread = ring_[i];
+                std::size_t to = i;
+                for (; to >= gap && before(thread, ring_[to - gap]); to -= gap)
+                    ring_[to] = ring_[to - gap];
+                ring_[to] = thread;
+            }
     }
 
   private:

@@ -631,6 +631,11 @@ TEST_CASE("settings that are none") {
     };
     require_parts(sentence("nonsense"),
                   {"error: CUDA_ON_CPU: 'nonsense' is not a setting", "strict"});
+#if !defined(DDP_SEES_RACES)
+    require_parts(sentence("strict,races"),
+                  {"error: CUDA_ON_CPU: this program was not built to look for `races`",
+                   "CUDA_ON_CPU=races ./book run NN"});
+#endif
     require_parts(sentence("strict,order=sideways"), {"'order=sideways'"});
     require_parts(sentence("order=random:x"), {"'order=random:x' needs a number"});
     require_parts(sentence("timeout=-1"), {"'timeout=-1' needs a number from 0"});
