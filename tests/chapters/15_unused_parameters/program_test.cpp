@@ -143,9 +143,9 @@ TEST_CASE(
     REQUIRE(run.count("  Cured by ") == 6);
     REQUIRE(run.count("0.00 millionths") == 6);
     REQUIRE(count(program.refusal({"--data", "x"}), "the pictures are drawn") == 1);
-    // Where nothing is to fail, a wait takes as long as the options say, which is 3 s with --quick.
+    // Where nothing is to fail, a wait takes as long as the options say: 10 s with --quick.
     REQUIRE(has(program.call({"--quick", "--link", "1B/s,0s"}).output,
-                " would take longer than 3.0 s over the simulated link: give a faster --link or a "
+                " would take longer than 10.0 s over the simulated link: give a faster --link or a "
                 "longer --timeout\n"));
 }
 
