@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 std::vector<Member> members_of(int world_size, int rank) {
     std::vector<Member> members(static_cast<std::size_t>(world_size));
-    members[static_cast<std::size_t>(rank)] = {"host" + std::to_string(rank % 2), 1000 + rank, 0,
-                                               1, ""};
+    members[static_cast<std::size_t>(rank)] = {"host" + std::to_string(rank % 2), 1000 + rank, 0, 1,
+                                               ""};
     return members;
 }
 
