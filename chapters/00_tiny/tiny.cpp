@@ -102,7 +102,7 @@ struct Layer {
         return y;
     }
 
-    // dW = dy^T x, db is the sum of dy over the batch, dx = dy W where ReLU let x pass.
+    // dW = dy^T x, db is the sum of dy over the batch, dx = dy W where ReLU gave x > 0.
     Array backward(const Array& dy) {
         Array dx(x.size());
         std::ranges::fill(gradients, 0.0f);
@@ -265,7 +265,7 @@ struct DistributedDataParallel {
     std::vector<View> buckets = {};  // gradients that travel as one array
     Lane compute = {}, wire = {};    // of the last step
 
-    // Gives this rank the parameters of rank 0, and fills buckets, each with cap bytes at least.
+    // Gives this rank the parameters of rank 0, and fills buckets up to cap bytes or more.
     DistributedDataParallel(Communicator place, const std::vector<int>& widths, std::size_t cap)
         : communicator(place), network(widths, place.rank) {
         communicator.broadcast(network.parameters);
@@ -327,7 +327,7 @@ std::vector<int> distributed_sampler(int samples, int epoch, int rank, int world
     return own;
 }
 
-// Returns a hash of all bits (FNV-1a), which shows whether replicas are equal.
+// Returns a hash of all bits (as FNV-1a), which shows whether replicas are equal.
 std::uint64_t hash_of(const Array& parameters) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const float parameter : parameters)
