@@ -138,9 +138,10 @@ void check_many_blocks() {
     check_starts(5'003, 7, 96, "No number divides another one here.");
     check_starts(3, 8, 32, "Most blocks have nothing to do here.");
     check_starts(3'000, 130, 32, "There are more blocks than threads in a block.");
-    check_starts(2'200, 1'100, 2,
-                 "There are more blocks than a block may have threads: the second pass goes through "
-                 "their sums in rounds.");
+    check_starts(
+        2'200, 1'100, 2,
+        "There are more blocks than a block may have threads: the second pass goes through "
+        "their sums in rounds.");
     check_starts(1'500'000, 2'000, 1,
                  "There are so many counts and blocks that n * b is too large for an int: where "
                  "does chunk b begin?");

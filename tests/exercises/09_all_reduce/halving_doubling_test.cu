@@ -47,10 +47,10 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
 void check_sums(Peers& peers, std::size_t count, const std::string& hint) {
     const int ranks = peers.rank().world_size(), rank = peers.rank().rank();
     const auto compare_all = [&](const std::vector<float>& sums, const std::string& wrong) {
-        throw_first_wrong(peers.rank(), wrong.empty() ? ""
-                                                      : ranks_and_elements(ranks, count) + ": " +
-                                                            wrong + outside_words(sums) + "\n" +
-                                                            hint);
+        throw_first_wrong(peers.rank(), wrong.empty()
+                                            ? ""
+                                            : ranks_and_elements(ranks, count) + ": " + wrong +
+                                                  outside_words(sums) + "\n" + hint);
     };
     const std::vector<float> shares = all_reduced(peers, count, same_everywhere);
     compare_all(shares, wrong_shares(shares, ranks, rank));

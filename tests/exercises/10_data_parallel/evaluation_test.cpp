@@ -102,9 +102,9 @@ void check_confusion() {
 
 // A mean over the classes like the mean recall, but wrongly computed.
 struct WrongMean {
-    bool by_columns = false;      // the sum of the column stands below the line, not the row's
-    bool in_integers = false;     // an integer is divided by an integer
-    bool counts_absent = false;   // classes without samples count as 0
+    bool by_columns = false;     // the sum of the column stands below the line, not the row's
+    bool in_integers = false;    // an integer is divided by an integer
+    bool counts_absent = false;  // classes without samples count as 0
 };
 double mean_of(const Confusion& confusion, const WrongMean& how) {
     const auto n = static_cast<std::size_t>(confusion.classes);
@@ -115,8 +115,7 @@ double mean_of(const Confusion& confusion, const WrongMean& how) {
             all += static_cast<double>(
                 confusion.counts[how.by_columns ? other * n + k : k * n + other]);
         classes += how.counts_absent || all > 0 ? 1 : 0;
-        const double share =
-            all > 0 ? static_cast<double>(confusion.counts[k * n + k]) / all : 0;
+        const double share = all > 0 ? static_cast<double>(confusion.counts[k * n + k]) / all : 0;
         sum += how.in_integers ? std::floor(share) : share;
     }
     return classes > 0 ? sum / classes : 0;

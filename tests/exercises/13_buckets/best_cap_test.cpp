@@ -172,19 +172,18 @@ void check_prediction(int gradients, std::size_t bytes, double backward_s, int p
 
 void check_exposed() {
     check_prediction(6, 8'000, 0.03, 6,
-                      "One bucket: its all-reduce begins when backward has ended.");
-    check_prediction(
-        6, 8'000, 0.15, 1,
-        "The link keeps up: each bucket is reduced before the next one is ready. What "
-        "is left behind backward?");
+                     "One bucket: its all-reduce begins when backward has ended.");
+    check_prediction(6, 8'000, 0.15, 1,
+                     "The link keeps up: each bucket is reduced before the next one is ready. What "
+                     "is left behind backward?");
     check_prediction(6, 16'000, 0.03, 1,
-                      "Buckets become ready faster than the link can carry them. A bucket's "
-                      "all-reduce begins when it is ready AND the one before has ended.");
+                     "Buckets become ready faster than the link can carry them. A bucket's "
+                     "all-reduce begins when it is ready AND the one before has ended.");
     check_prediction(7, 16'000, 0.05, 3, "The last bucket has one gradient only.");
     check_prediction(7, 4'000, 0.2, 3,
-                      "The last bucket has one gradient only, and the link waits for it.");
+                     "The last bucket has one gradient only, and the link waits for it.");
     check_prediction(4, 40'000, 0.02, 3,
-                      "Three gradients are in the first bucket, and one is left for the second.");
+                     "Three gradients are in the first bucket, and one is left for the second.");
     check_prediction(7, 16'000, 0.02, 6,
                      "Six gradients are in the first bucket, and one is left for the second.");
 }
@@ -227,7 +226,8 @@ std::string cause_of_bytes(const BackwardPass& pass, double bytes) {
     if (is(std::sqrt(all * alpha / beta)))
         return "You take the speed of the link for that of backward.\n";
     if (made > beta && is(alpha / (made - beta)))
-        return "That is the size with which the link keeps up. With a smaller one there is a queue, "
+        return "That is the size with which the link keeps up. With a smaller one there is a "
+               "queue, "
                "and less may be left all the same: take the better of the two.\n";
     if (is(alpha / made))
         return "In that time the link carries the latency alone, and not the bytes.\n";

@@ -1,8 +1,8 @@
 // The main of every exercise's program: `program --list` names the tasks, `program TASK` checks one
 // of them. Its exit status: 0 solved (and "passed" is the last line: a program that ends early has
-// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown, 6 wrong, and the
-// words name the cause. With DDP_GRADED in the environment it also reports every assertion that has
-// held (solutions/grade.sh).
+// not said so), 2 a wrong call, 3 not implemented, 4 wrong, 5 something has thrown, 6 wrong, and
+// the words name the cause. With DDP_GRADED in the environment it also reports every assertion that
+// has held (solutions/grade.sh).
 #include <algorithm>
 #include <array>
 #include <csignal>
