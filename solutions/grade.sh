@@ -121,9 +121,9 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
 # keep_own_functions OBJECT: an answer in CUDA is compiled so that its races are seen. So it keeps its own copies of the inline
 # functions that the test has, too: in the test's nobody would see what they do. Nothing of it runs before the test.
 keep_own_functions() {
-    nm -P "$1" | awk '$2 == "W" { print $1 }' >"$1.inline"
-    ld -r --force-group-allocation "$1" -o "$1.whole"
-    objcopy --localize-symbols="$1.inline" --remove-section='*.init_array.00099' "$1.whole" "$1"
+    nm -P "$1" | awk '$2 == "W" { print $1 }' >"$1.inline" &&
+        ld -r --force-group-allocation "$1" -o "$1.whole" &&
+        objcopy --localize-symbols="$1.inline" --remove-section='*.init_array.00099' "$1.whole" "$1"
 }
 # compile_answer FILE EXERCISE: makes $own/program, or leaves in $own/verdict and $own/log why not.
 compile_answer() {
@@ -171,7 +171,7 @@ tell() {
             [[ $report == "$number "* ]] || { echo forged && break; }
             echo "${report#* }"
         done
-    } 6>"$work/numbers" >"$work/told" 2>/dev/null
+    } 6<>"$work/numbers" >"$work/told" 2>/dev/null  # to read, too: so it waits for no program that never began
     cat >/dev/null
 }
 

@@ -29,7 +29,7 @@ using Seconds = std::function<double(double bytes)>;  // of an all-reduce
 // together; an all-reduce begins when the last rank has the bucket and the one before is done.
 double step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, double slowest = 1);
 
-// How a rank's delays are distributed, with mean 1: most are short, and a few many times as long;
+// Says how a rank's delays are spread, mean 1: most are short, and a few many times as long;
 // or every one between 0 and 2 is as likely as the others.
 enum class Delays { exponential, even };
 

@@ -38,7 +38,7 @@ class Releases {
     std::array<Shard, 64> shards_;
 };
 
-// How the threads of a launch use the observed arrays.
+// Counts how the threads of a launch use the observed arrays.
 class ArrayUses {
   public:
     explicit ArrayUses(std::size_t threads);

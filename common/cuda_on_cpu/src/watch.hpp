@@ -31,7 +31,7 @@ class LaunchWatch {
     virtual KernelUse use() = 0;
 };
 
-// Whether this program is linked with the race detector.
+// Returns whether this program is linked with the race detector.
 bool can_watch();
 // Returns nullptr if it is not, if the launch has one thread, or if it is too large to be watched.
 std::unique_ptr<LaunchWatch> watch_launch(const KernelRun& run);
