@@ -105,7 +105,7 @@ run() {  # COMMAND, as a reader who has no terminal
     return "$status"
 }
 command_for() {  # what a reader types or, where it is built, the program that ./book runs (on hosts, ./book itself)
-    local words chapter=14
+    local words chapter=15
     read -ra words <<<"$1"
     if [[ -z $built || ${words[0]} != ./book || ${words[1]} == cluster ]]; then
         echo "$1"

@@ -255,7 +255,7 @@ def draw_gradient_accumulation_memory(measured):
 
 
 def draw_network(measured):
-    """Chapters 03 and 14: what an epoch brings, on the training pictures and on those never seen."""
+    """Chapters 03 and 15: what an epoch brings, on the training pictures and on those never seen."""
     epochs = measured.numbers("epoch")
     if len(epochs) < 2:
         raise NothingToDraw("one epoch makes no curve")
@@ -661,7 +661,7 @@ def draw_all_reduce_ports(measured):
 
 
 def draw_data_parallel(measured):
-    """Chapter 10: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
+    """Chapter 11: the mean loss of the ranks is that of one rank with all the samples; alone, replicas drift apart."""
     figure, (loss, drift) = new_figure(2, width=5.4, height=3.8)
     steps = measured.numbers("step")
     loss.plot(steps, measured.numbers("alone"), color=GREY, linewidth=1, label="one rank alone, with its own samples")
@@ -681,7 +681,7 @@ def draw_data_parallel(measured):
 
 
 def draw_sampler(measured):
-    """Chapter 11: an epoch with the sampler and with the wrong ones: its time, and what is seen of the data."""
+    """Chapter 12: an epoch with the sampler and with the wrong ones: its time, and what is seen of the data."""
     figure, (time, seen) = new_figure(2, width=5.2, height=2.6)
     labels = measured.text("division")
     bars(time, labels, measured.numbers("seconds"), [GREEN] + [RED] * (len(labels) - 1), lambda value: f"{value:.2f} s")
@@ -703,7 +703,7 @@ def draw_sampler(measured):
 
 
 def draw_sync_batch_norm(measured):
-    """Chapter 16: each rank learns from its own class; what the network then knows, in training and in the test."""
+    """Chapter 18: each rank learns from its own class; what the network then knows, in training and in the test."""
     figure, panels = new_figure(2)
     epochs = measured.numbers("epoch")
     for panel, column, title in zip(panels, ("batch_norm", "sync_batch_norm"), ("BatchNorm", "SyncBatchNorm")):
@@ -721,7 +721,7 @@ RANKS = (BLUE, ORANGE, GREEN, RED, "#7a4fa3", "#2aa3a3", "#7a4a2b", GREY)  # the
 
 
 def draw_sampler_dealt(measured):
-    """Chapter 11: samples dealt out to ranks, in two epochs and where their number does not divide."""
+    """Chapter 12: samples dealt out to ranks, in two epochs and where their number does not divide."""
     rows = list(zip(*map(measured.text, ("deal", "place", "sample", "rank", "fate"))))
     deals = list(dict.fromkeys(row[0] for row in rows))
     figure, (panel,) = new_figure(1, width=9.6, height=0.9 + 0.55 * len(deals))
@@ -749,7 +749,7 @@ def draw_sampler_dealt(measured):
 
 
 def draw_async(measured):
-    """Chapter 12: the loss of each algorithm: by time with equal workers, by time with a slow one, and by gradients."""
+    """Chapter 13: the loss of each algorithm: by time with equal workers, by time with a slow one, and by gradients."""
     rows = list(zip(*map(measured.text, ("way", "slow")), *map(measured.numbers, ("gradients", "seconds", "loss"))))
     styles = {"synchronous": (BLUE, "-"), "asynchronous": (RED, "-"), "bounded staleness": (ORANGE, "--"), "local SGD": (GREEN, "-.")}
     figure, panels = plt.subplots(1, 3, figsize=(12.6, 4.0), sharey=True)
@@ -770,7 +770,7 @@ def draw_async(measured):
 
 
 def draw_buckets_plan(measured):
-    """Chapter 13: which gradients travel in which bucket, before the first step and after it."""
+    """Chapter 14: which gradients travel in which bucket, before the first step and after it."""
     columns = *map(measured.text, ("network", "gradient")), *map(measured.numbers, ("iteration", "bucket", "bytes"))
     rows = list(zip(*columns))
     networks = list(dict.fromkeys(columns[0]))
@@ -800,7 +800,7 @@ def draw_buckets_plan(measured):
 
 
 def draw_buckets(measured):
-    """Chapter 13: buckets of all sizes, on two models and two links, predicted and measured."""
+    """Chapter 14: buckets of all sizes, on two models and two links, predicted and measured."""
     texts, numbers = ("model", "cap"), ("bandwidth", "latency_s", "seconds", "predicted_seconds", "backward_s")
     rows = [dict(zip(texts + numbers, row)) for row in zip(*map(measured.text, texts), *map(measured.numbers, numbers))]
     models = list(dict.fromkeys(row["model"] for row in rows))
@@ -854,7 +854,7 @@ def draw_lives(panel, rows, title):
 
 
 def draw_checkpoint_failover(measured):
-    """Chapter 17: what becomes of the ranks, and that the curve does not know of it."""
+    """Chapter 19: what becomes of the ranks, and that the curve does not know of it."""
     rows = [dict(zip(measured.columns, row)) for row in zip(*measured.columns.values())]
     titles = {
         "killed": "Killed and stopped: all ranks go back to the last checkpoint",
@@ -902,7 +902,7 @@ TIMELINE = {  # what a step's intervals are called: how the name begins, color
 
 
 def draw_overlap_link_timeline(measured):
-    """Chapter 14: the same two steps over a simulated link that is as slow as backward."""
+    """Chapter 15: the same two steps over a simulated link that is as slow as backward."""
     return draw_two_steps(measured, {
         "off": "Over a slow link, without overlap: the buckets wait until backward has ended",
         "on": "Over the same link, with overlap: the buckets travel while backward runs",
@@ -910,7 +910,7 @@ def draw_overlap_link_timeline(measured):
 
 
 def draw_overlap_timeline(measured):
-    """Chapter 14: a step of the training, without a link: first with overlap, then without."""
+    """Chapter 15: a step of the training, without a link: first with overlap, then without."""
     return draw_two_steps(measured, {
         "on": "A step in shared memory, with overlap: the same cores compute and communicate",
         "off": "A step in shared memory, without overlap",
@@ -951,7 +951,7 @@ def draw_two_steps(measured, titles):
 
 
 def draw_overlap_hooks(measured):
-    """Chapter 14: what each bucket hook sends, and how far from the average it is."""
+    """Chapter 15: what each bucket hook sends, and how far from the average it is."""
     figure, (sent, error) = new_figure(2, width=5.2, height=3.2)
     names = measured.text("hook")
     colors = [BLUE if not name.startswith("power") else RED if "no feedback" in name else ORANGE for name in names]
@@ -974,7 +974,7 @@ def draw_overlap_hooks(measured):
 
 
 def draw_unused_parameters(measured):
-    """Chapter 15: what the cures cost in a step that needs none of them."""
+    """Chapter 17: what the cures cost in a step that needs none of them."""
     figure, (panel,) = new_figure(1, width=7.2, height=2.6)
     ways, ratios = measured.text("way"), measured.numbers("ratio")
     bars(panel, ways, ratios, [GREY if way.startswith("plain") else BLUE for way in ways], lambda ratio: f"{ratio:.2f}")
@@ -984,7 +984,7 @@ def draw_unused_parameters(measured):
 
 
 def draw_unused_parameters_timeline(measured):
-    """Chapter 15: the step in which one rank leaves out a branch, and the same step with find_unused_parameters."""
+    """Chapter 17: the step in which one rank leaves out a branch, and the same step with find_unused_parameters."""
     columns = map(measured.text, ("part", "rank", "stream", "name")), map(measured.numbers, ("begin_ms", "end_ms"))
     rows = list(zip(*(column for kind in columns for column in kind)))
     parts = [(part, title) for part, title in (("hangs", "One rank has no gradient for bucket 1: all others wait for it"),
@@ -1176,7 +1176,7 @@ def draw_bench_barriers(measured):
 
 
 def draw_cluster_simulated(measured):
-    """Chapter 19: the share of its speed that a rank keeps: on hosts where it was measured, and on hosts that are not there."""
+    """Chapter 21: the share of its speed that a rank keeps: on hosts where it was measured, and on hosts that are not there."""
     figure, (known, asked) = new_figure(2, width=4.8, height=3.6)
     colors = {"flat ring": RED, "two levels": ORANGE, "double tree": BLUE, "the best, with jitter": BLUE}
     lines = {}  # of (panel, name): points (ranks, predicted, measured)
@@ -1206,7 +1206,7 @@ def draw_cluster_simulated(measured):
 
 
 def draw_cluster_scale(measured):
-    """Chapter 19: what more ranks bring: measured points, the simulator's line, and the ideal."""
+    """Chapter 21: what more ranks bring: measured points, the simulator's line, and the ideal."""
     kinds = list(dict.fromkeys(measured.text("scaling")))
     figure, panels = new_figure(len(kinds), width=4.8, height=3.6)
     numbers = ("ranks", "step_s", "ideal_s")
@@ -1236,7 +1236,7 @@ def draw_cluster_scale(measured):
 
 
 def draw_transformer(measured):
-    """Chapter 18: the loss while it falls, and the learning rate; of real sentences the translations' BLEU instead."""
+    """Chapter 20: the loss while it falls, and the learning rate; of real sentences the translations' BLEU instead."""
     figure, (loss, right) = new_figure(2, width=4.8)
     rows = list(zip(measured.text("what"), measured.numbers("step"), measured.numbers("loss"), measured.numbers("learning_rate")))
     steps, losses, rates = zip(*(row[1:] for row in rows if row[0] == "training"))
@@ -1265,7 +1265,7 @@ def draw_transformer(measured):
 
 
 def draw_transformer_attention(measured):
-    """Chapter 18: how much each token of a translation takes of each token of the source, for three sentences."""
+    """Chapter 20: how much each token of a translation takes of each token of the source, for three sentences."""
     sentences = list(dict.fromkeys(measured.text("sentence")))
     figure, panels = plt.subplots(1, len(sentences), figsize=(4.6 * len(sentences), 4.4), squeeze=False)
     rows = list(zip(measured.text("sentence"), measured.text("target"), measured.text("source"), measured.numbers("row"),
@@ -1289,7 +1289,7 @@ def draw_transformer_attention(measured):
 
 
 def draw_bench_transformer_parts(measured):
-    """Chapter 18: where the time of a step goes, a bar a width."""
+    """Chapter 20: where the time of a step goes, a bar a width."""
     groups = {"forward encoder": BLUE, "forward decoder": "#8fb4e0", "forward scores": ORANGE, "backward scores": "#f3c98b",
               "backward decoder": "#9fd3b0", "backward encoder": GREEN, "the rest": GREY}
     rows = list(zip(measured.numbers("width"), measured.text("part"), measured.numbers("seconds")))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a training on the terminal while it runs: the file that the run writes, line by line.
 
-    ./book watch                 out/run.jsonl, which ./book run 18 writes
+    ./book watch                 out/run.jsonl, which ./book run 20 writes
     ./book watch FILE            the file of another run
     watch.py --once FILE         one picture of what there is, and the end
 
@@ -116,7 +116,7 @@ def watch(path):
     while True:
         if not path.exists():
             if time.monotonic() - started > PATIENCE:
-                sys.exit(f"There is no {path}: start a run that writes it, ./book run 18, and watch it from another terminal.")
+                sys.exit(f"There is no {path}: start a run that writes it, ./book run 20, and watch it from another terminal.")
             time.sleep(REDRAW_AFTER)
             continue
         if follower.read():

@@ -144,14 +144,14 @@ group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast
 group ring "75 90" 128 09_all_reduce/ring.cu
 group hosts "75 80 90" 128 09_all_reduce/hosts/{ring,pairs,one_shot}_over_hosts.cu 09_all_reduce/hosts/two_level.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
-group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/proxy}.cu 12_async/mailboxes.cu
+group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/proxy}.cu 13_async/mailboxes.cu
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
     03_network/layers/{batch_norm2d,conv2d,flatten,matrix,max_pool2d,relu,mean_squared_error}.cu \
-    16_sync_batch_norm/sync_batch_norm.cu
-group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu 13_buckets/flat_buffers.cu \
-    14_overlap/{compression,power_sgd}.cu 14_overlap/recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
-    15_unused_parameters/join.cu 17_checkpoint_failover/state/mirror.cu
-group transformer "75 80 90" 255 18_transformer/{attention,layer_norm,token_loss}.cu 18_transformer/layers/{embedding,decoding,token_rows}.cu
+    18_sync_batch_norm/sync_batch_norm.cu
+group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu 14_buckets/flat_buffers.cu \
+    15_overlap/{compression,power_sgd}.cu 15_overlap/recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
+    17_unused_parameters/join.cu 19_checkpoint_failover/state/mirror.cu
+group transformer "75 80 90" 255 20_transformer/{attention,layer_norm,token_loss}.cu 20_transformer/layers/{embedding,decoding,token_rows}.cu
 translate_all
 
 kernels=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The twin of chapter 18's training, in PyTorch: the same weights, the same sentences in the same batches.
+"""The twin of chapter 20's training, in PyTorch: the same weights, the same sentences in the same batches.
 
 The losses of 50 steps without dropout, with which the test `translation` compares the book's:
 
@@ -7,7 +7,7 @@ The losses of 50 steps without dropout, with which the test `translation` compar
     PYTHON tests/golden/transformer_twin.py input.txt >tests/golden/twin/transformer_losses.txt
 
 The BLEU of the held-out descriptions of packages after each epoch, to be laid beside that of
-`./book run 18 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
+`./book run 20 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
 
     TWIN_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.twin_debian]"
     PYTHON tests/golden/transformer_twin.py --bleu --threads 2 --state twin.pt input.txt

@@ -10,8 +10,8 @@ fi
 chmod 755 "$scratch"  # apt fetches as a user of its own
 little_book "$scratch/book"
 book=$scratch/book/book
-mkdir -p "$scratch/book/chapters/18_transformer/words"
-cp "$root/chapters/18_transformer/words/fetch_translations.sh" "$scratch/book/chapters/18_transformer/words"
+mkdir -p "$scratch/book/chapters/20_transformer/words"
+cp "$root/chapters/20_transformer/words/fetch_translations.sh" "$scratch/book/chapters/20_transformer/words"
 folder=$scratch/book/build/translations
 
 describe() {  # describe LANGUAGE PACKAGE NUMBER TEXT

@@ -43,9 +43,9 @@ fi
         [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
-    # The labs, which tests/chapters/19_cluster/labs_test.sh looks at.
-    find exercises/19_cluster/labs -type f
-    [[ ! $has_solutions ]] || echo solutions/19_cluster/labs_key.md
+    # The labs, which tests/chapters/21_cluster/labs_test.sh looks at.
+    find exercises/21_cluster/labs -type f
+    [[ ! $has_solutions ]] || echo solutions/21_cluster/labs_key.md
     # Answers that take part in a chapter's program or bench.
     sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*.cpp\).*/exercises\/\1/p' exercises/CMakeLists.txt
 } | sort -u >"$scratch/known"

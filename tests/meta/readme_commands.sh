@@ -32,7 +32,7 @@ elsewhere='--hosts|--pairs debian|--algorithm mine|--predict|out/'
 fails='memory=2 ./book run 04 --cpu --micro-batch 512|--learning-rate 1e6'
 tried=0
 while read -r command; do
-    chapter=$(grep -oE 'run [0-9]+' <<<"$command" | grep -oE '[0-9]+') || chapter=14
+    chapter=$(grep -oE 'run [0-9]+' <<<"$command" | grep -oE '[0-9]+') || chapter=15
     (($# == 0)) || [[ " $* " == *" $chapter "* ]] || continue
     status=0
     [[ ! $command =~ $fails ]] || status=1

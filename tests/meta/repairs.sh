@@ -73,7 +73,7 @@ red L3 "a copy from pageable memory has arrived" common/gpu/buffer.hpp \
     's/^    check\(cudaStreamSynchronize\(nullptr\).*//' holds test_strict strict
 red L4 "a copy to the host begins when its stream is done" chapters/01_sgd/tensor.hpp \
     '/void copy\(void/,/cudaMemcpyAsync/s/device_->stream\(\).synchronize\(where\);//' holds overlap overlap_small_gpu
-red L5 "the first step sends when every backward is over" chapters/10_data_parallel/replica.hpp \
+red L5 "the first step sends when every backward is over" chapters/11_data_parallel/replica.hpp \
     's/!loads_kernels\(\)/true/' holds test_first_backward first_backward
 red L6 "kernels that wait leave room for each other" chapters/06_messages/support/copy.cuh \
     's/\(2 \* static_cast<unsigned int>\(ranks\)\)/static_cast<unsigned int>(ranks)/' holds test_small_gpu small_gpu
@@ -81,7 +81,7 @@ red L6 "more ranks than a GPU can run are refused" chapters/06_messages/support/
     's/limits.multiprocessors \/ 2 < ranks/false/' holds test_shared_device shared_device
 red L7 "a wait ends before a display's driver ends it" chapters/06_messages/support/shared_device.cpp \
     's/ends_kernels != 0 && is_longer/false/' holds test_display display
-red L8 "ranks share a device's memory" chapters/10_data_parallel/replica.cpp 's/std::min\(share, usual\)/usual/' holds test_replicas small_memory
+red L8 "ranks share a device's memory" chapters/11_data_parallel/replica.cpp 's/std::min\(share, usual\)/usual/' holds test_replicas small_memory
 red L9 "more streams than queues are refused" chapters/06_messages/peers.cpp 's/^ *require_queues\(rank_.*/        (void)rank_;/' \
     holds test_small_gpu small_gpu
 red L10 "strict mode keeps cuBLAS's handles from waiting kernels" common/cuda_on_cpu/src/cublas.cpp \
@@ -118,7 +118,7 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
         tests/launches/gpu_table.sh build/launches registers
     }
     red S2 "a collective has 32 blocks" chapters/06_messages/control.hpp 's/\? 16 : 32/? 16 : 16/' launches
-    red S4 "buckets travel at the highest priority" chapters/14_overlap/ddp.hpp 's/communication_\{Priority::highest\}/communication_/' launches
+    red S4 "buckets travel at the highest priority" chapters/15_overlap/ddp.hpp 's/communication_\{Priority::highest\}/communication_/' launches
     red S5 "the mean of a batch is a block's" chapters/03_network/cross_entropy.cu \
         's/rows_for\(1, losses.size\(\)\), mean_of/{1, 1}, mean_of/' launches
     red L2 "a kernel's own record is read plainly" chapters/06_messages/wait.cuh \

@@ -12,8 +12,8 @@
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
-#include "10_data_parallel/replica.hpp"
-#include "10_data_parallel/training_result.hpp"
+#include "11_data_parallel/replica.hpp"
+#include "11_data_parallel/training_result.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/chapters/support/worlds.hpp"
 

@@ -1,11 +1,11 @@
 #pragma once
 // What comes of a plan of messages: whose summands each rank has at its end, what leaves the hosts,
-// and how long it takes by chapter 19's simulator.
+// and how long it takes by chapter 21's simulator.
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "19_cluster/simulator/all_reduce.hpp"
+#include "21_cluster/simulator/all_reduce.hpp"
 #include "exercises/message_plan.hpp"
 
 namespace ddp::test {
@@ -46,7 +46,7 @@ simulator::Cluster hosts_with_ports(int hosts, int ranks_per_host, double alpha_
 // Returns chapter 09's ring of all ranks.
 MessagePlan ring_plan(int ranks);
 
-// Returns chapter 19's two levels, with a ring along each rail.
+// Returns chapter 21's two levels, with a ring along each rail.
 MessagePlan rail_ring_plan(int hosts, int ranks_per_host);
 
 }  // namespace ddp::test

@@ -1,0 +1,98 @@
+// Chapter 11: what keeps replicas the same? Every rank learns from its own samples, first alone and
+// then with averaged gradients. One rank that learns from all samples is the comparison.
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "05_ranks/world.hpp"
+#include "11_data_parallel/averages.hpp"
+#include "11_data_parallel/replica.hpp"
+#include "11_data_parallel/show/averages_report.hpp"
+#include "11_data_parallel/show/comparison.hpp"
+#include "11_data_parallel/show/first_step.hpp"
+
+namespace {
+
+using namespace ddp;
+
+constexpr std::size_t small_memory = 1 << 20;
+
+struct DataParallelOptions {
+    int steps = 200;
+    int batch = 32;
+    std::string communicator = "native";
+};
+
+// Returns the samples of all ranks and steps, in the same order on every rank. Throws OptionError
+// if there are too few.
+std::vector<int> samples_of_all(const LabelledImages& images, const DataParallelOptions& mine,
+                                int ranks, std::uint64_t seed) {
+    std::vector<int> order = shuffled(static_cast<int>(images.count()), seed, 1);
+    const std::int64_t samples = std::int64_t{mine.steps} * mine.batch * ranks;
+    if (samples > std::ssize(order))
+        throw OptionError(std::to_string(mine.steps) + " steps of " + std::to_string(mine.batch) +
+                          " samples on " + std::to_string(ranks) + " ranks need more than the " +
+                          std::to_string(order.size()) + " pictures: use fewer --steps.");
+    order.resize(static_cast<std::size_t>(samples));
+    return order;
+}
+
+// Shows the chapter's idea with small numbers: one step by hand, and averages of a metric.
+void show_small(Rank& rank, const std::string& kind) {
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, small_memory);
+    const auto communicator = make_communicator(kind, rank, small_memory);
+    show_first_step(*communicator, device);
+    show_averages(*communicator, device.stream());
+}
+
+// Rank 0 calls a collective that the other ranks do not call, on purpose; then all ranks call it.
+void show_rank_0_only(World& world) {
+    try {
+        world.run([](Rank& rank) { validate_on_rank_0(rank, false); });
+        throw std::logic_error("a collective that rank 0 called alone went through");
+    } catch (const RunFailed& failure) {
+        if (world.has_rank_0())
+            std::cout << "A collective inside `if (rank == 0)`:\n    " << failure.what() << "\n";
+    }
+    world.run([](Rank& rank) { validate_on_rank_0(rank, true); });
+    if (world.has_rank_0())
+        std::cout << "Every rank calls it, and rank 0 prints: it goes through.\n";
+}
+
+int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
+    if (common.quick)
+        mine.steps = std::min(mine.steps, 12);
+    LabelledImages images;
+    world.prepare([&] { images = load_data(common).train; });
+    const std::vector<int> order = samples_of_all(images, mine, world.world_size(), common.seed);
+    world.run([&](Rank& rank) { show_small(rank, mine.communicator); });
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        const Comparison comparison =
+            compare_trainings(rank, images, order, {mine.batch, mine.communicator, common.seed});
+        show_comparison(rank, comparison, mine.batch, common.csv);
+        show_one_process(rank, images, comparison.summed, mine.batch, common.quick ? 3 : 20,
+                         common.seed);
+    });
+    if (world.world_size() > 1 && !world.job().has_several_hosts())  // its kernels need one host
+        show_rank_0_only(world);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    DataParallelOptions mine;
+    Options options("data_parallel", "What keeps replicas the same? The MLP on Fashion-MNIST.");
+    options.add_int("--steps", mine.steps, {1, 60'000}, "steps of each training run");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
+                       "what reduces the gradients");
+    options.refuse({"--trace"}, "the timeline of a step comes in chapter 15");
+    options.example("--ranks 2 --batch 64", "two ranks");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
+}

@@ -1,0 +1,194 @@
+#include "11_data_parallel/show/comparison.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "11_data_parallel/naive_ddp.hpp"
+#include "11_data_parallel/one_process.hpp"
+#include "11_data_parallel/show/drift.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/stats.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double fixed_learning_rate = 0.05;
+constexpr int steps_between_drifts = 10;
+
+}  // namespace
+
+// ---- The training runs
+
+Comparison compare_trainings(Rank& rank, const LabelledImages& images,
+                             const std::vector<int>& order, const ComparisonOptions& options) {
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    const auto communicator = make_communicator(options.communicator, rank, 32 << 20);
+    const int ranks = rank.world_size();
+    // `reduce` is called after each backward, and does with the gradients what this run is about.
+    const auto learn = [&](int batch, const std::vector<int>& which, double learning_rate,
+                           const std::function<void(NaiveDdp&)>& reduce, DriftCurve* curve) {
+        Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // no two alike
+        const auto model = make_mlp(device, random);
+        auto& loader =
+            make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
+        loader.start_epoch(which);
+        NaiveDdp ddp(*communicator, device, *model);
+        Drift drift(*communicator, device, *model);
+        int step = 0;
+        const auto after_backward = [&] {
+            if (curve != nullptr && step++ % steps_between_drifts == 0) {
+                curve->steps.push_back(step - 1);
+                curve->distances.push_back(drift.measure());
+            }
+            reduce(ddp);
+        };
+        TrainingResult trained = train(device, *model, loader, after_backward, learning_rate);
+        rank.barrier();  // the next one allocates: no rank's kernel is under way any more
+        return trained;
+    };
+    const auto nothing = [](NaiveDdp&) {};
+    const auto average = [](NaiveDdp& ddp) { ddp.average_gradients(); };
+    const auto sum = [](NaiveDdp& ddp) { ddp.reduce_gradients(ReduceOp::sum); };
+    const std::vector<int> mine = shard(order, rank.rank(), ranks);
+    const double rate = fixed_learning_rate;
+    Comparison result;
+    result.alone = learn(options.batch, mine, rate, nothing, &result.drift_alone);
+    result.averaged = learn(options.batch, mine, rate, average, &result.drift_averaged);
+    result.whole = learn(options.batch * ranks, order, rate, nothing, nullptr);
+    result.summed = learn(options.batch, mine, rate, sum, nullptr);
+    result.summed_short = learn(options.batch, mine, rate / ranks, sum, nullptr);
+    return result;
+}
+
+namespace {
+
+// Returns the mean of the last 20 losses, or of all if there are fewer.
+double last_loss(const std::vector<double>& losses) {
+    const std::size_t count = std::min<std::size_t>(20, losses.size());
+    double sum = 0;
+    for (std::size_t i = losses.size() - count; i < losses.size(); i++)
+        sum += losses[i];
+    return sum / static_cast<double>(count);
+}
+
+void write_losses(const std::filesystem::path& path, const Comparison& comparison,
+                  const std::vector<double>& means) {
+    CsvWriter csv(path, {"step", "alone", "averaged", "one_rank", "drift_alone", "drift_averaged"});
+    std::size_t drift = 0;
+    for (std::size_t i = 0; i < means.size(); i++) {
+        const auto step = static_cast<int>(i);
+        if (drift + 1 < comparison.drift_alone.steps.size() &&
+            comparison.drift_alone.steps[drift + 1] <= step)
+            drift++;
+        csv.row({i + 1, comparison.alone.losses[i], means[i], comparison.whole.losses[i],
+                 comparison.drift_alone.distances[drift],
+                 comparison.drift_averaged.distances[drift]});
+    }
+}
+
+}  // namespace
+
+void show_comparison(Rank& rank, const Comparison& comparison, int batch,
+                     const std::filesystem::path& csv) {
+    const std::vector<std::uint64_t> alone = rank.all_gather(comparison.alone.hash);
+    const std::vector<std::uint64_t> averaged = rank.all_gather(comparison.averaged.hash);
+    const std::vector<double> means = mean_of_ranks(rank, comparison.averaged.losses);
+    const double summed = last_loss(mean_of_ranks(rank, comparison.summed.losses));
+    const double summed_short = last_loss(mean_of_ranks(rank, comparison.summed_short.losses));
+    if (rank.rank() != 0)
+        return;
+    Table table("The same network after " + std::to_string(means.size()) + " steps",
+                {"rank", "alone", "gradients averaged"});
+    for (std::size_t r = 0; r < averaged.size(); r++)
+        table.row({std::to_string(r), text_of_hash(alone[r]), text_of_hash(averaged[r])});
+    table.note(
+        "A hash of all parameters. Every rank began with rank 0's, and learned from its own "
+        "samples.");
+    // The distance is measured before a step, so this many have been made.
+    const std::string after =
+        " after " + format_count(comparison.drift_alone.steps.back(), "step") + " ";
+    table.note("The replicas' parameters differed by " +
+               format_percent(comparison.drift_alone.distances.back()) + after + "alone, and by " +
+               format_percent(comparison.drift_averaged.distances.back()) + after +
+               "with gradients averaged.");
+    std::cout << table << "\n";
+    Table losses("The loss of the last steps", {"gradients", "learning rate", "loss"});
+    const double rate = fixed_learning_rate;
+    losses.row({"averaged", format_fixed(rate, 4), format_fixed(last_loss(means), 4)});
+    losses.row({"summed", format_fixed(rate, 4), format_fixed(summed, 4)});
+    losses.row(
+        {"summed", format_fixed(rate / rank.world_size(), 4), format_fixed(summed_short, 4)});
+    std::cout << losses << "\n";
+    write_losses(csv, comparison, means);
+    const int ranks = rank.world_size();
+    const std::size_t first_steps = std::min<std::size_t>(20, means.size());
+    std::cout << "The mean loss of " << format_count(ranks, "rank") << " with " << batch
+              << " samples each, and the loss of one rank with " << batch * ranks
+              << ", differ by\nat most "
+              << largest_difference(means, comparison.whole.losses, first_steps) << " in the first "
+              << first_steps << " steps";
+    if (means.size() > first_steps && ranks > 1)
+        std::cout << ", and by at most "
+                  << largest_difference(means, comparison.whole.losses, means.size())
+                  << " in all steps: rounding errors grow";
+    std::cout << ".\n\n";
+}
+
+// ---- One process
+
+void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
+                      int batch, int steps, std::uint64_t seed) {
+    const int replicas = rank.world_size();
+    // The other ranks wait for each step in a barrier of its own: a wait for all of them could
+    // exceed the time-out.
+    if (rank.rank() != 0) {
+        for (int step = 0; step <= steps; step++)
+            rank.barrier();
+        return;
+    }
+    auto& device = make_run_scoped<Device>(rank);
+    Random random(seed);
+    const auto model = make_mlp(device, random);
+    const auto make = [&](Device& other) { return make_mlp(other, random); };
+    DataParallel data_parallel(device, *model, replicas, make);
+    Sgd optimizer(model->parameters(), fixed_learning_rate);
+    Loader loader(device, images, fashion_mnist_normalisation,
+                  std::min(batch * replicas, static_cast<int>(images.count())));
+    loader.start_epoch(in_order(loader.samples()));
+    std::vector<double> replicate, compute, gather, whole;
+    for (int step = 0; step <= steps; step++) {
+        std::optional<Batch> samples = loader.next();
+        if (!samples) {
+            loader.start_epoch(in_order(loader.samples()));
+            samples = loader.next();
+        }
+        const Stopwatch watch;
+        data_parallel.learn(*samples);
+        optimizer.step();
+        optimizer.zero_gradients();
+        device.stream().synchronize();
+        const double seconds = watch.seconds();
+        rank.barrier();
+        if (step == 0)
+            continue;  // the warm-up
+        whole.push_back(seconds);
+        replicate.push_back(data_parallel.last_step().replicate);
+        compute.push_back(data_parallel.last_step().compute);
+        gather.push_back(data_parallel.last_step().gather);
+    }
+    Table table("A step of " + std::to_string(replicas) + " replicas with " +
+                    std::to_string(batch) + " samples each",
+                {"driven by", "the step", "replicate", "compute", "gather"});
+    table.row({"one process for all", format_seconds(median(whole)),
+               format_seconds(median(replicate)), format_seconds(median(compute)),
+               format_seconds(median(gather))});
+    table.row({"one rank for each", format_seconds(ranks.step_s), "", "", ""});
+    std::cout << table << "\n";
+}
+
+}  // namespace ddp

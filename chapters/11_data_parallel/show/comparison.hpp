@@ -1,0 +1,50 @@
+#pragma once
+// The same training in several ways: each rank alone, with averaged gradients, and by one rank that
+// sees all samples.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "11_data_parallel/training_result.hpp"
+#include "common/data/images.hpp"
+
+namespace ddp {
+
+struct ComparisonOptions {
+    int batch = 32;                       // samples per step and rank
+    std::string communicator = "native";  // for the gradients: native, mpi or nccl
+    std::uint64_t seed = 1;
+};
+
+// The distance between the replicas, as Drift measures it, before some of the steps.
+struct DriftCurve {
+    std::vector<int> steps;
+    std::vector<double> distances;
+};
+
+struct Comparison {
+    TrainingResult alone;         // gradients are not sent
+    TrainingResult averaged;      // gradients are averaged
+    TrainingResult whole;         // each rank trains on the samples of all ranks
+    TrainingResult summed;        // gradients are summed
+    TrainingResult summed_short;  // gradients are summed, and the learning rate is divided by N
+    DriftCurve drift_alone, drift_averaged;
+};
+
+// Trains the MLP in all five ways on the samples `order`, of which each rank has a shard. All ranks
+// call it together.
+Comparison compare_trainings(Rank& rank, const LabelledImages& images,
+                             const std::vector<int>& order, const ComparisonOptions& options);
+
+// Prints the comparison on rank 0, and writes a row for each step to the file `csv` (empty: none).
+// All ranks call it together.
+void show_comparison(Rank& rank, const Comparison& comparison, int batch,
+                     const std::filesystem::path& csv);
+
+// Measures and prints the phases of a step of DataParallel with as many replicas as there are
+// ranks, all driven by rank 0, beside the step of `ranks`, a training run in which every rank took
+// part. The other ranks wait. All ranks call it together.
+void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
+                      int batch, int steps, std::uint64_t seed);
+
+}  // namespace ddp

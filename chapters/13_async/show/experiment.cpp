@@ -1,0 +1,277 @@
+#include "13_async/show/experiment.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "03_network/training.hpp"
+#include "11_data_parallel/naive_ddp.hpp"
+#include "11_data_parallel/training_result.hpp"
+#include "12_sampler/sampler.hpp"
+#include "13_async/local_sgd.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t arena_bytes = 8 << 20;
+constexpr int points_per_curve = 50;
+
+std::size_t elements_of(const Parameters& parameters) {
+    std::size_t sum = 0;
+    for (const auto& parameter : parameters)
+        sum += parameter->value.size();
+    return sum;
+}
+
+// Returns a curve with fewer points: each has the mean loss of the gradients since the one before.
+std::vector<Outcome::Point> curve_of(const std::vector<Outcome::Point>& all) {
+    const std::size_t each = std::max<std::size_t>(1, all.size() / points_per_curve);
+    std::vector<Outcome::Point> curve;
+    double sum = 0;
+    for (std::size_t i = 0; i < all.size(); i++) {
+        sum += all[i].loss;
+        if ((i + 1) % each != 0)
+            continue;
+        curve.push_back({all[i].gradients, all[i].seconds, sum / static_cast<double>(each)});
+        sum = 0;
+    }
+    return curve;
+}
+
+}  // namespace
+
+std::string text_of(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::synchronous:
+            return "synchronous";
+        case Algorithm::asynchronous:
+            return "asynchronous";
+        case Algorithm::bounded:
+            return "bounded staleness";
+        default:
+            return "local SGD";
+    }
+}
+
+// A rank's network and its share of the pictures, epoch after epoch.
+struct Experiment::Worker {
+    Worker(Experiment& experiment, int number, int workers, bool is_slow)
+        : model_device(experiment.device_),
+          model(experiment.make_model()),
+          sampler(static_cast<int>(experiment.data_.train.count()), number, workers,
+                  {.seed = experiment.options_.seed, .drop_last = true}),
+          loader(make_run_scoped<Loader>(experiment.rank_, experiment.device_,
+                                         experiment.data_.train, fashion_mnist_normalisation,
+                                         experiment.options_.batch, LastBatch::drop)),
+          tape(experiment.device_),
+          sleeps_s(experiment.options_.compute_s * (is_slow ? experiment.options_.slow : 1)) {
+        loader.start_epoch(sampler.indices());
+    }
+
+    // Computes the next batch's gradients, leaves them in the model, and returns the loss. Waits
+    // for the device, so that busy_s has the whole time.
+    Tensor compute() {
+        const Stopwatch watch;
+        std::this_thread::sleep_for(std::chrono::duration<double>(sleeps_s));
+        std::optional<Batch> batch = loader.next();
+        if (!batch) {
+            sampler.set_epoch(++epoch);
+            loader.start_epoch(sampler.indices());
+            batch = loader.next();
+        }
+        for (const auto& parameter : model->parameters())
+            parameter->clear_gradient();
+        const Variable loss =
+            cross_entropy(model->forward(tape.constant(batch->images)), batch->labels);
+        tape.backward(loss);
+        const Tensor value = loss.value();
+        tape.clear();
+        model_device.stream().synchronize();
+        busy_s += watch.seconds();
+        return value;
+    }
+
+    Device& model_device;
+    std::unique_ptr<Sequential> model;
+    DistributedSampler sampler;
+    Loader& loader;
+    Tape tape;
+    const double sleeps_s;
+    int epoch = 0;
+    double busy_s = 0;  // in compute()
+};
+
+Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOptions& options)
+    : rank_(rank),
+      data_(data),
+      options_(options),
+      device_(make_run_scoped<Device>(rank, rank_memory(rank))) {
+    const auto least =
+        static_cast<std::size_t>(options.batch) * static_cast<std::size_t>(rank.world_size());
+    if (data.train.count() < least)
+        throw OptionError("A step of " + std::to_string(rank.world_size()) + " ranks with " +
+                          std::to_string(options.batch) + " pictures each needs more than the " +
+                          std::to_string(data.train.count()) + " pictures: use a smaller --batch.");
+}
+
+std::unique_ptr<Sequential> Experiment::make_model() {
+    Random random(options_.seed);
+    return make_mlp(device_, random, {784, 64, 10});
+}
+
+double Experiment::accuracy_of(Sequential& model) {
+    auto& loader =
+        make_run_scoped<Loader>(rank_, device_, data_.test, fashion_mnist_normalisation,
+                                static_cast<int>(std::min<std::size_t>(data_.test.count(), 100)));
+    loader.start_epoch(in_order(static_cast<int>(data_.test.count())));
+    return evaluate(device_, model, loader).accuracy();
+}
+
+Outcome Experiment::run(Algorithm algorithm, bool has_slow) {
+    const int ranks = rank_.world_size(), workers = ranks - 1;
+    if (algorithm == Algorithm::local)
+        return locally(options_.every, options_.gradients / ranks, has_slow);
+    ServerOptions server;
+    server.workers = workers;
+    server.gradients = options_.gradients / workers * workers;
+    server.is_synchronous = algorithm == Algorithm::synchronous;
+    if (algorithm == Algorithm::bounded)
+        server.bound = options_.bound;
+    return with_server(server, has_slow);
+}
+
+Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
+    const int me = rank_.rank();
+    Worker worker(*this, std::max(me - 1, 0), std::max(rank_.world_size() - 1, 1),
+                  has_slow && me == 1);
+    const Parameters parameters = worker.model->parameters();
+    Peers peers(rank_, arena_bytes);
+    MessageBuffers buffers(peers, device_, elements_of(parameters));
+    move_to(parameters, buffers.values, buffers.gradients);
+    device_.stream().synchronize();
+    Outcome outcome;
+    ServerLog log;
+    double idle = 0;  // of this rank
+    std::optional<Server> server;
+    if (me == 0)
+        server.emplace(peers, device_, buffers, options_.learning_rate / options.workers, options);
+    rank_.barrier();  // from here on no rank allocates device memory
+    if (server)
+        log = server->serve();
+    else if (me <= options.workers) {
+        const Stopwatch watch;
+        run_worker(peers, device_, buffers, [&](int) { return worker.compute(); });
+        idle = 1 - worker.busy_s / watch.seconds();
+    }
+    const std::vector<double> all_idle = rank_.all_gather(idle);
+    if (me != 0)
+        return outcome;
+    if (const std::string wrong = what_is_wrong(log, options); !wrong.empty())
+        throw std::runtime_error(wrong);
+    for (const Applied& each : log.applied)
+        outcome.curve.push_back(
+            {static_cast<int>(outcome.curve.size()) + 1, each.seconds, each.loss});
+    outcome = {options.gradients,
+               log.updates(),
+               log.seconds,
+               log.mean_staleness(),
+               log.most_staleness(),
+               log.most_ahead,
+               std::accumulate(all_idle.begin(), all_idle.end(), 0.0) / options.workers,
+               accuracy_of(*worker.model),
+               curve_of(outcome.curve)};
+    keep(buffers.values);
+    return outcome;
+}
+
+void Experiment::keep(const Tensor& values) {
+    values_ = values.to_host();
+    if (!std::ranges::all_of(values_, [](float value) { return std::isfinite(value); }))
+        throw std::runtime_error(
+            "the parameters are no longer numbers: the steps are too long; try a smaller "
+            "--learning-rate");
+}
+
+Outcome Experiment::locally(int every, int steps, bool has_slow) {
+    const int ranks = rank_.world_size();
+    Worker worker(*this, rank_.rank(), ranks, has_slow && rank_.rank() == 1 % ranks);
+    const Parameters parameters = worker.model->parameters();
+    const auto communicator = make_communicator("native", rank_, arena_bytes);
+    const int size = static_cast<int>(elements_of(parameters));
+    const Tensor values(device_, {size},
+                        communicator->allocate<float>(static_cast<std::size_t>(size)).share());
+    move_to(parameters, values, Tensor(device_, {size}));
+    PlainSgd optimizer(parameters, options_.learning_rate);
+    std::vector<double> losses, times;
+    rank_.barrier();  // from here on no rank allocates device memory
+    const Stopwatch watch;
+    Outcome outcome;
+    outcome.updates = local_sgd(*communicator, values, optimizer, steps, every, [&](int) {
+        losses.push_back(worker.compute().to_host()[0]);
+        times.push_back(watch.seconds());
+    });
+    outcome.seconds = watch.seconds();
+    outcome.idle = rank_.mean_over_ranks(1 - worker.busy_s / outcome.seconds);
+    losses = mean_of_ranks(rank_, losses);
+    times = mean_of_ranks(rank_, times);
+    for (std::size_t i = 0; i < losses.size(); i++)
+        outcome.curve.push_back({static_cast<int>(i + 1) * ranks, times[i], losses[i]});
+    outcome.curve = curve_of(outcome.curve);
+    outcome.gradients = steps * ranks;
+    keep(values);
+    if (rank_.rank() == 0)
+        outcome.accuracy = accuracy_of(*worker.model);
+    rank_.barrier();
+    return outcome;
+}
+
+std::string Experiment::prove_one_worker() {
+    ServerOptions server;
+    server.workers = 1;
+    server.gradients = 10;
+    with_server(server, false);
+    const std::vector<float> asynchronous = values_;
+    server.is_synchronous = true;
+    with_server(server, false);
+    if (values_ != asynchronous)
+        throw std::runtime_error(
+            "with one worker asynchronous training differs from synchronous training");
+    return "With one worker, ten asynchronous steps gave the bits of ten synchronous ones.";
+}
+
+std::string Experiment::prove_average_every_step() {
+    constexpr int steps = 10;
+    locally(1, steps, false);
+    const std::vector<float> local = values_;
+    Worker worker(*this, rank_.rank(), rank_.world_size(), false);
+    const auto communicator = make_communicator("native", rank_, arena_bytes);
+    NaiveDdp ddp(*communicator, device_, *worker.model);
+    PlainSgd optimizer(worker.model->parameters(), options_.learning_rate);
+    rank_.barrier();
+    for (int step = 0; step < steps; step++) {
+        worker.compute();
+        ddp.average_gradients();
+        optimizer.step();
+    }
+    communicator->synchronize(device_.stream());
+    std::size_t i = 0;
+    float difference = 0;
+    for (const auto& parameter : worker.model->parameters())
+        for (const float value : parameter->value.to_host())
+            difference = std::max(difference, std::abs(value - local.at(i++)));
+    rank_.barrier();
+    if (!(difference < 1e-5f))
+        throw std::runtime_error(
+            "local SGD that averages after every step differs from averaged gradients by " +
+            std::to_string(difference));
+    return "Local SGD that averages after every step equals averaging gradients (differences below "
+           "1e-5).";
+}
+
+}  // namespace ddp

@@ -1,0 +1,156 @@
+#include "13_async/show/staleness.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <numbers>
+
+#include "12_sampler/show/index_report.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+
+std::vector<OneUpdate> play(const OneParameter& model, int workers,
+                            const std::vector<Action>& actions) {
+    struct Worker {
+        float has;
+        int version = 0;
+        std::vector<int> contains;
+    };
+    float w = model.begin;
+    std::vector<int> done(static_cast<std::size_t>(workers));
+    std::vector<Worker> all(done.size(), {w, 0, done});
+    std::vector<OneUpdate> updates;
+    for (const Action& action : actions) {
+        const std::size_t number = static_cast<std::size_t>(action.worker) - 1;
+        Worker& worker = all.at(number);
+        const int version = static_cast<int>(updates.size());
+        if (action.what == Action::reads) {
+            worker = {w, version, done};
+            continue;
+        }
+        OneUpdate update{action.worker, worker.version, version, worker.has, w, 0, worker.contains};
+        w -= model.learning_rate * update.gradient(model);
+        update.after = w;
+        updates.push_back(update);
+        done[number]++;
+    }
+    return updates;
+}
+
+std::vector<Action> actions_of(const ServerLog& log) {
+    const auto each_update = static_cast<std::size_t>(
+        std::ranges::count(log.applied, 0, [](const Applied& each) { return each.applied_to; }));
+    std::vector<std::vector<int>> readers(log.applied.size() + 1);  // by gradients before
+    for (const Applied& each : log.applied)
+        readers.at(static_cast<std::size_t>(each.read) * each_update).push_back(each.worker);
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < log.applied.size(); i++) {
+        for (int reader : readers[i])
+            actions.push_back({reader, Action::reads});
+        actions.push_back({log.applied[i].worker, Action::is_applied});
+    }
+    return actions;
+}
+
+namespace {
+
+// Prints the updates; `per_update` gradients are one update.
+void print_updates(const std::string& title, const OneParameter& model, int per_update,
+                   const std::vector<Action>& actions, const std::vector<std::string>& notes) {
+    Table table(title, {"update", "worker", "has read", "computed at", "gradient", "applied to",
+                        "staleness", "new w"});
+    int number = 0;
+    for (const OneUpdate& update : play(model, 3, actions))
+        table.row({std::to_string(1 + number++ / per_update), std::to_string(update.worker),
+                   "(" + joined(update.contains) + ")", format_fixed(update.computed_at, 3),
+                   format_fixed(update.gradient(model), 3), format_fixed(update.before, 3),
+                   std::to_string(update.applied_to / per_update - update.read / per_update),
+                   format_fixed(update.after, 3)});
+    for (const std::string& note : notes)
+        table.note(note);
+    std::cout << table << "\n";
+}
+
+}  // namespace
+
+void show_staleness() {
+    constexpr Action::What reads = Action::reads, is_applied = Action::is_applied;
+    const OneParameter model;
+    std::vector<Action> synchronous, asynchronous;
+    for (int step = 0; step < 2; step++) {
+        for (int worker : {1, 2, 3})
+            synchronous.push_back({worker, is_applied});
+        for (int worker : {1, 2, 3})
+            synchronous.push_back({worker, reads});
+    }
+    for (int worker : {1, 2, 1, 3, 2, 1}) {
+        asynchronous.push_back({worker, is_applied});
+        asynchronous.push_back({worker, reads});
+    }
+    print_updates(
+        "One parameter, three workers, synchronous: w goes from 0 towards 8", model, 3, synchronous,
+        {"A gradient moves w by a quarter of itself. The three gradients of an update are computed "
+         "at the same w, so their order does not matter."});
+    print_updates(
+        "The same workers, asynchronous", model, 1, asynchronous,
+        {"Case 1, an old gradient: \"applied to\" is a different w than \"computed at\".",
+         "Case 2, some updates are missing: \"has read\" counts the updates of workers 1, 2 and 3 "
+         "that were in what the worker has read; (1 0 0) has one of three."});
+}
+
+// ---- Synchronised now and then
+
+double distance_after(const OneParameter& model, int workers, int updates, int synchronised_every) {
+    std::vector<Action> actions;
+    for (int update = 1; update <= updates; update++) {
+        const int worker = 1 + (update - 1) % workers;
+        actions.push_back({worker, Action::is_applied});
+        actions.push_back({worker, Action::reads});
+        if (synchronised_every > 0 && update % synchronised_every == 0)
+            for (int other = 1; other <= workers; other++)
+                actions.push_back({other, Action::reads});
+    }
+    return std::abs(play(model, workers, actions).back().after - model.target);
+}
+
+// With gradients of that age, w(t+1) = w(t) - rate (w(t - staleness) - target). At this rate a root
+// of z^(staleness + 1) - z^staleness + rate reaches the unit circle.
+double largest_learning_rate(int staleness) {
+    return 2 * std::sin(std::numbers::pi / (4 * staleness + 2));
+}
+
+void show_synchronisations() {
+    constexpr int updates = 2000;
+    constexpr double rates[] = {0.05, 0.1, 0.2, 0.4};
+    std::vector<std::string> columns{"workers", "synchronised", "oldest", "converges below"};
+    for (const double rate : rates)
+        columns.push_back("at " + format_fixed(rate, 2));
+    Table table("Old gradients and the learning rate: how far w is from 8 after 2,000 updates",
+                columns);
+    struct Row {
+        int workers, synchronised_every;
+    };
+    for (const auto& [workers, every] :
+         {Row{1, 0}, Row{5, 0}, Row{17, 0}, Row{17, 170}, Row{17, 51}}) {
+        std::vector<std::string> cells{
+            std::to_string(workers), every == 0 ? "never" : "every " + std::to_string(every),
+            std::to_string(workers - 1),
+            every == 0 ? format_fixed(largest_learning_rate(workers - 1), 3) : ""};
+        for (const double rate : rates) {
+            OneParameter model;
+            model.learning_rate = static_cast<float>(rate);
+            const double distance = distance_after(model, workers, updates, every);
+            const bool is_near = distance < std::abs(model.target - model.begin);
+            cells.push_back(is_near ? format_fixed(distance, 3) : "diverges");
+        }
+        table.row(cells);
+    }
+    table.note(
+        "The workers take turns, and each update has the whole learning rate. Synchronised: all "
+        "workers read the same w after so many updates.");
+    std::cout << table << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,301 @@
+// The rule on eight layers of 512 (a weight is 1 MiB, a bias 2 KiB), limits 1 MiB and then 25 MiB.
+// Backward makes the gradients in this order; a bucket is closed when it has reached its limit:
+//
+//     gradient         bias8   weight8 | bias7   weight7   bias6  ...   weight1
+//     open bucket      2 KiB   1 MiB + | 2 KiB   1 MiB +   ...          7 MiB +
+//     its limit        1 MiB   1 MiB   | 25 MiB  25 MiB    ...          25 MiB
+//                              closed  |                                closed: the end
+//     bucket           0       0       | 1       1         1            1
+//
+// A plan is made in two steps: the rule assigns gradients to buckets, and the layout gives each
+// gradient its place. It is made twice: before the first step, when the order is unknown, and after
+// it, by the order that backward has shown.
+#include "14_buckets/bucket_plan.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+namespace ddp {
+
+// ---- Layout
+
+namespace {
+
+// Rounds up to whole cache lines.
+// A gradient that begins with a cache line is faster to loop over, and no two gradients share one.
+std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
+}
+
+// Gives every gradient its place: one behind the other in each bucket, with a gap after each so
+// that the next begins at a multiple of 64 bytes.
+BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) {
+    BucketPlan plan{gradients, {}, std::vector<BucketPlan::Place>(gradients.size())};
+    for (std::vector<std::size_t>& indices : assignment) {
+        // No bucket mixes types, so the type of its first gradient is that of all.
+        BucketPlan::Bucket bucket{gradients[indices.front()].type, std::move(indices)};
+        for (const std::size_t i : bucket.gradients) {
+            // A bucket has one element type, so offsets count elements.
+            plan.places[i] = {plan.buckets.size(), bucket.size};
+            // The limit counts the gradients' own bytes; the memory also has the gaps.
+            bucket.bytes += gradients[i].bytes();
+            bucket.size += rounded_up(gradients[i].bytes()) / bytes_of(bucket.type);
+        }
+        plan.buckets.push_back(std::move(bucket));
+    }
+    return plan;
+}
+
+}  // namespace
+
+// Buckets of different types may have the same number of elements and different bytes.
+std::size_t BucketPlan::memory_bytes() const {
+    return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
+                           [](std::size_t sum, const Bucket& bucket) {
+                               return sum + bucket.size * bytes_of(bucket.type);
+                           });
+}
+
+// ---- Rules
+
+namespace {
+
+// The bucket of one element type that is being filled.
+struct OpenBucket {
+    ElementType type;
+    std::vector<std::size_t> gradients = {};
+    std::size_t bytes = 0;
+    std::size_t limit = 0;  // index into the limits: each type counts its own buckets
+};
+
+// Returns the open bucket of this type; opens one if there is none.
+OpenBucket& open_bucket_of(std::vector<OpenBucket>& open, ElementType type) {
+    const auto known = std::ranges::find(open, type, &OpenBucket::type);
+    return known != open.end() ? *known : open.emplace_back(OpenBucket{type});
+}
+
+// Throws std::invalid_argument unless `order` names each gradient once.
+void require_each_once(const GradientSizes& gradients, const std::vector<std::size_t>& order) {
+    std::vector<bool> seen(gradients.size(), false);
+    // No index that does not exist, none twice ...
+    for (const std::size_t i : order) {
+        if (i >= gradients.size())
+            throw std::invalid_argument("the ready order names gradient " + std::to_string(i) +
+                                        ", but there are only " + std::to_string(gradients.size()));
+        if (seen[i])
+            throw std::invalid_argument("the ready order names the gradient of '" +
+                                        gradients[i].name + "' twice");
+        seen[i] = true;
+    }
+    // ... and none missing: a gradient without a bucket would never be reduced.
+    const auto missing = std::ranges::find(seen, false);
+    if (missing != seen.end())
+        throw std::invalid_argument("the ready order lacks the gradient of '" +
+                                    gradients[missing - seen.begin()].name +
+                                    "': buckets can be rebuilt only when all gradients were ready");
+}
+
+// The rule itself: fills buckets in the given order, and returns them in the order in which they
+// are closed. Steps: open or find the bucket, put the gradient in, close the bucket if it is full.
+BucketAssignment fill_buckets(const GradientSizes& gradients,
+                              const std::vector<std::size_t>& limits,
+                              const std::vector<std::size_t>& order) {
+    if (gradients.empty())
+        throw std::invalid_argument(
+            "there are no gradients to put into buckets: the model needs a parameter that is not "
+            "frozen");
+    if (limits.empty())
+        throw std::invalid_argument("buckets need at least one limit of their size");
+    BucketAssignment closed;
+    std::vector<OpenBucket> open;  // one for each type, in the order in which the types appeared
+    for (const std::size_t i : order) {
+        // Open: find the bucket of this type that is being filled, or begin one.
+        OpenBucket& bucket = open_bucket_of(open, gradients[i].type);
+        // Fill.
+        bucket.gradients.push_back(i);
+        bucket.bytes += gradients[i].bytes();
+        if (bucket.bytes < limits[bucket.limit])
+            continue;
+        // Close. The gradient that has crossed the limit stays in: gradients are never cut.
+        closed.push_back(std::exchange(bucket.gradients, {}));
+        // The next bucket of this type begins empty, with the next limit or again the last one.
+        bucket.bytes = 0;
+        bucket.limit = std::min(bucket.limit + 1, limits.size() - 1);
+    }
+    // Buckets that are still open are closed, the last type to appear first: PyTorch's order.
+    for (auto bucket = open.rbegin(); bucket != open.rend(); ++bucket)
+        if (!bucket->gradients.empty())
+            closed.push_back(std::move(bucket->gradients));
+    return closed;
+}
+
+}  // namespace
+
+// In the model's order. PyTorch sorts the result, because its hash map has no order of its own.
+BucketAssignment assign_by_size(const GradientSizes& gradients,
+                                const std::vector<std::size_t>& limits) {
+    std::vector<std::size_t> order(gradients.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    BucketAssignment buckets = fill_buckets(gradients, limits, order);
+    std::ranges::sort(buckets, {}, [](const auto& bucket) { return bucket.front(); });
+    return buckets;
+}
+
+// In ready order: the order in which buckets are closed is kept.
+BucketAssignment assign_by_size(const GradientSizes& gradients,
+                                const std::vector<std::size_t>& limits,
+                                const std::vector<std::size_t>& ready_order) {
+    require_each_once(gradients, ready_order);
+    return fill_buckets(gradients, limits, ready_order);
+}
+
+// A small first bucket gives the link work early in backward.
+std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes) {
+    if (cap_bytes)  // one limit for all buckets, the first included, as in PyTorch 2.15
+        return {*cap_bytes};
+    return {first_bucket_bytes, default_bucket_bytes};
+}
+
+// Before the first step nothing is known of the order, so everything waits in one bucket for each
+// type. With find_unused_parameters PyTorch uses the limits already, and so does this.
+BucketPlan first_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
+                      bool find_unused_parameters) {
+    BucketAssignment buckets =
+        assign_by_size(gradients, find_unused_parameters ? bucket_limits(cap_bytes)
+                                                         : std::vector{unlimited_bucket});
+    std::ranges::reverse(buckets);  // backward begins at the last layers
+    return lay_out(gradients, std::move(buckets));
+}
+
+// Now the order is known, and the first bucket is the one that is ready first.
+BucketPlan rebuilt_plan(const GradientSizes& gradients, std::optional<std::size_t> cap_bytes,
+                        const std::vector<std::size_t>& ready_order) {
+    return lay_out(gradients, assign_by_size(gradients, bucket_limits(cap_bytes), ready_order));
+}
+
+// ---- From rank 0 to the other ranks
+
+namespace {
+
+// Reads the text word by word. Throws std::runtime_error at a word that does not fit.
+class PlanReader {
+  public:
+    explicit PlanReader(const std::string& text) : text_(text) {}
+
+    std::string word() {
+        std::string word;
+        if (!(text_ >> word))
+            throw_damaged();
+        return word;
+    }
+    std::size_t number() {
+        const std::string digits = word();
+        std::size_t value = 0;
+        const char* const end = digits.data() + digits.size();
+        if (std::from_chars(digits.data(), end, value) != std::from_chars_result{end, {}})
+            throw_damaged();
+        return value;
+    }
+    ElementType type() {
+        const std::optional<ElementType> type = element_type_named(word());
+        if (!type)
+            throw_damaged();
+        return *type;
+    }
+    void expect_end() {
+        if (std::string rest; text_ >> rest)
+            throw_damaged();
+    }
+    [[noreturn]] static void throw_damaged() {
+        throw std::runtime_error(
+            "the bucket plan from rank 0 is damaged: all ranks must run the same program");
+    }
+
+  private:
+    std::istringstream text_;
+};
+
+// The text is sound, but the ranks have built different networks.
+[[noreturn]] void throw_other_network(const std::string& what) {
+    throw std::runtime_error("the bucket plan from rank 0 " + what +
+                             ": build the same network on every rank");
+}
+
+std::string text_of(std::size_t elements, ElementType type) {
+    return std::to_string(elements) + " elements of " + name_of(type);
+}
+
+// Compares what rank 0 has sent about a gradient with this rank's own.
+void require_same(std::size_t elements, ElementType type, const GradientSize& mine) {
+    if (elements != mine.elements || type != mine.type)
+        throw_other_network("has " + text_of(elements, type) + " for '" + mine.name +
+                            "', which has " + text_of(mine.elements, mine.type) + " here");
+}
+
+// Reads one bucket, and compares each gradient's size with this rank's own: a plan for another
+// network must not be used.
+std::vector<std::size_t> read_bucket(PlanReader& reader, const GradientSizes& gradients,
+                                     std::vector<bool>& seen) {
+    const ElementType type = reader.type();
+    const std::size_t count = reader.number();
+    std::vector<std::size_t> bucket;
+    while (bucket.size() < count) {
+        // For each gradient: which one, and how large it is on rank 0.
+        const std::size_t i = reader.number();
+        const std::size_t elements = reader.number();
+        if (i >= gradients.size())
+            throw_other_network("names gradient " + std::to_string(i) + ", and this rank has " +
+                                std::to_string(gradients.size()));
+        if (seen[i])
+            throw_other_network("has '" + gradients[i].name + "' twice");
+        require_same(elements, type, gradients[i]);
+        seen[i] = true;
+        bucket.push_back(i);
+    }
+    if (bucket.empty())
+        PlanReader::throw_damaged();
+    return bucket;
+}
+
+}  // namespace
+
+// Writes the number of buckets; then for each bucket its type and the number of its gradients, and
+// for each gradient its index and its elements. For the eight layers of 512:
+//
+//     bucket_plan 2
+//     float 2  15 512  14 262144
+//     float 14  13 512  12 262144  11 512 ...
+std::string encode_plan(const BucketPlan& plan) {
+    std::ostringstream text;
+    text << "bucket_plan " << plan.buckets.size() << "\n";
+    for (const BucketPlan::Bucket& bucket : plan.buckets) {
+        text << name_of(bucket.type) << " " << bucket.gradients.size();
+        for (const std::size_t i : bucket.gradients)
+            text << "  " << i << " " << plan.gradients[i].elements;
+        text << "\n";
+    }
+    return text.str();
+}
+
+BucketPlan decode_plan(const std::string& text, const GradientSizes& gradients) {
+    PlanReader reader(text);
+    if (reader.word() != "bucket_plan")
+        PlanReader::throw_damaged();
+    std::vector<bool> seen(gradients.size(), false);
+    // Only the assignment travels: the layout follows from it, and is the same on every rank.
+    BucketAssignment buckets;
+    for (std::size_t left = reader.number(); left > 0; left--)
+        buckets.push_back(read_bucket(reader, gradients, seen));
+    reader.expect_end();
+    // Every gradient of this rank must have got a place.
+    const auto missing = std::ranges::find(seen, false);
+    if (missing != seen.end())
+        throw_other_network("lacks '" + gradients[missing - seen.begin()].name + "'");
+    return lay_out(gradients, std::move(buckets));
+}
+
+}  // namespace ddp

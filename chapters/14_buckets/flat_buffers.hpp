@@ -1,0 +1,72 @@
+#pragma once
+// The buckets' memory. The gradients of a bucket lie side by side, so that one collective reduces
+// them all. They lie there from the start: backward writes into the buckets, and the optimizer
+// reads from them (PyTorch's gradient_as_bucket_view). Nothing is copied, and the memory of one set
+// of gradients is saved.
+#include <memory>
+#include <unordered_map>
+
+#include "01_sgd/sgd.hpp"
+#include "14_buckets/bucket_plan.hpp"
+
+namespace ddp {
+
+// Returns the parameters whose gradients are reduced, in the order given: without frozen ones, and
+// with tied ones listed once.
+Parameters learned_parameters(const Parameters& all);
+
+// Returns name and size of each parameter's gradient, in the order given.
+GradientSizes gradient_sizes(const Parameters& parameters);
+
+class FlatBuffers {
+  public:
+    // Places the gradients of `parameters` (each listed once, none frozen) by `plan` in `memory`:
+    // `size` elements of device memory, at least plan.memory_bytes(), whose address is a multiple
+    // of BucketPlan::alignment. The gradients share its ownership. `device` must outlive this
+    // object. Throws std::invalid_argument if the memory is too small or has 2^31 elements or more,
+    // or if the plan is for other gradients.
+    FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
+                const std::shared_ptr<float>& memory, std::size_t size);
+
+    // Divides the same memory by another plan. A gradient that is present keeps its values.
+    // Enqueues only. Throws as the constructor does.
+    void arrange(BucketPlan plan);
+
+    const BucketPlan& plan() const { return plan_; }
+    const Parameters& parameters() const { return parameters_; }
+    // Returns the index of a parameter's gradient in the plan. Throws std::out_of_range if it has
+    // none.
+    std::size_t index_of(const Parameter& parameter) const;
+
+    // Returns bucket i as a one-dimensional view, with its gaps: they are 0, and so is their sum
+    // over the ranks.
+    Tensor bucket(std::size_t i) const;
+    // Returns the place of gradient i as a view in its parameter's shape, whether the gradient is
+    // present or absent.
+    Tensor view(std::size_t i) const;
+
+    // Fills the place of gradient i with zeros and leaves the gradient absent. A rank whose loss
+    // does not depend on the parameter adds these zeros to the sum over the ranks.
+    void zero_absent(std::size_t i);
+
+    // Enqueues on `stream` a search for NaN and infinity in `bucket`, a view returned by bucket().
+    // It costs one pass over the bucket's memory.
+    void check_finite(const Tensor& bucket, Stream& stream);
+    // Waits for the device's stream, which must be behind all searches. Throws std::runtime_error
+    // naming the parameter if a search since the last call has found NaN or infinity; the first in
+    // memory if there are several.
+    void require_finite();
+
+  private:
+    std::size_t begin_of(std::size_t bucket) const;
+    void forget_searches();
+
+    Device& device_;
+    const Parameters parameters_;
+    std::unordered_map<const Parameter*, std::size_t> indices_;
+    BucketPlan plan_;
+    Tensor memory_;
+    BasicTensor<unsigned long long> first_not_finite_;  // one: an index into memory_
+};
+
+}  // namespace ddp

@@ -1,0 +1,17 @@
+#pragma once
+// PyTorch as a subprocess: tests/golden/pytorch_train.py.
+#include <optional>
+#include <string>
+
+#include "15_overlap/bench/benchmark_subprocess.hpp"
+
+namespace ddp {
+
+// Starts the script with the interpreter `python`, or with the first python3 that has PyTorch if it
+// is empty. Returns nothing if there is no PyTorch, or if the script is not found. Several ranks
+// are processes with DistributedDataParallel on Gloo. Where this program's kernels run on a GPU,
+// PyTorch's do, too; that takes one rank.
+std::optional<BenchmarkSubprocess> start_pytorch(const std::string& python,
+                                                 const std::string& model, int batch, int ranks);
+
+}  // namespace ddp

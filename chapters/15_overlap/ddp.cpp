@@ -1,0 +1,267 @@
+// One step, in the order of this file:
+//
+//                               time ->
+//     compute stream    forward - loss - backward 8 - 7 - 6 - ... - 1 ----- (wait) - optimizer
+//                                               |     |               |       ^
+//                                               v     v               v       |
+//     communication stream                   bucket 0 - bucket 1 - ... - bucket 3
+//
+//     forward       prepare: each bucket counts the gradients that it waits for
+//     backward      mark_ready: a gradient is final; its bucket counts down
+//                   launch_ready_buckets: strictly in order, those whose count is zero
+//                   launch: the communication stream waits for backward so far, then reduces
+//     finalize      the compute stream waits for the communication stream
+//
+// The host only enqueues: it waits for nothing in all of this.
+#include "15_overlap/ddp.hpp"
+
+#include <stdexcept>
+
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+// Plans the first buckets and places the gradients in the communicator's memory, so that the
+// all-reduce reads and writes where backward and the optimizer do: nothing is copied.
+FlatBuffers make_gradients(Communicator& communicator, Device& device, const Module& model,
+                           const DdpOptions& options) {
+    const Parameters parameters = learned_parameters(model.parameters());
+    BucketPlan plan =
+        first_plan(gradient_sizes(parameters), options.bucket_cap_bytes, !options.rebuild_buckets);
+    const ArenaBuffer<float> memory =
+        communicator.allocate<float>(plan.memory_bytes() / sizeof(float));
+    return {device, parameters, std::move(plan), memory.share(), memory.size()};
+}
+
+// Returns a hook that searches this rank's own gradients for NaN and infinity before `inner` mixes
+// them with other ranks'. finalize asks for the result.
+BucketHook check_then(FlatBuffers& gradients, BucketHook inner) {
+    return [&gradients, inner = std::move(inner)](Communicator& communicator, Tensor bucket,
+                                                  Stream& stream, const std::string& name) {
+        gradients.check_finite(bucket, stream);
+        inner(communicator, bucket, stream, name);
+    };
+}
+
+}  // namespace
+
+void average_bucket(Communicator& communicator, Tensor bucket, Stream& stream,
+                    const std::string& name) {
+    communicator.all_reduce(bucket.data(), bucket.data(), bucket.size(), ReduceOp::average, stream,
+                            name);
+}
+
+// Counts the gradients and the staging of the buffers, and once more all of the model: the
+// constructor needs that for the copy from rank 0.
+std::size_t ddp_arena_bytes(const Module& model) {
+    std::size_t bytes = (1 << 20) + 2 * buffer_elements(model) * sizeof(float);
+    for (const auto& parameter : model.parameters())
+        bytes += 2 * (parameter->value.bytes() + BucketPlan::alignment);
+    return bytes;
+}
+
+DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Device& device,
+                                                 Module& model, const DdpOptions& options)
+    : communicator_(communicator),
+      device_(device),
+      model_(model),
+      options_(options),
+      gradients_(make_gradients(communicator, device, model, options)),
+      buffers_(communicator.allocate<float>(buffer_elements(model))) {
+    set_bucket_hook(average_bucket);
+    copy_from_rank_0(communicator, device, model);
+}
+
+void DistributedDataParallel::set_bucket_hook(BucketHook hook) {
+    hook_ = options_.check_finite ? check_then(gradients_, std::move(hook)) : std::move(hook);
+}
+
+// ---- Forward
+
+// The forward decides whether this step is reduced; the backward that follows only obeys. Whether
+// the model is in training does not matter: one in evaluation may be fine-tuned.
+Variable DistributedDataParallel::forward(Variable input) {
+    const bool is_reduced = is_reducing_;
+    if (hooks_.before_forward)
+        hooks_.before_forward(is_reduced);
+    begin_step(is_reduced);
+    const Variable output = model_.forward(input);
+    buffers_may_differ_ = expects_backward_ = is_reduced;  // ranks see different samples
+    if (is_reduced)
+        prepare(hooks_.after_forward ? hooks_.after_forward(output) : Parameters());
+    return output;
+}
+
+void DistributedDataParallel::begin_step(bool is_reduced) {
+    if (options_.rebuild_buckets && is_reduced && !ready_order_.empty() && !is_rebuilt_)
+        rebuild_buckets();
+    if (buffers_may_differ_)
+        share_buffers();
+}
+
+void DistributedDataParallel::share_buffers() {
+    broadcast_buffers(communicator_, device_, model_, buffers_, buffers_root_);
+    buffers_may_differ_ = false;
+}
+
+// Called once. The ranks may have seen different orders, and must agree on one: rank 0's.
+void DistributedDataParallel::rebuild_buckets() {
+    const BucketPlan mine =
+        rebuilt_plan(gradients_.plan().gradients, options_.bucket_cap_bytes, ready_order_);
+    const std::string plan = communicator_.rank().broadcast(encode_plan(mine), 0);
+    gradients_.arrange(decode_plan(plan, gradients_.plan().gradients));
+    is_rebuilt_ = true;
+}
+
+DdpState DistributedDataParallel::state() const {
+    if (is_rebuilt_)
+        return {encode_plan(gradients_.plan()), {}};
+    return {"", ready_order_};
+}
+
+void DistributedDataParallel::set_state(const DdpState& state) {
+    is_rebuilt_ = !state.plan.empty();
+    ready_order_ = state.ready_order;
+    if (is_rebuilt_)
+        gradients_.arrange(decode_plan(state.plan, gradients_.plan().gradients));
+}
+
+// Sets every bucket's counter to the number of its gradients.
+void DistributedDataParallel::prepare(const Parameters& unreached) {
+    const BucketPlan& plan = gradients_.plan();
+    pending_.clear();
+    for (const BucketPlan::Bucket& bucket : plan.buckets)
+        pending_.push_back(static_cast<int>(bucket.gradients.size()));
+    is_ready_.assign(plan.gradients.size(), false);
+    next_bucket_ = 0;
+    unreached_.clear();
+    for (const auto& parameter : unreached)
+        unreached_.push_back(gradients_.index_of(*parameter));
+}
+
+// ---- Backward
+
+void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_final, float scale) {
+    if (is_reducing_ && !expects_backward_)
+        throw std::logic_error(
+            "a backward that is to be reduced needs a forward of its own, outside of no_sync");
+    const bool reduces = expects_backward_;
+    expects_backward_ = false;
+    // Gradients that will not come are ready now: no bucket has to wait for them.
+    if (reduces)
+        for (const std::size_t gradient : unreached_)
+            mark_zero(gradient);
+    // The tape calls this visitor whenever a parameter's gradient is final. Buckets are launched
+    // from within, while the rest of backward is still to come.
+    loss.tape->backward(
+        loss,
+        [&](Parameter& parameter) {
+            if (is_final)
+                is_final(parameter);
+            if (hooks_.after_gradient)
+                hooks_.after_gradient(parameter);
+            if (reduces)
+                mark_ready(gradients_.index_of(parameter));
+        },
+        scale);
+    if (!reduces)
+        return;
+    complete();
+    finalize();
+}
+
+// Counts a gradient that backward does not compute as ready: with what no_sync has left in it, or
+// with zeros.
+void DistributedDataParallel::mark_zero(std::size_t gradient) {
+    if (!gradients_.parameters()[gradient]->has_gradient())
+        gradients_.zero_absent(gradient);
+    mark_ready(gradient);
+}
+
+// Counts down the bucket of a gradient that is final, and launches what has become ready by that.
+void DistributedDataParallel::mark_ready(std::size_t gradient) {
+    if (is_ready_[gradient])
+        throw std::logic_error("backward computed a gradient for '" +
+                               gradients_.plan().gradients[gradient].name +
+                               "', but after_forward had listed it as unused in this step");
+    is_ready_[gradient] = true;
+    if (options_.rebuild_buckets && !is_rebuilt_)
+        ready_order_.push_back(gradient);
+    pending_[gradients_.plan().places[gradient].bucket]--;
+    if (options_.overlap && first_backward_.is_over())
+        launch_ready_buckets();
+}
+
+// Launches buckets strictly in order: bucket k + 1 never before bucket k, however early it is
+// ready. If each rank launched its buckets as they become ready, rank 0 could wait in bucket 1 for
+// rank 1 while rank 1 waits in bucket 2 for rank 0.
+void DistributedDataParallel::launch_ready_buckets() {
+    while (next_bucket_ < pending_.size() && pending_[next_bucket_] == 0)
+        launch(next_bucket_++);
+}
+
+// Enqueues the reduction of one bucket behind what backward has enqueued so far. Backward goes on
+// at once.
+void DistributedDataParallel::launch(std::size_t i) {
+    const Tensor bucket = gradients_.bucket(i);
+    const std::string name = "bucket " + std::to_string(i);
+    computed_.record(device_.stream());  // all gradients of this bucket are computed here ...
+    communication_.wait(computed_);      // ... and not sent before
+    track_.begin();
+    hook_(communicator_, bucket, communication_, name);
+    track_.mark(name + ", " + format_bytes(static_cast<double>(bucket.bytes())));
+}
+
+// Deals with the gradients that are still missing when backward has ended, and launches the buckets
+// that are left: those that waited for them, or all of them without overlap.
+void DistributedDataParallel::complete() {
+    Parameters missing;
+    std::string names;
+    for (std::size_t i = 0; i < is_ready_.size(); i++)
+        if (!is_ready_[i]) {
+            missing.push_back(gradients_.parameters()[i]);
+            names += (names.empty() ? "" : ", ") + gradients_.plan().gradients[i].name;
+        }
+    if (!missing.empty() && !hooks_.after_backward)
+        throw std::runtime_error(
+            "backward has ended, and these parameters got no gradient: " + names +
+            "; the loss must depend on every parameter, or the others wait for ever");
+    if (!missing.empty())
+        hooks_.after_backward(missing);
+    for (const auto& parameter : missing)
+        mark_zero(gradients_.index_of(*parameter));
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
+    launch_ready_buckets();
+}
+
+// Makes the compute stream wait for the last reduction: what comes next there, the optimizer, finds
+// the reduced gradients.
+void DistributedDataParallel::finalize() {
+    if (hooks_.before_finalize)
+        hooks_.before_finalize();
+    reduced_.record(communication_);
+    device_.stream().wait(reduced_);
+    if (options_.check_finite)
+        gradients_.require_finite();
+}
+
+// ---- Without data
+
+void DistributedDataParallel::shadow_step(bool is_reduced) {
+    begin_step(is_reduced);
+    buffers_may_differ_ = is_reduced;
+    if (!is_reduced)
+        return;
+    prepare({});
+    // The same buckets in the same order as on the other ranks, filled with zeros.
+    for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {
+        gradients_.zero_absent(gradient);
+        mark_ready(gradient);
+    }
+    first_backward_.wait_for_all_ranks(communicator_.rank(), device_);
+    launch_ready_buckets();
+    finalize();
+}
+
+}  // namespace ddp

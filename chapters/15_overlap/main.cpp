@@ -1,0 +1,120 @@
+// Chapter 15, and the book's main job: a network learns Fashion-MNIST on several ranks, whose
+// gradients are reduced bucket by bucket while backward runs.
+#include <algorithm>
+
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "05_ranks/world.hpp"
+#include "15_overlap/show/demos.hpp"
+#include "15_overlap/show/linked_steps.hpp"
+#include "15_overlap/show/timeline_report.hpp"
+#include "15_overlap/show/training_report.hpp"
+#include "15_overlap/training.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct OverlapOptions {
+    std::string model = "mlp";
+    int epochs = 5;
+    int batch = 64;
+    double learning_rate = 0.1;
+    int cap = 1;
+    bool default_caps = false, no_overlap = false, detect_anomaly = false;
+    std::string communicator = "native", hook = "average";
+};
+
+constexpr int test_batch = 500;
+constexpr int watched_step = 20;  // by then the buckets are rebuilt, and everything is warm
+
+// Trains on every rank. Rank 0 keeps the timelines of two steps in `watched`.
+void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
+           const CommonOptions& common, TwoSteps& watched) {
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    auto& train = make_run_scoped<Loader>(rank, device, data.train, fashion_mnist_normalisation,
+                                          mine.batch, LastBatch::drop);
+    auto& test = make_run_scoped<Loader>(rank, device, data.test, fashion_mnist_normalisation,
+                                         std::min(test_batch, static_cast<int>(data.test.count())));
+    // Every rank draws other parameters; DistributedDataParallel replaces them by rank 0's.
+    Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));
+    const auto model = make_model(mine.model, device, random);
+    const auto communicator = make_communicator(mine.communicator, rank,
+                                                ddp_arena_bytes(*model) + hook_arena_bytes(*model));
+    const std::optional cap = static_cast<std::size_t>(mine.cap) << 20;
+    DistributedDataParallel ddp(*communicator, device, *model,
+                                {.bucket_cap_bytes = mine.default_caps ? std::nullopt : cap,
+                                 .overlap = !mine.no_overlap,
+                                 .check_finite = mine.detect_anomaly});
+    ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
+    Sgd optimizer(model->parameters(), mine.learning_rate);
+    DdpTrainer trainer(rank, device, *model, ddp, optimizer);
+    const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
+    trainer.watch(std::min(watched_step, std::max(0, steps - 2)));
+    TrainingReport report(rank.rank() == 0, common.csv);
+    for (int epoch = 1; epoch <= mine.epochs; epoch++) {
+        // Long steps first, to get near; short ones at the end, to settle.
+        optimizer.set_learning_rate(mine.learning_rate * (mine.epochs - epoch + 1) / mine.epochs);
+        train.start_epoch(
+            shard(shuffled(train.samples(), common.seed, epoch), rank.rank(), rank.world_size()));
+        const Metrics::Totals trained = trainer.epoch(train, "epoch " + std::to_string(epoch));
+        const Metrics::Totals tested = trainer.test(test);
+        require_equal_replicas(rank, model->parameters());
+        report.add(epoch, trainer.steps(), trained, tested);
+    }
+    report.finish(rank, model->parameters());
+    if (rank.rank() != 0)
+        return;
+    show_memory(device, model->parameters(), ddp.gradients().plan());
+    watched = {trainer.timeline(), trainer.timeline_without_overlap()};
+}
+
+int run(World& world, const CommonOptions& common, OverlapOptions mine) {
+    if (common.quick)
+        mine.epochs = 1;
+    FashionMnist data;
+    world.prepare([&] { data = load_data(common); });
+    const int most = static_cast<int>(data.train.count()) / world.world_size();
+    if (mine.batch > most)
+        throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
+                          std::to_string(most) + " pictures that each of " +
+                          std::to_string(world.world_size()) +
+                          " ranks has: take a smaller batch or fewer ranks.");
+    Trace trace(world.has_rank_0() ? common.trace : "");
+    TwoSteps watched;
+    world.run([&](Rank& rank) { train(rank, data, mine, common, watched); });
+    world.run([&](Rank& rank) { show_linked_steps(rank, common); });
+    if (world.has_rank_0())
+        show_watched_steps(watched, common, trace);
+    show_demos(world, data.train, common);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    OverlapOptions mine;
+    Options options("overlap",
+                    "Can communication hide behind computation? Fashion-MNIST on several ranks.");
+    options.add_choice("--model", mine.model, {"mlp", "cnn"}, "what to train");
+    options.add_int("--epochs", mine.epochs, {1, 10'000}, "how often to see each picture");
+    options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
+    options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6},
+                       "length of a step at first; it falls with every epoch");
+    options.add_int("--cap", mine.cap, {0, 4096}, "size of a bucket, in MiB (0: each gradient)");
+    options.add_flag("--default-caps", mine.default_caps, "PyTorch's: 1 MiB, then 25 MiB");
+    options.add_flag("--no-overlap", mine.no_overlap, "reduce when backward has ended");
+    options.add_flag("--detect-anomaly", mine.detect_anomaly,
+                     "name rank and parameter of a gradient that is infinite or no number");
+    options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
+    options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
+                       "the library that carries the gradients");
+    options.take_shape();
+    options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
+    options.example("--processes 4", "ranks that are processes");
+    options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
+}

@@ -1,0 +1,103 @@
+// Clipping in three passes, all on the device: the host never sees the norm.
+//
+//     gradients    | weight ............... | bias .. |
+//     squares      each thread adds up the squares of its share       | 1.2 | 0.7 | ... | 0.1 |
+//     norm         chapter 02's reduction adds the threads' sums, in a fixed order; square root
+//     gradients    *= min(1, max_norm / (norm + 1e-6))
+#include "15_overlap/recipe/clip_gradients.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "02_kernels/block_reduce.hpp"
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// Writes each thread's sum of squares. Sums are doubles: a million squares lose no digits in them.
+__global__ void add_squares(std::size_t n, const float* values, double* sums) {
+    const GridRange mine = grid_range(n);
+    const std::size_t first = mine.first, last = mine.last, step = mine.step;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = first; i < last; i += step)
+        sum += static_cast<double>(values[i]) * values[i];
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+// Computes the norm and the factor of all gradients, in one thread. A NaN stays a NaN.
+__global__ void finish_norm(const double* sum, float max_norm, float* norm, float* factor) {
+    *norm = static_cast<float>(sqrt(*sum));
+    const float quotient = max_norm / (*norm + 1e-6f);
+    *factor = quotient > 1.0f ? 1.0f : quotient;
+}
+
+// Multiplies by a number that is on the device. By 1 as well: to skip that, the host would have to
+// wait for the number.
+__global__ void multiply_by(std::size_t n, const float* factor, float* values) {
+    for (std::size_t i : grid_range(n))
+        values[i] *= *factor;
+}
+
+// Returns a shape for add_squares: grid_for's, with fewer blocks, since each thread leaves a sum.
+LaunchShape shape_for_squares(std::size_t n) {
+    constexpr unsigned int most_blocks = 64;
+    LaunchShape shape = grid_for(n);
+    shape.grid.x = std::min(shape.grid.x, most_blocks);
+    return shape;
+}
+
+// Returns the sum of the squares of all gradients, one number on the device.
+BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gradients) {
+    std::size_t threads = 0;
+    for (const Tensor& gradient : gradients) {
+        const LaunchShape shape = shape_for_squares(gradient.size());
+        threads += std::size_t{shape.grid.x} * shape.block.x;
+    }
+    const BasicTensor<double> sums(device, {static_cast<int>(threads)}), all(device, {1});
+    std::size_t next = 0;
+    for (const Tensor& gradient : gradients) {
+        const LaunchShape shape = shape_for_squares(gradient.size());
+        launch(device.stream(), shape, add_squares, gradient.size(), gradient.data(),
+               sums.data() + next);
+        next += std::size_t{shape.grid.x} * shape.block.x;
+    }
+    const BlockReduce how;
+    const BasicTensor<double> scratch(device, {static_cast<int>(scratch_elements(how, threads))});
+    block_reduce<ReduceOp::sum>(how, threads, static_cast<const double*>(sums.data()), all.data(),
+                                scratch.data(), device.stream());
+    return all;
+}
+
+}  // namespace
+
+Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_if_nonfinite) {
+    if (!(max_norm > 0))
+        throw std::invalid_argument("the largest norm of the gradients is " +
+                                    std::to_string(max_norm) +
+                                    "; it must be a positive number, such as 1");
+    std::vector<Tensor> gradients;
+    for (const auto& parameter : parameters)
+        if (parameter->has_gradient())
+            gradients.push_back(parameter->gradient());
+    if (gradients.empty())
+        throw std::invalid_argument("there is no gradient to clip: clip after backward");
+    Device& device = gradients.front().device();
+    // The norm, and from it the factor.
+    const BasicTensor<double> sum = sum_of_squares(device, gradients);
+    const Tensor norm(device, {1}), factor(device, {1});
+    launch(device.stream(), {1, 1}, finish_norm, sum.data(), static_cast<float>(max_norm),
+           norm.data(), factor.data());
+    if (error_if_nonfinite && !std::isfinite(norm.to_host()[0]))
+        throw std::runtime_error(
+            "the norm of the gradients is infinite or no number, so they cannot be clipped: the "
+            "steps are too long, or the loss divides by zero");
+    for (const Tensor& gradient : gradients)
+        launch(device.stream(), grid_for(gradient.size()), multiply_by, gradient.size(),
+               factor.data(), gradient.data());
+    return norm;
+}
+
+}  // namespace ddp

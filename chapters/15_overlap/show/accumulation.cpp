@@ -1,0 +1,123 @@
+#include "15_overlap/show/accumulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "15_overlap/ddp.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double fixed_learning_rate = 0.05;
+
+std::string text_of(NoSyncAround around) {
+    switch (around) {
+        case NoSyncAround::forward_and_backward:
+            return "forward and backward";
+        case NoSyncAround::backward:
+            return "backward only";
+        default:
+            return "nothing";
+    }
+}
+
+std::string text_of(float difference) {
+    std::ostringstream text;
+    text << std::setprecision(2) << difference;
+    return text.str();
+}
+
+// Learns from micro-batch `i` of a group of `size`.
+void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncAround around, int i,
+           int size) {
+    const bool is_last = i + 1 == size;
+    std::optional<DistributedDataParallel::NoSync> no_sync;
+    if (!is_last && around == NoSyncAround::forward_and_backward)
+        no_sync.emplace(ddp);
+    const Variable loss = cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels);
+    if (!is_last && around == NoSyncAround::backward)
+        no_sync.emplace(ddp);
+    ddp.backward(loss, {}, 1.0f / static_cast<float>(size));
+    tape.clear();
+}
+
+}  // namespace
+
+Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
+                            const Accumulation& accumulation, std::uint64_t seed) {
+    auto& device = make_run_scoped<Device>(rank, std::size_t{8} << 20);
+    const auto all = static_cast<int>(images.count());
+    const int batch = std::min(accumulation.batch, all);
+    auto& loader =
+        make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
+    Random random(seed);
+    const auto model = make_mlp(device, random, {784, 32, 10});
+    const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
+    DistributedDataParallel ddp(*communicator, device, *model);
+    Accumulated result;
+    ddp.set_bucket_hook(
+        [&](Communicator& ranks, Tensor bucket, Stream& stream, const std::string& name) {
+            result.all_reduces++;
+            average_bucket(ranks, bucket, stream, name);
+        });
+    Sgd optimizer(model->parameters(), fixed_learning_rate);
+    Tape tape(device);
+    std::vector<int> samples;
+    for (int i = 0; i < accumulation.micro_batches * batch; i++)
+        samples.push_back((i * rank.world_size() + rank.rank()) % all);
+    loader.start_epoch(std::move(samples));
+    rank.barrier();
+    const Stopwatch watch;
+    for (int begin = 0; begin < accumulation.micro_batches; begin += accumulation.group) {
+        // The last group may have fewer micro-batches: the mean is over those that it has.
+        const int size = std::min(accumulation.group, accumulation.micro_batches - begin);
+        for (int i = 0; i < size; i++)
+            learn(ddp, tape, *loader.next(), around, i, size);
+        optimizer.step();
+        optimizer.zero_gradients();
+        result.steps++;
+    }
+    communicator->synchronize(device.stream());
+    result.seconds = watch.seconds();
+    for (const auto& parameter : model->parameters())
+        for (const float value : parameter->value.to_host())
+            result.parameters.push_back(value);
+    require_equal_replicas(rank, model->parameters());
+    return result;
+}
+
+void show_accumulation(Rank& rank, const LabelledImages& images, const Accumulation& accumulation,
+                       std::uint64_t seed) {
+    Table table("no_sync: " + format_count(accumulation.micro_batches) +
+                    " micro-batches in groups of " + std::to_string(accumulation.group),
+                {"within no_sync", "steps", "all-reduces", "time", "parameters differ by"});
+    std::vector<float> first;
+    for (const NoSyncAround around :
+         {NoSyncAround::forward_and_backward, NoSyncAround::backward, NoSyncAround::nothing}) {
+        const Accumulated found = learn_in_groups(rank, images, around, accumulation, seed);
+        float difference = 0;
+        if (first.empty())
+            first = found.parameters;
+        for (std::size_t i = 0; i < first.size(); i++)
+            difference = std::max(difference, std::abs(found.parameters[i] - first[i]));
+        table.row({text_of(around), format_count(found.steps), format_count(found.all_reduces),
+                   format_seconds(found.seconds), text_of(difference)});
+    }
+    table.note(
+        "The forward decides whether a step is reduced, so it must lie within no_sync as well.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+}  // namespace ddp

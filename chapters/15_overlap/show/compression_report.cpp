@@ -1,0 +1,246 @@
+#include "15_overlap/show/compression_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "11_data_parallel/training_result.hpp"
+#include "15_overlap/compression.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+
+// ---- Hooks by name
+
+namespace {
+
+constexpr int largest_rank = 4;
+
+BucketHook power_sgd(Rank& rank, Communicator& communicator, const FlatBuffers& gradients,
+                     const PowerSgdOptions& options) {
+    return make_run_scoped<PowerSgd>(rank, communicator, gradients, options).hook();
+}
+
+}  // namespace
+
+std::vector<std::string> hook_names() {
+    return {"average", "float16", "bfloat16", "power_sgd"};
+}
+
+BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
+                     const FlatBuffers& gradients, int start_step) {
+    if (name == "average")
+        return average_bucket;
+    if (name == "float16")
+        return compressed_average<__half>(communicator, gradients);
+    if (name == "bfloat16")
+        return compressed_average<__nv_bfloat16>(communicator, gradients);
+    if (name == "power_sgd")
+        return power_sgd(rank, communicator, gradients, {.start_step = start_step});
+    if (name == "power_sgd 4")
+        return power_sgd(rank, communicator, gradients,
+                         {.matrix_rank = largest_rank, .start_step = start_step});
+    if (name == "power_sgd 4, no feedback")
+        return power_sgd(
+            rank, communicator, gradients,
+            {.matrix_rank = largest_rank, .start_step = start_step, .feeds_errors_back = false});
+    throw std::invalid_argument("there is no bucket hook '" + name + "'");
+}
+
+std::size_t hook_arena_bytes(const Module& model) {
+    return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, largest_rank));
+}
+
+// ---- A short training
+
+namespace {
+
+constexpr int batch_size = 32;
+
+// A hook that also computes the exact average, and the distance between the two.
+class Watched {
+  public:
+    Watched(Communicator& communicator, const FlatBuffers& gradients, BucketHook hook)
+        : gradients_(gradients),
+          hook_(std::move(hook)),
+          exact_(communicator.allocate<float>(gradients.plan().memory_bytes() / sizeof(float))),
+          sum_(exact_.size()),
+          exact_sum_(exact_.size()) {}
+
+    void reduce(Communicator& communicator, Tensor bucket, Stream& stream,
+                const std::string& name) {
+        float* exact = exact_.data() + (bucket.data() - gradients_.bucket(0).data());
+        DDP_CHECK(cudaMemcpyAsync(exact, bucket.data(), bucket.bytes(), cudaMemcpyDeviceToDevice,
+                                  stream));
+        communicator.all_reduce(exact, exact, bucket.size(), ReduceOp::average, stream,
+                                name + ", exact");
+        hook_(communicator, bucket, stream, name);
+    }
+
+    // Compares the two after a step that the device has finished.
+    void compare() {
+        const std::vector<float> exact = exact_.to_host();
+        std::vector<float> found;
+        for (std::size_t i = 0; i < gradients_.plan().buckets.size(); i++)
+            for (const float value : gradients_.bucket(i).to_host())
+                found.push_back(value);
+        double error = 0, whole = 0, sum_error = 0, sum_whole = 0;
+        for (std::size_t i = 0; i < exact.size(); i++) {
+            sum_[i] += found[i];
+            exact_sum_[i] += exact[i];
+            error += std::pow(found[i] - exact[i], 2);
+            whole += std::pow(exact[i], 2);
+            sum_error += std::pow(sum_[i] - exact_sum_[i], 2);
+            sum_whole += std::pow(exact_sum_[i], 2);
+        }
+        step_error = std::sqrt(error / whole);
+        all_error = std::sqrt(sum_error / sum_whole);
+    }
+
+    double step_error = 0, all_error = 0;
+
+  private:
+    const FlatBuffers& gradients_;
+    const BucketHook hook_;
+    ArenaBuffer<float> exact_;  // laid out as the buckets
+    std::vector<double> sum_, exact_sum_;
+};
+
+// Returns the bytes that a rank passes to the all-reduces of the last step. Until PowerSGD starts,
+// it sends what the average does.
+std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients,
+                     const HookTraining& training) {
+    const bool is_power_sgd = name.starts_with("power_sgd");
+    if (name == "average" || (is_power_sgd && training.steps <= training.start_step))
+        return gradients.plan().memory_bytes();
+    if (!is_power_sgd)
+        return gradients.plan().memory_bytes() / 2;
+    return power_sgd_bytes(gradients.parameters(),
+                           {.matrix_rank = name == "power_sgd" ? 1 : largest_rank});
+}
+
+}  // namespace
+
+HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::string& name,
+                           const HookTraining& training, std::uint64_t seed) {
+    constexpr int counted = 10;
+    auto& device = make_run_scoped<Device>(rank, std::size_t{32} << 20);
+    // Where a rank has fewer pictures than a batch takes, its batch is all that it has.
+    const int of_a_rank = static_cast<int>(images.count()) / rank.world_size();
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           std::min(batch_size, of_a_rank), LastBatch::drop);
+    Random random(seed);
+    const auto model = make_mlp(device, random, {784, 256, 256, 10});
+    const auto communicator =
+        make_communicator("native", rank, 2 * ddp_arena_bytes(*model) + hook_arena_bytes(*model));
+    DistributedDataParallel ddp(*communicator, device, *model, {.bucket_cap_bytes = 1 << 19});
+    auto& watched = make_run_scoped<Watched>(
+        rank, *communicator, ddp.gradients(),
+        make_hook(name, rank, *communicator, ddp.gradients(), training.start_step));
+    ddp.set_bucket_hook(
+        [&](Communicator& ranks, Tensor bucket, Stream& stream, const std::string& what) {
+            watched.reduce(ranks, bucket, stream, what);
+        });
+    Sgd optimizer(model->parameters(), 0.05);
+    Tape tape(device);
+    std::vector<double> losses;
+    rank.barrier();
+    for (int epoch = 1, step = 0; step < training.steps; epoch++) {
+        loader.start_epoch(
+            shard(shuffled(loader.samples(), seed, epoch), rank.rank(), rank.world_size()));
+        while (const std::optional<Batch> batch =
+                   step < training.steps ? loader.next() : std::nullopt) {
+            const Variable loss =
+                cross_entropy(ddp.forward(tape.constant(batch->images)), batch->labels);
+            ddp.backward(loss);
+            losses.push_back(loss.value().to_host()[0]);
+            communicator->synchronize(device.stream());
+            watched.compare();
+            optimizer.step();
+            optimizer.zero_gradients();
+            tape.clear();
+            step++;
+        }
+    }
+    require_equal_replicas(rank, model->parameters());
+    HookResult result{bytes_of(name, ddp.gradients(), training), watched.step_error,
+                      watched.all_error, 0};
+    const std::vector<double> means = mean_of_ranks(rank, losses);
+    const std::size_t last = std::min<std::size_t>(counted, means.size());
+    for (std::size_t i = means.size() - last; i < means.size(); i++)
+        result.loss += means[i] / static_cast<double>(last);
+    return result;
+}
+
+// ---- Tables
+
+void show_hooks(Rank& rank, const LabelledImages& images, const HookTraining& training,
+                std::uint64_t seed, const std::filesystem::path& csv) {
+    std::vector<std::string> names = hook_names();
+    names.insert(names.end(), {"power_sgd 4", "power_sgd 4, no feedback"});
+    const bool prints = rank.rank() == 0;
+    Table table("Bucket hooks: " + std::to_string(training.steps) + " steps of a small network",
+                {"hook", "bytes a step", "error of a step", "of all steps' sum", "loss"});
+    CsvWriter file(prints ? beside(csv, "hooks") : "",
+                   {"hook", "bytes", "step_error", "sum_error", "loss"});
+    for (const std::string& name : names) {
+        const HookResult result = learn_with_hook(rank, images, name, training, seed);
+        table.row({name, format_bytes(static_cast<double>(result.bytes)),
+                   format_fixed(100 * result.step_error, 3) + " %",
+                   format_fixed(100 * result.sum_error, 3) + " %", format_fixed(result.loss, 3)});
+        file.row({name, result.bytes, result.step_error, result.sum_error, result.loss});
+    }
+    table.note(
+        "Errors are those of the gradients that the optimizer gets, against the exact average over "
+        "the ranks. PowerSGD begins at step " +
+        std::to_string(training.start_step) + ".");
+    if (prints)
+        std::cout << table << "\n";
+}
+
+void show_short_numbers(Rank& rank) {
+    const std::vector<float> numbers{1.0f / 3, 1e-8f, 60'000};
+    auto& device = make_run_scoped<Device>(rank, 1 << 16);
+    const auto communicator = make_communicator("native", rank, 1 << 16);
+    const auto parameter = std::make_shared<Parameter>("numbers", Tensor(device, {3}, numbers));
+    const GradientSizes sizes = gradient_sizes({parameter});
+    ArenaBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
+    const FlatBuffers gradients(device, {parameter}, first_plan(sizes, {}), memory.share(),
+                                memory.size());
+    Table table("The average of a number that every rank has", {"sent as", "1/3", "1e-8", "60000"});
+    const auto row = [&](const std::string& name, const BucketHook& hook) {
+        gradients.view(0).copy_from(numbers);
+        hook(*communicator, gradients.bucket(0), device.stream(), name);
+        communicator->synchronize(device.stream());
+        std::vector<std::string> cells{name};
+        for (const float value : gradients.view(0).to_host()) {
+            std::ostringstream text;
+            text << value;
+            cells.push_back(text.str());
+        }
+        table.row(cells);
+    };
+    const BucketHook hooks[] = {
+        compressed_average<__half>(*communicator, gradients),
+        compressed_average<__half>(*communicator, gradients, Divide::after),
+        compressed_average<__nv_bfloat16>(*communicator, gradients),
+    };
+    rank.barrier();
+    row("float32", average_bucket);
+    row("float16", hooks[0]);
+    row("float16, divided after", hooks[1]);
+    row("bfloat16", hooks[2]);
+    rank.barrier();  // the next part allocates: no rank's kernel is under way any more
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+}  // namespace ddp

@@ -1,0 +1,346 @@
+#include "15_overlap/show/recipe_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <numeric>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/layers/relu.hpp"
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "11_data_parallel/naive_ddp.hpp"
+#include "11_data_parallel/training_result.hpp"
+#include "15_overlap/ddp.hpp"
+#include "15_overlap/recipe/clip_gradients.hpp"
+#include "15_overlap/recipe/mixed_precision.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr double most_norm = 0.5, recipe_rate = 0.02, drop_probability = 0.5;
+
+// Returns a batch that every rank can fill.
+int batch_for(const LabelledImages& images, int ranks) {
+    return std::min(32, static_cast<int>(images.count()) / ranks);
+}
+
+// Calls `learn` with `steps` batches, of as many epochs as that takes, of share `part` of `parts`.
+void for_each_batch(Loader& loader, int steps, std::uint64_t seed, int part, int parts,
+                    const std::function<void(const Batch& batch, int step)>& learn) {
+    for (int epoch = 1, step = 0; step < steps; epoch++) {
+        loader.start_epoch(shard(shuffled(loader.samples(), seed, epoch), part, parts));
+        while (const std::optional<Batch> batch = step < steps ? loader.next() : std::nullopt)
+            learn(*batch, step++);
+    }
+}
+
+// Returns the values, or the gradients, of all parameters, one behind the other.
+std::vector<float> values_of(const Parameters& parameters, bool are_gradients = false) {
+    std::vector<float> values;
+    for (const auto& parameter : parameters) {
+        const Tensor& tensor = are_gradients ? parameter->gradient() : parameter->value;
+        const std::vector<float> more = tensor.to_host();
+        values.insert(values.end(), more.begin(), more.end());
+    }
+    return values;
+}
+
+bool are_equal(const std::vector<std::uint64_t>& hashes) {
+    return std::ranges::all_of(hashes, [&](std::uint64_t hash) { return hash == hashes[0]; });
+}
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); i++)
+        sum += std::pow(double{a[i]} - b[i], 2);
+    return std::sqrt(sum);
+}
+
+// ---- Beside one device
+
+struct Learnt {
+    std::vector<float> start, end;  // values of all parameters
+    std::uint64_t hash;             // at the end
+};
+
+// Trains with this rank's share of each batch, together with the other ranks; or with the whole
+// batch, and alone.
+Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& way, bool is_whole,
+                    int steps, std::uint64_t seed) {
+    const int part = is_whole ? 0 : rank.rank(), parts = is_whole ? 1 : rank.world_size();
+    auto& device = make_run_scoped<Device>(rank, std::size_t{4} << 20);
+    const int batch_size =
+        batch_for(images, rank.world_size()) * (is_whole ? rank.world_size() : 1);
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           batch_size, LastBatch::drop);
+    const bool has_own_masks = way.has_own_masks && !is_whole;
+    auto& masks = make_run_scoped<DropoutMasks>(
+        rank, seed + static_cast<std::uint64_t>(has_own_masks && !way.has_same_seed ? part : 0));
+    Random random(seed);
+    Sequential model("recipe");
+    model.add<Flatten>("flatten");
+    model.add<Linear>("linear1", device, 784, 64, random);
+    model.add<Relu>("relu");
+    model.add<Dropout>("dropout", way.dropout, masks);
+    model.add<Linear>("linear2", device, 64, 10, random);
+    const Parameters parameters = model.parameters();
+    std::unique_ptr<Communicator> communicator;
+    std::optional<NaiveDdp> ddp;
+    if (!is_whole) {
+        communicator = make_communicator("native", rank, 1 << 20);
+        ddp.emplace(*communicator, device, model);
+    }
+    Sgd optimizer(parameters, recipe_rate);
+    Tape tape(device);
+    Learnt learnt{values_of(parameters), {}, 0};
+    if (!is_whole)
+        rank.barrier();
+    for_each_batch(loader, steps, seed, part, parts, [&](const Batch& batch, int step) {
+        masks.begin({.step = static_cast<std::uint64_t>(step),
+                     .samples = batch.labels.dim(0),
+                     .first = has_own_masks ? 0 : part,
+                     .stride = has_own_masks ? 1 : parts});
+        tape.backward(cross_entropy(model.forward(tape.constant(batch.images)), batch.labels));
+        if (way.before_average)
+            way.before_average(rank, parameters);
+        if (ddp)
+            ddp->average_gradients();
+        if (way.after_average)
+            way.after_average(rank, parameters);
+        optimizer.step();
+        optimizer.zero_gradients();
+        tape.clear();
+    });
+    learnt.end = values_of(parameters);
+    learnt.hash = hash_of(parameters);
+    if (!is_whole)
+        rank.barrier();  // no rank reads this rank's memory any more
+    return learnt;
+}
+
+}  // namespace
+
+std::vector<RecipeWay> recipe_ways() {
+    const auto clip = [](const Rank&, const Parameters& parameters) {
+        clip_grad_norm(parameters, most_norm);
+    };
+    const auto clip_on_rank_0 = [](const Rank& rank, const Parameters& parameters) {
+        if (rank.rank() == 0)
+            clip_grad_norm(parameters, most_norm);
+    };
+    return {{.name = "clipped after the average", .after_average = clip},
+            {.name = "clipped before it, by the rank's own norm", .before_average = clip},
+            {.name = "clipped after it, on rank 0 only", .after_average = clip_on_rank_0},
+            {.name = "masks by sample", .dropout = drop_probability},
+            {.name = "masks by a generator for each rank",
+             .dropout = drop_probability,
+             .has_own_masks = true},
+            {.name = "the same, with the same seed on every rank",
+             .dropout = drop_probability,
+             .has_own_masks = true,
+             .has_same_seed = true}};
+}
+
+RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images, const RecipeWay& way,
+                                     int steps, std::uint64_t seed) {
+    // The one device does it right: it clips, and has no other ranks.
+    RecipeWay right = way;
+    if (way.before_average || way.after_average) {
+        right.before_average = {};
+        right.after_average = recipe_ways()[0].after_average;
+    }
+    const Learnt mine = learn_recipe(rank, images, way, false, steps, seed);
+    RecipeResult result;
+    result.are_equal = are_equal(rank.all_gather(mine.hash));
+    // The last rank plays the one device. (No rank trains any more, so it may allocate.)
+    if (rank.rank() + 1 == rank.world_size()) {
+        const Learnt whole = learn_recipe(rank, images, right, true, steps, seed);
+        result.difference = distance(mine.end, whole.end) / distance(whole.end, whole.start);
+    }
+    result.difference = rank.all_gather(result.difference).back();
+    return result;
+}
+
+// ---- Mixed precision
+
+namespace {
+
+void convert_products(Sequential& model, const std::string& products) {
+    if (products == "float16")
+        use_mixed_precision<__half>(model);
+    else if (products == "bfloat16")
+        use_mixed_precision<__nv_bfloat16>(model);
+}
+
+GradScaler make_scaler(Device& device, Communicator& communicator, const MixedWay& way) {
+    return way.found_inf == FoundInf::in_its_own_and_asks
+               ? GradScaler(device, communicator, way.scaler)
+               : GradScaler(device, way.scaler);
+}
+
+// Returns a hook that divides the rank's own gradients and searches them, before the average.
+BucketHook unscale_then_average(GradScaler& scaler) {
+    return [&scaler](Communicator& communicator, Tensor bucket, Stream& stream,
+                     const std::string& name) {
+        scaler.unscale_part(bucket, stream);
+        average_bucket(communicator, bucket, stream, name);
+    };
+}
+
+// Returns the mean over the ranks and the last ten steps.
+double last_loss(Rank& rank, const std::vector<double>& losses) {
+    const std::vector<double> means = mean_of_ranks(rank, losses);
+    const auto last = std::min<std::ptrdiff_t>(10, std::ssize(means));
+    return std::accumulate(means.end() - last, means.end(), 0.0) / static_cast<double>(last);
+}
+
+}  // namespace
+
+MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay& way, int steps,
+                        std::uint64_t seed) {
+    auto& device = make_run_scoped<Device>(rank, std::size_t{12} << 20);
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           batch_for(images, rank.world_size()), LastBatch::drop);
+    Random random(seed);
+    const auto model = make_mlp(device, random, {784, 256, 256, 10});
+    convert_products(*model, way.products);
+    const Parameters parameters = model->parameters();
+    const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
+    DistributedDataParallel ddp(*communicator, device, *model);
+    Sgd optimizer(parameters, recipe_rate);
+    GradScaler scaler = make_scaler(device, *communicator, way);
+    if (way.found_inf != FoundInf::in_the_average)
+        ddp.set_bucket_hook(unscale_then_average(scaler));
+    Tape tape(device);
+    MixedResult result;
+    std::vector<double> losses;
+    int skipped = 0;
+    const auto learn = [&](const Batch& batch, int step) {
+        if (!result.are_equal)
+            return;
+        const Variable loss = cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels);
+        ddp.backward(loss, {}, scaler.scale());
+        if (step + 1 == steps)
+            result.gradient = values_of(parameters, true);
+        skipped += scaler.step(optimizer) ? 0 : 1;
+        scaler.update();
+        losses.push_back(loss.value().to_host()[0]);
+        optimizer.zero_gradients();
+        tape.clear();
+        result.steps++;
+        // Comparing takes time. Only one way needs it in every step.
+        if (way.found_inf == FoundInf::in_its_own || step + 1 == steps)
+            result.are_equal = are_equal(rank.all_gather(hash_of(parameters)));
+    };
+    rank.barrier();
+    for_each_batch(loader, steps, seed, rank.rank(), rank.world_size(), learn);
+    communicator->synchronize(device.stream());
+    result.skipped = rank.all_gather(skipped);
+    result.loss = last_loss(rank, losses);
+    return result;
+}
+
+double share_rounded_to_0(const std::vector<float>& gradient, const std::string& products,
+                          float scale) {
+    double lost = 0;
+    for (const float value : gradient) {
+        float rounded = scale * value;
+        if (products == "float16")
+            rounded = static_cast<float>(static_cast<__half>(rounded));
+        else if (products == "bfloat16")
+            rounded = static_cast<float>(static_cast<__nv_bfloat16>(rounded));
+        lost += value != 0 && rounded == 0;
+    }
+    return lost / static_cast<double>(gradient.size());
+}
+
+// ---- Tables
+
+namespace {
+
+std::string in_a_row(const std::vector<int>& numbers) {
+    std::string text;
+    for (const int number : numbers)
+        text += (text.empty() ? "" : " ") + std::to_string(number);
+    return text;
+}
+
+void show_ways(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    Table table("Clipping and dropout: " + std::to_string(steps) +
+                    " steps beside one device with all samples",
+                {"what", "differs by", "replicas"});
+    for (const RecipeWay& way : recipe_ways()) {
+        const RecipeResult result = compare_with_one_device(rank, images, way, steps, seed);
+        table.row({way.name, format_fixed(100 * result.difference, 3) + " %",
+                   result.are_equal ? "equal" : "differ"});
+    }
+    table.note("The distance between the parameters, of the way that those of one device went.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+std::string text_of_scale(float scale) {
+    return scale < 1 ? "1/" + text_of_scale(1 / scale)
+                     : format_count(static_cast<std::int64_t>(scale));
+}
+
+void show_products(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    std::vector<float> gradient;  // of the first row, in float32
+    Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
+                {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
+    const auto row = [&](const MixedWay& way) {
+        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+        if (gradient.empty())
+            gradient = result.gradient;
+        const auto scale = static_cast<float>(way.scaler.initial_scale);
+        table.row({way.products, text_of_scale(scale),
+                   format_fixed(100 * share_rounded_to_0(gradient, way.products, scale), 3) + " %",
+                   std::to_string(result.skipped[0]), format_fixed(result.loss, 4)});
+    };
+    row({});
+    row({.products = "float16"});
+    row({.products = "float16", .scaler = GradScalerOptions()});
+    GradScalerOptions small = without_scaling;
+    small.initial_scale = 0x1p-16;
+    row({.products = "float16", .scaler = small});
+    row({.products = "bfloat16", .scaler = small});
+    table.note(
+        "Rounded to 0: a share of the last step's gradient of the first row, if it were multiplied "
+        "by the scale and sent through the products' type.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+void show_found_inf(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    Table table(
+        "An overflow on some ranks: float16, " + std::to_string(steps) + " steps, first scale 2^21",
+        {"infinity is looked for in", "skipped by rank", "steps", "replicas"});
+    const auto row = [&](FoundInf found_inf, const std::string& where) {
+        const MixedWay way{.products = "float16",
+                           .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
+                           .found_inf = found_inf};
+        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+        table.row({where, in_a_row(result.skipped), std::to_string(result.steps),
+                   result.are_equal ? "equal" : "differ"});
+    };
+    row(FoundInf::in_the_average, "the average");
+    row(FoundInf::in_its_own, "the rank's own gradients");
+    row(FoundInf::in_its_own_and_asks, "the same, and all ranks are asked");
+    table.note("The run ends at the first step after which the replicas' hashes differ.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+}  // namespace
+
+void show_recipe(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    show_ways(rank, images, std::min(steps, 10), seed);
+    show_products(rank, images, steps, seed);
+    show_found_inf(rank, images, std::min(steps, 12), seed);
+}
+
+}  // namespace ddp

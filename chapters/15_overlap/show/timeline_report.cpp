@@ -1,0 +1,91 @@
+#include "15_overlap/show/timeline_report.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <map>
+
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+double first_begin(const std::vector<StreamSpan>& spans) {
+    double begin = std::numeric_limits<double>::infinity();
+    for (const StreamSpan& span : spans)
+        begin = std::min(begin, span.begin_s);
+    return begin;
+}
+
+struct StepOfRank {
+    double begin_s = std::numeric_limits<double>::infinity(), end_s = 0;
+    double compute_s = 0, communication_s = 0, waiting_s = 0;
+};
+
+std::map<int, StepOfRank> steps_by_rank(const std::vector<StreamSpan>& spans) {
+    std::map<int, StepOfRank> ranks;
+    for (const StreamSpan& span : spans) {
+        const double length_s = span.end_s - span.begin_s;
+        StepOfRank& step = ranks[span.rank];
+        step.begin_s = std::min(step.begin_s, span.begin_s);
+        step.end_s = std::max(step.end_s, span.end_s);
+        if (span.what == waiting_for_gradients)
+            step.waiting_s += length_s;
+        else
+            (span.track == "compute" ? step.compute_s : step.communication_s) += length_s;
+    }
+    return ranks;
+}
+
+}  // namespace
+
+void show_timeline(const TwoSteps& steps, const std::string& note) {
+    Table table("One step, and one without overlap",
+                {"overlap", "rank", "the step", "computing", "communicating", "of that hidden"});
+    const auto add = [&](const std::string& overlap, const std::vector<StreamSpan>& spans) {
+        for (const auto& [rank, step] : steps_by_rank(spans))
+            table.row({overlap, std::to_string(rank), format_seconds(step.end_s - step.begin_s),
+                       format_seconds(step.compute_s), format_seconds(step.communication_s),
+                       format_percent(step.communication_s > 0
+                                          ? std::max(0.0, 1 - step.waiting_s / step.communication_s)
+                                          : 1)});
+    };
+    add("as asked", steps.usual);
+    add("none", steps.without_overlap);
+    table.note(
+        "Hidden is what backward did not wait for. Communicating includes waiting for other "
+        "ranks.");
+    if (!note.empty())
+        table.note(note);
+    std::cout << table << "\n";
+}
+
+void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
+                    const std::string& name) {
+    if (csv.empty())
+        return;
+    CsvWriter file(beside(csv, name), {"overlap", "rank", "stream", "name", "begin_ms", "end_ms"});
+    const auto add = [&](const char* overlap, const std::vector<StreamSpan>& spans) {
+        const double zero = first_begin(spans);
+        for (const StreamSpan& span : spans)
+            file.row({overlap, span.rank, span.track, span.what, (span.begin_s - zero) * 1e3,
+                      (span.end_s - zero) * 1e3});
+    };
+    add("on", steps.usual);
+    add("off", steps.without_overlap);
+}
+
+void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace) {
+    const bool shares_cores = kernels_run_on_cpu && !common.link;
+    show_timeline(steps, shares_cores
+                             ? "Without a link, overlap hides little on a CPU: the cores that "
+                               "add and copy the buckets are those that compute backward."
+                             : "");
+    write_timeline(common.csv, steps);
+    add_to_trace(trace, steps.usual);
+    trace.write();
+}
+
+}  // namespace ddp

@@ -1,0 +1,32 @@
+#pragma once
+// The timelines of two steps, as a table and as a file.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "06_messages/support/timeline.hpp"
+#include "15_overlap/training.hpp"
+
+namespace ddp {
+
+// A step as the reader asked for it (with overlap, unless it was switched off), and one without
+// overlap, which may be empty.
+struct TwoSteps {
+    std::vector<StreamSpan> usual, without_overlap;
+};
+
+// Prints for each rank how long its steps were, and how much of the communication ran beside
+// computation; `note` stands below the table.
+void show_timeline(const TwoSteps& steps, const std::string& note = "");
+
+// Writes a table overlap,rank,stream,name,begin_ms,end_ms beside the run's own: with `name`
+// "timeline", out/overlap.csv gives out/overlap_timeline.csv. Each step begins at 0. Writes none if
+// `csv` is empty.
+void write_timeline(const std::filesystem::path& csv, const TwoSteps& steps,
+                    const std::string& name = "timeline");
+
+// Prints the two steps of the training, writes them beside `common.csv`, and writes the usual one
+// to `trace`.
+void show_watched_steps(const TwoSteps& steps, const CommonOptions& common, Trace& trace);
+
+}  // namespace ddp

@@ -1,0 +1,156 @@
+// One epoch on every rank at the same time:
+//
+//     rank 0   step | step | step | ...  | check | step | ...  | totals
+//     rank 1   step | step | step | ...  | check | step | ...  | totals
+//                  ^      ^                  ^                     ^
+//                  gradients are averaged    |                     sums over all ranks
+//                  inside each step          is the loss still a number, everywhere?
+//
+// Between two checks the host only enqueues: it runs ahead of the device, and each rank ahead of
+// the others, as far as the averages allow.
+#include "15_overlap/training.hpp"
+
+#include <stdexcept>
+
+#include "03_network/cross_entropy.hpp"
+#include "common/report/progress.hpp"
+
+namespace ddp {
+
+DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, DistributedDataParallel& ddp,
+                       Optimizer& optimizer)
+    : rank_(rank),
+      device_(device),
+      model_(model),
+      ddp_(ddp),
+      gradients_(optimizer),
+      metrics_(make_run_scoped<Metrics>(rank, device)),
+      tape_(device) {}
+
+// ---- A step
+
+// Forward, backward with its all-reduces, and the optimizer: all of it is enqueued only. The marks
+// between do nothing unless the step is watched.
+void DdpTrainer::step(const Batch& batch) {
+    const Variable logits = ddp_.forward(tape_.constant(batch.images));
+    const Variable loss = cross_entropy(logits, batch.labels);
+    compute_.mark("forward loss");
+    gradients_.begin_backward(loss);
+    ddp_.backward(loss,
+                  [&](Parameter& parameter) { compute_.mark("backward to " + parameter.name); });
+    compute_.mark(waiting_for_gradients);
+    gradients_.step_and_zero();
+    compute_.mark("optimizer");
+    metrics_.add(loss.value(), logits.value(), batch.labels);
+    tape_.clear();
+}
+
+// Makes a step with a track for each of the two streams, and returns all ranks' spans.
+std::vector<StreamSpan> DdpTrainer::watched_step(const Batch& batch) {
+    StreamTrack compute("compute", device_.stream()),
+        communication("communication", ddp_.communication_stream());
+    compute_.set(&compute);
+    ddp_.set_track(&communication);
+    // The model reports each layer when its forward is enqueued, the tape each final gradient.
+    model_.observe([&](const Module& layer) { compute.mark("forward " + layer.name()); });
+    compute.begin();
+    step(batch);
+    model_.observe({});
+    ddp_.set_track(nullptr);
+    compute_.set(nullptr);
+    std::vector<StreamSpan> mine = compute.read(rank_.rank());
+    for (StreamSpan& span : communication.read(rank_.rank()))
+        mine.push_back(std::move(span));
+    return gather(rank_, mine);
+}
+
+// Makes the next step: a usual one, or one of the two that are watched.
+void DdpTrainer::next_step(const Batch& batch) {
+    if (steps_ == watched_) {
+        timeline_ = watched_step(batch);
+    } else if (steps_ == watched_ + 1) {
+        const bool overlaps = ddp_.overlaps();
+        ddp_.set_overlap(false);
+        without_overlap_ = watched_step(batch);
+        ddp_.set_overlap(overlaps);
+    } else {
+        step(batch);
+    }
+    steps_++;
+}
+
+// ---- An epoch
+
+Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
+    constexpr int steps_between_checks = 100;  // a check waits for the device
+    if (loader.batches() == 0)
+        throw std::invalid_argument(
+            "this rank has no batch to learn from: its share of the samples is smaller than one "
+            "batch");
+    std::optional<Progress> progress;
+    if (rank_.rank() == 0)
+        progress.emplace(name, loader.batches());
+    model_.set_training(true);
+    metrics_.reset();
+    rank_.barrier();  // no kernel may wait for a rank that still allocates device memory
+    const int steps_before = steps_;
+    while (const std::optional<Batch> batch = loader.next()) {
+        rank_.check();  // has another rank failed? Then its cause is thrown here
+        if (hooks_.before_step)
+            hooks_.before_step(*batch);
+        next_step(*batch);
+        if (hooks_.after_step)
+            hooks_.after_step(steps_);
+        if (progress)
+            progress->advance();
+        if (steps_ % steps_between_checks == 0)
+            require_finite(metrics_.read(), steps_before);
+    }
+    const Metrics::Totals mine = metrics_.read();  // waits for the last step
+    require_finite(mine, steps_before);
+    return add_up(rank_, mine);
+}
+
+// Fails the run if any rank's loss is no number. After an all-reduce a NaN is soon on every rank:
+// the rank on which it came first throws, and the barrier fails on the others with the same cause.
+void DdpTrainer::require_finite(const Metrics::Totals& mine, int steps_before) {
+    const std::vector<int> bad_steps = rank_.all_gather(mine.first_bad_step);  // -1: none
+    // The earliest bad step of any rank, and of several ranks the lowest.
+    int first = -1, first_rank = 0;
+    for (int r = 0; r < rank_.world_size(); r++)
+        if (const int step = bad_steps[static_cast<std::size_t>(r)];
+            step >= 0 && (first < 0 || step < first)) {
+            first = step;
+            first_rank = r;
+        }
+    if (first < 0)
+        return;
+    if (rank_.rank() == first_rank)
+        throw std::runtime_error("the loss is no longer a number at step " +
+                                 std::to_string(steps_before + first + 1) +
+                                 ": the steps are too long; try a smaller --learning-rate");
+    rank_.barrier();
+}
+
+// ---- The test
+
+// Every rank tests every world_size-th sample. Unlike in training, no sample is left out where the
+// samples do not divide: nothing is reduced here, so ranks may have different numbers of them.
+Metrics::Totals DdpTrainer::test(Loader& loader) {
+    model_.set_training(false);
+    ddp_.share_buffers();  // BatchNorm's running averages differ from rank to rank until now
+    metrics_.reset();
+    std::vector<int> mine;
+    for (int i = rank_.rank(); i < loader.samples(); i += rank_.world_size())
+        mine.push_back(i);
+    loader.start_epoch(std::move(mine));
+    while (const std::optional<Batch> batch = loader.next()) {
+        rank_.check();
+        const Variable logits = model_.forward(tape_.constant(batch->images));
+        metrics_.add(cross_entropy(logits, batch->labels).value(), logits.value(), batch->labels);
+        tape_.clear();
+    }
+    return add_up(rank_, metrics_.read());
+}
+
+}  // namespace ddp

@@ -1,0 +1,31 @@
+#pragma once
+// Six failure cases, each with its cure. In five of them ranks wait for each other in vain or are
+// refused; in the sixth nothing is said, and the replicas drift apart.
+#include <string>
+#include <vector>
+
+#include "17_unused_parameters/show/training_run.hpp"
+
+namespace ddp {
+
+enum class FailureCase { branch, uneven, order, shapes, caps, past_ddp };
+inline constexpr FailureCase all_failure_cases[] = {FailureCase::branch, FailureCase::uneven,
+                                                    FailureCase::order,  FailureCase::shapes,
+                                                    FailureCase::caps,   FailureCase::past_ddp};
+
+// Returns the title of the case: "A branch that one rank does not take".
+std::string text_of(FailureCase failure);
+// Returns the name of its cure: "find_unused_parameters".
+std::string cure_of(FailureCase failure);
+
+// Returns this rank's training, with the failure or cured of it. The last rank is the one that is
+// different. `timeout_s` bounds the waits of the failing training, in seconds.
+Training training_with(FailureCase failure, bool is_cured, int rank, int world_size,
+                       double timeout_s);
+
+// Returns the routes of six steps: step 2 leaves out expert 0 on the last rank, step 3 on all
+// ranks, step 4 on all ranks but rank 0.
+Routes changing_routes(int world_size);
+inline constexpr int step_that_hangs = 2;  // of changing_routes, from 0
+
+}  // namespace ddp

@@ -1,0 +1,41 @@
+#pragma once
+// Which host is on a slow network? All ranks of a ring are as slow as the slowest link, so their
+// steps do not tell. Messages between two hosts at a time do.
+#include <string>
+#include <vector>
+
+#include "09_all_reduce/communicator.hpp"
+#include "19_checkpoint_failover/job/launch_job.hpp"
+#include "19_checkpoint_failover/supervisor.hpp"
+
+namespace ddp {
+
+// How long a message takes from one host to another one and back.
+struct RoundTrip {
+    std::string from, to;
+    double seconds = 0;
+};
+
+// Returns a round trip from each host to the next one, in the order of their ranks, and from the
+// last one to the first; nothing if there is one host only. All ranks call it together, when
+// nothing else is under way.
+std::vector<RoundTrip> time_round_trips(Communicator& communicator, Stream& stream);
+
+// Returns the bytes that the communicator must have for it.
+std::size_t round_trip_arena_bytes();
+
+struct SlowHost {
+    std::string name;
+    std::string text;  // a sentence without its full stop, which begins with the name
+};
+std::vector<SlowHost> slow_hosts(const std::vector<RoundTrip>& round_trips);
+
+// The kind of a status line about a slow host. Its value is the sentence.
+inline constexpr const char* slow_host_line = "slow";
+
+// Returns the hosts without those that such lines of the attempts `before` have named twice or more
+// often; but one host at least.
+std::vector<HostSlots> without_slow_hosts(const std::vector<HostSlots>& hosts,
+                                          const std::vector<Attempt>& before);
+
+}  // namespace ddp

@@ -1,0 +1,81 @@
+#pragma once
+// Saves checkpoints while training goes on: the device copies the state into pinned host memory
+// behind the step that made it, and a thread writes that copy to the disk.
+//
+//     compute stream   ... step 49 | step 50 | forward -- backward -- wait -- optimizer ...
+//                                            |                          ^
+//     copy stream                            +-- copy to the host ------+
+//     writer thread                                               +-- checksum, write, fsync,
+//     rename
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "01_sgd/device.hpp"
+#include "09_all_reduce/communicator.hpp"
+#include "19_checkpoint_failover/state/checkpoints.hpp"
+#include "19_checkpoint_failover/training_state.hpp"
+
+namespace ddp {
+
+class Saver {
+  public:
+    // Starts the writer thread, which calls `on_event` with "saving" and "saved" and the step.
+    // `tensors` are those of this rank's model and optimizer. Everything passed must outlive this
+    // object.
+    using OnEvent = std::function<void(const std::string& what, int step)>;
+    Saver(Communicator& communicator, Device& device, TrainingTensors tensors,
+          Checkpoints& checkpoints, OnEvent on_event);
+    ~Saver();
+    Saver(const Saver&) = delete;
+    Saver& operator=(const Saver&) = delete;
+
+    // Saves the tensors as they are behind the work that the device's stream has so far, together
+    // with `state`. Enqueues only, but waits while the writer still has the checkpoint before:
+    // there is one copy in host memory. Throws the error of that checkpoint, if it failed.
+    void save(const TrainingState& state);
+    // Makes the device's stream wait until the tensors are copied. Work that is enqueued from then
+    // on may change parameters and optimizer.
+    void wait_for_copy() { device_.stream().wait(copied_); }
+    // Waits until the last checkpoint is on the disk. Throws its error, if it failed.
+    void finish();
+    // Ends the writer thread behind the checkpoint that it has begun. Call it before the
+    // communicator ends.
+    void end();
+
+    // Returns the seconds that save() has waited for the checkpoint before.
+    double seconds_waited() const { return seconds_waited_; }
+
+  private:
+    // One checkpoint to be written; its data is in host_.
+    struct SaveRequest {
+        int step;
+        SafetensorsHeader header;
+    };
+
+    void copy(const std::vector<NamedTensor>& tensors, std::size_t first, Stream& stream);
+    void serve_requests();
+    void write(SaveRequest& request);
+
+    Communicator& communicator_;
+    Device& device_;
+    const TrainingTensors tensors_;
+    Checkpoints& checkpoints_;
+    const OnEvent on_event_;
+    SafetensorsHeader layout_;         // names and places of all tensors, in order
+    PinnedBuffer<std::uint8_t> host_;  // their values
+    Stream copies_;                    // the copy stream
+    Event computed_, copied_;
+    double seconds_waited_ = 0;
+
+    std::mutex mutex_;  // guards all members below
+    std::condition_variable changed_;
+    std::optional<SaveRequest> request_;  // the current one, until it is on the disk
+    std::exception_ptr error_;            // of the last one
+    bool is_ending_ = false;
+    std::thread writer_;
+};
+
+}  // namespace ddp

@@ -1,0 +1,202 @@
+#include "19_checkpoint_failover/show/failover_report.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+int ranks_of(const Attempt& attempt) {
+    int ranks = 0;
+    for (const TimedStatus& each : attempt.status_lines)
+        ranks = std::max(ranks, each.status.rank + 1);
+    return ranks;
+}
+
+// Returns the value of the last status line of this kind, or "".
+std::string last_value(const std::vector<Attempt>& attempts, const std::string& what) {
+    std::string value;
+    for (const Attempt& attempt : attempts)
+        for (const TimedStatus& each : attempt.status_lines)
+            if (each.status.what == what)
+                value = each.status.value;
+    return value;
+}
+
+int step_at(const Attempt& attempt, const std::string& what) {
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what == what)
+            return static_cast<int>(each.status.step);
+    return 0;
+}
+
+std::int64_t samples_at_start(const Attempt& attempt) {
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what == "resumed")
+            return std::stoll(each.status.value);
+    return std::numeric_limits<std::int64_t>::max();  // it has not begun to train
+}
+
+// Returns the time at which the job was back at this step, or that of its end if it was not.
+double time_of_step(const Attempt& attempt, int step) {
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what != "started" && each.status.step >= step)
+            return each.time_s;
+    return attempt.end_s;
+}
+
+class ScenarioWriter {
+  public:
+    explicit ScenarioWriter(const std::string& path)
+        : csv_(path, {"story", "what", "rank", "begin_s", "end_s", "samples", "loss"}) {}
+
+    void write(const Scenario& scenario) {
+        double caught_up_s = 0;
+        for (std::size_t i = 0; i < scenario.attempts.size(); i++) {
+            const Attempt& attempt = scenario.attempts[i];
+            const bool fails = i < scenario.faults.size();
+            const double last_s = fails ? scenario.faults[i].time_s : attempt.end_s;
+            const double started_s = attempt.time_of("started"),
+                         resumed_s = attempt.time_of("resumed");
+            caught_up_s =
+                i == 0 ? resumed_s : time_of_step(attempt, scenario.faults[i - 1].at_step);
+            for (int rank = 0; rank < ranks_of(attempt); rank++) {
+                interval(scenario, "starts", rank, attempt.begin_s, started_s);
+                interval(scenario, "loads", rank, started_s, resumed_s);
+                interval(scenario, "redoes", rank, resumed_s, caught_up_s);
+                interval(scenario, "trains", rank, caught_up_s, last_s);
+                if (fails)
+                    interval(scenario, "is down", rank, last_s, attempt.end_s);
+            }
+            for (int victim = 0; fails && victim < scenario.faults[i].count; victim++)
+                csv_.row({scenario.name, scenario.faults[i].text(),
+                          scenario.faults[i].rank + victim, last_s, last_s, 0, 0.0});
+            const bool is_last = i + 1 == scenario.attempts.size();
+            write_status_lines(scenario, attempt,
+                               is_last ? std::numeric_limits<std::int64_t>::max()
+                                       : samples_at_start(scenario.attempts[i + 1]));
+        }
+    }
+
+  private:
+    void interval(const Scenario& scenario, const std::string& what, int rank, double begin_s,
+                  double end_s) {
+        if (end_s > begin_s)
+            csv_.row({scenario.name, what, rank, begin_s, end_s, 0, 0.0});
+    }
+
+    // Writes the checkpoints and the losses up to `most_samples`: later ones were lost, since the
+    // next attempt has continued from a checkpoint before them.
+    void write_status_lines(const Scenario& scenario, const Attempt& attempt,
+                            std::int64_t most_samples) {
+        double saving_s = 0;
+        for (const auto& [time_s, status] : attempt.status_lines) {
+            if (status.what == "saving")
+                saving_s = time_s;
+            if (status.what == "saved")
+                csv_.row({scenario.name, "checkpoint", status.rank, saving_s, time_s, 0, 0.0});
+            if (status.what != "step")
+                continue;
+            std::int64_t samples = 0;
+            double loss = 0;
+            std::istringstream(status.value) >> samples >> loss;
+            if (samples > most_samples)
+                continue;
+            csv_.row({scenario.name, "loss", status.rank, time_s, time_s, samples, loss});
+        }
+    }
+
+    CsvWriter csv_;
+};
+
+}  // namespace
+
+std::string Scenario::final_hash() const {
+    return last_value(attempts, "done");
+}
+
+std::optional<double> Scenario::final_accuracy() const {
+    const std::string accuracy = last_value(attempts, "tested");
+    return accuracy.empty() ? std::nullopt : std::optional(std::stod(accuracy));
+}
+
+double Scenario::waited_s() const {
+    const std::string seconds = last_value(attempts, "waited");
+    return seconds.empty() ? 0 : std::stod(seconds);
+}
+
+std::vector<Recovery> Scenario::recoveries() const {
+    std::vector<Recovery> all;
+    for (std::size_t i = 0; i < faults.size() && i + 1 < attempts.size(); i++) {
+        const Attempt &failed = attempts[i], &next = attempts[i + 1];
+        const double started_s = next.time_of("started"), resumed_s = next.time_of("resumed");
+        Recovery recovery{faults[i]};
+        recovery.notice_s = failed.noticed_s - faults[i].time_s;
+        recovery.end_s = failed.end_s - failed.noticed_s;
+        recovery.start_s = started_s - failed.end_s;
+        recovery.load_s = resumed_s - started_s;
+        recovery.redo_s = std::max(0.0, time_of_step(next, faults[i].at_step) - resumed_s);
+        recovery.from_step = step_at(next, "resumed");
+        recovery.ranks = ranks_of(next);
+        all.push_back(recovery);
+    }
+    return all;
+}
+
+std::string text_of_end(const Scenario& scenario) {
+    const std::optional<double> accuracy = scenario.final_accuracy();
+    return "done in " + format_count(static_cast<int>(scenario.attempts.size()), "attempt") + ": " +
+           (accuracy ? "test accuracy " + format_fixed(*accuracy, 3) + ", " : "") + "hash " +
+           scenario.final_hash();
+}
+
+void show_recoveries(const std::vector<Scenario>& scenarios) {
+    Table table("From each fault until the training is back at the same step",
+                {"fault", "step", "noticed", "all ended", "started", "loaded", "redone", "total",
+                 "resumes as"});
+    for (const Scenario& scenario : scenarios)
+        for (const Recovery& each : scenario.recoveries())
+            table.row({each.fault.text(), std::to_string(each.fault.at_step),
+                       format_seconds(each.notice_s), format_seconds(each.end_s),
+                       format_seconds(each.start_s), format_seconds(each.load_s),
+                       format_seconds(each.redo_s), format_seconds(each.total_s()),
+                       std::to_string(each.ranks) + " from " + std::to_string(each.from_step)});
+    table.note(
+        "resumes as: the number of ranks, and the step of the checkpoint that they load (0: there "
+        "is none, and they begin again)");
+    std::cout << table << std::endl;
+}
+
+void show_endings(const std::vector<Scenario>& scenarios) {
+    Table table("How the trainings ended", {"training", "attempts", "waited to save",
+                                            "test accuracy", "hash of the parameters"});
+    for (const Scenario& scenario : scenarios) {
+        const std::optional<double> accuracy = scenario.final_accuracy();
+        table.row({scenario.name, std::to_string(scenario.attempts.size()),
+                   format_seconds(scenario.waited_s()),
+                   accuracy ? format_fixed(*accuracy, 3) : "n/a", scenario.final_hash()});
+    }
+    table.note(
+        "waited to save: the training of the last attempt, until the checkpoint before was "
+        "written");
+    std::cout << table;
+    if (scenarios.at(1).final_hash() != scenarios.at(0).final_hash())
+        throw std::runtime_error(
+            "the killed training and the undisturbed one differ in their parameters");
+    std::cout
+        << "The killed training ended with the parameters of the undisturbed one, to the bit.\n";
+}
+
+void write_scenarios(const std::string& path, const std::vector<Scenario>& scenarios) {
+    ScenarioWriter writer(path);
+    for (const Scenario& scenario : scenarios)
+        writer.write(scenario);
+}
+
+}  // namespace ddp

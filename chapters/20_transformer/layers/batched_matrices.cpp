@@ -1,0 +1,36 @@
+#include "20_transformer/layers/batched_matrices.hpp"
+
+#include <stdexcept>
+
+#include "common/gpu/gpu.hpp"
+
+namespace ddp {
+namespace {
+
+// Returns rows and columns as the product reads them.
+Shape shape_in_product(const BatchedMatrices& matrices) {
+    if (matrices.is_transposed)
+        return {matrices.columns, matrices.rows};
+    return {matrices.rows, matrices.columns};
+}
+
+}  // namespace
+
+// cuBLAS is column-major: it sees a row-major matrix transposed. So we ask for the transposed
+// product, (a b)^T = b^T a^T, and pass b and a as they are, like multiply_matrices of 03_network.
+void multiply_batch(Device& device, int batch, float factor, BatchedMatrices a, BatchedMatrices b,
+                    BatchedMatrices product, bool accumulate) {
+    const Shape left = shape_in_product(a), right = shape_in_product(b);
+    const Shape expected{left[0], right[1]};
+    if (left[1] != right[0] || shape_in_product(product) != expected)
+        throw std::invalid_argument("matrices " + text_of(left) + " times " + text_of(right) +
+                                    " do not make " + text_of(shape_in_product(product)));
+    const float beta = accumulate ? 1.0f : 0.0f;
+    DDP_CHECK(cublasSgemmStridedBatched(device.blas(), b.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                        a.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                        product.columns, product.rows, left[1], &factor, b.data,
+                                        b.leading, b.stride, a.data, a.leading, a.stride, &beta,
+                                        product.data, product.leading, product.stride, batch));
+}
+
+}  // namespace ddp

@@ -1,0 +1,108 @@
+// Chapter 20: does it carry a real model? A transformer learns to translate, on several ranks, with
+// everything that the book has built.
+#include <filesystem>
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "19_checkpoint_failover/state/checkpoint_folder.hpp"
+#include "20_transformer/show/attention_report.hpp"
+#include "20_transformer/show/five_report.hpp"
+#include "20_transformer/show/run_log.hpp"
+#include "20_transformer/show/translation_run.hpp"
+#include "20_transformer/show/uneven_tokens.hpp"
+
+namespace {
+
+using namespace ddp;
+
+constexpr int most_held_out = 1000;  // sentences that are translated
+
+int translate_one(const std::string& sentence, const TranslationSettings& mine,
+                  const CommonOptions& common) {
+    if (sentence.find_first_not_of(" \t\r\n") == std::string::npos)
+        throw OptionError("--translate needs a sentence, and '" + sentence + "' has no word.");
+    const std::string folder = mine.folder.empty() ? usual_folder(common).string() : mine.folder;
+    if (folder.empty())
+        throw OptionError("--translate needs the --folder of a training's checkpoints.");
+    Translator translator(folder);
+    std::cout << translator.translate(sentence, {.beam = mine.beam}) << "\n";
+    return 0;
+}
+
+// Trains on every rank, and translates what was held out.
+void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
+           const TranslationSettings& mine, const CommonOptions& common, RunLog& log,
+           TranslationResult& result, HeldOut& held_out) {
+    TrainingView view(rank, log, data.corpus.name, common.csv);
+    const SearchOptions search{.beam = mine.beam};
+    const TranslationHooks hooks{
+        .on_start = [&](int steps) { view.start(steps); },
+        .on_step = [&](const StepReport& report) { view.step(report); },
+        .on_epoch =
+            [&](int epoch, int step, double loss, Transformer& model) {
+                if (mine.pairs == "numerals")
+                    return view.epoch(epoch, step, loss);
+                const HeldOut now = translate_held_out(rank, model, data, most_held_out, search);
+                view.epoch(epoch, step, loss, now.bleu());
+                if (rank.rank() == 0)
+                    show_translations(now.first(10), "After epoch " + std::to_string(epoch), 10);
+            }};
+    HeldOut all;
+    const TranslationResult trained =
+        train_translation(rank, data, plan, hooks, [&](Transformer& model) {
+            all = translate_held_out(rank, model, data, most_held_out, search);
+            if (rank.rank() == 0)
+                write_attention(common.csv, model, *data.tokenizer, all.sources);
+        });
+    view.end();
+    if (rank.rank() != 0)
+        return;
+    result = trained;
+    held_out = std::move(all);
+}
+
+int run(World& world, const TranslationSettings& mine, const CommonOptions& common) {
+    if (!mine.train_only)
+        show_five_mistakes(world, common);
+    if (mine.five_only)
+        return 0;
+    PairCorpus corpus;
+    world.prepare([&] { corpus = load_corpus(mine, common); });
+    const CheckpointFolder folder(world, begin_folder(world, mine, common).string());
+    const TranslationPlan plan = plan_of(mine, common, folder.path());
+    const TranslationData data = encode_corpus(world, std::move(corpus), plan);
+    if (!mine.train_only && world.world_size() > 1)
+        show_uneven_tokens(world, data, plan);
+    RunLog log(world.has_rank_0() && !common.csv.empty() ? common.csv.parent_path() / "run.jsonl"
+                                                         : std::filesystem::path());
+    TranslationResult result;
+    HeldOut held_out;
+    world.run([&](Rank& rank) { train(rank, data, plan, mine, common, log, result, held_out); });
+    if (!world.has_rank_0())
+        return 0;
+    show_translations(held_out, "Held-out sentences, the wrong ones first", 10);
+    show_result(result, data, held_out, world.world_size());
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_world_main([&] {
+        TranslationSettings mine;
+        Options options("transformer",
+                        "Does it carry a real model? A transformer that translates.");
+        add_translation_options(options, mine);
+        options.refuse({"--trace", "--link"},
+                       "this chapter trains on a whole run, and shows no step");
+        options.example("--folder run1", "a training that continues after Ctrl-C");
+        options.example("--translate \"two hundred one\"", "from the last checkpoint");
+        const CommonOptions common = options.parse(argc, argv);
+        if (mine.translate)
+            return translate_one(*mine.translate, mine, common);
+        if (const std::optional<int> status = launch_processes(common, argv))
+            return *status;
+        World world(common);
+        return run(world, mine, common);
+    });
+}

@@ -1,0 +1,91 @@
+// The program of find_five.cpp without its five mistakes. `diff find_five.cpp five_mended.cpp`
+// names them.
+#include "20_transformer/show/find_five.hpp"
+
+#include <iostream>
+
+#include "03_network/optimizers.hpp"
+#include "11_data_parallel/show/drift.hpp"
+#include "12_sampler/sampler.hpp"
+#include "15_overlap/ddp.hpp"
+#include "20_transformer/translation_training.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+
+FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
+    FiveSeen seen;
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+
+    // The sentences: nine of ten to learn from, the others to validate with. Each rank learns from
+    // a part of the first.
+    Random random(1);  // the same split on every rank
+    const RandomSplit split = random_split(plan.pairs.size(), random);
+    DistributedSampler sampler(static_cast<int>(split.train.size()), rank.rank(),
+                               rank.world_size());
+
+    // The model, a replica of it on each rank, and the optimizer.
+    DropoutMasks masks(1);
+    Random weights(1);
+    Transformer model(device, plan.model, weights, masks);
+    const auto communicator =
+        make_communicator("native", rank, 2 * ddp_arena_bytes(model) + SharedArena::unit);
+    DistributedDataParallel replica(*communicator, device, model);
+    Adam optimizer(model.parameters(), 3e-3);
+    Drift drift(*communicator, device, model);
+    Tape tape(device);
+    rank.barrier();
+
+    std::uint64_t step = 0;
+    for (int epoch = 1; epoch <= plan.epochs; epoch++) {
+        model.set_training(true);
+        sampler.set_epoch(epoch);  // another order in each epoch, the same on all ranks
+        LossSum sum;
+        const std::vector<int> mine = at_places(split.train, sampler.indices());
+        for (const TokenBatch& batch : batches_of(plan.pairs, mine, plan.batch)) {
+            masks.begin({.step = step++,
+                         .samples = batch.sentences,
+                         .first = rank.rank(),
+                         .stride = rank.world_size()});
+            const Variable scores = replica.forward(tape.constant(tokens_of(device, batch)));
+            const Variable loss = summed_loss(device, scores, batch);
+            replica.backward(loss, {}, 1.0f / static_cast<float>(batch.target_tokens));
+            optimizer.step();
+            optimizer.zero_gradients();
+            sum.loss += loss.value().to_host()[0];
+            sum.tokens += batch.target_tokens;
+            tape.clear();
+        }
+        seen.orders.push_back(mine);
+        seen.own_loss = sum.loss / sum.tokens;
+        const double loss = rank.mean_over_ranks(seen.own_loss);
+
+        // Is the model as good on sentences that it has not learned from?
+        // Every rank validates with its part of them.
+        const Stopwatch validating;
+        model.set_training(false);
+        const std::vector<int> places =
+            unpadded_indices(static_cast<int>(split.valid.size()), rank.rank(), rank.world_size());
+        LossSum valid;
+        for (const LossSum& part : rank.all_gather(
+                 validate(device, model,
+                          batches_of(plan.pairs, at_places(split.valid, places), plan.batch)))) {
+            valid.loss += part.loss;
+            valid.tokens += part.tokens;
+        }
+        seen.printed = "epoch " + std::to_string(epoch) + "  loss " + format_fixed(loss, 4) +
+                       "  validation " + format_fixed(valid.loss / valid.tokens, 4);
+        if (rank.rank() == 0)
+            std::cout << seen.printed << std::endl;
+        seen.validating_s += validating.seconds();
+    }
+    seen.hash = text_of_hash(hash_of(model.parameters()));
+    seen.drift = drift.measure();
+    seen.learned = split.train;
+    seen.validated = split.valid;
+    return seen;
+}
+
+}  // namespace ddp

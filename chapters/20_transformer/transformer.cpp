@@ -1,0 +1,181 @@
+// The transformer, with the shapes of its tensors. S sentences of L tokens, width W, vocabulary V:
+//
+//     source [S, L]                            target [S, L]
+//        │                                        │
+//     embedding, dropout  [S L, W]             embedding, dropout  [S L, W]
+//        │                                        │
+//     ┌──┴─ encoder layer ──┐ x layers         ┌──┴─ decoder layer ───┐ x layers
+//     │ self-attention      │                  │ self-attention,      │
+//     │ feed-forward        │                  │   looking back only  │
+//     └──┬──────────────────┘                  │ attention to memory ◄┼──┐
+//        │                                     │ feed-forward         │  │
+//        │                                     └──┬───────────────────┘  │
+//     norm                                        │                      │
+//        └─────────── memory [S L, W] ────────────┼──────────────────────┘
+//                                              norm
+//                                                 │
+//                                              token scores  [S L, V]
+//
+// The table of the embeddings may be one parameter with three uses: source, target and, transposed,
+// the scores (Press and Wolf, 2017). Its gradient is then final when backward reaches the source's
+// embedding, which is the end: the largest gradient of the model is the last one to be ready.
+#include "20_transformer/transformer.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "03_network/layers/initialisers.hpp"
+#include "20_transformer/layers/token_rows.hpp"
+
+namespace ddp {
+namespace {
+
+const TransformerOptions& checked_options(const TransformerOptions& o) {
+    if (o.vocabulary < 1 || o.width < 1 || o.heads < 1 || o.layers < 1 || o.feed_forward < 1 ||
+        o.longest < 1)
+        throw std::invalid_argument(
+            "a transformer needs a vocabulary, a width, heads, layers, a feed-forward width and a "
+            "longest sentence of at least 1 each");
+    return o;
+}
+
+// Makes the tables of source, target and output: one for all three, or one for each.
+std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const TransformerOptions& o) {
+    const auto make = [&](const std::string& name) {
+        return std::make_shared<Parameter>(name + ".weight",
+                                           Tensor(device, {o.vocabulary, o.width}));
+    };
+    if (!o.tie_embeddings)
+        return {make("source_embedding"), make("target_embedding"), make("output")};
+    const auto shared = make("embedding");
+    return {shared, shared, shared};
+}
+
+template <class Layer>
+std::vector<Layer> make_stack(Sequential& layers, const std::string& name, Device& device,
+                              const TransformerOptions& options, Random& random,
+                              const DropoutMasks& masks) {
+    std::vector<Layer> stack;
+    for (int i = 0; i < options.layers; i++)
+        stack.emplace_back(layers, name + ".layers." + std::to_string(i), device, options, random,
+                           masks);
+    return stack;
+}
+
+// Draws every matrix from the bound of Glorot and Bengio ("Xavier"): with it the numbers keep their
+// size both on the way forward and on the way back.
+void draw_matrices(const Parameters& parameters, Random& random) {
+    for (const auto& parameter : parameters) {
+        const Shape& shape = parameter->value.shape();
+        if (shape.size() != 2)
+            continue;
+        const auto bound = static_cast<float>(std::sqrt(6.0 / (shape[0] + shape[1])));
+        std::vector<float> values(parameter->value.size());
+        for (float& value : values)
+            value = random.uniform(-bound, bound);
+        parameter->value.copy_from(values);
+    }
+}
+
+}  // namespace
+
+// ---- The layers of encoder and decoder
+
+EncoderLayer::EncoderLayer(Sequential& layers, const std::string& name, Device& device,
+                           const TransformerOptions& o, Random& random, const DropoutMasks& masks)
+    : self_attn_(layers, name + ".self_attn", device, o.width, o.heads, o.dropout, random, masks),
+      feed_forward_(layers, name, device, o.width, o.feed_forward, o.dropout, random, masks),
+      residual1_(layers, name, 1, device, o.width, o.dropout, o.norm_first, masks),
+      residual2_(layers, name, 2, device, o.width, o.dropout, o.norm_first, masks) {}
+
+Variable EncoderLayer::forward(Variable x, const AttentionMask& mask) {
+    x = residual1_.around(x, [&](Variable x) { return self_attn_.forward(x, x, mask); });
+    return residual2_.around(x, [&](Variable x) { return feed_forward_.forward(x); });
+}
+
+DecoderLayer::DecoderLayer(Sequential& layers, const std::string& name, Device& device,
+                           const TransformerOptions& o, Random& random, const DropoutMasks& masks)
+    : self_attn(layers, name + ".self_attn", device, o.width, o.heads, o.dropout, random, masks),
+      multihead_attn(layers, name + ".multihead_attn", device, o.width, o.heads, o.dropout, random,
+                     masks),
+      feed_forward_(layers, name, device, o.width, o.feed_forward, o.dropout, random, masks),
+      residual1_(layers, name, 1, device, o.width, o.dropout, o.norm_first, masks),
+      residual2_(layers, name, 2, device, o.width, o.dropout, o.norm_first, masks),
+      residual3_(layers, name, 3, device, o.width, o.dropout, o.norm_first, masks) {}
+
+Variable DecoderLayer::forward(Variable x, Variable memory, const AttentionMask& target_mask,
+                               const AttentionMask& source_mask) {
+    return forward(
+        x, [&](Variable x) { return self_attn.forward(x, x, target_mask); },
+        [&](Variable x) { return multihead_attn.forward(x, memory, source_mask); });
+}
+
+Variable DecoderLayer::forward(Variable x, const Sublayer& look_back,
+                               const Sublayer& look_at_source) {
+    x = residual1_.around(x, look_back);
+    x = residual2_.around(x, look_at_source);
+    return residual3_.around(x, [&](Variable x) { return feed_forward_.forward(x); });
+}
+
+// ---- The model
+
+Transformer::Transformer(Device& device, const TransformerOptions& o, Random& random,
+                         const DropoutMasks& masks)
+    : Module("transformer"),
+      options_(checked_options(o)),
+      tables_(make_tables(device, o)),
+      layers_(name()),
+      // In the order of forward, which is the order of the parameters.
+      source_embedding_(layers_.add<Embedding>("source_embedding", tables_[0],
+                                               sinusoidal_positions(device, o.longest, o.width))),
+      source_dropout_(layers_.add<Dropout>("source_dropout", o.dropout, masks)),
+      encoder_(make_stack<EncoderLayer>(layers_, "encoder", device, o, random, masks)),
+      encoder_norm_(layers_.add<LayerNorm>("encoder.norm", device, o.width)),
+      target_embedding_(
+          layers_.add<Embedding>("target_embedding", tables_[1], source_embedding_.positions())),
+      target_dropout_(layers_.add<Dropout>("target_dropout", o.dropout, masks)),
+      decoder_(make_stack<DecoderLayer>(layers_, "decoder", device, o, random, masks)),
+      decoder_norm_(layers_.add<LayerNorm>("decoder.norm", device, o.width)),
+      output_(layers_.add<TokenScores>("output", tables_[2])) {
+    draw_matrices(parameters(), random);
+}
+
+Variable Transformer::forward(Variable tokens) {
+    const Tensor both = tokens.value();
+    if (both.shape().size() != 3 || both.dim(1) != 2)
+        throw std::invalid_argument("the transformer takes tokens [sentences, 2, length], not " +
+                                    text_of(both.shape()));
+    const Tensor source = token_rows(both, 0);
+    const AttentionMask source_mask{lengths_without_padding(source)};
+    const Variable memory = encode(tokens.tape->constant(source, "source"), source_mask);
+    return decode(tokens.tape->constant(token_rows(both, 1), "target"), memory, source_mask);
+}
+
+Variable Transformer::encode(Variable source, const AttentionMask& mask) {
+    Variable x = end_of(source_dropout_.forward(source_embedding_.forward(source)), "source");
+    for (std::size_t i = 0; i < encoder_.size(); i++)
+        x = end_of(encoder_[i].forward(x, mask), "encoder layer " + std::to_string(i));
+    return end_of(encoder_norm_.forward(x), "encoder norm");
+}
+
+Variable Transformer::decode(Variable target, Variable memory, const AttentionMask& source_mask) {
+    const AttentionMask target_mask{lengths_without_padding(target.value()), true};
+    Variable x = end_of(target_dropout_.forward(target_embedding_.forward(target)), "target");
+    for (std::size_t i = 0; i < decoder_.size(); i++)
+        x = end_of(decoder_[i].forward(x, memory, target_mask, source_mask),
+                   "decoder layer " + std::to_string(i));
+    x = end_of(decoder_norm_.forward(x), "decoder norm");
+    return end_of(output_.forward(x), "scores");
+}
+
+// Ends a part for the clock, if there is one.
+Variable Transformer::end_of(Variable x, const std::string& part) const {
+    return times_ == nullptr ? x : times_->end_of(x, part);
+}
+
+void Transformer::set_training(bool is_training) {
+    Module::set_training(is_training);
+    layers_.set_training(is_training);
+}
+
+}  // namespace ddp

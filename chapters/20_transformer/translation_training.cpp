@@ -1,0 +1,451 @@
+// One step on every rank, of `accumulate` global batches:
+//
+//     share         this rank's sentences of the global batch, padded to their own longest
+//     forward       the transformer's scores, through DDP; dropout's masks depend on the sentence
+//     loss          the sum over this rank's tokens, divided by (tokens of all ranks) / (ranks)
+//     backward      the gradients of the last share are averaged bucket by bucket (15)
+//     wait          for the copy of the last checkpoint (19), before anything changes
+//     clip          the averaged gradients: the same on all ranks, so none needs to ask
+//     Adam          with the learning rate of this step
+//     count         report the loss; save a checkpoint where one is due
+//
+// What the loss of a step is divided by needs the tokens of all ranks. Nobody has to be asked:
+// every rank knows the whole plan of the epoch.
+#include "20_transformer/translation_training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <stdexcept>
+
+#include "03_network/optimizers.hpp"
+#include "15_overlap/compression.hpp"
+#include "15_overlap/recipe/clip_gradients.hpp"
+#include "19_checkpoint_failover/saver.hpp"
+#include "19_checkpoint_failover/state/resume.hpp"
+#include "20_transformer/byte_pairs.hpp"
+#include "20_transformer/token_loss.hpp"
+#include "20_transformer/words/tokenizer_json.hpp"
+#include "20_transformer/words/word_tokenizer.hpp"
+#include "common/data/file.hpp"
+#include "common/report/bench.hpp"
+#include "common/report/options.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t small_buckets = 256 << 10;  // so that a small model has several
+
+// ---- The sentences
+
+std::unique_ptr<Tokenizer> learn_tokenizer(const PairCorpus& corpus, const TranslationPlan& plan) {
+    std::vector<std::string> sentences;
+    for (const SentencePair& pair : corpus.train) {
+        sentences.push_back(pair.source);
+        sentences.push_back(pair.target);
+    }
+    if (plan.tokenizer == "words")
+        return std::make_unique<WordTokenizer>(WordTokenizer::learn(sentences, plan.vocabulary));
+    return std::make_unique<BytePairs>(BytePairs::learn(sentences, plan.vocabulary));
+}
+
+TokenPair encode(const SentencePair& pair, const Tokenizer& tokenizer) {
+    return {tokenizer.encode(pair.source), tokenizer.encode(pair.target)};
+}
+
+// Returns whether each side and the token that marks its end have a position in the model.
+bool fits(const TokenPair& tokens, int longest) {
+    return std::max(tokens.source.size(), tokens.target.size()) < static_cast<std::size_t>(longest);
+}
+
+// Encodes the pairs that fit, and counts the others.
+std::vector<TokenPair> encode(const std::vector<SentencePair>& pairs, const Tokenizer& tokenizer,
+                              int longest, int& too_long) {
+    std::vector<TokenPair> encoded;
+    for (const SentencePair& pair : pairs) {
+        TokenPair tokens = encode(pair, tokenizer);
+        if (fits(tokens, longest))
+            encoded.push_back(std::move(tokens));
+        else
+            too_long++;
+    }
+    return encoded;
+}
+
+void require_enough(std::size_t pairs, const std::string& split, int needed) {
+    if (pairs < static_cast<std::size_t>(needed))
+        throw OptionError("The " + split + " split has " + format_count(pairs, "pair") + " that " +
+                          (pairs == 1 ? "is" : "are") + " short enough, and " +
+                          std::to_string(needed) +
+                          " are needed: take a smaller --batch, fewer ranks, or more sentences.");
+}
+
+// Returns what makes this training another one if it differs.
+std::map<std::string, std::string> configuration_of(const TranslationPlan& plan,
+                                                    const TranslationData& data) {
+    const TransformerOptions& model = plan.model;
+    return {{"corpus", data.corpus.name},
+            {"number of pairs", std::to_string(data.train.size())},
+            {"kind of tokenizer", plan.tokenizer},
+            {"vocabulary", std::to_string(data.tokenizer->size())},
+            {"width", std::to_string(model.width)},
+            {"heads", std::to_string(model.heads)},
+            {"layers", std::to_string(model.layers)},
+            {"feed-forward width", std::to_string(model.feed_forward)},
+            {"longest sentence", std::to_string(model.longest)},
+            {"dropout", format_fixed(model.dropout, 6)},
+            {"norm first", model.norm_first ? "1" : "0"},
+            {"tied embeddings", model.tie_embeddings ? "1" : "0"},
+            {"batch", std::to_string(plan.batch)},
+            {"accumulate", std::to_string(plan.accumulate)},
+            {"learning rate", format_fixed(plan.learning_rate, 9)},
+            {"warm-up", std::to_string(plan.warm_up)},
+            {"smoothing", format_fixed(plan.smoothing, 6)},
+            {"clip", format_fixed(plan.clip, 6)},
+            {"divisor", plan.divisor == Divisor::all_tokens ? "all tokens" : "own tokens"},
+            {"bfloat16 hook", plan.compresses ? "1" : "0"},
+            {"seed", std::to_string(plan.seed)}};
+}
+
+// ---- One rank's training
+
+// The objects that the writer thread uses. They are run-scoped, so that they outlive the writer.
+struct TranslationStorage {
+    explicit TranslationStorage(const TranslationPlan& plan)
+        : folder(plan.folder), checkpoints(folder, plan.keep) {}
+
+    DiskFolder folder;
+    Checkpoints checkpoints;
+    std::optional<Saver> saver;  // only on a rank that writes
+};
+
+class TranslationTraining {
+  public:
+    TranslationTraining(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
+                        const TranslationHooks& hooks)
+        : rank_(rank),
+          data_(data),
+          plan_(plan),
+          hooks_(hooks),
+          device_(make_run_scoped<Device>(rank, rank_memory(rank))),
+          masks_(plan.seed),
+          model_(make_model()),
+          communicator_(make_communicator(plan.communicator, rank, arena_bytes())),
+          ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = small_buckets}),
+          optimizer_(model_->parameters(), plan.learning_rate),
+          tape_(device_) {
+        if (plan.compresses)
+            ddp_.set_bucket_hook(
+                compressed_average<__nv_bfloat16>(*communicator_, ddp_.gradients()));
+        state_.configuration = configuration_of(plan, data);
+        const int batches = static_cast<int>(data.train.size()) / plan.batch;
+        steps_ = plan.epochs * ((batches + plan.accumulate - 1) / plan.accumulate);
+        if (plan.folder.empty())
+            return;
+        storage_ = &make_run_scoped<TranslationStorage>(rank, plan);
+        if (writes_checkpoints(rank, storage_->folder))
+            storage_->saver.emplace(*communicator_, device_, tensors_of(*model_, optimizer_),
+                                    storage_->checkpoints, [](const std::string&, int) {});
+    }
+
+    // The writer asks the communicator, which is a member here: it must end before.
+    ~TranslationTraining() {
+        if (storage_ != nullptr && storage_->saver)
+            storage_->saver->end();
+    }
+
+    // Trains to the end of the plan, and compares the replicas.
+    TranslationResult run() {
+        if (storage_ != nullptr) {
+            resume_from_checkpoint();
+            begin_next_life(rank_, storage_->checkpoints, storage_->saver.has_value());
+        }
+        if (hooks_.on_start)
+            hooks_.on_start(state_.step);
+        for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
+            epoch();
+        save();
+        if (storage_ != nullptr && storage_->saver)
+            storage_->saver->finish();
+        require_equal_replicas(rank_, model_->parameters());
+        result_.steps = state_.step;
+        result_.hash = text_of_hash(hash_of(model_->parameters()));
+        return result_;
+    }
+
+    Transformer& model() { return *model_; }
+
+  private:
+    std::unique_ptr<Transformer> make_model() {
+        TransformerOptions options = plan_.model;
+        options.vocabulary = data_.tokenizer->size();
+        Random random(plan_.seed);
+        return std::make_unique<Transformer>(device_, options, random, masks_);
+    }
+
+    std::size_t arena_bytes() const {
+        return ddp_arena_bytes(*model_) + resume_arena_bytes() +
+               (plan_.compresses ? compressed_arena_bytes(*model_) : 0);
+    }
+
+    // ---- An epoch
+
+    // Trains for the rest of the current epoch, then validates.
+    void epoch() {
+        const BatchPlan batches(data_.train, plan_.batch, plan_.seed, state_.epoch);
+        model_->set_training(true);
+        rank_.barrier();  // no kernel may wait for a rank that still allocates device memory
+        clock_ = Stopwatch();
+        for (int next = first_batch(batches); next < batches.batches(); next += plan_.accumulate) {
+            rank_.check();  // has another rank failed? Then its cause is thrown here
+            step(batches, next, std::min(next + plan_.accumulate, batches.batches()));
+        }
+        report();
+        model_->set_training(false);
+        result_.validation_loss = validation_loss();
+        if (hooks_.on_epoch)
+            hooks_.on_epoch(state_.epoch, state_.step, result_.validation_loss, *model_);
+    }
+
+    // Returns the first global batch of the epoch that is not learned from yet.
+    int first_batch(const BatchPlan& batches) const {
+        std::int64_t before = 0;
+        int batch = 0;
+        while (batch < batches.batches() && before < state_.taken)
+            before += batches.sentences_in(batch++);
+        return batch;
+    }
+
+    // Learns from the global batches `first` to `end - 1`, in one step of the optimizer.
+    void step(const BatchPlan& batches, int first, int end) {
+        const int ranks = rank_.world_size();
+        std::vector<TokenBatch> shares;
+        int all_tokens = 0, own_tokens = 0;
+        for (int i = first; i < end; i++) {
+            shares.push_back(batches.batch(i, rank_.rank(), ranks));
+            all_tokens += shares.back().all_target_tokens;
+            own_tokens += shares.back().target_tokens;
+        }
+        // With these, DDP's mean over the ranks is the mean over all tokens; the other way it is
+        // the mean of the ranks' means.
+        const double divisor = plan_.divisor == Divisor::all_tokens
+                                   ? static_cast<double>(all_tokens) / ranks
+                                   : own_tokens;
+        for (int i = first; i < end; i++) {
+            std::optional<DistributedDataParallel::NoSync> quiet;
+            if (i + 1 < end)
+                quiet.emplace(ddp_);  // gradients add up here, and the last share sends the sum
+            learn(shares[static_cast<std::size_t>(i - first)], divisor);
+            state_.taken += batches.sentences_in(i);
+            state_.samples += batches.sentences_in(i);
+        }
+        if (storage_ != nullptr && storage_->saver)
+            storage_->saver->wait_for_copy();  // the optimizer is the first to change anything
+        clip_grad_norm(model_->parameters(), plan_.clip);
+        optimizer_.set_learning_rate(
+            learning_rate_at(++state_.step, plan_.learning_rate, plan_.warm_up));
+        optimizer_.step();
+        optimizer_.zero_gradients();
+        tokens_ += all_tokens;
+        if (state_.step % plan_.report_every == 0)
+            report();
+        if (storage_ != nullptr && state_.step % plan_.every == 0)
+            save();
+    }
+
+    // Forward and backward of one share.
+    void learn(const TokenBatch& share, double divisor) {
+        // A sentence's mask depends on its place in the run, not on the rank that has it.
+        masks_.begin({.step = static_cast<std::uint64_t>(state_.samples),
+                      .samples = share.sentences,
+                      .first = rank_.rank(),
+                      .stride = rank_.world_size()});
+        const Variable scores = ddp_.forward(tape_.constant(tokens_of(device_, share)));
+        const Labels target(device_, {share.sentences * share.length}, share.target_out);
+        const Variable loss = token_loss(scores, target, plan_.smoothing, divisor);
+        ddp_.backward(loss);
+        losses_.push_back(loss.value());
+        tape_.clear();
+    }
+
+    // Returns the loss for a token of the validation split, whose sentences are dealt to all ranks.
+    // (If rank 0 did it alone, the others would wait for it.)
+    double validation_loss() {
+        struct Sum {
+            double loss = 0;
+            std::int64_t tokens = 0;
+        } mine, all;
+        const BatchPlan batches(data_.valid, plan_.batch, 0, 0);
+        for (int i = 0; i < batches.batches(); i++) {
+            rank_.check();
+            const TokenBatch share = batches.batch(i, rank_.rank(), rank_.world_size());
+            const Variable scores = model_->forward(tape_.constant(tokens_of(device_, share)));
+            const Labels target(device_, {share.sentences * share.length}, share.target_out);
+            mine.loss += token_loss(scores, target, 0.0, 1.0).value().to_host()[0];
+            mine.tokens += share.target_tokens;
+            tape_.clear();
+        }
+        // Sums of sums and of counts: the ranks have other numbers of tokens.
+        for (const Sum& each : rank_.all_gather(mine)) {
+            all.loss += each.loss;
+            all.tokens += each.tokens;
+        }
+        return all.loss / static_cast<double>(all.tokens);
+    }
+
+    // ---- Reports and checkpoints
+
+    // Reports the steps since the last report: the loss of all ranks, not of one.
+    void report() {
+        if (losses_.empty())
+            return;
+        double mine = 0;
+        for (const Tensor& loss : losses_)
+            mine += loss.to_host()[0];  // waits for the device
+        const int steps = state_.step - reported_step_;
+        const double loss = rank_.mean_over_ranks(mine) / steps;
+        if (!std::isfinite(loss))
+            throw std::runtime_error("the loss is no longer a number between the steps " +
+                                     std::to_string(reported_step_ + 1) + " and " +
+                                     std::to_string(state_.step) +
+                                     ": the steps are too long; try a smaller --learning-rate");
+        const double seconds = clock_.seconds();
+        clock_ = Stopwatch();
+        result_.seconds += seconds;
+        result_.tokens += tokens_;
+        result_.loss = loss;
+        if (hooks_.on_step)
+            hooks_.on_step({state_.step, steps_, state_.epoch, result_.tokens, loss,
+                            optimizer_.learning_rate(), static_cast<double>(tokens_) / seconds});
+        losses_.clear();
+        tokens_ = 0;
+        reported_step_ = state_.step;
+    }
+
+    // Restores the state of the newest whole checkpoint, if there is one.
+    void resume_from_checkpoint() {
+        std::vector<std::string> errors;
+        const std::optional<Resumed> resumed =
+            resume(*communicator_, device_, storage_->checkpoints, tensors_of(*model_, optimizer_),
+                   state_.configuration, errors);
+        if (!resumed && !errors.empty())
+            throw std::runtime_error("no checkpoint in '" + storage_->folder.path() +
+                                     "' is whole: " + errors.front() +
+                                     " Remove them to begin again.");
+        for (const std::string& error : errors)
+            std::cerr << "note: " << error << " The one before it is used." << std::endl;
+        if (resumed) {
+            state_ = resumed->state;
+            ddp_.set_state(state_.buckets);
+            for (const auto& [name, number] : optimizer_.state().numbers)
+                *number = state_.optimizer_numbers.at(name);
+            require_same_tokenizer();
+        }
+        reported_step_ = state_.step;
+    }
+
+    // The same sentences give the same tokenizer, so only another corpus of the same name and size
+    // can have given another one.
+    void require_same_tokenizer() const {
+        if (state_.configuration.at(tokenizer_entry) != data_.tokenizer->to_json())
+            throw OptionError(
+                "The checkpoint's tokenizer was learned from other sentences: give "
+                "--folder another folder.");
+    }
+
+    void save() {
+        if (storage_ == nullptr || !storage_->saver)
+            return;
+        state_.configuration[tokenizer_entry] = data_.tokenizer->to_json();
+        state_.buckets = ddp_.state();
+        for (const auto& [name, number] : optimizer_.state().numbers)
+            state_.optimizer_numbers[name] = *number;
+        storage_->saver->save(state_);
+    }
+
+    Rank& rank_;
+    const TranslationData& data_;
+    const TranslationPlan& plan_;
+    const TranslationHooks& hooks_;
+    Device& device_;
+    DropoutMasks masks_;
+    const std::unique_ptr<Transformer> model_;
+    const std::unique_ptr<Communicator> communicator_;
+    DistributedDataParallel ddp_;
+    Adam optimizer_;
+    Tape tape_;
+    TranslationStorage* storage_ = nullptr;  // absent where no checkpoints are made
+    TrainingState state_;
+    TranslationResult result_;
+    int steps_ = 0;  // of the whole plan
+    // Since the last report:
+    std::vector<Tensor> losses_;
+    std::int64_t tokens_ = 0;
+    int reported_step_ = 0;
+    Stopwatch clock_;
+};
+
+}  // namespace
+
+// ---- What the chapter's program calls
+
+TranslationData encode_corpus(World& world, PairCorpus corpus, const TranslationPlan& plan) {
+    TranslationData data;
+    data.corpus = std::move(corpus);
+    world.run([&](Rank& rank) {
+        const std::string json = rank.broadcast(
+            rank.rank() == 0 ? learn_tokenizer(data.corpus, plan)->to_json() : std::string(), 0);
+        // Once in each process: the ranks that are threads share the sentences.
+        if (!rank.job().has_processes && rank.rank() != 0)
+            return;
+        data.tokenizer = tokenizer_from_json(json);
+        data.train = encode(data.corpus.train, *data.tokenizer, plan.model.longest, data.too_long);
+        data.valid = encode(data.corpus.valid, *data.tokenizer, plan.model.longest, data.too_long);
+        std::erase_if(data.corpus.test, [&](const SentencePair& pair) {
+            return !fits(encode(pair, *data.tokenizer), plan.model.longest);
+        });
+    });
+    require_enough(data.train.size(), "training", std::max(plan.batch, world.world_size()));
+    require_enough(data.valid.size(), "validation", world.world_size());
+    return data;
+}
+
+double learning_rate_at(int step, double peak, int warm_up) {
+    if (step < warm_up)
+        return peak * step / warm_up;
+    return peak * std::sqrt(static_cast<double>(warm_up) / step);
+}
+
+Tensor tokens_of(Device& device, const TokenBatch& batch) {
+    const std::size_t length = static_cast<std::size_t>(batch.length);
+    std::vector<float> rows;
+    rows.reserve(2 * batch.source.size());
+    for (std::size_t at = 0; at < batch.source.size(); at += length) {
+        const auto append = [&](const std::vector<int>& tokens) {
+            rows.insert(rows.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                        tokens.begin() + static_cast<std::ptrdiff_t>(at + length));
+        };
+        append(batch.source);
+        append(batch.target_in);
+    }
+    return Tensor(device, {batch.sentences, 2, batch.length}, rows);
+}
+
+TranslationResult train_translation(Rank& rank, const TranslationData& data,
+                                    const TranslationPlan& plan, const TranslationHooks& hooks,
+                                    const std::function<void(Transformer& model)>& use) {
+    rank.select_device();
+    if (plan.batch < rank.world_size())
+        throw OptionError("--batch " + std::to_string(plan.batch) + " gives some of " +
+                          std::to_string(rank.world_size()) +
+                          " ranks no sentence: take a larger batch or fewer ranks.");
+    TranslationTraining training(rank, data, plan, hooks);
+    const TranslationResult result = training.run();
+    training.model().set_training(false);
+    if (use)
+        use(training.model());
+    return result;
+}
+
+}  // namespace ddp

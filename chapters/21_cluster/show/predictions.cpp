@@ -1,0 +1,155 @@
+#include "21_cluster/show/predictions.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
+
+namespace ddp {
+namespace {
+
+using simulator::Algorithm;
+
+// The first three are those that trainings are predicted with.
+constexpr Algorithm algorithms[] = {Algorithm::flat, Algorithm::two_level, Algorithm::tree,
+                                    Algorithm::by_node, Algorithm::direct};
+constexpr std::size_t trained_by = 3;
+constexpr const char* names[] = {"flat ring", "two levels", "double tree", "ring by node",
+                                 "direct"};
+constexpr int jittery_steps = 200;
+
+// Returns the ranks of each row: those of one host, then four times as many from row to row, up to
+// the most. The last row takes three quarters of the time.
+std::vector<int> rank_counts(const Question& question) {
+    const int near = question.host.ranks_per_host;
+    std::vector<int> counts;
+    for (int hosts = question.most_ranks / near; hosts > 1; hosts /= 4)
+        counts.insert(counts.begin(), hosts * near);
+    counts.insert(counts.begin(), near);
+    return counts;
+}
+
+// Returns an all-reduce's time by its bytes: each size is simulated once.
+simulator::Seconds remembered(Algorithm algorithm, const simulator::Cluster& cluster) {
+    return [=, known = std::map<double, double>()](double bytes) mutable {
+        const auto [entry, is_new] = known.try_emplace(bytes);
+        if (is_new)
+            entry->second = simulator::all_reduce_s(algorithm, cluster, bytes);
+        return entry->second;
+    };
+}
+
+// One row of both tables.
+struct ScalingRow {
+    double all_reduce_s[std::size(algorithms)];
+    double efficiency[trained_by];
+    double with_jitter;  // of the best of them
+};
+
+ScalingRow scaling_row(const Question& question, int ranks) {
+    ScalingRow row{};
+    simulator::Cluster cluster = question.host;
+    cluster.hosts = ranks / cluster.ranks_per_host;
+    const double alone_s = question.step.compute_s();
+    for (std::size_t i = 0; i < std::size(algorithms); i++) {
+        const simulator::Seconds seconds = remembered(algorithms[i], cluster);
+        row.all_reduce_s[i] = seconds(question.bytes);
+        if (i >= trained_by)
+            continue;
+        row.efficiency[i] = alone_s / simulator::step_s(question.step, seconds, true);
+        if (row.efficiency[i] >= std::ranges::max(row.efficiency))
+            row.with_jitter = alone_s / simulator::jittery_step_s(question.step, seconds, true,
+                                                                  ranks, question.jitter,
+                                                                  jittery_steps, question.delays);
+    }
+    return row;
+}
+
+// Writes what nothing was measured for. `what` is said of `ranks` ranks.
+void write_prediction(CsvWriter& file, const std::string& kind, int ranks, const std::string& what,
+                      const std::string& unit, double predicted) {
+    file.row({kind, std::to_string(ranks) + " ranks, " + what, unit, "", predicted, "", ""});
+}
+
+}  // namespace
+
+void show_recorded_step(const std::filesystem::path& path, const RecordedStep& recorded) {
+    std::size_t bucket = 0;
+    const simulator::Seconds measured = [&](double) { return recorded.all_reduce_s[bucket++]; };
+    const double model_s = simulator::step_s(recorded.step, measured, true);
+    std::cout << "The step in " << path.string() << ", of " << format_count(recorded.ranks, "rank")
+              << ": measured " << format_seconds(recorded.measured_s)
+              << ", the model of a step says " << format_seconds(model_s)
+              << " with the all-reduces that were measured ("
+              << format_percent(model_s / recorded.measured_s - 1) << ").\n\n";
+}
+
+void show_scaling(const Question& question, const std::vector<Comparison>& comparisons,
+                  CsvWriter& file) {
+    Table times("An all-reduce of " + format_bytes(question.bytes),
+                {"ranks", "flat ring", "two levels", "double tree", "ring by node", "direct"});
+    Table efficiencies(
+        "The share of its speed that a rank keeps",
+        {"ranks", "flat ring", "two levels", "double tree", "the best, with jitter"});
+    for (const int ranks : rank_counts(question)) {
+        const ScalingRow row = scaling_row(question, ranks);
+        const auto& [flat, two, tree] = row.efficiency;
+        const auto& [flat_s, two_s, tree_s, by_node_s, direct_s] = row.all_reduce_s;
+        times.row({std::to_string(ranks), format_seconds(flat_s), format_seconds(two_s),
+                   format_seconds(tree_s), format_seconds(by_node_s), format_seconds(direct_s)});
+        efficiencies.row({std::to_string(ranks), format_fixed(flat, 2), format_fixed(two, 2),
+                          format_fixed(tree, 2), format_fixed(row.with_jitter, 2)});
+        for (std::size_t i = 0; i < std::size(algorithms); i++)
+            write_prediction(file, "all-reduce", ranks, names[i], "s", row.all_reduce_s[i]);
+        for (std::size_t i = 0; i < trained_by; i++)
+            write_prediction(file, "speed kept", ranks, names[i], "", row.efficiency[i]);
+        write_prediction(file, "speed kept", ranks, "the best, with jitter", "", row.with_jitter);
+    }
+    times.note(
+        "By node: the ranks are dealt to the hosts in turn. Direct: every rank sends to "
+        "every other one; a message costs its sender nothing but its bytes here.");
+    for (const char* kind : {large_all_reduce, own_all_reduce, published_all_reduce})
+        times.note(errors_of(kind, comparisons));
+    const bool is_exponential = question.delays == simulator::Delays::exponential;
+    efficiencies.note(
+        "Jitter: in each step a rank computes longer by " + format_percent(question.jitter) +
+        " on average, and the slowest one counts. " +
+        (is_exponential ? "The delays are exponential." : "No delay is longer than twice that."));
+    for (const char* kind : {plain_step, jittery_step, published_training})
+        efficiencies.note(errors_of(kind, comparisons));
+    std::cout << times << "\n" << efficiencies << "\n";
+}
+
+void show_failures(const Question& question, const std::vector<Comparison>& comparisons,
+                   CsvWriter& file) {
+    Table table("Failures: how often to save, and which share of the time counts",
+                {"ranks", "a failure each", "save each", "counts", "simulated", "if each 3 h"});
+    constexpr int failure_count = 20'000;
+    for (const int ranks : rank_counts(question)) {
+        simulator::Failures failures = question.failures;
+        failures.mean_s /= ranks;
+        const double interval_s = best_interval_s(failures);
+        const double useful = useful_share(failures, interval_s);
+        const double simulated = simulated_useful_share(failures, interval_s, failure_count);
+        const double rarely = useful_share(failures, 3 * 3600);
+        table.row({std::to_string(ranks), format_fixed(failures.mean_s / 3600, 1) + " h",
+                   format_fixed(interval_s / 60, 1) + " min", format_percent(useful),
+                   format_percent(simulated), format_percent(rarely)});
+        write_prediction(file, "failures", ranks, "time between checkpoints", "s", interval_s);
+        write_prediction(file, "failures", ranks, "time that counts", "", useful);
+        write_prediction(file, "failures", ranks, "time that counts, simulated", "", simulated);
+    }
+    table.note("A rank fails every " +
+               format_count(std::llround(question.failures.mean_s / 3600), "hour") +
+               " on average, a checkpoint costs " + format_seconds(question.failures.save_s) +
+               ", a restart " + format_seconds(question.failures.restart_s) +
+               ". Simulated: the same share, from a job that fails " +
+               format_count(failure_count, "time") + ".");
+    table.note(errors_of(published_failures, comparisons));
+    std::cout << table << "\n";
+}
+
+}  // namespace ddp

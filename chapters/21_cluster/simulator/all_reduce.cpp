@@ -1,0 +1,196 @@
+#include "21_cluster/simulator/all_reduce.hpp"
+
+#include <initializer_list>
+
+namespace ddp::simulator {
+namespace {
+
+// Returns how many rings, or pairs of trees, can have a port of their own on every host.
+int copies_on(const Cluster& cluster) {
+    return cluster.hosts > 1 ? std::min(cluster.ports, cluster.ranks_per_host) : 1;
+}
+
+Rounds in_turn(std::initializer_list<Rounds> phases) {
+    Rounds all;
+    for (const Rounds& phase : phases)
+        all.insert(all.end(), phase.begin(), phase.end());
+    return all;
+}
+
+// Returns the rounds in which `ranks` ranks pass chunks on to the next one.
+Rounds ring(const Partner& next, int ranks, double bytes) {
+    return Rounds(2 * static_cast<std::size_t>(ranks - 1), {next, bytes / ranks});
+}
+
+Schedule flat_ring(const Cluster& cluster, double bytes) {
+    const int ranks = cluster.ranks(), copies = copies_on(cluster);
+    const auto next = [=](int rank) { return rank + 1 == ranks ? 0 : rank + 1; };
+    return {{ring(next, ranks, bytes / copies)}, 1, 0, copies};
+}
+
+// The next rank is on the next host: every message leaves its host.
+Schedule ring_by_node(const Cluster& cluster, double bytes) {
+    const int ranks = cluster.ranks(), near = cluster.ranks_per_host;
+    const auto next = [=](int rank) {
+        return rank + near < ranks ? rank + near : (rank + 1) % near;
+    };
+    return {{ring(next, ranks, bytes)}};
+}
+
+// Returns the rounds in which each rank sends a chunk to all others of its group: `group` ranks in
+// a row. None of them waits for what another one brings.
+Rounds exchange(int group, double bytes) {
+    Rounds rounds;
+    for (int step = 1; step < group; step++) {
+        const auto other = [=](int rank) { return rank / group * group + (rank + step) % group; };
+        rounds.push_back({other, bytes / group, step == 1});
+    }
+    return rounds;
+}
+
+// Reduce-scatter on each host, a ring along each rail (the ranks with one place on their hosts),
+// and all-gather on each host. Slices let the three overlap.
+Schedule two_levels(const Cluster& cluster, double bytes) {
+    const int ranks = cluster.ranks(), near = cluster.ranks_per_host;
+    const int slices = std::clamp(static_cast<int>(bytes / (1 << 20)), 1, 4);
+    const double slice = bytes / slices;
+    const auto next = [=](int rank) { return rank + near < ranks ? rank + near : rank % near; };
+    const Rounds inside = exchange(near, slice);
+    return {{in_turn({inside, ring(next, cluster.hosts, slice / near), inside})}, slices};
+}
+
+// Every rank sends each other one its chunk, and then the sum of its own.
+Schedule directly(const Cluster& cluster, double bytes) {
+    const Rounds phase = exchange(cluster.ranks(), bytes);
+    return {{in_turn({phase, phase})}};
+}
+
+// Up a chain on each host and a tree of hosts, and down the same way. The tree's nodes are 0, 1, 2
+// ... from left to right, with 0 on top: odd nodes are leaves, their parents are on level 2, and so
+// on. In the other tree a host whose node was odd has an even one.
+Rounds tree(const Cluster& cluster, double bytes, bool is_other) {
+    const int hosts = cluster.hosts, near = cluster.ranks_per_host;
+    const auto node_of = [=](int host) {  // its own inverse
+        return !is_other ? host : hosts % 2 == 0 ? hosts - 1 - host : (hosts - host) % hosts;
+    };
+    Rounds rounds;
+    for (int place = near - 1; place > 0; place--)
+        rounds.push_back({[=](int rank) { return rank % near == place ? rank - 1 : -1; }, bytes});
+    for (int level = 1; level < hosts; level *= 2) {
+        const auto parent = [=](int rank) {
+            const int node = node_of(rank / near);
+            if (rank % near != 0 || (node & -node) != level)
+                return -1;
+            const int left = node - level, above = left | 2 * level;
+            return near * node_of(above < hosts ? above : left);
+        };
+        rounds.push_back({parent, bytes});
+    }
+    for (std::size_t i = rounds.size(); i-- > 0;)
+        rounds.push_back({rounds[i].partner, bytes, true, true});
+    return rounds;
+}
+
+// Two trees with half of the data each. Leaves of one are inner nodes of the other, so all ports
+// are busy both ways (Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast,
+// reduction and scan", Parallel Computing 2009).
+Schedule double_tree(const Cluster& cluster, double bytes) {
+    const int copies = copies_on(cluster);
+    const double half = bytes / copies / 2;
+    const int slices = std::clamp(static_cast<int>(half / (1 << 15)), 1, 64);
+    const double slice = half / slices;
+    // A slice of both trees passes a port 4 (H - 1) / H times, on average.
+    const double pace_s = 4.0 * (cluster.hosts - 1) / cluster.hosts * cluster.between.busy_s(slice);
+    return {{tree(cluster, slice, false), tree(cluster, slice, true)}, slices, pace_s, copies};
+}
+
+struct Port {
+    double sends_until = 0, receives_until = 0;
+};
+
+// Passes a message that is ready at `ready_s`: behind others through the one port and, while its
+// bytes come, behind others through the other. Returns when the last byte is out.
+double pass(Port& from, Port& to, double ready_s, double busy_s) {
+    from.sends_until = std::max(from.sends_until, ready_s) + busy_s;
+    return to.receives_until = std::max(to.receives_until + busy_s, from.sends_until);
+}
+
+// One slice of one part on its way through the rounds.
+struct Lane {
+    std::vector<double> has;    // since when each rank has all that it was sent
+    std::vector<double> ready;  // the same at the last round that waited
+    double latest = 0;          // when the last of its messages so far has arrived
+    std::size_t next_round = 0;
+};
+
+// The ports of ranks, hosts and leaf switches: as many as ranks, and some are not used.
+struct Network {
+    const Cluster& cluster;
+    const int copies;
+    std::vector<Port> inside, between, leaves;
+
+    // Returns when a message arrives: it passes the ports of two ranks; or two leaf switches, if
+    // there are any between the ranks, and the ports of two hosts.
+    double arrival_s(int from, int to, double ready_s, double bytes) {
+        const int near = cluster.ranks_per_host;
+        if (from / near == to / near)
+            return pass(inside[from], inside[to], ready_s, copies * cluster.inside.busy_s(bytes)) +
+                   cluster.inside.latency_s;
+        const double busy_s = cluster.between.busy_s(bytes);
+        const int leaf = cluster.hosts_per_leaf * near;
+        if (leaf > 0 && from / leaf != to / leaf) {
+            const double ports_of_leaf = 1.0 * cluster.hosts_per_leaf * cluster.ports / copies;
+            const double leaf_s = busy_s / ports_of_leaf * cluster.oversubscription;
+            ready_s = pass(leaves[from / leaf], leaves[to / leaf], ready_s, leaf_s);
+        }
+        const int ports = copies > 1 ? 1 : cluster.ports;
+        const auto port = [=](int rank) { return rank - rank % near + rank % near % ports; };
+        return pass(between[port(from)], between[port(to)], ready_s, busy_s) +
+               cluster.between.latency_s;
+    }
+
+    // Sends the messages of the lane's next round.
+    void send(const Round& round, Lane& lane) {
+        if (round.waits)
+            lane.ready = lane.has;
+        for (int rank = 0; rank < cluster.ranks(); rank++)
+            if (const int partner = round.partner(rank); partner >= 0) {
+                const int from = round.reversed ? partner : rank;
+                const int to = round.reversed ? rank : partner;
+                const double time_s = arrival_s(from, to, lane.ready[from], round.bytes);
+                lane.has[to] = std::max(lane.has[to], time_s);
+                lane.latest = std::max(lane.latest, time_s);
+            }
+    }
+};
+
+}  // namespace
+
+Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes) {
+    static constexpr decltype(&flat_ring) schedules[] = {flat_ring, ring_by_node, two_levels,
+                                                         double_tree, directly};
+    return schedules[static_cast<int>(algorithm)](cluster, bytes);
+}
+
+double simulated_s(const Cluster& cluster, const Schedule& schedule) {
+    const auto ranks = static_cast<std::size_t>(cluster.ranks());
+    const std::size_t parts = schedule.parts.size(), rounds = schedule.parts[0].size();
+    const Lane start{std::vector<double>(ranks), {}};
+    std::vector<Lane> lanes(parts * static_cast<std::size_t>(schedule.slices), start);
+    for (std::size_t i = 0; i < lanes.size(); i++)
+        lanes[i].latest = static_cast<double>(i / parts) * schedule.pace_s;
+    const std::vector<Port> ports(ranks);
+    Network network{cluster, schedule.copies, ports, ports, ports};
+    // Whose data has come first, sends first: messages pass the ports in the order of time.
+    const auto turn = [&](const Lane& lane) {
+        return std::pair(lane.next_round == rounds, lane.latest);
+    };
+    for (std::size_t i = 0; i < lanes.size() * rounds; i++) {
+        const auto lane = std::ranges::min_element(lanes, {}, turn);
+        const auto part = static_cast<std::size_t>(lane - lanes.begin()) % parts;
+        network.send(schedule.parts[part][lane->next_round++], *lane);
+    }
+    return std::ranges::max_element(lanes, {}, &Lane::latest)->latest;
+}
+
+}  // namespace ddp::simulator

@@ -1,0 +1,31 @@
+#pragma once
+// The contract of the exercise shards: a checkpoint of several files, one for each rank, that is
+// there as a whole or not at all.
+#include <optional>
+
+#include "19_checkpoint_failover/atomic_save.hpp"
+#include "exercises/not_implemented.hpp"
+
+namespace ddp {
+
+using Shards = std::vector<std::vector<std::uint8_t>>;  // by rank
+
+// Saves `shards`, one or more, as the checkpoint of step `step`, which is larger than all steps
+// before. Each shard is a file of its own. You choose the names, and may save more files than
+// these.
+//
+// Task save_and_load. After it has returned, load_shards finds these shards.
+// Task crash_safe. After it has returned, load_shards finds these shards even after a power
+// failure. And wherever the process is killed within it, or the power fails, load_shards finds
+// either all of these shards or all that it would have found before.
+void save_shards(Folder& folder, int step, const Shards& shards);
+
+// Returns the shards of the last step that was saved, or nothing if there is none. The process that
+// loads is another one than that which has saved, and knows the files alone. Changes no file.
+std::optional<Shards> load_shards(const Folder& folder);
+
+// Task forget_shards. Removes every file that load_shards does not need. Wherever it is
+// interrupted, load_shards finds the same shards as before.
+void forget_shards(Folder& folder);
+
+}  // namespace ddp

@@ -1,0 +1,85 @@
+// The exercise rail_trees: fewer rounds between hosts. Read exercises/21_cluster/README.md first.
+#include "exercises/21_cluster/rail_trees.hpp"
+
+#include <algorithm>
+
+namespace ddp {
+namespace {
+
+// stub
+//: Functions that make the rounds of your plan go here.
+using Messages = std::vector<PlannedMessage>;
+
+// Returns the round in which the ranks of each host exchange chunks. Rank i adds up all chunks i,
+// or it sends the one that it has.
+Messages within_hosts(int hosts, int ranks_per_host, Arrival arrival) {
+    Messages messages;
+    for (int from = 0; from < hosts * ranks_per_host; from++) {
+        const int first = from / ranks_per_host * ranks_per_host;
+        for (int to = first; to < first + ranks_per_host; to++)
+            if (to != from) {
+                const int owner = arrival == Arrival::add ? to : from;
+                messages.push_back({from, to, owner % ranks_per_host, 1, arrival});
+            }
+    }
+    return messages;
+}
+
+// Returns the round in which the odd multiples of `distance` send to their parents.
+Messages up_the_trees(int hosts, int ranks_per_host, int distance) {
+    Messages messages;
+    for (int rail = 0; rail < ranks_per_host; rail++) {
+        const auto rank_of = [=](int node) {
+            return (node + rail) % hosts * ranks_per_host + rail;
+        };
+        for (int node = distance; node < hosts; node += 2 * distance)
+            messages.push_back({rank_of(node), rank_of(node - distance), rail, 1, Arrival::add});
+    }
+    return messages;
+}
+
+Messages backwards(Messages messages) {
+    for (PlannedMessage& message : messages) {
+        std::swap(message.from, message.to);
+        message.arrival = Arrival::replace;
+    }
+    return messages;
+}
+
+int rounds_up(int hosts) {
+    int rounds = 0;
+    while (1 << rounds < hosts)
+        rounds++;
+    return rounds;
+}
+// end stub
+
+}  // namespace
+
+MessagePlan rail_tree_plan(int hosts, int ranks_per_host) {
+    // stub: tree_plan
+    //: Four kinds of rounds. Begin with one rank a host: there are only the trees.
+    MessagePlan plan{ranks_per_host, {}};
+    if (ranks_per_host > 1)
+        plan.rounds.push_back(within_hosts(hosts, ranks_per_host, Arrival::add));
+    for (int k = 0; k < rounds_up(hosts); k++)
+        plan.rounds.push_back(up_the_trees(hosts, ranks_per_host, 1 << k));
+    for (int k = rounds_up(hosts) - 1; k >= 0; k--)
+        plan.rounds.push_back(backwards(up_the_trees(hosts, ranks_per_host, 1 << k)));
+    if (ranks_per_host > 1)
+        plan.rounds.push_back(within_hosts(hosts, ranks_per_host, Arrival::replace));
+    return plan;
+    // end stub
+}
+
+double trees_are_faster_up_to(const CostModel& message, int hosts, int ranks_per_host) {
+    // stub: crossover
+    //: How many rounds has each of the two, and how many bytes does a message have?
+    const double up = rounds_up(hosts), ring = hosts - 1;
+    const double fewer_latencies = (ring - up) * message.alpha_s;
+    const double more_bytes = (up - ring / hosts) / ranks_per_host;  // for each byte of the array
+    return fewer_latencies / (more_bytes * message.beta_s_per_byte);
+    // end stub
+}
+
+}  // namespace ddp
