@@ -23,10 +23,10 @@ std::string text_of(const Json& event) {
 }
 
 // Returns a number for the track that is different for all tracks of a run. A viewer takes a thread
-// with the number of its process for the main thread and puts it on top; (rank + 1) * 1000 never
-// equals rank, so no track looks like one.
+// with the number of its process for the main thread and puts it on top; (process + 1) * 1000
+// never equals process, so no track looks like one.
 int thread_id(Track track) {
-    return (track.rank + 1) * 1000 + track.index;
+    return (track.process + 1) * 1000 + track.index;
 }
 
 double microseconds(std::chrono::steady_clock::duration time) {
@@ -37,7 +37,7 @@ double microseconds(std::chrono::steady_clock::duration time) {
 std::string metadata(const char* what, Track track, const char* key, const Json& value) {
     return text_of({{"ph", "M"},
                     {"name", what},
-                    {"pid", track.rank},
+                    {"pid", track.process},
                     {"tid", thread_id(track)},
                     {"args", {{key, value}}}});
 }
@@ -61,16 +61,16 @@ Trace::Trace(std::filesystem::path path) : path_(std::move(path)) {
         write_file(path_, document(""));
 }
 
-Track Trace::track(int rank, const std::string& name) {
+Track Trace::track(int process, const std::string& name) {
     const std::lock_guard lock(mutex_);
-    std::vector<std::string>& names = tracks_[rank];
+    std::vector<std::string>& names = tracks_[process];
     const auto found = std::find(names.begin(), names.end(), name);
-    const Track track{rank, static_cast<int>(found - names.begin())};
+    const Track track{process, static_cast<int>(found - names.begin())};
     if (found != names.end())
         return track;
     if (names.empty()) {
-        append_locked(metadata("process_name", track, "name", "rank " + std::to_string(rank)));
-        append_locked(metadata("process_sort_index", track, "sort_index", rank));
+        append_locked(metadata("process_name", track, "name", "rank " + std::to_string(process)));
+        append_locked(metadata("process_sort_index", track, "sort_index", process));
     }
     append_locked(metadata("thread_name", track, "name", name));
     append_locked(metadata("thread_sort_index", track, "sort_index", track.index));
@@ -84,7 +84,7 @@ void Trace::add(Track track, const std::string& name, Time begin, Time end,
         return;
     Json event = {{"ph", "X"},
                   {"name", name},
-                  {"pid", track.rank},
+                  {"pid", track.process},
                   {"tid", thread_id(track)},
                   {"ts", microseconds(begin.time_since_epoch())},
                   {"dur", microseconds(end - begin)}};

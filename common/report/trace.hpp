@@ -25,8 +25,8 @@ namespace ddp {
 
 // A line of the timeline; made by Trace::track.
 struct Track {
-    int rank = 0;
-    int index = 0;  // among the tracks of the rank, from the top
+    int process = 0;  // a rank
+    int index = 0;    // among the tracks of the process, from the top
 };
 
 // Names and values that a viewer shows when an event is clicked on.
@@ -44,8 +44,8 @@ class Trace {
 
     bool enabled() const { return !path_.empty(); }
 
-    // Returns the track of that name. A new track is placed below the other tracks of its rank.
-    Track track(int rank, const std::string& name);
+    // Returns the track of that name. A new track is placed below the other tracks of its process.
+    Track track(int process, const std::string& name);
 
     // Adds an event that lasted from `begin` to `end`. Since a viewer stacks events, two events of
     // one track must either not overlap, or one must contain the other. Bytes of a name or argument
@@ -66,7 +66,7 @@ class Trace {
 
     const std::filesystem::path path_;
     mutable std::mutex mutex_;
-    std::map<int, std::vector<std::string>> tracks_;  // names by rank
+    std::map<int, std::vector<std::string>> tracks_;  // names by process
     std::string events_;                              // JSON objects, ",\n" between them
 };
 

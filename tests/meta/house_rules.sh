@@ -53,19 +53,30 @@ wrong=$(cd "$root" && find chapters solutions exercises -name '*.cu' -exec grep 
 
 # ---- A chapter's folder
 
-# misplaced DIR...: what a chapter's folder has too many of, and the sources at its top that its README's table lacks.
+# files_in_order DIR: the rows of the table in a chapter's README that says what to read in which order.
+files_in_order() { sed -n '/^## Files, in reading order$/,/^## /p' "$1/README.md" | grep '^|'; }
+# lesson_of DIR: the chapter's files that its table marks with ●.
+lesson_of() {
+    local name
+    files_in_order "$1" | grep '●' | grep -oE '\]\([^)#]+' | cut -c3- | while read -r name; do
+        [[ ! -f $1/$name ]] || realpath --relative-to . "$1/$name"
+    done
+}
+# misplaced DIR...: what a chapter's folder has too many of, and the sources at its top that its README's table lacks. A folder
+# with a file marked ● shows little else; one that stands behind may be twice as large.
 misplaced() {
-    local dir entries folders table source name
+    local dir folder entries most folders table source name lesson
     for dir in "$@"; do
-        entries=$(find "$dir" -mindepth 1 -maxdepth 1 | wc -l)
         folders=$(find "$dir" -mindepth 1 -maxdepth 1 -type d | wc -l)
-        ((entries <= 20)) || echo "$dir has $entries entries at its top; 20 are the most"
         ((folders <= 4)) || echo "$dir has $folders folders; 4 are the most"
-        while read -r source; do
-            entries=$(find "$source" -mindepth 1 -maxdepth 1 | wc -l)
-            ((entries <= 20)) || echo "$source has $entries entries; 20 are the most"
-        done < <(find "$dir" -mindepth 1 -maxdepth 1 -type d)
-        table=$(sed -n '/^## Files, in reading order$/,/^## /p' "$dir/README.md" | grep '^|')
+        lesson=$(lesson_of "$dir")
+        while read -r folder; do
+            entries=$(find "$folder" -mindepth 1 -maxdepth 1 | wc -l)
+            most=40
+            if [[ $folder == "$dir" ]] || grep -q "^$(realpath --relative-to . "$folder")/[^/]*$" <<<"$lesson"; then most=20; fi
+            ((entries <= most)) || echo "$folder has $entries entries; $most are the most"
+        done < <(find "$dir" -type d)
+        table=$(files_in_order "$dir")
         grep -q '●' <<<"$table" || echo "$dir/README.md marks nothing with ● in its table of files"
         while read -r source; do
             name=${source##*/}
@@ -83,10 +94,59 @@ printf '%s\n' '## Files, in reading order' '| ● | [ring.cu](ring.cu) | x |' '|
 printf '%s\n' '## Files, in reading order' '| [main.cpp](main.cpp) | [gone.cu](gone.cu) |' >"$scratch/untidy/README.md"
 [[ -z $(misplaced "$scratch/tidy") ]] || complain "a tidy folder is refused: $(misplaced "$scratch/tidy")"
 [[ $(misplaced "$scratch/untidy" | wc -l) == 4 ]] || complain "an untidy folder passes: $(misplaced "$scratch/untidy")"
-touch "$scratch/tidy/show/"{1..20}
-[[ $(misplaced "$scratch/tidy" | wc -l) == 1 ]] || complain "a full folder passes"
+mkdir "$scratch/tidy/show/behind"
+touch "$scratch/tidy/show/behind/"{1..40}
+[[ -z $(misplaced "$scratch/tidy") ]] || complain "40 files that nobody must read are refused: $(misplaced "$scratch/tidy")"
+touch "$scratch/tidy/show/behind/41"
+[[ $(misplaced "$scratch/tidy") == *"show/behind has 41 entries; 40 are the most" ]] || complain "a full folder passes"
+rm "$scratch/tidy/show/behind/"{21..41}
+echo '| ● | [one](show/behind/1) | x |' >"$scratch/row"
+sed -i "2r $scratch/row" "$scratch/tidy/README.md"
+[[ -z $(misplaced "$scratch/tidy") ]] || complain "20 files are refused: $(misplaced "$scratch/tidy")"
+touch "$scratch/tidy/show/behind/21"
+[[ $(misplaced "$scratch/tidy") == *"show/behind has 21 entries; 20 are the most" ]] || complain "a lesson among 21 files passes"
 wrong=$(cd "$root" && misplaced chapters/[0-9]*)
 [[ -z $wrong ]] || complain "a chapter's folder shows its lesson:"$'\n'"$wrong"
+
+# outweighed DIR...: chapters whose show/ has as many lines as their lesson, or more.
+outweighed() {
+    local dir lesson shown
+    for dir in "$@"; do
+        lesson=$(lesson_of "$dir" | xargs -r -d '\n' cat | wc -l)
+        shown=$(find "$dir/show" -type f -exec cat {} + 2>/dev/null | wc -l)
+        ((shown < lesson)) || echo "$dir/show has $shown lines, and the files marked ● have $lesson"
+    done
+}
+mkdir -p "$scratch/weights/show"
+printf '%s\n' '## Files, in reading order' '| ● | [ring.cu](ring.cu) | x |' '| | [main.cpp](main.cpp) | x |' >"$scratch/weights/README.md"
+printf '1\n2\n3\n' | tee "$scratch/weights/main.cpp" >"$scratch/weights/ring.cu"
+printf '1\n2\n' >"$scratch/weights/show/a.cpp"
+[[ -z $(outweighed "$scratch/weights") ]] || complain "a small show/ is refused: $(outweighed "$scratch/weights")"
+echo 3 >"$scratch/weights/show/b.cpp"
+[[ $(outweighed "$scratch/weights") == *"3 lines, and the files marked ● have 3" ]] || complain "a show/ as large as its lesson passes"
+
+# unexplained FILE...: lessons (but for main) that begin without a picture or a table of at least five lines, or of whose lines
+# fewer than a fifth have a comment.
+unexplained() {
+    awk 'function judge() {
+            if (file == "") return
+            if (head < 5) print file " begins with " head " lines of comment: a picture or a table is missing"
+            if (5 * comments < lines) print file " has comments on " comments " of " lines " lines"
+        }
+        FNR == 1 { judge(); file = FILENAME; head = lines = comments = 0; is_head = 1 }
+        is_head && /^\/\// { head++ }
+        !/^\/\// { is_head = 0 }
+        /[^ ]/ { lines++ }
+        /\/\// { comments++ }
+        END { judge() }' "$@"
+}
+{ printf '// a picture\n//\n//   a -> b\n//   b -> c\n//   c -> d\n' && printf 'int a;\n%.0s' {1..20}; } >"$scratch/right.cu"
+[[ -z $(unexplained "$scratch/right.cu") ]] || complain "a lesson with comments is refused: $(unexplained "$scratch/right.cu")"
+{ cat "$scratch/right.cu" && echo 'int b;'; } >"$scratch/silent.cu"
+sed 1d "$scratch/right.cu" >"$scratch/headless.cu"
+[[ $(unexplained "$scratch/silent.cu" "$scratch/headless.cu" | wc -l) == 3 ]] || complain "lessons without comments pass"
+grep -v '^ *//' "$root/chapters/09_all_reduce/ring.cu" >"$scratch/ring.cu"
+[[ $(unexplained "$scratch/ring.cu" | wc -l) == 2 ]] || complain "ring.cu passes without its comments"
 
 # upward_includes DIR...: a lesson includes nothing of its chapter's show/ or bench/ (main may), and show/ nothing of bench/.
 upward_includes() {
@@ -150,12 +210,37 @@ done
 
 sources() { (cd "$root" && git ls-files --cached --others --exclude-standard -- '*.cu' '*.cuh' '*.cpp' '*.hpp' | while read -r file; do
     [[ ! -e $file ]] || echo "$file"; done); }
+# without_verb FILE...: comments that begin with neither a verb nor the name of their thing: "Of all ranks: ...", "Whether it is".
+# A question is one.
+without_verb() {
+    awk 'FNR == 1 { before = "" }
+        /^ *\/\/:? (Of|As|Until|What|Whoever|Those|Whether|How|Whichever|The same) / && before !~ /^ *\/\// && !/\?/ {
+            print FILENAME ":" FNR ":" $0 }
+        { before = $0 }' "$@"
+}
+printf '// %s x\nint a;\n' Whether How Whichever 'The same' What >"$scratch/wrong.cpp"
+printf '// %s\nint a;\n' 'Returns whether x' 'How many?' 'Sums x.' $'Sums\n// what there is' >"$scratch/right.cpp"
+[[ $(without_verb "$scratch/wrong.cpp" | wc -l) == 5 ]] || complain "comments without a verb pass: $(without_verb "$scratch/wrong.cpp")"
+[[ -z $(without_verb "$scratch/right.cpp") ]] || complain "these comments are refused: $(without_verb "$scratch/right.cpp")"
+
+# chapter_numbers FILE...: code that names a chapter by its number. Folders have names, which a script can change.
+chapter_numbers() { grep -HnE '[Cc]hapters? [0-9]{2}\b' "$@"; }
+printf '%s\n' '// as in chapter 07' '// Chapters 10 and 11' '#include "07_broadcast/cost.hpp"' '// as in 07_broadcast' >"$scratch/numbers.cpp"
+[[ $(chapter_numbers "$scratch/numbers.cpp" | wc -l) == 2 ]] || complain "chapter_numbers is blind"
+
+# ranks_in FILE...: code, without comments and texts, that knows of ranks.
+ranks_in() { sed -E 's|"[^"]*"||g; s|//.*||' "$1" | grep -nwE 'ranks?|world_size' | sed "s|^|$1:|"; }
+printf '%s\n' 'f("--ranks");  // of a rank' 'int x = rank + 1;' >"$scratch/ranks.cpp"
+[[ $(ranks_in "$scratch/ranks.cpp") == *":2:int x = rank + 1;" ]] || complain "ranks_in is blind: $(ranks_in "$scratch/ranks.cpp")"
 if git -C "$root" rev-parse --git-dir &>/dev/null; then
-    # A comment says what a thing does, beginning with a verb: not "Of all ranks: ..." or "What comes out of it".
-    wrong=$(cd "$root" && sources | grep -E '^(chapters|common|exercises|solutions)/' |
-        xargs -d '\n' awk 'FNR == 1 { before = "" } /^ *\/\/:? (Of|As|Until|What|Whoever|Those) / && before !~ /^ *\/\// {
-            print FILENAME ":" FNR ":" $0 } { before = $0 }')
+    mapfile -t taught < <(sources | grep -E '^(chapters|common|exercises|solutions)/')
+    wrong=$(cd "$root" && without_verb "${taught[@]}")
     [[ -z $wrong ]] || complain "a comment begins with a verb or names its thing:"$'\n'"$wrong"
+    wrong=$(cd "$root" && chapter_numbers "${taught[@]}")
+    [[ -z $wrong ]] || complain "code names a chapter by its folder:"$'\n'"$wrong"
+    wrong=$(cd "$root" && printf '%s\n' "${taught[@]}" | grep '^common/' | grep -v '^common/report/options' |
+        while read -r file; do ranks_in "$file"; done)
+    [[ -z $wrong ]] || complain "common/ knows no rank:"$'\n'"$wrong"
     wrong=$(cd "$root" && sources | xargs -d '\n' grep -nwE 'k[A-Z][A-Za-z0-9]+')
     [[ -z $wrong ]] || complain "constants are snake_case, like all variables:"$'\n'"$wrong"
     wrong=$(cd "$root" && sources | xargs -d '\n' awk 'FNR == 1 { banner = 0 } banner && /^ *\/\// { print FILENAME ":" FNR ":" $0 }
