@@ -1,5 +1,5 @@
 #pragma once
-// How the host code of an exercise adds up over the ranks.
+// Sums over the ranks for the host code of an exercise.
 #include <functional>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Chapter 01: how does one device learn? A descent by hand, two steps with every number, and the
+// How does one device learn? A descent by hand, two steps with every number, and the
 // descent through the tape.
 #include <cmath>
 #include <iostream>
@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
     options.add_int("--epochs", mine.epochs, {1, 1'000'000}, "passes through all houses");
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1e6}, "length of a step");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
-                   "this chapter computes on one device; ranks begin in chapter 05");
+                   "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--epochs 10", "the first, fast part of the descent");
     options.example("--learning-rate 0.05", "steps that are too long");
     const CommonOptions common = options.parse(argc, argv);

@@ -1,4 +1,4 @@
-// Chapter 02: what is a kernel? Many threads, what makes them wait and what happens if they do not;
+// What is a kernel? Many threads, what makes them wait and what happens if they do not;
 // then one array becomes one number in five versions.
 #include <iostream>
 
@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
     options.add_int("--elements", mine.elements, {1 << 10, 1 << 28}, "floats to add up");
     options.refuse({"--data", "--trace", "--seed"}, "this chapter adds up numbers of its own");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
-                   "this chapter computes on one device; ranks begin in chapter 05");
+                   "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--elements 100000", "an array that fits in a cache");
     const CommonOptions common = options.parse(argc, argv);
     show_threads();

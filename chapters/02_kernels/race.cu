@@ -34,7 +34,7 @@ __global__ void add_in_two_accesses(volatile int* sum, AccessLog log) {
     note(log, true, old + mine);
 }
 
-// The same as one access that nothing can come between.
+// Adds in one access, which nothing can come between.
 __global__ void add_in_one_access(int* sum, AccessLog log) {
     const int mine = static_cast<int>(threadIdx.x) + 1;
     const int old = atomicAdd(sum, mine);

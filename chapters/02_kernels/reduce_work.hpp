@@ -13,8 +13,8 @@ struct ReduceWork {
     // Additions that a warp executes, over all warps. It takes as long with one busy lane as with
     // 32. Atomics count one by one, since the place that they change serves one at a time.
     std::size_t warp_additions;
-    // How often a thread waits for others, at a barrier or for its warp, over all threads. On a
-    // CPU each time costs two switches between threads.
+    // Waits of threads for others, at a barrier or for their warp, added up over all threads. On
+    // a CPU each of them costs two switches between threads.
     std::size_t waits;
 };
 

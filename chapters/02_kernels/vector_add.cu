@@ -37,7 +37,7 @@ __global__ void sign_by_index(std::size_t n, ThreadPlace* places) {
         places[i] = my_place();
 }
 
-// The same with the loop that most kernels of this book have: a thread may get several elements.
+// Runs the loop that most kernels of this book have: a thread may get several elements.
 __global__ void sign_by_grid_range(std::size_t n, ThreadPlace* places) {
     for (std::size_t i : grid_range(n))
         places[i] = my_place();

@@ -53,7 +53,7 @@ __global__ void row_losses(int batch, int classes, const float* logits, const in
 }
 
 // Computes the mean, in one block: a batch is small. The block's threads add up the values as in
-// chapter 02.
+// 02_kernels.
 __global__ void mean_of(int n, const float* values, float* mean) {
     const float sum = sum_by_block<float>(n, [=](std::size_t i) { return values[i]; });
     if (threadIdx.x == 0)

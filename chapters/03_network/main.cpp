@@ -1,4 +1,4 @@
-// Chapter 03: a network worth distributing. Trains an MLP or a CNN on Fashion-MNIST, and shows
+// A network worth distributing. Trains an MLP or a CNN on Fashion-MNIST, and shows
 // where the time of a step goes, which classes are confused, and what the loader gains.
 #include <algorithm>
 #include <iostream>
@@ -53,7 +53,7 @@ CommonOptions parse(int argc, char** argv, NetworkOptions& mine) {
     options.add_choice("--optimizer", mine.optimizer, {"sgd", "adam"},
                        "with momentum 0.9, or Adam");
     options.refuse({"--ranks", "--processes", "--link", "--timeout"},
-                   "this chapter computes on one device; ranks begin in chapter 05");
+                   "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--model cnn --epochs 3", "convolutions: slower, and better");
     options.example("--learning-rate 100", "steps that are too long");
     return options.parse(argc, argv);

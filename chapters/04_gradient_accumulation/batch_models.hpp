@@ -8,7 +8,7 @@
 
 namespace ddp {
 
-// price = bedrooms * w1 + bathrooms * w2 + b as in chapter 01, for many houses at a time:
+// price = bedrooms * w1 + bathrooms * w2 + b as in 01_sgd, for many houses at a time:
 // [n, 3] times [3, 1], where a house is (bedrooms, bathrooms, 1).
 class HouseBatchModel {
   public:

@@ -65,7 +65,7 @@ __global__ void input_gradient(std::size_t n, std::size_t inputs, std::size_t ou
     }
 }
 
-// *result = the mean of n elements, in one block. The block's threads add them up as in chapter 02.
+// *result = the mean of n elements, in one block. The block's threads add them up as in 02_kernels.
 __global__ void mean_forward(std::size_t n, const float* x, float* result) {
     const float sum = sum_by_block<float>(n, [=](std::size_t i) { return x[i]; });
     if (threadIdx.x == 0)

@@ -1,6 +1,6 @@
 #pragma once
 // Two more operations for the tape, for batches: many samples at a time. They use the tape's
-// record(), and the tape of chapter 01 need not know them.
+// record(), and the tape of 01_sgd need not know them.
 #include "01_sgd/tape.hpp"
 
 namespace ddp {
@@ -11,7 +11,7 @@ namespace ddp {
 //
 // Every sum is computed in order, from the first term to the last. The gradient of the weights is
 // a sum over the samples: it is computed for these n samples first, and then added to the gradient
-// of the earlier micro-batches. (Chapter 03 leaves products to a library, which is faster and
+// of the earlier micro-batches. (03_network leaves products to a library, which is faster and
 // chooses its own order.)
 Variable matrix_product(Variable x, Variable weights);
 

@@ -1,4 +1,4 @@
-// Chapter 04: a batch larger than memory? Two houses with and without accumulation, state by state,
+// A batch larger than memory? Two houses with and without accumulation, state by state,
 // then a network that learns from pictures in micro-batches.
 #include <algorithm>
 #include <iostream>
@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
                      "pictures at a time; several sizes are compared");
     options.add_int("--steps", pictures.steps, {1, 10'000}, "steps with the pictures");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
-                   "this chapter computes on one device; ranks begin in chapter 05");
+                   "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--batch 2048 --micro-batch 2048,64", "a larger batch, whole and divided");
     options.example("--learning-rate 0.015", "short enough for the mean, too long for the sum");
     options.example("--batch 500 --micro-batch 500,150", "an incomplete last micro-batch");

@@ -183,7 +183,7 @@ void poll_processes(std::vector<Process>& processes) {
             ready.push_back({output.read_end.number(), POLLIN, 0});
     }
     poll(ready.data(), ready.size(), 50);
-    // The same three in the same order: print what has arrived, and see which ranks have ended.
+    // In the order of the three above: print what has arrived, and see which ranks have ended.
     const pollfd* next = ready.data();
     for (Process& process : processes) {
         next++;  // a pidfd only ends the wait

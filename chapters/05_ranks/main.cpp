@@ -1,4 +1,4 @@
-// Chapter 05: who am I, and who are the others? Every rank shows what it is; then one of them
+// Who am I, and who are the others? Every rank shows what it is; then one of them
 // fails, and the next run starts afresh.
 #include <algorithm>
 #include <chrono>

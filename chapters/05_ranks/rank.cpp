@@ -1,3 +1,11 @@
+// A rank's calls for all ranks. Each is one message to the coordinator, and one back:
+//
+//     rank 0  ── "all_gather", a ──┐                        ┌──▶ a, b, c
+//     rank 1  ── "all_gather", b ──┼──▶ coordinator waits ──┼──▶ a, b, c
+//     rank 2  ── "all_gather", c ──┘    for all three       └──▶ a, b, c
+//
+// A barrier is this without values, a broadcast keeps the root's, and a mean computes with all of
+// them: each rank by itself, in the order of the ranks, and so to the same bits.
 #include "05_ranks/rank.hpp"
 
 #include <algorithm>
@@ -12,8 +20,8 @@ Rank::Rank(int rank, std::uint64_t run_id, const Job& job, ControlChannel& coord
            RankEvents& events)
     : rank_(rank), run_id_(run_id), job_(job), coordinator_(coordinator), events_(events) {}
 
-// Every exchange is one message to the coordinator and one back. The coordinator answers when all
-// ranks have sent theirs, and finds out if they are not the same calls.
+// Sends this rank's value, and returns the values of all ranks, in the order of their numbers. The
+// coordinator answers when all have sent theirs, and finds out if they are not the same calls.
 std::vector<std::string> Rank::exchange(const std::string& operation, std::string mine) {
     coordinator_.send(rank_,
                       {Message::Kind::call, run_id_, ++calls_, operation, {std::move(mine)}});
@@ -36,6 +44,7 @@ std::string Rank::broadcast(const std::string& value, int root) {
                     rank_ == root ? value : "")[static_cast<std::size_t>(root)];
 }
 
+// Every rank adds in the same order, so all of them get the same bits.
 double Rank::mean_over_ranks(double mine) {
     const std::vector<double> all = all_gather(mine);
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());

@@ -1,6 +1,6 @@
 #pragma once
-// A rank: its number, and how it exchanges small values with all other ranks, on the host. (Chapter
-// 06 sends what is large, from device to device.)
+// A rank: its number, and how it exchanges small values with all other ranks, on the host.
+// (06_messages sends what is large, from device to device.)
 #include <cstring>
 #include <memory>
 #include <string>

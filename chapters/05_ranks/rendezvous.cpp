@@ -108,7 +108,7 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
         // Its address is where it has called from: the others will reach it there, too.
         const Member member =
             to_members({hello->parts[0], hello->parts[1], caller->peer_address()})[0];
-        // The same process may connect again, but two processes cannot be one rank.
+        // A process may connect again, but two processes cannot be one rank.
         const bool is_new =
             member.host != members[rank].host || member.process != members[rank].process;
         if (connections[rank] && is_new)

@@ -81,7 +81,8 @@ struct ControlBlock {
     Channel from[most_peers];       // from[r]: written by rank r
     // acknowledged[r]: number of this rank's sends that rank r has received; written by rank r
     std::uint64_t acknowledged[most_peers] = {};
-    // Room for the flags of operations that later chapters add; all zero at first.
+    // Room for the flags of operations that later chapters add; all zero at first. Collectives need
+    // two flags for each peer and block, and a flag has a cache line: 8 KiB a block, and some more.
     alignas(64) std::byte room[most_blocks * (10 << 10)] = {};
 };
 

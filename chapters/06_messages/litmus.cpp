@@ -69,7 +69,7 @@ std::vector<AccessOrder> possible_orders(bool release, bool acquire) {
 }
 
 bool is_torn(const AccessOrder& order) {
-    // Whether each of the two is new in memory, and what the receiver has seen of it.
+    // True if this one is new in memory; and what the receiver has seen of it.
     bool flag = false, record = false, saw_flag = false, saw_record = false;
     for (const Access access : order) {
         flag |= access == Access::write_flag;

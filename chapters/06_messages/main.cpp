@@ -1,4 +1,4 @@
-// Chapter 06: how does data get from one device to another? Two ranks exchange messages of all
+// How does data get from one device to another? Two ranks exchange messages of all
 // sizes, two ranks wait for each other, and two ranks share a network.
 #include <iostream>
 

@@ -33,7 +33,7 @@ bool is_message(const OperationRecord& record) {
     return is_send(record) || record.kind == OperationKind::receive;
 }
 
-// Whether rank `peer` is on the host of rank `rank`: only then can its record be read.
+// Returns whether rank `peer` is on the host of rank `rank`: only then can its record be read.
 bool is_near(const Job& job, int rank, int peer) {
     const auto& members = job.members;
     return members[static_cast<std::size_t>(rank)].host ==
@@ -89,7 +89,7 @@ std::string explain_slow_link(const Job& job, double timeout_s, const DeviceErro
 
 // ---- The ranks' devices and arenas
 
-// How other ranks find an arena: by its IPC handle, or within the same process by its address.
+// Lets other ranks find an arena: by its IPC handle, or within the same process by its address.
 struct ArenaAddress {
     cudaIpcMemHandle_t handle;
     std::byte* data;

@@ -25,10 +25,10 @@ class Stage {
     Stage(Peers& peers, Device& device, Sequential& layers, int stages, int input_width);
 
     // Adds the gradient of the batch's mean loss to this stage's parameters: the same bits that
-    // accumulate of chapter 04 gives for the whole network with micro-batches of `micro_batch_size`
-    // samples. The ranks of all stages call it. The first stage reads `inputs` [samples,
-    // input_width]; the last one reads `labels` [samples], and returns the loss. The others return
-    // 0. Waits for the device.
+    // accumulate of 04_gradient_accumulation gives for the whole network with micro-batches of
+    // `micro_batch_size` samples. The ranks of all stages call it. The first stage reads `inputs`
+    // [samples, input_width]; the last one reads `labels` [samples], and returns the loss. The
+    // others return 0. Waits for the device.
     double accumulate(const Tensor& inputs, const Labels& labels, int micro_batch_size);
 
     // Returns when this rank has computed since the last call: "forward 1", "backward 1", ...

@@ -1,6 +1,16 @@
 #pragma once
 // For kernels that work with kernels of other ranks: passing values on by release and acquire, and
 // waiting. Every wait has a limit, gives way to other threads, and ends when the run fails.
+//
+//     kernel of rank 0                      kernel of rank 1
+//     writes the data                       wait_until(flag, 1): polls, relaxed: 0, 0, 0, 1
+//     store_release(flag, 1) ─────────────▶ load_acquire(flag): now the data is visible, too
+//                                           reads the data
+//
+//     wait_until        for a flag that one peer raises: the usual wait, made of the next ones
+//     wait_for_flag     for a flag that several raise: blame() says who is late
+//     wait_or_blame     for any condition
+//     wait_or_report    for any condition, with words of its own: the loop that polls
 #include <cstdint>
 #include <cuda/atomic>
 
@@ -47,7 +57,7 @@ __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
                                     cuda::memory_order_relaxed);
 }
 
-// Whether two texts of a record, which end with 0, are the same.
+// Returns whether two texts of a record, which end with 0, are the same.
 __device__ inline bool is_same_text(const char* a, const char* b) {
     while (*a == *b && *a != 0) {
         a++;
@@ -130,7 +140,8 @@ __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Re
     return true;
 }
 
-// The same during operation `mine`. A time-out names rank blame() as the one that did not come.
+// Waits until ready() during operation `mine`. A time-out names rank blame() as the one that did
+// not come.
 template <class Ready, class Blame>
 __device__ bool wait_or_blame(const PeersView& view, const OperationRecord& mine, Ready ready,
                               Blame blame) {
@@ -151,7 +162,7 @@ __device__ bool wait_for_flag(const PeersView& view, const OperationRecord& mine
            load_acquire(flag) >= value;  // true: flags only grow
 }
 
-// The same where rank `peer` raises the flag.
+// Waits until `flag`, which rank `peer` raises, is at least `value`.
 __device__ inline bool wait_until(const PeersView& view, const OperationRecord& mine, int peer,
                                   std::uint64_t& flag, std::uint64_t value) {
     return wait_for_flag(view, mine, flag, value, [peer] { return peer; });

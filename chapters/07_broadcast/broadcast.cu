@@ -19,7 +19,7 @@
 namespace ddp {
 namespace {
 
-// How the data is cut, and in which order the children are served.
+// The data's slices, and the order in which the children are served.
 struct Plan {
     int slices = 1;        // passed on one by one
     bool in_turn = false;  // a child is served when the one before it has read all

@@ -2,10 +2,13 @@
 // Operations of all ranks (collectives): what ranks write down for each other beside the records of
 // 06_messages, and the host's side of a call. (collective.cuh has what kernels do with it.)
 //
-//     Call ──▶ launch_collective ──▶ OperationRecord ──▶ kernel ──▶ PostedCall in every rank's
-//     block the program's call             sequence number,              number, fingerprint and
-//     places:
-//                                    places in the arena           one cache line
+//     Call                 what the program calls
+//      │ launch_collective
+//      ▼
+//     OperationRecord      with its sequence number, and its places in the arena
+//      │ kernel
+//      ▼
+//     PostedCall           in every rank's block, a cache line: number, fingerprint and places
 #include <cstddef>
 #include <cstdint>
 #include <utility>

@@ -1,4 +1,4 @@
-// Chapter 07: how do weights reach everyone? A file for seven readers, then the real thing.
+// How do weights reach everyone? A file for seven readers, then the real thing.
 #include <algorithm>
 #include <cmath>
 #include <iostream>

@@ -1,4 +1,4 @@
-// Chapter 08: how are gradients summed on one rank? A sum of floats depends on the order of its
+// How are gradients summed on one rank? A sum of floats depends on the order of its
 // additions; across ranks a tree fixes that order, and takes log2(N) steps.
 #include <iostream>
 

@@ -22,6 +22,7 @@ namespace {
 // one takes them: so many slices at a time.
 constexpr std::size_t slots = 4, slot_bytes = Collectives::most_staged / slots;
 
+// Returns the number of slices of so many bytes; an empty array is one, too.
 std::size_t slices_of(std::size_t bytes) {
     return std::max<std::size_t>((bytes + slot_bytes - 1) / slot_bytes, 1);
 }
@@ -35,7 +36,7 @@ struct Branch {
     std::size_t longest_slice = 0;
 };
 
-// "(x0+x1)+x2" of the `ranks` ranks from `first` on, without the outer brackets.
+// Returns "(x0+x1)+x2" of the `ranks` ranks from `first` on, without the outer brackets.
 std::string order_of(int first, int ranks) {
     if (ranks == 1)
         return "x" + std::to_string(first);
@@ -184,6 +185,7 @@ std::string tree_order(int ranks) {
 }
 
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
+    // A level of the tree after the other; on each, all slices pass one port.
     const double steps = std::bit_width(static_cast<unsigned int>(ranks - 1));
     const auto slices = static_cast<double>(slices_of(bytes));
     return steps *

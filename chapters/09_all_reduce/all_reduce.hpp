@@ -60,8 +60,8 @@ void reduce_broadcast_all_reduce(Peers& peers, const Call& call, Stream& stream)
 // rank receives 2 (N - 1) / N of the data, however many ranks there are. (Patarasuk and Yuan,
 // "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.)
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream);
-// The same with slices of another size, which must be a multiple of 128 bytes and the same on every
-// rank.
+// Sums by the ring in slices of another size, which must be a multiple of 128 bytes and the same on
+// every rank.
 void ring_all_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes);
 // The usual size of a slice: small enough to be still in the cache of the rank that reads it next,
 // and large enough for the flags not to matter.

@@ -75,7 +75,7 @@ class Communicator {
         call.op = op;
         enqueue_reduce(call, stream);
     }
-    // The same on every rank. `input` and `output` may be the same array.
+    // Gives every rank the same result. `input` and `output` may be the same array.
     template <class T>
     void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                     const std::string& name = "") {

@@ -1,4 +1,4 @@
-// Chapter 09: and on every rank at once? Six ways to the same sum, over a link and in memory, and
+// And on every rank at once? Six ways to the same sum, over a link and in memory, and
 // which of them give the same bits.
 #include <algorithm>
 #include <iostream>

@@ -17,7 +17,7 @@ struct alignas(16) Pack {
     T values[size];
 };
 
-// Whether Packs can be read and written there.
+// Returns whether Packs can be read and written there.
 __device__ inline bool is_aligned(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
 }

@@ -47,7 +47,7 @@ __device__ void receive_elements(void* to, const void* theirs, const void* own, 
     });
 }
 
-// The same in Packs, and one by one what is left over or where not everything is aligned.
+// Receives it in Packs, and one by one what is left over or where not everything is aligned.
 template <class T>
 __device__ void receive_slice(ReduceOp op, T* to, const T* theirs, const T* own, std::size_t count,
                               bool is_sum, int divide_by) {

@@ -6,7 +6,7 @@
 
 namespace ddp {
 
-// How many samples of a test a rank has seen, and how many of its predictions were correct.
+// The samples of a test that a rank has seen, and how many of its predictions were correct.
 struct Score {
     double correct = 0, samples = 0;
 

@@ -1,4 +1,4 @@
-// Chapter 11: what keeps replicas the same? Every rank learns from its own samples, first alone and
+// What keeps replicas the same? Every rank learns from its own samples, first alone and
 // then with averaged gradients. One rank that learns from all samples is the comparison.
 #include <algorithm>
 #include <iostream>
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples per step and rank");
     options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "what reduces the gradients");
-    options.refuse({"--trace"}, "the timeline of a step comes in chapter 15");
+    options.refuse({"--trace"}, "the timeline of a step comes in 15_overlap");
     options.example("--ranks 2 --batch 64", "two ranks");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         return run(world, common, mine);

@@ -195,7 +195,7 @@ std::string text_of_equal_replicas(int world_size, const std::string& hash) {
 // ---- Metrics and samples
 
 Metrics::Totals add_up(Rank& rank, const Metrics::Totals& mine) {
-    // The same order on every rank, and so the same bits of loss_sum.
+    // In the same order on every rank, and so with the same bits of loss_sum.
     Metrics::Totals sum;
     for (const Metrics::Totals& theirs : rank.all_gather(mine)) {
         sum.loss_sum += theirs.loss_sum;

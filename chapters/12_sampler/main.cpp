@@ -1,4 +1,4 @@
-// Chapter 12: who trains on what? The samples of an epoch, divided among ranks correctly and
+// Who trains on what? The samples of an epoch, divided among ranks correctly and
 // wrongly.
 #include <algorithm>
 #include <iostream>

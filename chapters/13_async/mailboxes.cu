@@ -26,8 +26,8 @@ __global__ void find_mail(const __grid_constant__ PeersView view,
         for (int i = 0; i < workers && full == 0; i++) {
             const int worker = 1 + (first - 1 + i) % workers;
             // Full: the worker has posted more messages than this rank has acknowledged. Both
-            // counters are in the control blocks of chapter 06. Relaxed loads are enough, since the
-            // receive that follows looks at the flag again, with acquire.
+            // counters are in the control blocks of 06_messages. Relaxed loads are enough, since
+            // the receive that follows looks at the flag again, with acquire.
             const std::uint64_t acknowledged =
                 load_relaxed(view.control[worker]->acknowledged[view.rank]);
             if (load_relaxed(view.own().from[worker].posted) > acknowledged)
@@ -35,7 +35,7 @@ __global__ void find_mail(const __grid_constant__ PeersView view,
         }
         return full != 0;
     };
-    // A wait like any other of chapter 06: it ends with the time-out, or when the run has failed.
+    // A wait like any other of 06_messages: it ends with the time-out, or when the run has failed.
     // The rank to blame is the one that the search began with.
     if (!begin_operation(view, record) ||
         !wait_or_blame(view, record, is_one_full, [first] { return first; }))

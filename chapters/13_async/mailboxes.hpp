@@ -2,7 +2,7 @@
 // A mailbox for each worker, on the server. A worker posts its message there, and the server takes
 // the next message from any of them.
 //
-// In chapter 06 a send writes a record into the receiver's memory before any data moves, and each
+// In 06_messages a send writes a record into the receiver's memory before any data moves, and each
 // sender has a record of its own there. These records are the mailboxes. New is only the wait for
 // all of them at once.
 #include "06_messages/peers.hpp"

@@ -1,4 +1,4 @@
-// Chapter 13: must everyone wait? A parameter server whose workers do not wait for each other, the
+// Must everyone wait? A parameter server whose workers do not wait for each other, the
 // effect of old gradients, and training with four algorithms, with a slow worker and without.
 #include <algorithm>
 #include <iostream>

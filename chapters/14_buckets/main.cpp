@@ -1,4 +1,4 @@
-// Chapter 14: why 25 MB? Shows which gradients travel together, in the first iteration and in all
+// Why 25 MB? Shows which gradients travel together, in the first iteration and in all
 // later ones; how long that takes with buckets of every size; and which bits it gives.
 #include <algorithm>
 #include <iostream>

@@ -254,7 +254,7 @@ void DistributedDataParallel::shadow_step(bool is_reduced) {
     if (!is_reduced)
         return;
     prepare({});
-    // The same buckets in the same order as on the other ranks, filled with zeros.
+    // All ranks send the same buckets in the same order; here they are filled with zeros.
     for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {
         gradients_.zero_absent(gradient);
         mark_ready(gradient);

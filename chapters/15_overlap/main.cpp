@@ -1,4 +1,4 @@
-// Chapter 15, and the book's main job: a network learns Fashion-MNIST on several ranks, whose
+// The book's main job: a network learns Fashion-MNIST on several ranks, whose
 // gradients are reduced bucket by bucket while backward runs.
 #include <algorithm>
 

@@ -18,11 +18,11 @@
 namespace ddp {
 
 struct JoinOptions {
-    // Whether a mean divides by the number of all ranks even where some have no data: then every
+    // True if a mean divides by the number of all ranks even where some have no data: then every
     // sample counts as much as before. Otherwise it divides by the number of ranks with data: then
     // every step is as long as before.
     bool divide_by_initial_world_size = true;
-    // Whether all ranks throw InputsExhausted, in the same step, as soon as one has no batch left.
+    // True if all ranks throw InputsExhausted, in the same step, as soon as one has no batch left.
     bool throw_on_early_termination = false;
 };
 

@@ -1,4 +1,4 @@
-// Chapter 17: why does it hang? Six failure cases: the error that each one gives, its cure, and
+// Why does it hang? Six failure cases: the error that each one gives, its cure, and
 // the cost of the cures.
 #include <iostream>
 
@@ -50,7 +50,7 @@ int run(World& world, const CommonOptions& common) {
 int main(int argc, char** argv) {
     Options options("unused_parameters",
                     "Why does it hang? Six failure cases, their errors and their cures.");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 15");
+    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.refuse({"--data"}, "the pictures are drawn");
     options.example("--ranks 3", "three ranks, of which the last one is different");
     options.example("--link 1GB/s,1ms", "the cost of the cures where a message takes its time");

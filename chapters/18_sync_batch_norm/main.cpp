@@ -1,4 +1,4 @@
-// Chapter 18: whose mean is it? Cats on one rank, dogs on another, cars on a third: a training with
+// Whose mean is it? Cats on one rank, dogs on another, cars on a third: a training with
 // BatchNorm, and one with SyncBatchNorm.
 #include <algorithm>
 #include <iostream>
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     Options options("sync_batch_norm", "Whose mean is it? Batch normalisation over all ranks.");
     options.add_int("--epochs", mine.epochs, {1, 1000}, "how often to see each picture");
     options.add_int("--batch", mine.batch, {2, 64}, "pictures per step and rank");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 15");
+    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.refuse({"--data"}, "the pictures are drawn");
     options.example("--ranks 3", "one class on each rank");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {

@@ -1,4 +1,4 @@
-// Chapter 19: what if a node dies? A supervised training whose ranks are killed and stopped, which
+// What if a node dies? A supervised training whose ranks are killed and stopped, which
 // continues from its last checkpoint and ends with the same bits.
 #include <iostream>
 

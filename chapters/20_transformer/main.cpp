@@ -1,4 +1,4 @@
-// Chapter 20: does it carry a real model? A transformer learns to translate, on several ranks, with
+// Does it carry a real model? A transformer learns to translate, on several ranks, with
 // everything that the book has built.
 #include <filesystem>
 #include <iostream>

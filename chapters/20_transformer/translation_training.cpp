@@ -345,7 +345,7 @@ class TranslationTraining {
         reported_step_ = state_.step;
     }
 
-    // The same sentences give the same tokenizer, so only another corpus of the same name and size
+    // Equal sentences give equal tokenizers, so only another corpus of the same name and size
     // can have given another one.
     void require_same_tokenizer() const {
         if (state_.configuration.at(tokenizer_entry) != data_.tokenizer->to_json())

@@ -1,4 +1,4 @@
-// Chapter 21: and across machines? First an all-reduce between hosts, round one ring of all ranks
+// And across machines? First an all-reduce between hosts, round one ring of all ranks
 // and on two levels: which bits it gives, what it puts on the network, and how long it takes. Then
 // a simulator: what a training would do on a cluster that is not there.
 #include <iostream>

@@ -1,5 +1,5 @@
 #pragma once
-// How many bytes an all-reduce puts on the network, by its order.
+// The bytes that an all-reduce puts on the network, by its order.
 #include <cstddef>
 
 #include "09_all_reduce/hosts/placement.hpp"

@@ -27,7 +27,7 @@ __global__ void meet(int barriers, int* count) {
     }
 }
 
-// The same meeting by the C library's user contexts, each of which asks the kernel for its signal
+// Lets threads meet by the C library's user contexts, each of which asks the kernel for its signal
 // mask.
 class UserContexts {
   public:

@@ -119,7 +119,7 @@ class Options {
 
     // Refuses common options that make no sense here. --help leaves them out, and giving one is an
     // error that quotes `reason`, which says why and what to do: "one device has no ranks: they
-    // begin in chapter 05".
+    // begin in 05_ranks".
     void refuse(const std::vector<std::string>& names, const std::string& reason);
 
     // Adds an example at the end of --help: the program with these arguments, and what that shows.

@@ -6,7 +6,7 @@
 namespace ddp {
 namespace {
 
-// Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
+// Your kernels go here. They can use everything of 02_kernels: __shared__ arrays,
 // dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace ddp {
 namespace {
 
 // Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: a Neighbour with post(),
-// consume(), ack() and wait_for_ack(). ring.cu of chapter 09 shows how a kernel begins and ends.
+// consume(), ack() and wait_for_ack(). 09_all_reduce/ring.cu shows how one begins and ends.
 
 }  // namespace
 

@@ -18,7 +18,7 @@ namespace ddp {
 // samples in this step (1 or more).
 double weight_of_sample(const std::vector<int>& samples, int rank);
 
-// The objects that one rank trains with. The loss of a batch is chapter 03's cross_entropy, the
+// The objects that one rank trains with. The loss of a batch is 03_network's cross_entropy, the
 // mean over its samples.
 struct Replica {
     Rank& rank;

@@ -35,7 +35,7 @@ struct LastBucket {
 };
 
 // Task last_bucket. Returns the last bucket of these gradients (one or more), which are in ready
-// order. Buckets are filled in this order by chapter 14's rule, all of them with the same limit: a
+// order. Buckets are filled in this order by the rule of 14_buckets, all of them with the same limit: a
 // bucket is closed when it has `cap_bytes` or more, the gradient that crosses the limit stays in,
 // and the last bucket is closed with the last gradient. A bucket can travel when its last gradient
 // is ready; backward computes until the last gradient of all is.

@@ -14,7 +14,7 @@ namespace ddp {
 // Task leader_plan. Returns the messages of this all-reduce:
 //
 //     round 0             each rank that is no leader sends its whole array to its leader
-//     2 (H - 1) rounds    the H leaders sum up round a ring, as in chapter 09: leader 0 sends to
+//     2 (H - 1) rounds    the H leaders sum up round a ring, as in 09_all_reduce: leader 0 sends to
 //                         leader 1, and so on; the array has H chunks, and a message is one chunk
 //     the last round      each leader sends the whole sum to the other ranks of its host
 //
@@ -32,7 +32,7 @@ struct EvenHosts {
     int hosts, ranks_per_host, ports;
 };
 PortLoad leader_load(const EvenHosts& cluster, double bytes);  // by the plan above
-PortLoad rail_load(const EvenHosts& cluster, double bytes);    // by chapter 21's two levels
+PortLoad rail_load(const EvenHosts& cluster, double bytes);    // by 21_cluster's two levels
 
 // Task divisors. An average: before its first message to another host, the leader of host h divides
 // the sum of its host by divisors[h]; nothing is divided later. Returns the divisors with which

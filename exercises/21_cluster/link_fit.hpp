@@ -16,7 +16,7 @@ CostModel robust_line(std::span<const MessageTime> times);
 // Task wire. nccl-tests and this book's benches print the bus bandwidth of an all-reduce of K bytes
 // on N ranks in t seconds: 2 (N - 1) / N K / t. This one was made on `hosts` hosts, two or more,
 // with `ranks_per_host` ranks each: round one ring, host after host (levels = 1), or on two levels
-// (levels = 2), as chapter 21 does it. Returns how many bytes a second left each host.
+// (levels = 2), as 21_cluster does it. Returns how many bytes a second left each host.
 double wire_bandwidth(int hosts, int ranks_per_host, int levels, double bus_bandwidth);
 
 // Task link. Returns the line of a message between two hosts, from all-reduces on two levels. Each

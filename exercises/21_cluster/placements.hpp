@@ -8,8 +8,8 @@
 namespace ddp {
 
 // Rank r is on host host_of[r]; hosts are numbered from 0, and each has one or more of the N ranks.
-// N is 2 or more. The ring is chapter 09's, in the order of the ranks: each of the 2 (N - 1) steps
-// s = 0, 1, ... sends chunk (r - 1 - s) modulo N from every rank r to rank (r + 1) modulo N.
+// N is 2 or more. The ring is 09_all_reduce's, in the order of the ranks: each of the 2 (N - 1)
+// steps s = 0, 1, ... sends chunk (r - 1 - s) modulo N from every rank r to rank (r + 1) modulo N.
 //
 // Task leaving. Returns for each host the bytes that leave it in one all-reduce. Chunk c has
 // chunks[c] bytes, which may be 0.

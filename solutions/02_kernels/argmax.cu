@@ -7,7 +7,7 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
+//: Your kernels go here. They can use everything of 02_kernels: __shared__ arrays,
 //: dynamic_shared<T>(), __syncthreads(), __shfl_down_sync().
 // Returns an element that is smaller than every other, because there is no higher index.
 __device__ constexpr Largest nothing() {

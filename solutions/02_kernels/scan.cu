@@ -5,7 +5,7 @@ namespace ddp {
 namespace {
 
 // stub
-//: Your kernels go here. They can use everything of chapter 02: __shared__ arrays,
+//: Your kernels go here. They can use everything of 02_kernels: __shared__ arrays,
 //: dynamic_shared<T>(), __syncthreads(), __shfl_up_sync().
 struct Sums {
     int before;  // of the numbers of all threads before this one

@@ -11,7 +11,7 @@ namespace {
 
 // stub
 //: Your kernel goes here. What you need is in 07_broadcast/transfer.cuh: a Neighbour with post(),
-//: consume(), ack() and wait_for_ack(). ring.cu of chapter 09 shows how a kernel begins and ends.
+//: consume(), ack() and wait_for_ack(). 09_all_reduce/ring.cu shows how one begins and ends.
 // The two steps of each pair of ranks: one exchange that sums, and one that copies.
 constexpr int to_sum = 1, to_copy = 2;
 

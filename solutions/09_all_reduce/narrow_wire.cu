@@ -63,7 +63,7 @@ void narrow_all_reduce(Peers& peers, float* data, std::size_t count, __nv_bfloat
     // stub: one_rounding
     //: Task same_bits is solved here as well. Round everything into `narrow`. Sum this rank's chunk
     //: with a kernel that launch_collective() launches. Bring the sums to all ranks with
-    //: all_gather() of chapter 09. Convert back to float.
+    //: all_gather() of 09_all_reduce. Convert back to float.
     const auto ranks = static_cast<std::size_t>(peers.view().world_size);
     const std::size_t chunk = equal_chunk(count, ranks);
     launch(stream, grid_for(ranks * chunk), round_all, data, count, narrow, ranks * chunk);

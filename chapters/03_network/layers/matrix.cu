@@ -40,7 +40,7 @@ __global__ void transpose_and_add_bias(int rows, int columns, const float* trans
     }
 }
 
-// How a block adds up rows. A thread has a strip of neighbouring columns, and the lanes beside it
+// A block adds up rows: a thread has a strip of neighbouring columns, and the lanes beside it
 // have the next ones: a warp reads 32 numbers with one load; a CPU's thread makes vectors of its
 // strip. Groups of lanes share the rows.
 constexpr int most_lanes = kernels_run_on_cpu ? 1 : 32, strip = kernels_run_on_cpu ? 64 : 1;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int layers = 4, width = 512, batch = 256;
 
-// How a step is divided: over how many ranks, and into how many micro-batches.
+// Divides a step over a number of ranks and into a number of micro-batches.
 struct Schedule {
     std::string name;
     int stages, micro_batches;

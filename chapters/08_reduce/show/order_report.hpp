@@ -1,5 +1,5 @@
 #pragma once
-// The same floats, summed in several orders, as a table.
+// A table of the same floats, summed in several orders.
 #include <cstdint>
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-// How fast the all-reduces are, beside MPI (as shipped and tuned) or NCCL and beside what the
+// Measures the all-reduces beside MPI (as shipped and tuned) or NCCL and beside what the
 // memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
 // processes cannot share, they are threads. If mpirun or srun has started this program, its own
 // ranks are measured: between hosts, the limit is the link.

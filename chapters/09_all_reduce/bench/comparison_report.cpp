@@ -69,7 +69,7 @@ class AllMeasurements {
         return highest > 0 && highest < 1e9 ? RateUnit{1e6, "MB/s"} : RateUnit{1e9, "GB/s"};
     }
 
-    // How many times as fast as MPI: the least of all kinds of jobs, each compared within itself.
+    // Returns how many times as fast as MPI: the least of all jobs, each compared within itself.
     double against_mpi(const std::string& algorithm, std::size_t bytes) const {
         return least_ratio(algorithm, bytes,
                            [](const std::string& name) { return name.starts_with("mpi"); });

@@ -1,5 +1,5 @@
 #pragma once
-// How kernels fill and empty FIFOs.
+// Kernels fill and empty FIFOs.
 //
 // The first thing that an operation says along a FIFO is its record. So the two sides find out at
 // once if they do not do the same; and whoever waits in vain can tell what the other did last.

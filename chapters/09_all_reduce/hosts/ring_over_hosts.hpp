@@ -35,8 +35,8 @@ class RingOverHosts {
     static constexpr std::size_t arena_bytes =
         RingNeighbours::arena_bytes + most_ranks_over_hosts * sizeof(int) + SharedArena::unit;
 
-    // The same contracts as within one host (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp): data
-    // lies in the arena. They throw std::invalid_argument if it does not.
+    // Keep the contracts of those within one host (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp):
+    // data lies in the arena. They throw std::invalid_argument if it does not.
     void all_reduce(const Call& call, Stream& stream);
     void reduce_scatter(const Call& call, Stream& stream);
     void reduce(const Call& call, Stream& stream);

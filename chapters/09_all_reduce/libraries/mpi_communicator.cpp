@@ -148,8 +148,8 @@ class Exchange {
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    // Whether all is over; `see` is called with each rank whose record has come since the last
-    // time.
+    // Returns whether all is over; calls `see` with each rank whose record has come since the
+    // last time.
     bool is_over(const std::function<void(int)>& see) {
         std::vector<int> finished(requests_.size());
         int count = 0;

@@ -164,7 +164,7 @@ NcclCommunicator::~NcclCommunicator() {
     rank().remove(*this);
 }
 
-// Whether operations are still under way; those of a device that has failed are not.
+// Returns whether operations are still under way; those of a device that has failed are not.
 bool NcclCommunicator::has_pending() {
     std::lock_guard lock(mutex_);
     while (!pending_.empty() &&

@@ -68,7 +68,7 @@ std::shared_ptr<Candidate> make_mpi_candidate(Rank& rank, std::size_t most);
 // The link as the limit; null where there is one host only.
 std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most);
 
-// Whether this program could be started by mpirun, and would know it.
+// Returns whether this program could be started by mpirun, and would know it.
 bool is_built_with_mpi();
 
 // The measurements of one candidate at one size.

@@ -1,5 +1,5 @@
 #pragma once
-// The same steps in the terminal, in colour, with the ports under them.
+// Shows the steps in the terminal, in colour, with the ports under them.
 #include <string>
 #include <vector>
 

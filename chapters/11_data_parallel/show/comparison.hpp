@@ -1,5 +1,5 @@
 #pragma once
-// The same training in several ways: each rank alone, with averaged gradients, and by one rank that
+// Trains in several ways: each rank alone, with averaged gradients, and by one rank that
 // sees all samples.
 #include <filesystem>
 #include <string>

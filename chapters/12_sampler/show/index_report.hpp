@@ -23,7 +23,7 @@ void show_remainders(int ranks);
 // Prints rank 0's first samples in three epochs, with set_epoch and without.
 void show_epochs(int samples, int ranks, std::uint64_t seed);
 
-// How a program that counts updates, and not epochs, gets its batches from a loader.
+// Ways of a program that counts updates, and not epochs, to get its batches from a loader.
 enum class Counting {
     one_iterator,        // it = iter(loader), and next(it) for each update
     new_iterators,       // next(iter(loader)) for each update

@@ -11,7 +11,7 @@
 namespace ddp {
 
 // Returns the seconds that the Communicator needs for an all-reduce of `bytes`: one latency for few
-// bytes (one-shot), two for more (two-shot, chapter 09).
+// bytes (one-shot), two for more (two-shot, 09_all_reduce).
 double bucket_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 // Returns for each bucket when its last gradient is ready, in seconds from the beginning of

@@ -1,5 +1,5 @@
-// How much of the communication hides behind backward: the same steps with overlap and without, in
-// turn, over a simulated link that takes as long as backward, and without a link.
+// Measures how much of the communication hides behind backward: the same steps with overlap and
+// without, in turn, over a simulated link that takes as long as backward, and without a link.
 #include <algorithm>
 #include <iostream>
 #include <optional>

@@ -1,6 +1,6 @@
-// How fast several ranks train: this book's DistributedDataParallel, compared with the same number
-// of copies that each train alone at the same time, and with PyTorch's. They take turns, a round
-// each, so that a machine that slows down slows all of them.
+// Measures how fast several ranks train: this book's DistributedDataParallel, compared with the
+// same number of copies that each train alone at the same time, and with PyTorch's. They take
+// turns, a round each, so that a machine that slows down slows all of them.
 #include <csignal>
 #include <deque>
 #include <filesystem>

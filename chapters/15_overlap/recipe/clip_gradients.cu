@@ -2,7 +2,7 @@
 //
 //     gradients    | weight ............... | bias .. |
 //     squares      each thread adds up the squares of its share       | 1.2 | 0.7 | ... | 0.1 |
-//     norm         chapter 02's reduction adds the threads' sums, in a fixed order; square root
+//     norm         block_reduce adds the threads' sums, in a fixed order; square root
 //     gradients    *= min(1, max_norm / (norm + 1e-6))
 #include "15_overlap/recipe/clip_gradients.hpp"
 

@@ -119,7 +119,7 @@ Variable MixedLinear<T>::forward(Variable input) {
         launch(x.device().stream(), grid_for(y.size()), write_rounded<T>, y.size(), y.data(),
                y.data(), false);
 
-    // The same inputs in the same order as Linear's: bias, input, weight.
+    // Inputs come in Linear's order: bias, input, weight.
     std::vector<Variable> from{input, input.tape->parameter(linear_->weight)};
     if (has_bias)
         from.insert(from.begin(), input.tape->parameter(linear_->bias));

@@ -12,7 +12,7 @@
 
 namespace ddp {
 
-// How a training treats parameters that a step does not use: an error, FindUnused, or StaticGraph.
+// Treatments of parameters that a step does not use: an error, FindUnused, StaticGraph.
 enum class Unused { refused, searched, fixed };
 
 struct Training {

@@ -33,7 +33,7 @@ struct Differences {
 Differences compare_with_union(Device& device, Communicator& communicator, const MakeNorm& make,
                                const std::vector<int>& counts, std::uint64_t seed);
 
-// How many pictures each rank has in a comparison.
+// The number of pictures of each rank in a comparison.
 struct PictureCounts {
     std::string name;
     std::vector<int> counts;  // by rank

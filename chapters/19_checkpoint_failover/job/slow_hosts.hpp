@@ -10,7 +10,7 @@
 
 namespace ddp {
 
-// How long a message takes from one host to another one and back.
+// The time of a message from one host to another one and back.
 struct RoundTrip {
     std::string from, to;
     double seconds = 0;

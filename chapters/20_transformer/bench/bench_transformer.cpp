@@ -1,6 +1,6 @@
-// How many tokens a second the transformer learns from: this book beside PyTorch. Both take turns,
-// a round each, so that a machine that slows down slows both. With --parts, where the time of a
-// step goes.
+// Measures from how many tokens a second the transformer learns: this book beside PyTorch. Both
+// take turns, a round each, so that a machine that slows down slows both. With --parts, where the
+// time of a step goes.
 #include <csignal>
 #include <deque>
 #include <filesystem>

@@ -1,5 +1,5 @@
 #pragma once
-// How much memory a step takes: predicted from the model's sizes, and measured.
+// The memory that a step takes: predicted from the model's sizes, and measured.
 #include "15_overlap/recipe/dropout.hpp"
 #include "20_transformer/transformer.hpp"
 #include "common/report/table.hpp"

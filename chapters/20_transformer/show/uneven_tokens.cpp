@@ -63,7 +63,7 @@ UnevenTokens uneven_tokens(Rank& rank, const TranslationData& data, const Transl
     tape.clear();
     rank.barrier();
 
-    // The same sentences, dealt to the ranks.
+    // This rank's share of these sentences.
     const TokenBatch share = batches.batch(0, rank.rank(), ranks);
     const auto distance_with = [&](double divisor) {
         replica.backward(

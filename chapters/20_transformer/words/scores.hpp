@@ -1,7 +1,8 @@
 #pragma once
-// How good translations are, in numbers that can be compared with those of others. All are made of
-// counts over a whole set of sentences, and counts add up: each rank counts its share, the sums are
-// all-reduced, and the score is that of the whole set. (A mean of scores would be another number.)
+// Scores say how good translations are, in numbers that can be compared with those of others. All
+// are made of counts over a whole set of sentences, and counts add up: each rank counts its share,
+// the sums are all-reduced, and the score is that of the whole set. (A mean of scores would be
+// another number.)
 #include <array>
 #include <cstdint>
 #include <string>

@@ -25,8 +25,8 @@ struct TokenBatch {
     std::vector<int> target_in;   // [sentences, length]: begin, the target
     std::vector<int> target_out;  // [sentences, length]: the target, end
     int target_tokens = 0;        // in this share's target_out, without padding
-    // The same of all ranks' shares of this step. Every rank knows the plan, so nobody has to be
-    // asked.
+    // Target tokens of all ranks' shares of this step. Every rank knows the plan, so nobody has to
+    // be asked.
     int all_target_tokens = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A recorded step of chapter 15, which the simulator takes for the compute of its ranks.
+// A recorded step of 15_overlap, which the simulator takes for the compute of its ranks.
 #include <filesystem>
 
 #include "21_cluster/simulator/training.hpp"

@@ -1,5 +1,5 @@
-// A ping-pong, as in chapter 06, but between any two ranks of the job: N messages there and N back,
-// enqueued at once, and the time of one of them.
+// A ping-pong, as in 06_messages, but between any two ranks of the job: N messages there and N
+// back, enqueued at once, and the time of one of them.
 //
 //     rank a   mark  send ──▶           receive   ...   mark
 //     rank b               receive ──▶ send       ...          (marks apart) / 2N: one message

@@ -49,7 +49,7 @@ void add_simulator_options(Options& options, SimulatorOptions& mine) {
     options.add_text("--links", mine.links, "both, from a file of measured links");
     options.add_int("--leaf", mine.hosts_per_leaf, {0, 4096}, "hosts under a leaf switch (0: all)");
     options.add_double("--oversubscription", mine.oversubscription, {1, 64}, "of its uplink");
-    options.add_text("--step", mine.step, "a step that chapter 15 has recorded, a CSV file");
+    options.add_text("--step", mine.step, "a step that 15_overlap has recorded, a CSV file");
     options.add_int("--bytes", mine.bytes, {0, 1 << 30},
                     "of the all-reduces in the first table (0: a bucket of the step)");
     options.add_double("--jitter", mine.jitter, {0, 10}, "of a rank's compute in each step");

@@ -1,6 +1,7 @@
 #pragma once
-// How far the simulator was off wherever its predictions could be compared with a measurement: on
-// four hosts made of network namespaces, and with numbers that others have published.
+// Shows how far the simulator was off wherever its predictions could be compared with a
+// measurement: on four hosts made of network namespaces, and with numbers that others have
+// published.
 #include <string>
 #include <vector>
 

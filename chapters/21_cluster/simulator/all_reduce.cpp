@@ -1,3 +1,20 @@
+// The rounds of each algorithm, here for two nodes of two ranks, and the ports that they pass. An
+// arrow is a message in a round; ranks 0 and 1 are on node 0.
+//
+//     flat ring      0 ▶ 1 ▶ 2 ▶ 3 ▶ 0            6 rounds of a quarter; 1 ▶ 2 and 3 ▶ 0 leave
+//     ring by node   0 ▶ 2 ▶ 1 ▶ 3 ▶ 0            6 rounds of a quarter; all four leave
+//     two levels     0 ◀▶ 1  2 ◀▶ 3               1 round of a half, inside
+//                    0 ◀▶ 2  1 ◀▶ 3               2 rounds of a quarter, along each rail
+//                    0 ◀▶ 1  2 ◀▶ 3               1 round of a half, inside
+//     double tree    1 ▶ 0   3 ▶ 2, then 2 ▶ 0    up and down again; the other half of the data
+//                    1 ▶ 0   3 ▶ 2, then 0 ▶ 2    goes by the other tree
+//     directly       all to all, twice            each rank adds up one quarter
+//
+//     a message      port of the sender ──▶ leaf switches, if any ──▶ port of the receiver
+//     within a node  the ports of both ranks; between nodes those of both nodes
+//
+// First come the schedules, which only say who sends what to whom; then Network, which knows when a
+// port is free; and last simulated_s, which sends the messages in the order of time.
 #include "21_cluster/simulator/all_reduce.hpp"
 
 #include <initializer_list>
@@ -10,6 +27,7 @@ int copies_on(const Cluster& cluster) {
     return cluster.hosts > 1 ? std::min(cluster.ports, cluster.ranks_per_host) : 1;
 }
 
+// Returns the rounds of all phases, one phase after the other.
 Rounds in_turn(std::initializer_list<Rounds> phases) {
     Rounds all;
     for (const Rounds& phase : phases)
@@ -22,10 +40,11 @@ Rounds ring(const Partner& next, int ranks, double bytes) {
     return Rounds(2 * static_cast<std::size_t>(ranks - 1), {next, bytes / ranks});
 }
 
+// The next rank is the next number: only the last rank of a node sends to another node.
 Schedule flat_ring(const Cluster& cluster, double bytes) {
     const int ranks = cluster.ranks(), copies = copies_on(cluster);
     const auto next = [=](int rank) { return rank + 1 == ranks ? 0 : rank + 1; };
-    return {{ring(next, ranks, bytes / copies)}, 1, 0, copies};
+    return {.parts = {ring(next, ranks, bytes / copies)}, .copies = copies};
 }
 
 // The next rank is on the next host: every message leaves its host.
@@ -34,7 +53,7 @@ Schedule ring_by_node(const Cluster& cluster, double bytes) {
     const auto next = [=](int rank) {
         return rank + near < ranks ? rank + near : (rank + 1) % near;
     };
-    return {{ring(next, ranks, bytes)}};
+    return {.parts = {ring(next, ranks, bytes)}};
 }
 
 // Returns the rounds in which each rank sends a chunk to all others of its group: `group` ranks in
@@ -56,13 +75,14 @@ Schedule two_levels(const Cluster& cluster, double bytes) {
     const double slice = bytes / slices;
     const auto next = [=](int rank) { return rank + near < ranks ? rank + near : rank % near; };
     const Rounds inside = exchange(near, slice);
-    return {{in_turn({inside, ring(next, cluster.hosts, slice / near), inside})}, slices};
+    return {.parts = {in_turn({inside, ring(next, cluster.hosts, slice / near), inside})},
+            .slices = slices};
 }
 
 // Every rank sends each other one its chunk, and then the sum of its own.
 Schedule directly(const Cluster& cluster, double bytes) {
     const Rounds phase = exchange(cluster.ranks(), bytes);
-    return {{in_turn({phase, phase})}};
+    return {.parts = {in_turn({phase, phase})}};
 }
 
 // Up a chain on each host and a tree of hosts, and down the same way. The tree's nodes are 0, 1, 2
@@ -101,9 +121,13 @@ Schedule double_tree(const Cluster& cluster, double bytes) {
     const double slice = half / slices;
     // A slice of both trees passes a port 4 (H - 1) / H times, on average.
     const double pace_s = 4.0 * (cluster.hosts - 1) / cluster.hosts * cluster.between.busy_s(slice);
-    return {{tree(cluster, slice, false), tree(cluster, slice, true)}, slices, pace_s, copies};
+    return {.parts = {tree(cluster, slice, false), tree(cluster, slice, true)},
+            .slices = slices,
+            .pace_s = pace_s,
+            .copies = copies};
 }
 
+// The times until which a port is busy; it sends and receives at the same time.
 struct Port {
     double sends_until = 0, receives_until = 0;
 };

@@ -1,3 +1,15 @@
+// A step, and what failures cost. A step with two buckets, whose first all-reduce takes longer:
+//
+//     forward ── backward of bucket 0 ── backward of bucket 1 ── (wait) ──────── optimizer
+//                                     └ all-reduce of 0 ───────┬ all-reduce of 1 ┘
+//     ready_s    moves on with backward; an all-reduce begins when its bucket is ready and
+//     reduced_s  when the one before has ended
+//
+// The job works for T seconds, saves for `save_s`, and so on until it fails. What was not yet saved
+// is lost, and the job works again `restart_s` later:
+//
+//     T ── save ── T ── save ── T  ✗ ── restart ── T ── save ──
+//     counts       counts      lost
 #include "21_cluster/simulator/training.hpp"
 
 #include <algorithm>
@@ -14,6 +26,7 @@ double Step::compute_s() const {
     return sum_s;
 }
 
+// Without overlap each bucket is "ready" when backward has ended.
 double step_s(const Step& step, const Seconds& all_reduce_s, bool overlap, double slowest) {
     const double backward_end_s = slowest * (step.compute_s() - step.optimizer_s);
     double ready_s = slowest * step.forward_s, reduced_s = 0;
@@ -39,13 +52,19 @@ double jittery_step_s(const Step& step, const Seconds& all_reduce_s, bool overla
     return sum_s / steps;
 }
 
+// Daly's series in the root of `ratio`. Where a checkpoint costs more than twice the mean time
+// between failures, he takes that mean itself.
 double best_interval_s(const Failures& failures) {
     const double ratio = failures.save_s / (2 * failures.mean_s);
+    // The first term is Young's.
     const double young_s = std::sqrt(2 * failures.save_s * failures.mean_s);
     return ratio < 1 ? young_s * (1 + std::sqrt(ratio) / 3 + ratio / 9) - failures.save_s
                      : failures.mean_s;
 }
 
+// Computes how long a piece of T seconds and its checkpoint need on average, with failures that
+// come every M seconds: M (e^((T + save) / M) - 1), and after each failure a restart, which may
+// fail, too.
 double useful_share(const Failures& failures, double interval_s) {
     const double mean_s = failures.mean_s;
     const double from_save_to_save_s = mean_s * std::exp(failures.restart_s / mean_s) *
@@ -53,6 +72,7 @@ double useful_share(const Failures& failures, double interval_s) {
     return interval_s / from_save_to_save_s;
 }
 
+// Draws the time from failure to failure, and counts the whole intervals that fit in.
 double simulated_useful_share(const Failures& failures, double interval_s, int count) {
     Random random(1);
     double passed_s = 0, useful_s = 0;

@@ -424,7 +424,8 @@ ChangedAccess Execution::changed(const std::byte* address, bool is_store,
                                       : options_.change(address, is_store, order);
 }
 
-// Whether several streams use a place by atomic accesses. Only then it matters who comes first.
+// Returns whether several streams use a place by atomic accesses. Only then it matters who comes
+// first.
 bool Execution::is_shared_place(RunningStream& stream, const std::byte* address) {
     std::int8_t& user = users_[index_of(static_cast<int>(granule_of(address)))];
     if (user == nobody) {

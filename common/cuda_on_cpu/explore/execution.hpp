@@ -81,17 +81,17 @@ class Execution {
     const std::vector<int>& woken_by(int stream) const {
         return streams_[static_cast<std::size_t>(stream)]->woken_by;
     }
-    // Whether a stream's next load is the first one of a place that has ended its wait.
+    // Returns whether a stream's next load is the first one of a place that has ended its wait.
     bool ends_wait(int stream) const;
 
-    // Whether a stream has not ended.
+    // Returns whether a stream has not ended.
     bool is_under_way() const;
     // Notes in the timeline where each such stream waits.
     void note_waits();
-    // Whether the streams turned out to share a place that only one of them seemed to use: then
-    // what was explored so far took too few steps, and is to be done again.
+    // Returns whether the streams turned out to share a place that only one of them seemed to use:
+    // then what was explored so far took too few steps, and is to be done again.
     bool has_found_shared() const { return has_found_shared_; }
-    // Whether there is no use in going on.
+    // Returns whether there is no use in going on.
     bool is_to_be_left() const { return has_found_shared_ || failure_ != ExploredFailure::none; }
     ExploredFailure failure() const { return failure_; }
     const ExploredStep& conflict() const { return conflict_; }

@@ -151,7 +151,7 @@ class Search {
             result_.failure = ExploredFailure::endless;
             return false;
         }
-        // The same stream as before, so that a poll is not interrupted; then other streams, and
+        // The stream of the step before, so that a poll is not interrupted; then other streams, and
         // stores arrive as late as they can.
         const int last = path_.empty() ? 0 : path_.back().process;
         const bool stays = last < execution_.streams() && (enabled & ~asleep & set_of(last)) != 0;
@@ -200,7 +200,7 @@ class Search {
         return ways.size() == 1 ? ways.begin()->second : 0;
     }
 
-    // Whether all steps are done that come before this one of process `own`.
+    // Returns whether all steps are done that come before this one of process `own`.
     static bool is_next(const Node& node, std::size_t own, const Done& done,
                         const StepsByProcess& steps) {
         for (std::size_t p = 0; p < steps.size(); p++)
@@ -314,8 +314,8 @@ class Search {
                     reverse(first, static_cast<int>(second));
     }
 
-    // Whether a load has ended a wait that each later store at its place would end as well: flags
-    // only grow, and waits are for a value or more.
+    // Returns whether a load has ended a wait that each later store at its place would end as well:
+    // flags only grow, and waits are for a value or more.
     bool has_ended_alike(std::size_t load) const {
         const Node& node = path_[load];
         if (!node.ends_wait || node.loads_from < 0)
@@ -357,8 +357,8 @@ class Search {
                                                                     : set_of(lowest(beginners));
     }
 
-    // Whether the load `last` ends a wait that only step `first` could have ended: then it cannot
-    // come before it.
+    // Returns whether the load `last` ends a wait that only step `first` could have ended: then it
+    // cannot come before it.
     static bool has_ended_wait(int first, const Node& last, const std::vector<int>& independent) {
         return !last.woken_by.empty() && last.woken_by.front() == first &&
                std::ranges::none_of(independent, [&](int step) {

@@ -49,7 +49,7 @@ void watched_announce(const void* address, std::size_t bytes, bool is_write, con
         });
 }
 
-// The same for an atomic access, which `access` makes.
+// Looks at an atomic access, which `access` makes.
 template <class T, class MakeAccess>
 void atomic_access(WatchedBlock& block, const volatile T* address, const void* at,
                    MakeAccess access) {

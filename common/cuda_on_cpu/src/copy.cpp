@@ -63,8 +63,8 @@ const char* kind_name(cudaMemcpyKind kind) {
     return names[kind];
 }
 
-// Whether [pointer, pointer + bytes) lies in one allocation where CUDA knows the memory. `caller`
-// begins the message: "cudaMemcpy at a.cu:12".
+// Checks that [pointer, pointer + bytes) lies in one allocation where CUDA knows the memory.
+// `caller` begins the message: "cudaMemcpy at a.cu:12".
 cudaError_t check_range(const std::string& caller, const char* role, const void* pointer,
                         std::size_t bytes) {
     const std::optional<Allocation> a = find_allocation(pointer);

@@ -99,11 +99,11 @@ std::string allocation_name(const Allocation& allocation) {
            " at " + text_of(allocation.allocated) + " gave";
 }
 
-// How many pages to leave free before the next mapping, out of colours. The system's own places
-// are often multiples of 64 MiB apart. But AMD's processors look for a line in their first cache by
-// a hash of address bits 12 to 27: of two arrays that are equal in those, each access throws the
-// other's line out, and a kernel that adds them takes four times as long. ("Take A Way", AsiaCCS
-// 2020, has the hash.)
+// The number of pages to leave free before the next mapping, out of colours. The system's own
+// places are often multiples of 64 MiB apart. But AMD's processors look for a line in their first
+// cache by a hash of address bits 12 to 27: of two arrays that are equal in those, each access
+// throws the other's line out, and a kernel that adds them takes four times as long. ("Take A Way",
+// AsiaCCS 2020, has the hash.)
 constexpr std::size_t colours = 64;
 std::size_t next_colour() {
     static std::atomic<std::size_t> mappings{0};

@@ -45,7 +45,7 @@ std::size_t total_device_bytes();
 // The live allocation that holds `address` (or ends at it); nothing if there is none.
 std::optional<Allocation> find_allocation(const void* address);
 
-// Whether `address` lies in or beside memory that CUDA gave, freed or not.
+// Returns whether `address` lies in or beside memory that CUDA gave, freed or not.
 bool is_near_allocation(const void* address);
 
 // "12 bytes past the end of the 4000 bytes that cudaMalloc at a.cu:12 gave"; says so if it was

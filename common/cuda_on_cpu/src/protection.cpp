@@ -16,8 +16,8 @@ int device_key() {
     return key;
 }
 
-// How many threads run device code, in this and every other stream. Relaxed: a count orders no
-// kernels, and ThreadSanitizer must not think so.
+// The number of threads that run device code, in this and every other stream. Relaxed: a count
+// orders no kernels, and ThreadSanitizer must not think so.
 std::atomic<int> device_threads{0};
 
 }  // namespace

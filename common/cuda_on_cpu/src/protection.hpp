@@ -27,7 +27,7 @@ class DeviceAccess {
     int rights_before_ = 0;
 };
 
-// Whether any thread does.
+// Returns whether any thread does.
 bool device_code_runs();
 
 // Puts freshly mapped device pages under the protection key, where there is one.

@@ -71,9 +71,9 @@ class Stream {
     Ticket last_ticket() const { return enqueued_.load(); }
     // Waits until the command is done.
     void wait(Ticket ticket);
-    // The same for the host, which finds device memory closed to it.
+    // Waits for the host, which finds device memory closed to it.
     void synchronize(Ticket ticket);
-    // Whether the command is done. One that was put off is due now.
+    // Returns whether the command is done. One that was put off is due now.
     bool ask(Ticket ticket);
     // For the command that runs: puts it off until somebody waits for it, asks for it or has
     // enqueued something behind it, or for as long as a device may well take.

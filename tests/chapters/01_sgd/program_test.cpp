@@ -49,7 +49,7 @@ TEST_CASE("sgd: steps that are too long end the run with a sentence that names t
     const Program sgd(SGD_PROGRAM);
     REQUIRE(sgd.refusal({"--ranks", "2"}) ==
             "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
-            "in chapter 05.\n");
+            "in 05_ranks.\n");
     const ChildResult run = sgd.call({"--learning-rate", "0.05"});
     REQUIRE(run.exit_code == 1);
     REQUIRE(has(run.output, "error: the loss is no longer a number at step 84: "));

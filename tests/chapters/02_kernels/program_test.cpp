@@ -104,7 +104,7 @@ TEST_CASE("kernels: a race and a missing barrier give another sum in another ord
 TEST_CASE("kernels: what makes no sense is refused in one sentence") {
     REQUIRE(kernels.refusal({"--elements", "12"}) ==
             "error: --elements needs a whole number from 1024 to 268435456, not '12'.\n");
-    REQUIRE(has(kernels.refusal({"--ranks", "2"}), "ranks begin in chapter 05"));
+    REQUIRE(has(kernels.refusal({"--ranks", "2"}), "ranks begin in 05_ranks"));
 }
 
 }  // namespace ddp::test

@@ -125,7 +125,7 @@ TEST_CASE("network: what makes no sense is refused in one sentence") {
             "error: --learning-rate needs a number from 1e-12 to 1e+06, not 'nan'.\n");
     REQUIRE(network.refusal({"--ranks", "2"}) ==
             "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
-            "in chapter 05.\n");
+            "in 05_ranks.\n");
     REQUIRE(has(network.refusal({"--model", "gpt"}), "--model"));
     REQUIRE(has(network.refusal({"--data", "/nonexistent"}, 1), "was not found"));
     std::filesystem::resize_file(network / "train-images-idx3-ubyte", 5000);

@@ -210,7 +210,7 @@ TEST_CASE("gradient_accumulation: what makes no sense is refused in one sentence
             "error: --batch needs a whole number from 1 to 60000, not '0'.\n");
     REQUIRE(accumulation.refusal({"--ranks", "2"}) ==
             "error: --ranks makes no sense here: this chapter computes on one device; ranks begin "
-            "in chapter 05.\n");
+            "in 05_ranks.\n");
     REQUIRE(has(accumulation.refusal({"--data", "/nonexistent"}, 1), "was not found"));
     REQUIRE(accumulation.refusal({"--batch", "201"}) ==
             "error: --batch 201 is more than the 200 pictures in the data set: take fewer.\n");

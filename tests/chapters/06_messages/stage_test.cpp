@@ -47,7 +47,7 @@ void read_gradients(const Sequential& part, Gradients& into) {
         into[parameter->name] = parameter->gradient().to_host();
 }
 
-// The gradients by chapter 04, with all layers on one device.
+// The gradients by 04_gradient_accumulation, with all layers on one device.
 double on_one_device(int layers, int micro_batch, int passes, Gradients& gradients) {
     Device device;
     const StageData data(device);

@@ -1,5 +1,5 @@
-// The protocols of chapters 06 to 09 hold in every order; and each of them fails without a release,
-// an acquire or a wait that it needs.
+// The protocols of 06_messages to 09_all_reduce hold in every order; and each of them fails without
+// a release, an acquire or a wait that it needs.
 #include "09_all_reduce/show/explore/exploration.hpp"
 
 #include <algorithm>

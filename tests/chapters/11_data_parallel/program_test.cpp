@@ -89,7 +89,7 @@ TEST_CASE("data_parallel: what makes no sense is refused in one sentence") {
     REQUIRE(program.refusal({"--steps", "0"}) ==
             "error: --steps needs a whole number from 1 to 60000, not '0'.\n");
     REQUIRE(count(program.refusal({"--trace", "t.json"}),
-                  "the timeline of a step comes in chapter 15") == 1);
+                  "the timeline of a step comes in 15_overlap") == 1);
     REQUIRE(count(program.refusal({"--data", data.folder(), "--ranks", "2", "--communicator",
                                    "nccl", "--steps", "1", "--batch", "1"},
                                   1),

@@ -17,7 +17,7 @@ Branches& branches_of(Replica& replica) {
     return dynamic_cast<Branches&>(*replica.model);
 }
 
-// The parameters of the branch that is left out, which chapter 17 finds by itself.
+// The parameters of the branch that is left out, which 17_unused_parameters finds by itself.
 DdpHooks point_to_unreached(Replica& replica) {
     return {.after_forward = [&replica](Variable) {
         Parameters unreached;

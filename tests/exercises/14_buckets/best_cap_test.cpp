@@ -31,7 +31,7 @@ std::string text_of(const BackwardPass& pass) {
 using Clock = std::chrono::steady_clock;
 
 // One step of this rank. A device of its own "computes" backward, which takes no time of the
-// processor: the host sleeps until a bucket is ready, as chapter 13 does.
+// processor: the host sleeps until a bucket is ready, as 13_async does.
 double measured_once(Peers& peers, const BackwardPass& pass, int per_bucket) {
     const std::size_t elements = pass.bytes / sizeof(float);
     ArenaBuffer<float> data =

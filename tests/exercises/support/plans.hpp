@@ -1,6 +1,6 @@
 #pragma once
 // What comes of a plan of messages: whose summands each rank has at its end, what leaves the hosts,
-// and how long it takes by chapter 21's simulator.
+// and how long it takes by 21_cluster's simulator.
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,10 +43,10 @@ double seconds_of(const MessagePlan& plan, const simulator::Cluster& cluster, do
 simulator::Cluster hosts_with_ports(int hosts, int ranks_per_host, double alpha_s,
                                     double bytes_per_second);
 
-// Returns chapter 09's ring of all ranks.
+// Returns 09_all_reduce's ring of all ranks.
 MessagePlan ring_plan(int ranks);
 
-// Returns chapter 21's two levels, with a ring along each rail.
+// Returns 21_cluster's two levels, with a ring along each rail.
 MessagePlan rail_ring_plan(int hosts, int ranks_per_host);
 
 }  // namespace ddp::test

@@ -70,7 +70,7 @@ class SocketWire : public Wire {
     bool is_lost_ = false;          // the other end is gone
 };
 
-// A process that has ended is not this rank's error: the coordinator (chapter 05) finds out why.
+// A process that has ended is not this rank's error: the coordinator (05_ranks) finds out why.
 std::size_t SocketWire::moved(ssize_t result) {
     if (result >= 0)
         return static_cast<std::size_t>(result);

@@ -1,5 +1,5 @@
-// `./book explore all_reduce`: every order at once. Explores the protocols of chapters 06 to 09, as
-// they are and with one thing taken away.
+// `./book explore all_reduce`: every order at once. Explores the protocols of 06_messages to
+// 09_all_reduce, as they are and with one thing taken away.
 #include <algorithm>
 #include <cmath>
 #include <iostream>

@@ -46,7 +46,7 @@ std::string text_of_step(const ExploredStep& step, const Places& places) {
                : text;
 }
 
-// Whether a reader of the timeline wants to see it: flags, and the arrays of the protocol.
+// Returns whether a reader of the timeline wants to see it: flags and the protocol's arrays.
 bool is_about_data(const ExploredStep& step, const Places& places) {
     const std::string name = places.name_of(step.address, step.bytes);
     for (const char* own : {"record", "numbers", ".place", "error report", "result"})

@@ -23,7 +23,7 @@ struct ArrayUse {
     std::uint64_t reads = 0;
 };
 
-// The same for all observed arrays; and how often each thread has read shared memory.
+// The uses of all observed arrays; and how often each thread has read shared memory.
 struct KernelUse {
     std::vector<ArrayUse> arrays;
     std::vector<std::uint64_t> shared_reads;

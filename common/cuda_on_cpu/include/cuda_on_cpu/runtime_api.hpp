@@ -22,7 +22,7 @@ cudaError_t cudaPeekAtLastError();
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
-// How host threads wait for the current device. Here they always sleep, whatever is set.
+// Sets how host threads wait for the current device. Here they always sleep, whatever is set.
 cudaError_t cudaSetDeviceFlags(unsigned int flags);
 cudaError_t cudaGetDeviceFlags(unsigned int* flags);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);

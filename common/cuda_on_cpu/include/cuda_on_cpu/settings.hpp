@@ -1,5 +1,6 @@
 #pragma once
-// How strictly the CPU plays the GPU. Programs need none of this; tests and debugging sessions do.
+// Settings of how strictly the CPU plays the GPU. Tests and debugging sessions need them, programs
+// do not.
 #include <cstdint>
 #include <string>
 
