@@ -40,18 +40,17 @@ machine_without() {
 }
 
 # little_book DIR: a book of two chapters, one bench and four tests that builds in seconds. Its house
-# (book, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
+# (book, tools, CMakeLists.txt, presets, the chapter list's function, .gitignore) is the real one.
 little_book() {
     local dir=$1 list=$1/chapters/CMakeLists.txt
     mkdir -p "$dir"/{common,tests,chapters/01_line,chapters/02_slope/bench}
-    cp "$root"/{book,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
+    cp -r "$root"/{book,tools,CMakeLists.txt,CMakePresets.json,.gitignore} "$dir"
     sed -i 's|/usr/local/cuda|/nowhere|g' "$dir/CMakeLists.txt"  # CUDA is here only if PATH says so
     # Two programs of four lines need no precompiled headers, which take five seconds, and no MPI, which CMake looks for in two.
     sed -i -e '/^set(DDP_PRECOMPILED/,/)$/c set(DDP_PRECOMPILED <string>)' -e 's/^set(DDP_MPI AUTO/set(DDP_MPI OFF/' "$dir/CMakeLists.txt"
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
-    cp "$root/chapters/predictions.sh" "$dir/chapters"
     mkdir -p "$dir"/{exercises,tests/exercises}
     sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"

@@ -5,8 +5,8 @@
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 cd "$root" || exit 1
-# shellcheck source=chapters/predictions.sh
-. chapters/predictions.sh
+# shellcheck source=tools/predictions.sh
+. tools/predictions.sh
 readmes() { find README.md CONTRIBUTING.md chapters common exercises plots -name '*.md' | sort; }
 # As lines "FILE ./book run 07 --ranks 5": every call in a code span, or in a line of its own.
 # shellcheck disable=SC2016  # these dollars and backticks are text
@@ -16,7 +16,7 @@ commands() {
 }
 
 if (($# == 2)); then
-    bash chapters/make_readmes.sh --check --only "$1" --built "$2" || complain "what READMEs show is not what runs print"
+    bash tools/make_readmes.sh --check --only "$1" --built "$2" || complain "what READMEs show is not what runs print"
     [[ $1 == output ]] || finish
     while read -r file _ verb chapter options; do
         [[ $verb == run && $chapter == [0-9]* ]] || continue
@@ -47,8 +47,7 @@ fi
 # What make_readmes.sh makes of a small book.
 book=$scratch/book
 mkdir -p "$book/chapters/01_x"
-cp book "$book"
-cp chapters/make_readmes.sh "$book/chapters"
+cp -r book tools "$book"
 cat >"$book/chapters/01_x/x.cu" <<'END'
 // Two functions.
 template <typename T>
@@ -81,7 +80,7 @@ echo "rank $2 is in \"$1\""
 exit "${3-0}"
 END
 readme=$book/chapters/01_x/README.md
-make() { expect "$1" "$2" bash "$book/chapters/make_readmes.sh" "${@:3}"; }
+make() { expect "$1" "$2" bash "$book/tools/make_readmes.sh" "${@:3}"; }
 # shows WANTED COMMENT: what stands below the comment when the block is made.
 shows() {
     printf '%s\n' before "<!-- $2 -->" behind >"$readme"
@@ -143,7 +142,7 @@ for kind in excerpt output slow; do
     make 1 "README.md:" --check --only "$kind"
     [[ $(grep -c '^chapters' <<<"$output") == 1 ]] || complain "--only $kind looks at other kinds: $output"
 done
-expect_sentence 2 "There is no chapter 02." bash "$book/chapters/make_readmes.sh" 02
+expect_sentence 2 "There is no chapter 02." bash "$book/tools/make_readmes.sh" 02
 
 # Minutes: of words, of code, of the files of the first reading, of an exercise; and the column of the overview.
 times() { printf "$2%.0s" $(seq "$1"); }
@@ -194,7 +193,7 @@ make 0 "" --check
 rm -r "$book/exercises"
 
 # And the READMEs of this book.
-bash chapters/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
+bash tools/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
 
 # wrong_commands: as lines, those that ./book does not know.
 help=$(./book help)

@@ -89,14 +89,14 @@ test_ranks() {
 }
 
 # `./book run` on the hosts: mpirun starts chapters that have ranks, unless these are threads or have a supervisor.
-# shellcheck disable=SC1090,SC2034  # choose_launcher is ./book's, and reads what is set here
+# shellcheck disable=SC1091,SC2034  # choose_launcher is ./book's, and reads what is set here
 test_launcher() {
     launches() {  # EXPECTED CHAPTER OPTIONS...
         local launcher=() options chapter=$2
         choose_launcher "${@:3}"
         [[ "${launcher[*]} | ${options[*]}" == "$1" ]] || complain "./book run ${*:2} becomes ${launcher[*]} | ${options[*]}"
     }
-    . <(sed -n '/^choose_launcher() {/,/^}/p; /^start_by_mpirun() {/,/^}/p' "$root/book")
+    . "$root/tools/cluster.sh"
     suit_blas() { :; }
     unset OPENBLAS_CORETYPE CUDA_ON_CPU DDP_HOSTFILE
     launches " | --quick --processes 3" 15_overlap --quick --processes 3

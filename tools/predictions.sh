@@ -5,7 +5,21 @@
 #        <!-- measured: REGEX => NOUN --> may end an answer. REGEX is an extended regular expression with one group: in the first
 #                                       line of the run's output that it matches, the group is what was measured; NOUN says of
 #                                       what it is, and may be absent where the group's own words do
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
+
+begin_predictions() {  # of run's $chapter, in its $readme; $answers is the file that keeps what the reader says
+    readme=$root/chapters/$chapter/README.md answers=$root/my/$chapter/predictions
+    [[ -n $(predictions "$readme" "Predict first" numbers) ]] ||
+        bad_input "Chapter ${chapter%%_*} has no questions for --predict: run it without."
+    if [[ -t 0 && -t 2 ]]; then
+        ask_predictions "$readme" "$answers"
+    elif [[ ! -s $answers ]]; then
+        bad_input "--predict asks questions on a terminal, and this is none, nor are there answers in" \
+            "${answers#"$root/"} yet."
+    fi
+    output=$(mktemp)
+    trap 'rm -f "$output"' EXIT
+}
 
 # predictions README HEADING about|numbers|text|measured|noun [NUMBER]: of that section, what stands before the first item; the
 # numbers of all items; or an item's text, in one line, its regular expression, or the noun behind that.

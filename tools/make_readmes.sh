@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fills the blocks of the READMEs that show code or what a run prints, so that none of them is pasted:
-#     bash chapters/make_readmes.sh [--check] [--only excerpt|output|slow] [--built FOLDER] [NN...]
+#     bash tools/make_readmes.sh [--check] [--only excerpt|output|slow] [--built FOLDER] [NN...]
 # A comment says what the fenced block below it shows (make_readmes.sh makes a block that is not there yet):
 #     <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->       from the one line that has these words to the end of
 #                                                               the function, class or statement which it begins
@@ -215,7 +215,7 @@ filled() {
         ((end == i)) && old='' || old=$(printf '%s\n' "${lines[@]:i+1:end-i-2}")
         [[ $kind != measured || $(alike "$old") != "$(alike "$new")" ]] || continue
         if [[ $check && $old != "$new" ]]; then
-            complain "this is not what it shows any more; run \`bash chapters/make_readmes.sh\`:"
+            complain "this is not what it shows any more; run \`bash tools/make_readmes.sh\`:"
             diff <(echo "$old") <(echo "$new") | head -n 10 >&2
         fi
         shown=text
@@ -235,7 +235,7 @@ row() {  # README LINE: the line; the table of chapters has the minutes of each
     printf '%s\n' "$new"
 }
 stale() {  # OLD NEW: minutes
-    [[ ! $check || $1 == "$2" ]] || complain "\"$1\" is \"$2\" now; run \`bash chapters/make_readmes.sh\`."
+    [[ ! $check || $1 == "$2" ]] || complain "\"$1\" is \"$2\" now; run \`bash tools/make_readmes.sh\`."
 }
 is_wanted() {  # SLOW KIND
     case $only in
@@ -247,7 +247,7 @@ is_wanted() {  # SLOW KIND
 }
 
 # As ./book does: other kernels of OpenBLAS have other last bits.
-eval "$(sed -n '/^suit_blas() {/,/^}/p' book)"
+eval "$(sed -n '/^suit_blas() {/,/^}/p' tools/machine.sh)"
 suit_blas
 
 readmes=()

@@ -1,0 +1,78 @@
+# Sourced by ./book: starts ranks on several hosts, and `./book cluster`.
+# shellcheck shell=bash disable=SC2154,SC2034  # what is not set here, ./book sets, and what is not read, it reads
+
+# Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the hosts, or N with --processes N.
+# Programs without ranks, and those whose ranks are threads or have a supervisor, start here as always.
+choose_launcher() {  # sets $launcher, and $options to those that are for the program
+    local own='^--(ranks|hosts|supervise|help)(=|$)'
+    options=("$@")
+    if [[ -z ${DDP_HOSTFILE:-} ]] || ((10#${chapter%%_*} < 5)) || grep -qE -e "$own" <(printf '%s\n' "$@"); then return; fi
+    start_by_mpirun --hostfile "$DDP_HOSTFILE"
+    options=()
+    while (($#)); do
+        if [[ $1 == --processes ]]; then launcher+=(-n "${2:-}") && shift; else options+=("$1"); fi
+        shift
+    done
+}
+start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
+    local variable
+    suit_blas
+    launcher=(mpirun "$@")
+    for variable in OPENBLAS_CORETYPE CUDA_ON_CPU; do  # mpirun tells other hosts only what it is told to tell
+        [[ -z ${!variable:-} ]] || launcher+=(-x "$variable")
+    done
+}
+
+cluster() {
+    case ${1:-} in
+        up) exec bash "$root/chapters/21_cluster/hosts/up.sh" "${@:2}" ;;
+        where) tour cluster_where where "${@:2}" ;;
+        measure) tour links links "${@:2}" ;;
+        scale) tour cluster_scale scaling "${@:2}" ;;
+        *) bad_input "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help\` says more." ;;
+    esac
+}
+# tour FILE WHAT [--hosts a:4,b:4 | --hostfile FILE] [options]: shows what there is to know of a cluster, in out/FILE.csv, too.
+tour() {
+    local file=$1 hosts=() processes=() options=(--show "$2")
+    shift 2
+    while (($#)); do
+        case $1 in
+            --hosts | --hostfile)
+                [[ ${2:-} && ${2:-} != -* ]] || bad_input "$1 takes hosts: --hosts a:4,b:4, or --hostfile FILE."
+                [[ ${#hosts[@]} == 0 ]] || bad_input "--hosts and --hostfile both name the hosts: give one of them, and once."
+                [[ $1 == --hosts || -r $2 ]] || bad_input "The hostfile '$2' cannot be read: it has a line 'host slots=4' for each host."
+                [[ $1 != --hosts ]] || hosts=(--host "$2")
+                [[ $1 != --hostfile ]] || hosts=(--hostfile "$2")
+                shift
+                ;;
+            --processes)
+                [[ ${2:-} =~ ^[0-9]+$ ]] || bad_input "--processes takes the number of ranks, such as --processes 4."
+                processes=(-n "$2")
+                shift
+                ;;
+            --cpu | --gpu) wanted=${1#--} ;;
+            *) options+=("$1") ;;
+        esac
+        shift
+    done
+    prepare bench
+    build "the tour of a cluster" tour_cluster
+    choose_hosts ${hosts[@]+"${hosts[@]}"}
+    export OMPI_MCA_orte_execute_quiet=1 PRTE_MCA_prte_execute_quiet=1  # what is wrong the ranks say themselves
+    if ((${#processes[@]})); then
+        if ((${#launcher[@]})); then launcher+=("${processes[@]}"); else options+=(--processes "${processes[1]}"); fi
+    fi
+    measure "$file" "$folder/bin/tour_cluster" "${options[@]}"
+}
+# Sets $launcher to what starts a rank in each place: of the hosts that are named, of those of `./book cluster up`, or of
+# the Slurm allocation. Without any of them it stays empty: the program starts its ranks itself.
+choose_hosts() {  # [--host LIST | --hostfile FILE]
+    if (($# == 0)) && [[ ${DDP_HOSTFILE:-} ]]; then set -- --hostfile "$DDP_HOSTFILE"; fi
+    if (($# == 0)) && [[ ${SLURM_JOB_ID:-} ]] && srun --mpi=list 2>&1 | grep -qw pmix; then
+        launcher=(srun --mpi=pmix --kill-on-bad-exit=1)
+    elif (($#)) || [[ ${SLURM_JOB_ID:-} ]]; then
+        command -v mpirun >/dev/null || fail "Ranks on several hosts are started by mpirun, which is not here: install MPI, or \`module load\` it."
+        start_by_mpirun "$@"
+    fi
+}

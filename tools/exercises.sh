@@ -1,0 +1,209 @@
+# Sourced by ./book: the exercises, and what a reader has solved of them: check, progress and reset.
+# shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
+
+# ---- The exercises -------------------------------------------------------------------------------
+# As lines "02_kernels argmax". What a reader has solved, and which hints were given, is kept beside the
+# reader's own file, in my/02_kernels/.argmax.solved and .argmax.hints: names of tasks, one a line.
+exercises() {
+    sed -n 's/^ddp_add_exercise(\([0-9][0-9]_[a-z0-9_]*\) \([a-z0-9_]*\).*/\1 \2/p' "$root/exercises/CMakeLists.txt"
+}
+exercises_of() { exercises | sed -n "s/^$1 //p"; }
+list_exercised() { exercises | sed 's/_.*//' | uniq | joined; }
+file_of() { (cd "$root/exercises" && compgen -G "$1/$2.c[up]*"); }  # CHAPTER EXERCISE -> 02_kernels/argmax.cu
+record_of() { echo "$root/my/$1/.$2.$3"; }                          # CHAPTER EXERCISE solved|hints
+chapter_with_exercises() {
+    local chapter
+    chapter=$(chapter_of "$1") || exit
+    [[ -n $(exercises_of "$chapter") ]] ||
+        bad_input "Chapter ${chapter%%_*} has no exercises; these have: $(list_exercised)."
+    echo "$chapter"
+}
+
+# What a chapter's exercises/NN_name/README.md has to say:
+#     # Exercise `argmax`
+#     ## Task `one_block`: its title
+#     its text, and then <details><summary>Hint 1</summary> ... </details>
+tasks_of() {  # CHAPTER EXERCISE
+    sed -n "/^# Exercise \`$2\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`.*/\1/p; }" \
+        "$root/exercises/$1/README.md"
+}
+part_of_task() {  # CHAPTER TASK title|text|"Hint K"
+    awk -v head="## Task \`$2\`: " -v wanted="$3" '
+        /^#/ {
+            is_here = index($0, head) == 1
+            part = "text"
+            if (is_here && wanted == "title") print substr($0, length(head) + 1)
+            next
+        }
+        /^<details>/ { part = $0; gsub(/^<details><summary>|<\/summary>.*/, "", part); next }
+        /^<\/details>/ { part = ""; next }
+        is_here && part == wanted && (/./ || lines++) { lines++; print }
+    ' "$root/exercises/$1/README.md" | sed -E 's/\[([^]]*)\]\([^) ]*[/#.][^) ]*\)/\1/g'  # a terminal has no links
+}
+is_solved() { grep -qx "$3" "$(record_of "$1" "$2" solved)" 2>/dev/null; }  # CHAPTER EXERCISE TASK
+next_task() {                                                               # CHAPTER EXERCISE
+    local task
+    while read -r task; do
+        is_solved "$1" "$2" "$task" || { echo "$task" && return; }
+    done < <(tasks_of "$1" "$2")
+}
+
+require_begun() {  # the reader's all-reduce
+    [[ -e $root/my/09_all_reduce/halving_doubling.cu ]] ||
+        bad_input "--algorithm mine explores your my/09_all_reduce/halving_doubling.cu, which is not there yet: ./book check 09."
+}
+# An exercise whose answer takes part in a chapter's program or in a bench, as "mine".
+require_solved() {  # PROGRAM
+    local chapter exercise wanted count
+    wanted=$(sed -n "s/^ddp_bring_along($1 \([a-z0-9_]*\) .*/\1/p" "$root/exercises/CMakeLists.txt")
+    [[ -n $wanted ]] || bad_input "'--algorithm mine' is for: ./book run 07 and ./book bench all_reduce."
+    read -r chapter exercise < <(exercises | grep " $wanted\$")
+    count=$(tasks_of "$chapter" "$exercise" | wc -l)
+    [[ $(grep -c . "$(record_of "$chapter" "$exercise" solved)" 2>/dev/null) == "$count" ]] ||
+        bad_input "--algorithm mine runs your my/$(file_of "$chapter" "$exercise"), which is not solved yet:" \
+            "./book check ${chapter%%_*} says what is next."
+}
+
+check() {
+    local word chapter='' named='' asked=() with_hint=no status=0
+    for word in "$@"; do
+        if [[ $word == --hint ]]; then
+            with_hint=yes
+        elif [[ $word == -* || -n $named ]]; then
+            bad_input "check takes a chapter, one of its exercises, --hint, --cpu and --gpu, but not '$word'."
+        elif [[ -z $chapter ]]; then
+            chapter=$(chapter_with_exercises "$word")
+        else
+            named=$(exercise_of "$chapter" "$word")
+        fi
+    done
+    [[ -n $chapter ]] || bad_input "check takes a chapter; these have exercises: $(list_exercised)."
+    mapfile -t asked < <([[ -z $named ]] && exercises_of "$chapter" || echo "$named")
+    for word in "${asked[@]}"; do begin_exercise "$chapter" "$word"; done
+    if [[ $with_hint == yes ]]; then
+        give_hint "$chapter" "${asked[@]}"
+        return
+    fi
+    # shellcheck source=exercises/run_task.sh
+    . "$root/exercises/run_task.sh"
+    prepare check
+    for word in "${asked[@]}"; do check_exercise "$chapter" "$word" || status=1; done
+    return "$status"
+}
+exercise_of() {  # CHAPTER EXERCISE: its name, if the chapter has it
+    exercises_of "$1" | grep -xF -e "$2" ||
+        bad_input "Chapter ${1%%_*} has no exercise '$2'; it has: $(exercises_of "$1" | joined)."
+}
+begin_exercise() {  # CHAPTER EXERCISE: from the stub, unless it has begun
+    local file
+    file=$(file_of "$1" "$2")
+    [[ ! -e $root/my/$file ]] || return 0
+    mkdir -p "$root/my/$1"
+    cp "$root/exercises/$file" "$root/my/$file"
+    say "This one is for you to edit: my/$file; what it is about is in exercises/$1/README.md."
+}
+check_exercise() {  # CHAPTER EXERCISE: task by task, until one is not solved
+    local file task solved state=solved are_solved=''
+    file=my/$(file_of "$1" "$2")
+    solved=$(record_of "$1" "$2" solved)
+    : >"$log"
+    if ! step "building $file" cmake --build "$folder" --parallel "$cores" --target "exercise_$2_mine"; then
+        : >"$solved"
+        explain_build "$file"
+        return 1
+    fi
+    echo "$file"
+    while read -r task; do
+        if [[ $state == solved ]]; then
+            run_task "$folder/bin/exercise_$2_mine" "$task" "$file"
+            case $verdict in
+                passed) are_solved+=$task$'\n' ;;
+                missing) state=next ;;
+                *) state=$verdict ;;  # wrong or busy
+            esac
+            task_row "$1" "$task" "$state"
+            [[ $state == solved ]] || indented "$words" "       "
+            [[ $state != next ]] || indented "$(part_of_task "$1" "$task" text | fmt -w 90)" "       "
+        else
+            task_row "$1" "$task" later
+        fi
+    done < <(tasks_of "$1" "$2")
+    if [[ $state == busy ]]; then
+        echo "  Nothing is recorded. Try again: ./book check ${1%%_*} $2"
+        return 1
+    fi
+    printf %s "$are_solved" >"$solved"
+    if [[ $state == solved ]]; then
+        echo "  All of it is solved."
+    else
+        echo "  Stuck? ./book check ${1%%_*} $2 --hint"
+        return 1
+    fi
+}
+task_row() { printf '  %-7s%s: %s\n' "$3" "$2" "$(part_of_task "$1" "$2" title)"; }  # CHAPTER TASK STATE
+indented() { sed "s/ *\$//; /./s/^/  $2/" < <(fold -sw 96 <<<"$1"); }
+explain_build() {  # FILE: what the compiler has said first, or the linker
+    local error='error( #[0-9]*)?: |undefined reference|CMake Error'
+    echo "$1 does not compile. The first error, in the words of the compiler:"
+    sed "s|$root/||g" "$log" | grep -m1 -A4 -E "$error" | sed '/^ninja: \|^g\?make/d; s/^.*\(undefined reference\)/\1/; s/^/    /'
+    echo "  All that it said is in $log."
+}
+give_hint() {  # CHAPTER EXERCISE...: the next one for the first task of theirs that is not solved
+    local chapter=$1 exercise task hints given
+    shift
+    for exercise in "$@"; do
+        task=$(next_task "$chapter" "$exercise")
+        [[ -n $task ]] || continue
+        hints=$(record_of "$chapter" "$exercise" hints)
+        given=$(grep -cx "$task" "$hints" 2>/dev/null || true)
+        if ((given == 3)); then
+            say "There are three hints for $task, and you have seen them all. This was the last:"
+        else
+            echo "$task" >>"$hints"
+            given=$((given + 1))
+        fi
+        echo "Hint $given of 3 for $task, in my/$(file_of "$chapter" "$exercise"):"
+        echo
+        indented "$(part_of_task "$chapter" "$task" "Hint $given" | fmt -w 96)" ""
+        return
+    done
+    echo "There is nothing to hint at, because this is solved: $*."
+}
+
+progress() {
+    local chapter exercise
+    (($# == 0)) || bad_input "progress takes no argument."
+    printf '%-9s%-22s%-11s%-9s%s\n' chapter exercise state solved next
+    while read -r chapter exercise; do
+        progress_row "$chapter" "$exercise"
+    done < <(exercises)
+}
+progress_row() {  # CHAPTER EXERCISE
+    local file solved all count next state=begun
+    file=$(file_of "$1" "$2")
+    solved=$(record_of "$1" "$2" solved)
+    all=$(tasks_of "$1" "$2" | wc -l)
+    count=$(grep -c . "$solved" 2>/dev/null || true)
+    next=$(next_task "$1" "$2")
+    if [[ ! -e $root/my/$file ]] || cmp -s "$root/my/$file" "$root/exercises/$file"; then
+        state="not begun"
+    elif [[ $root/my/$file -nt $solved ]]; then
+        next+="${next:+, }edited since its last check"
+    elif ((count == all)); then
+        state='done'
+    fi
+    printf '%-9s%-22s%-11s%-9s%s\n' "${1%%_*}" "$2" "$state" "${count:-0} of $all" "${next:--}"
+}
+
+reset() {
+    local chapter exercise backup number=1
+    (($# == 1)) || bad_input "reset takes one chapter; these have exercises: $(list_exercised)."
+    chapter=$(chapter_with_exercises "$1")
+    [[ -e $root/my/$chapter ]] || bad_input "There is nothing to reset: you have not begun chapter ${chapter%%_*}."
+    while [[ -e $root/my/backup/$chapter.$number ]]; do number=$((number + 1)); done
+    backup=my/backup/$chapter.$number
+    mkdir -p "$root/my/backup"
+    mv "$root/my/$chapter" "$root/$backup"
+    say "What you had is in $backup."
+    for exercise in $(exercises_of "$chapter"); do begin_exercise "$chapter" "$exercise"; done
+}

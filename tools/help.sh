@@ -1,0 +1,52 @@
+# Sourced by ./book: what `./book help` says.
+# shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
+
+help() {
+    cat <<END
+DDP by Hand: a textbook that you run.
+
+  ./book run [NN] [options]     build and run chapter NN (without NN: chapter 15, the main job);
+                                \`./book run NN --help\` lists the chapter's options; --predict asks you
+                                first what will come of it, and compares
+  ./book check NN [EXERCISE]    build your own answers to the exercises of chapter NN, in my/, or to that one,
+                                and say what is right, what is wrong and what is next;
+                                with --hint: the next hint
+  ./book progress               which exercises are done, begun and not begun
+  ./book reset NN               begin chapter NN's exercises anew; what you have is kept
+  ./book handout DIR            a copy of the book for students: without solutions
+  ./book grade DIR [--csv FILE] [--results FOLDER]
+                                a class: DIR has a folder for each student, in it the files of their my/;
+                                each is built and run in a sandbox; grades are in DIR/grades.csv, and
+                                with --results in a results.json for each student, as autograders read it
+  ./book test [--all]           build everything and run the tests (--all: the slow ones, too)
+  ./book bench NAME [options]   build and run a benchmark
+  ./book explore NAME [options] run a chapter's kernels in every order of what they say to each other: can they
+                                fail? (on the CPU; \`./book explore all_reduce --help\`)
+  ./book plot [NN]              draw what the last runs measured
+  ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20
+                                writes; Ctrl-C ends it, and not the run
+  ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
+                                H hosts of L ranks each on this machine, for as long as COMMAND runs:
+                                ./book cluster up 2x2 -- ./book run 15; \`./book cluster up\` says more
+  ./book cluster where [--hosts a:4,b:4 | --hostfile FILE]
+                                which rank is on which host and core, and which network the ranks use: on those hosts,
+                                on those of a Slurm allocation or of \`cluster up\`, or on this machine
+  ./book cluster measure [the same]
+                                what their links carry, into out/links.csv, which the simulator of chapter 21 reads
+  ./book cluster scale [the same] [--weak] [--strong] [--ranks 1,2,4] [--compute 40ms]
+                                a training on more and more of their ranks, beside what the simulator says
+  ./book diff NN [MM]           what chapter NN's main has that MM's has not (MM: the chapter it grows from)
+  ./book data translations      fetch the sentences that chapter 20 translates: Debian's package descriptions in
+                                English and Italian, some 12 MB, through apt, into build/translations
+  ./book doctor                 what this machine has, and which mode a run takes and why
+  ./book help                   this text
+
+run, check, grade, test, bench and explore first install what is missing, where they may. --cpu and --gpu choose the
+mode; without them it is the GPU if one answers. Everything is built under build/, with a log.
+
+chapters: $(list_chapters)
+exercises in chapters: $(list_exercised)
+benches:  $(list_benches)
+explored: $(list_explored)
+END
+}
