@@ -5,8 +5,8 @@
     ./book watch FILE            the file of another run
     watch.py --once FILE         one picture of what there is, and the end
 
-It ends with the run, or at Ctrl-C. It only reads: the training does not know of it. A run that is killed and started again goes
-on in the same file, and so does the picture.
+It ends with the run, or at Ctrl-C. It only reads: the training does not know of it. A run that is
+killed and started again goes on in the same file, and so does the picture.
 """
 import signal
 
@@ -21,7 +21,7 @@ import time  # noqa: E402
 
 REDRAW_AFTER = 0.5  # seconds
 PATIENCE = 60  # seconds without a file
-DOTS = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]  # of a Braille character, by row and column
+DOTS = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]  # of a character, by row and column
 
 
 class Run:
@@ -39,10 +39,12 @@ class Run:
             if kind == "start":
                 self.name, self.has_ended = str(event["name"]), False
                 # Steps behind the checkpoint are made again.
-                self.losses = {step: loss for step, loss in self.losses.items() if step <= event["step"]}
+                kept = [step for step in self.losses if step <= event["step"]]
+                self.losses = {step: self.losses[step] for step in kept}
             elif kind == "step":
                 self.losses[int(event["step"])] = float(event["loss"])
-                self.last = {name: event[name] for name in ("step", "steps", "epoch", "tokens_per_second", "learning_rate")}
+                names = ("step", "steps", "epoch", "tokens_per_second", "learning_rate")
+                self.last = {name: event[name] for name in names}
             elif kind == "epoch":
                 self.validations[int(event["step"])] = float(event["validation_loss"])
             elif kind == "end":
@@ -52,7 +54,7 @@ class Run:
 
 
 def curve(losses, columns, rows):
-    """The points (step, loss) as lines of Braille characters, each of which has two columns and four rows of dots."""
+    """The points (step, loss) as lines of Braille characters, of two columns and four rows each."""
     steps = sorted(losses)
     low, high = min(losses.values()), max(losses.values())
     first, span = steps[0], max(1, steps[-1] - steps[0])
@@ -73,14 +75,18 @@ def picture(run, columns, seconds_left):
     if run.last is None:
         return [f"{run.name}: no step yet"[:columns]]
     step, steps = run.last["step"], run.last["steps"]
-    lines = [f"{run.name}  epoch {run.last['epoch']}  step {step} of {steps}  loss {run.losses[step]:.3f}"]
+    lines = [f"{run.name}  epoch {run.last['epoch']}  step {step} of {steps}  "
+             f"loss {run.losses[step]:.3f}"]
     plot = curve(run.losses, max(10, columns - 10), 10)
     labels = {0: max(run.losses.values()), len(plot) - 1: min(run.losses.values())}
-    lines += [(f"{labels[i]:8.3f} " if i in labels else " " * 9) + row for i, row in enumerate(plot)]
+    lines += [(f"{labels[i]:8.3f} " if i in labels else " " * 9) + row
+              for i, row in enumerate(plot)]
     lines.append(" " * 9 + f"steps {min(run.losses)} to {max(run.losses)}")
     if run.validations:
-        lines.append("validation  " + "  ".join(f"{loss:.3f}" for _, loss in sorted(run.validations.items())[-8:]))
-    rate = f"{run.last['tokens_per_second']:,.0f} tokens/s  learning rate {run.last['learning_rate']:.2g}"
+        latest = sorted(run.validations.items())[-8:]
+        lines.append("validation  " + "  ".join(f"{loss:.3f}" for _, loss in latest))
+    rate = (f"{run.last['tokens_per_second']:,.0f} tokens/s  "
+            f"learning rate {run.last['learning_rate']:.2g}")
     if run.has_ended:
         rate += "  the run has ended"
     elif seconds_left is not None:
@@ -116,7 +122,8 @@ def watch(path):
     while True:
         if not path.exists():
             if time.monotonic() - started > PATIENCE:
-                sys.exit(f"There is no {path}: start a run that writes it, ./book run 20, and watch it from another terminal.")
+                sys.exit(f"There is no {path}: start a run that writes it, ./book run 20, and "
+                         "watch it from another terminal.")
             time.sleep(REDRAW_AFTER)
             continue
         if follower.read():
@@ -125,7 +132,8 @@ def watch(path):
                 first_step, first_time = run.last["step"], news
             left = None
             if run.last and run.last["step"] > first_step:
-                left = (news - first_time) / (run.last["step"] - first_step) * (run.last["steps"] - run.last["step"])
+                a_step = (news - first_time) / (run.last["step"] - first_step)
+                left = a_step * (run.last["steps"] - run.last["step"])
             lines = picture(run, shutil.get_terminal_size((80, 24)).columns - 1, left)
             if drawn and sys.stdout.isatty():
                 print(f"\033[{drawn}A\033[J", end="")
@@ -138,7 +146,8 @@ def watch(path):
 
 def main():
     parser = argparse.ArgumentParser(description="Draws a training on the terminal while it runs.")
-    parser.add_argument("file", nargs="?", default=str(pathlib.Path(__file__).resolve().parent.parent / "out/run.jsonl"))
+    out = pathlib.Path(__file__).resolve().parent.parent / "out"
+    parser.add_argument("file", nargs="?", default=str(out / "run.jsonl"))
     parser.add_argument("--once", action="store_true", help="one picture of what there is")
     options = parser.parse_args()
     path = pathlib.Path(options.file)
