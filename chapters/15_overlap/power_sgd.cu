@@ -17,7 +17,7 @@
 
 #include "02_kernels/block_reduce.cuh"
 #include "03_network/layers/matrix.hpp"
-#include "15_overlap/recipe/splitmix64.cuh"
+#include "15_overlap/splitmix64.cuh"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {

@@ -3,7 +3,7 @@
 // (Vaswani et al., "Attention Is All You Need", 2017, 3.2; torch.nn.MultiheadAttention.)
 #include "03_network/layers/sequential.hpp"
 #include "03_network/linear.hpp"
-#include "15_overlap/recipe/dropout.hpp"
+#include "16_recipe/dropout.hpp"
 
 namespace ddp {
 

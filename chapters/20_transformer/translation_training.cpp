@@ -20,7 +20,7 @@
 
 #include "03_network/optimizers.hpp"
 #include "15_overlap/compression.hpp"
-#include "15_overlap/recipe/clip_gradients.hpp"
+#include "16_recipe/clip_gradients.hpp"
 #include "19_checkpoint_failover/saver.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
 #include "20_transformer/byte_pairs.hpp"

@@ -2,7 +2,6 @@
 
 #include "15_overlap/show/accumulation.hpp"
 #include "15_overlap/show/out_of_order.hpp"
-#include "15_overlap/show/recipe_report.hpp"
 
 namespace ddp {
 
@@ -15,10 +14,6 @@ void show_demos(World& world, const LabelledImages& images, const CommonOptions&
         show_short_numbers(rank);
         show_hooks(rank, images, hooks, common.seed, common.csv);
         show_accumulation(rank, images, groups, common.seed);
-    });
-    world.run([&](Rank& rank) {
-        rank.select_device();
-        show_recipe(rank, images, common.quick ? 3 : 40, common.seed);
     });
     if (world.world_size() > 1)
         show_sending_orders(world);

@@ -5,8 +5,7 @@
 
 namespace ddp {
 
-// Shows what bucket hooks save and lose, what no_sync is for, what goes wrong with clipping and
-// loss scaling, and why buckets have an order.
+// Shows what bucket hooks save and lose, what no_sync is for, and why buckets have an order.
 void show_demos(World& world, const LabelledImages& images, const CommonOptions& common);
 
 }  // namespace ddp

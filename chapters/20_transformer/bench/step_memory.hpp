@@ -1,6 +1,6 @@
 #pragma once
 // The memory that a step takes: predicted from the model's sizes, and measured.
-#include "15_overlap/recipe/dropout.hpp"
+#include "16_recipe/dropout.hpp"
 #include "20_transformer/transformer.hpp"
 #include "common/report/table.hpp"
 

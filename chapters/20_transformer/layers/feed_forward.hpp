@@ -3,7 +3,7 @@
 #include "03_network/layers/relu.hpp"
 #include "03_network/layers/sequential.hpp"
 #include "03_network/linear.hpp"
-#include "15_overlap/recipe/dropout.hpp"
+#include "16_recipe/dropout.hpp"
 
 namespace ddp {
 

@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "03_network/layers/sequential.hpp"
-#include "15_overlap/recipe/dropout.hpp"
+#include "16_recipe/dropout.hpp"
 #include "20_transformer/layer_norm.hpp"
 
 namespace ddp {

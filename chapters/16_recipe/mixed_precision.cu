@@ -7,7 +7,7 @@
 //                                                   db = sum of dy16     -> T, added to float32
 //
 // A gradient below 2^-25 becomes 0 in __half, and one above 65504 infinite: see grad_scaler.hpp.
-#include "15_overlap/recipe/mixed_precision.hpp"
+#include "16_recipe/mixed_precision.hpp"
 
 #include <stdexcept>
 

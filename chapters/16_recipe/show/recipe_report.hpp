@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
-#include "15_overlap/recipe/dropout.hpp"
-#include "15_overlap/recipe/grad_scaler.hpp"
+#include "16_recipe/dropout.hpp"
+#include "16_recipe/grad_scaler.hpp"
 #include "common/data/images.hpp"
 
 namespace ddp {

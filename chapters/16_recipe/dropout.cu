@@ -8,12 +8,12 @@
 //
 // Each number is kept or dropped by a hash of (seed, layer, step, sample, feature). Nothing is
 // stored: backward computes the same hash again.
-#include "15_overlap/recipe/dropout.hpp"
+#include "16_recipe/dropout.hpp"
 
 #include <cmath>
 #include <stdexcept>
 
-#include "15_overlap/recipe/splitmix64.cuh"
+#include "15_overlap/splitmix64.cuh"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 

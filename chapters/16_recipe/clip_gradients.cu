@@ -4,7 +4,7 @@
 //     squares      each thread adds up the squares of its share       | 1.2 | 0.7 | ... | 0.1 |
 //     norm         block_reduce adds the threads' sums, in a fixed order; square root
 //     gradients    *= min(1, max_norm / (norm + 1e-6))
-#include "15_overlap/recipe/clip_gradients.hpp"
+#include "16_recipe/clip_gradients.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "15_overlap/show/recipe_report.hpp"
+#include "16_recipe/show/recipe_report.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "15_overlap/ddp.hpp"
-#include "15_overlap/recipe/clip_gradients.hpp"
-#include "15_overlap/recipe/mixed_precision.hpp"
+#include "16_recipe/clip_gradients.hpp"
+#include "16_recipe/mixed_precision.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 

@@ -5,7 +5,7 @@
 //     overflow      -      -      -    yes      -      -      -      -
 //     steps?      yes    yes    yes     no    yes    yes    yes    yes
 //                               grows: |  halves: |         grows: |
-#include "15_overlap/recipe/grad_scaler.hpp"
+#include "16_recipe/grad_scaler.hpp"
 
 #include <cfloat>
 #include <cmath>
