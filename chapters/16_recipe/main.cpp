@@ -1,20 +1,101 @@
 // Chapter 16: what else does every script do? Clipping, dropout, 16-bit products and a scaled loss
 // on several ranks, done right and done wrong.
+#include <algorithm>
+#include <iostream>
+
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
-#include "16_recipe/show/recipe_report.hpp"
-#include "common/report/options.hpp"
+#include "16_recipe/show/small_trainings.hpp"
+#include "common/report/csv.hpp"
+#include "common/report/table.hpp"
+#include "common/report/units.hpp"
 
 namespace {
 
 using namespace ddp;
 
+void show_beside_one_device(Rank& rank, const LabelledImages& images, int steps,
+                            const CommonOptions& common) {
+    const bool prints = rank.rank() == 0;
+    Table table("Clipping and dropout: " + std::to_string(steps) +
+                    " steps beside one device with all samples",
+                {"what", "differs by", "replicas"});
+    CsvWriter csv(prints ? common.csv : "", {"what", "difference", "equal_replicas"});
+    for (const RecipeWay& way : recipe_ways()) {
+        const RecipeResult result = compare_with_one_device(rank, images, way, steps, common.seed);
+        table.row({way.name, format_fixed(100 * result.difference, 3) + " %",
+                   result.are_equal ? "equal" : "differ"});
+        csv.row({way.name, result.difference, int{result.are_equal}});
+    }
+    table.note("The distance between the parameters, of the way that those of one device went.");
+    if (prints)
+        std::cout << table << "\n";
+}
+
+std::string text_of_scale(float scale) {
+    return scale < 1 ? "1/" + text_of_scale(1 / scale)
+                     : format_count(static_cast<std::int64_t>(scale));
+}
+
+void show_products(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    std::vector<float> gradient;  // of the first row, in float32
+    Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
+                {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
+    const auto row = [&](const MixedWay& way) {
+        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+        if (gradient.empty())
+            gradient = result.gradient;
+        const auto scale = static_cast<float>(way.scaler.initial_scale);
+        table.row({way.products, text_of_scale(scale),
+                   format_fixed(100 * share_rounded_to_0(gradient, way.products, scale), 3) + " %",
+                   std::to_string(result.skipped[0]), format_fixed(result.loss, 4)});
+    };
+    row({});
+    row({.products = "float16"});
+    row({.products = "float16", .scaler = GradScalerOptions()});
+    GradScalerOptions small = without_scaling;
+    small.initial_scale = 0x1p-16;
+    row({.products = "float16", .scaler = small});
+    row({.products = "bfloat16", .scaler = small});
+    table.note(
+        "Rounded to 0: a share of the last step's gradient of the first row, if it were multiplied "
+        "by the scale and sent through the products' type.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
+void show_overflow(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
+    Table table(
+        "An overflow on some ranks: float16, " + std::to_string(steps) + " steps, first scale 2^21",
+        {"infinity is looked for in", "skipped by rank", "steps", "replicas"});
+    const auto row = [&](FoundInf found_inf, const std::string& where) {
+        const MixedWay way{.products = "float16",
+                           .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
+                           .found_inf = found_inf};
+        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+        std::string skipped;
+        for (const int count : result.skipped)
+            skipped += (skipped.empty() ? "" : " ") + std::to_string(count);
+        table.row(
+            {where, skipped, std::to_string(result.steps), result.are_equal ? "equal" : "differ"});
+    };
+    row(FoundInf::in_the_average, "the average");
+    row(FoundInf::in_its_own, "the rank's own gradients");
+    row(FoundInf::in_its_own_and_asks, "the same, and all ranks are asked");
+    table.note("The run ends at the first step after which the replicas' hashes differ.");
+    if (rank.rank() == 0)
+        std::cout << table << "\n";
+}
+
 int run(World& world, const CommonOptions& common) {
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
+    const int steps = common.quick ? 3 : 40;
     world.run([&](Rank& rank) {
         rank.select_device();
-        show_recipe(rank, data.train, common.quick ? 3 : 40, common.seed);
+        show_beside_one_device(rank, data.train, std::min(steps, 10), common);
+        show_products(rank, data.train, steps, common.seed);
+        show_overflow(rank, data.train, std::min(steps, 12), common.seed);
     });
     return 0;
 }
@@ -25,6 +106,7 @@ int main(int argc, char** argv) {
     Options options("recipe",
                     "What else does every script do? Clipping, dropout, 16-bit products.");
     options.refuse({"--trace"}, "the timeline of a step is in chapter 15");
+    options.take_shape();
     options.example("--ranks 2", "two ranks beside one device");
     options.example("--processes 4", "ranks that are processes");
     return run_ranks(argc, argv, options, run);

@@ -1,5 +1,5 @@
 // What the chapter shows: right and wrong ways to clip and drop, and who sees an overflow.
-#include "16_recipe/show/recipe_report.hpp"
+#include "16_recipe/show/small_trainings.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,8 +1,7 @@
-#include "16_recipe/show/recipe_report.hpp"
+#include "16_recipe/show/small_trainings.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <numeric>
 
 #include "03_network/cross_entropy.hpp"
@@ -15,8 +14,6 @@
 #include "15_overlap/ddp.hpp"
 #include "16_recipe/clip_gradients.hpp"
 #include "16_recipe/mixed_precision.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -256,91 +253,6 @@ double share_rounded_to_0(const std::vector<float>& gradient, const std::string&
         lost += value != 0 && rounded == 0;
     }
     return lost / static_cast<double>(gradient.size());
-}
-
-// ---- Tables
-
-namespace {
-
-std::string in_a_row(const std::vector<int>& numbers) {
-    std::string text;
-    for (const int number : numbers)
-        text += (text.empty() ? "" : " ") + std::to_string(number);
-    return text;
-}
-
-void show_ways(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
-    Table table("Clipping and dropout: " + std::to_string(steps) +
-                    " steps beside one device with all samples",
-                {"what", "differs by", "replicas"});
-    for (const RecipeWay& way : recipe_ways()) {
-        const RecipeResult result = compare_with_one_device(rank, images, way, steps, seed);
-        table.row({way.name, format_fixed(100 * result.difference, 3) + " %",
-                   result.are_equal ? "equal" : "differ"});
-    }
-    table.note("The distance between the parameters, of the way that those of one device went.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
-
-std::string text_of_scale(float scale) {
-    return scale < 1 ? "1/" + text_of_scale(1 / scale)
-                     : format_count(static_cast<std::int64_t>(scale));
-}
-
-void show_products(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
-    std::vector<float> gradient;  // of the first row, in float32
-    Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
-                {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
-    const auto row = [&](const MixedWay& way) {
-        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
-        if (gradient.empty())
-            gradient = result.gradient;
-        const auto scale = static_cast<float>(way.scaler.initial_scale);
-        table.row({way.products, text_of_scale(scale),
-                   format_fixed(100 * share_rounded_to_0(gradient, way.products, scale), 3) + " %",
-                   std::to_string(result.skipped[0]), format_fixed(result.loss, 4)});
-    };
-    row({});
-    row({.products = "float16"});
-    row({.products = "float16", .scaler = GradScalerOptions()});
-    GradScalerOptions small = without_scaling;
-    small.initial_scale = 0x1p-16;
-    row({.products = "float16", .scaler = small});
-    row({.products = "bfloat16", .scaler = small});
-    table.note(
-        "Rounded to 0: a share of the last step's gradient of the first row, if it were multiplied "
-        "by the scale and sent through the products' type.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
-
-void show_found_inf(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
-    Table table(
-        "An overflow on some ranks: float16, " + std::to_string(steps) + " steps, first scale 2^21",
-        {"infinity is looked for in", "skipped by rank", "steps", "replicas"});
-    const auto row = [&](FoundInf found_inf, const std::string& where) {
-        const MixedWay way{.products = "float16",
-                           .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
-                           .found_inf = found_inf};
-        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
-        table.row({where, in_a_row(result.skipped), std::to_string(result.steps),
-                   result.are_equal ? "equal" : "differ"});
-    };
-    row(FoundInf::in_the_average, "the average");
-    row(FoundInf::in_its_own, "the rank's own gradients");
-    row(FoundInf::in_its_own_and_asks, "the same, and all ranks are asked");
-    table.note("The run ends at the first step after which the replicas' hashes differ.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
-
-}  // namespace
-
-void show_recipe(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed) {
-    show_ways(rank, images, std::min(steps, 10), seed);
-    show_products(rank, images, steps, seed);
-    show_found_inf(rank, images, std::min(steps, 12), seed);
 }
 
 }  // namespace ddp

@@ -1,6 +1,6 @@
 #pragma once
-// Shows what goes wrong with clipping, dropout and loss scaling on several ranks, and what 16-bit
-// products lose.
+// The small trainings behind the tables: clipping, dropout and loss scaling on several ranks, done
+// right and done wrong, and what 16-bit products lose.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -67,10 +67,5 @@ MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay
 // and rounded to float16 or bfloat16.
 double share_rounded_to_0(const std::vector<float>& gradient, const std::string& products,
                           float scale);
-
-// ---- Tables
-
-// Prints the three tables on rank 0. All ranks call it together.
-void show_recipe(Rank& rank, const LabelledImages& images, int steps, std::uint64_t seed);
 
 }  // namespace ddp
