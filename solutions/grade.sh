@@ -10,7 +10,7 @@
 # - An answer may define what its contract declares, and helpers; it may use C++, the book, and of the system what only
 #   computes or prints (solutions/object_rules.sh).
 # - A task is passed if the test gives back, through a pipe of its own, a random number for each assertion that
-#   holds in the solution's run, and the line of that assertion (tests/exercises/support/tasks_main.cpp); and the program
+#   holds in the solution's run, and the line of that assertion (exercises/support/tasks_main.cpp); and the program
 #   then ends as it should. This process hands the numbers out one by one.
 # Student and test share an address space, so a student who writes an exploit for this very program can still forge
 # a run: whoever gets full points from a file that nobody can read has to be asked.
@@ -95,7 +95,7 @@ commands_of() {  # EXERCISE: sets compile, link, object, and shown: what the san
     compile=$(cat "$build/exercises/$name.COMPILER")
     link=$(cat "$build/exercises/$name.LINKER")
     shown=()
-    for word in "$root"/{common,chapters,exercises}; do show "$word"; done
+    for word in "$root"/{common,chapters} "$root"/exercises/{,[0-9]*/}*.hpp; do show "$word"; done  # no test
     for step in "$compile" "$link"; do
         eval "folder=$(cut -d' ' -f2- <<<"${step%% && *}") words=(${step#* && })"  # "cd folder && words of a command"
         mapfile -t named < <(cd "$folder" && realpath -ms -- "${words[@]#-I}")
@@ -355,7 +355,7 @@ all=$((${#students[@]} * $#)) done=0
 for exercise in "$@"; do
     progress 0 $((2 * all)) "trying the solution of $exercise"
     prepare_exercise "$exercise"
-    prints["stub $exercise"]=$(print_of "$root/exercises/$exercise")
+    prints["stub $exercise"]=$(print_of "$root/exercises/${exercise%.*}/stub.${exercise##*.}")
     prints["solution $exercise"]=$(print_of "$root/solutions/$exercise")
 done
 for student in "${students[@]}"; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes exercises/NN_name/*.cu and *.cpp, which students begin with, from the solutions of the same names.
-# With a folder as argument they are written there instead, as NN_name/*. In a solution
+# Makes exercises/NN_name/exercise/stub.cu (or .cpp), which students begin with, from solutions/NN_name/exercise.cu.
+# With a folder as argument they are written there instead, as NN_name/exercise/stub.cu. In a solution
 #     // stub: task        begins what the student writes for a task: the stub throws NotImplemented there
 #     // stub              begins something that the stub has not (a kernel, a helper)
 #     //: words            is a comment of the stub
@@ -12,7 +12,8 @@ into=${1:-$root/exercises}
 cd "$root/solutions"
 for master in */*.cu */*.cpp; do
     [[ -f $master ]] || continue
-    mkdir -p "$into/${master%/*}"
+    stub=$into/${master%.*}/stub.${master##*.}
+    mkdir -p "${stub%/*}"
     awk '
         { indent = $0; sub(/[^ ].*/, "", indent) }
         /^ *\/\/ stub(: [a-z0-9_]+)?$/ { task = $3; hidden = 1; next }
@@ -25,5 +26,5 @@ for master in */*.cu */*.cpp; do
         /^ *\/\/:/ { sub(/\/\/:/, "//"); print; next }
         !hidden { print }
         END { if (hidden) exit 1 }
-    ' "$master" >"$into/$master" || { echo "solutions/$master: a stub has no end." >&2 && exit 1; }
+    ' "$master" >"$stub" || { echo "solutions/$master: a stub has no end." >&2 && exit 1; }
 done

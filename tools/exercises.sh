@@ -9,7 +9,8 @@ exercises() {
 }
 exercises_of() { exercises | sed -n "s/^$1 //p"; }
 list_exercised() { exercises | sed 's/_.*//' | uniq | joined; }
-file_of() { (cd "$root/exercises" && compgen -G "$1/$2.c[up]*"); }  # CHAPTER EXERCISE -> 02_kernels/argmax.cu
+stub_of() { compgen -G "$root/exercises/$1/$2/stub.c[up]*"; }  # CHAPTER EXERCISE
+file_of() { stub_of "$1" "$2" | sed "s|.*/stub|$1/$2|"; }      # CHAPTER EXERCISE -> 02_kernels/argmax.cu
 record_of() { echo "$root/my/$1/.$2.$3"; }                          # CHAPTER EXERCISE solved|hints
 chapter_with_exercises() {
     local chapter
@@ -99,7 +100,7 @@ begin_exercise() {  # CHAPTER EXERCISE: from the stub, unless it has begun
     file=$(file_of "$1" "$2")
     [[ ! -e $root/my/$file ]] || return 0
     mkdir -p "$root/my/$1"
-    cp "$root/exercises/$file" "$root/my/$file"
+    cp "$(stub_of "$1" "$2")" "$root/my/$file"
     say "This one is for you to edit: my/$file; what it is about is in exercises/$1/README.md."
 }
 check_exercise() {  # CHAPTER EXERCISE: task by task, until one is not solved
@@ -185,7 +186,7 @@ progress_row() {  # CHAPTER EXERCISE
     all=$(tasks_of "$1" "$2" | wc -l)
     count=$(grep -c . "$solved" 2>/dev/null || true)
     next=$(next_task "$1" "$2")
-    if [[ ! -e $root/my/$file ]] || cmp -s "$root/my/$file" "$root/exercises/$file"; then
+    if [[ ! -e $root/my/$file ]] || cmp -s "$root/my/$file" "$(stub_of "$1" "$2")"; then
         state="not begun"
     elif [[ $root/my/$file -nt $solved ]]; then
         next+="${next:+, }edited since its last check"

@@ -14,8 +14,8 @@ little_book "$here"
 cd "$here" || exit 1
 little_exercise
 # The exercise's answer takes part in chapter 01's program.
-echo "ddp_bring_along(line slope 01_line/slope_in_run.cpp)" >>exercises/CMakeLists.txt
-echo 'int rise(int run); int of_three() { return rise(3); }' >exercises/01_line/slope_in_run.cpp
+echo "ddp_bring_along(line slope 01_line/slope/in_run.cpp)" >>exercises/CMakeLists.txt
+echo 'int rise(int run); int of_three() { return rise(3); }' >exercises/01_line/slope/in_run.cpp
 if command -v git >/dev/null; then
     git init -q && git add -A && git -c user.name=reader -c user.email=reader@localhost commit -qm book
 else
@@ -108,7 +108,7 @@ cmake --build build/cpu --target all >"$scratch/all" 2>&1
 # Begun anew, twice: what was there is kept.
 expect 0 "What you had is in my/backup/01_line.1." ./book reset 1
 grep -q "return 4" my/backup/01_line.1/slope.cpp || complain "the backup is not what there was"
-cmp -s exercises/01_line/slope.cpp "$mine" || complain "the reset is not the stub"
+cmp -s exercises/01_line/slope/stub.cpp "$mine" || complain "the reset is not the stub"
 expect 0 "not begun  0 of 2   up" ./book progress
 expect 0 "What you had is in my/backup/01_line.2." ./book reset 01
 
@@ -126,9 +126,10 @@ fi
 cd "$here" || exit 1
 echo "ddp_add_exercise(01_line tail)" >>exercises/CMakeLists.txt
 sed 's/slope/tail/; s/rise/wag/; s/fall/droop/' exercises/01_line/slope.hpp >exercises/01_line/tail.hpp
-sed 's/slope/tail/; s/rise/wag/; s/fall/droop/' exercises/01_line/slope.cpp >exercises/01_line/tail.cpp
-sed 's/slope/tail/; s/rise/wag/; s/fall/droop/; s/"up"/"wag"/; s/"down"/"droop"/' tests/exercises/01_line/slope_test.cpp \
-    >tests/exercises/01_line/tail_test.cpp
+mkdir exercises/01_line/tail
+sed 's/slope/tail/; s/rise/wag/; s/fall/droop/' exercises/01_line/slope/stub.cpp >exercises/01_line/tail/stub.cpp
+sed 's/slope/tail/; s/rise/wag/; s/fall/droop/; s/"up"/"wag"/; s/"down"/"droop"/' exercises/01_line/slope/test.cpp \
+    >exercises/01_line/tail/test.cpp
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 printf '%s\n' '# Exercise `tail`' '## Task `wag`: there and back' '<details><summary>Hint 1</summary>' 'Wag it.' '</details>' \
     >>exercises/01_line/README.md

@@ -14,8 +14,8 @@ little_book "$here"
 cd "$here" || exit 1
 little_exercise
 # The test compares by an inline function that stands in a library.
-sed -i 's/yours != right/!is_same(yours, right)/; s/^static void require/bool is_same(int, int);\n&/' tests/exercises/01_line/slope_test.cpp
-cat >>tests/exercises/support/tasks_main.cpp <<'END'
+sed -i 's/yours != right/!is_same(yours, right)/; s/^static void require/bool is_same(int, int);\n&/' exercises/01_line/slope/test.cpp
+cat >>exercises/support/tasks_main.cpp <<'END'
 template <class T>
 [[gnu::noipa]] bool same(T a, T b) {
     return a == b;
@@ -70,7 +70,7 @@ fi
 
 # ---- Honest ones
 mkdir -p "$class/in_my/my/01_line" && cp solutions/01_line/slope.cpp "$class/in_my/my/01_line"
-hand_in 'stub, "first"' <exercises/01_line/slope.cpp
+hand_in 'stub, "first"' <exercises/01_line/slope/stub.cpp
 answer mutant 's/return 2 /return 3 /'
 answer half 's/return -2 \* run/throw 42/'
 answer typo 's/return 2 \* run/return 2 * ran/'

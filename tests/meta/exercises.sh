@@ -23,8 +23,8 @@ if [[ $has_solutions ]]; then
     printf '%s\n' 'int f() {' '    // stub: one' '    //: Do it.' '    return 7;' '    // end stub' '}' \
         '// stub' 'int g();' '// end stub' >"$scratch/book/solutions/01_x/a.cpp"
     expect 0 "" bash "$scratch/book/solutions/make_stubs.sh"
-    [[ $(cat "$scratch/book/exercises/01_x/a.cpp") == $'int f() {\n    // Do it.\n    throw NotImplemented("one");\n}' ]] ||
-        complain "a stub is made like this: $(cat "$scratch/book/exercises/01_x/a.cpp")"
+    [[ $(cat "$scratch/book/exercises/01_x/a/stub.cpp") == $'int f() {\n    // Do it.\n    throw NotImplemented("one");\n}' ]] ||
+        complain "a stub is made like this: $(cat "$scratch/book/exercises/01_x/a/stub.cpp")"
     echo '// stub: two' >>"$scratch/book/solutions/01_x/a.cpp"
     expect 1 "solutions/01_x/a.cpp: a stub has no end." bash "$scratch/book/solutions/make_stubs.sh"
 fi
@@ -33,11 +33,11 @@ fi
 {
     printf '%s\n' exercises/{CMakeLists.txt,message_plan.hpp,not_implemented.hpp,run_task.sh,sum_over_ranks.hpp} \
         solutions/{make_stubs,keep_command,grade,object_rules}.sh solutions/results_json.py
-    printf '%s\n' tests/exercises/{answers,brought_along,explored,make_mutant}.sh
-    printf '%s\n' tests/exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
+    printf '%s\n' exercises/support/{answers,brought_along,explored,make_mutant}.sh
+    printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
     while read -r chapter exercise; do
         for suffix in cu cpp; do
-            printf '%s\n' {exercises,solutions}/"$chapter/$exercise.$suffix" tests/exercises/"$chapter/${exercise}_test.$suffix"
+            printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{stub,test}."$suffix"
         done
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
@@ -68,7 +68,7 @@ while read -r chapter exercise; do
     readme=exercises/$chapter/README.md
     [[ -f $readme ]] || { complain "$readme is missing" && continue; }
     tasks=$(sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }" "$readme")
-    thrown=$(cat exercises/"$chapter/$exercise".c* | sed -n 's/.*throw NotImplemented("\([a-z0-9_]*\)").*/\1/p')
+    thrown=$(cat exercises/"$chapter/$exercise"/stub.c* | sed -n 's/.*throw NotImplemented("\([a-z0-9_]*\)").*/\1/p')
     for task in $thrown; do
         grep -qx "$task" <<<"$tasks" || complain "$readme has no line '## Task \`$task\`: title'"
     done

@@ -10,7 +10,7 @@ build=$1
 # later_includes DIR: every include of DIR's sources that points from a chapter to a later one, or from
 # common/ to any chapter.
 later_includes() {
-    (cd "$1" && find common chapters exercises solutions -type f 2>/dev/null |
+    (cd "$1" && find common chapters exercises solutions -type f ! -path 'exercises/support/*' 2>/dev/null |
         grep -E '\.(cu|cuh|cpp|hpp|h)$' | xargs -r -d '\n' grep -HnE '^ *# *include *["<]([^">]*/)?[0-9]{2}_' |
         while IFS= read -r line; do
             file=${line%%:*}
@@ -233,7 +233,7 @@ ranks_in() { sed -E 's|"[^"]*"||g; s|//.*||' "$1" | grep -nwE 'ranks?|world_size
 printf '%s\n' 'f("--ranks");  // of a rank' 'int x = rank + 1;' >"$scratch/ranks.cpp"
 [[ $(ranks_in "$scratch/ranks.cpp") == *":2:int x = rank + 1;" ]] || complain "ranks_in is blind: $(ranks_in "$scratch/ranks.cpp")"
 if git -C "$root" rev-parse --git-dir &>/dev/null; then
-    mapfile -t taught < <(sources | grep -E '^(chapters|common|exercises|solutions)/')
+    mapfile -t taught < <(sources | grep -E '^(chapters|common|exercises|solutions)/' | grep -vE '^exercises/(support|.*/test\.)')
     wrong=$(cd "$root" && without_verb "${taught[@]}")
     [[ -z $wrong ]] || complain "a comment begins with a verb or names its thing:"$'\n'"$wrong"
     wrong=$(cd "$root" && chapter_numbers "${taught[@]}")

@@ -51,10 +51,10 @@ little_book() {
     sed -e '/^ddp_add_chapter(.*)$/d' -e '/^ddp_add_chapter(/,/)$/d' \
         -e '/^# Every chapter folder/i ddp_add_chapter(01_line)\nddp_add_chapter(02_slope PARENT 01_line)\n' \
         "$root/chapters/CMakeLists.txt" >"$list"
-    mkdir -p "$dir"/{exercises,tests/exercises}
+    mkdir -p "$dir/exercises/support"
     sed '/^ddp_add_exercise(/d; /^ddp_bring_along(/d; /^ddp_add_library(ddp_exercise_ranks/,/^$/d' "$root/exercises/CMakeLists.txt" >"$dir/exercises/CMakeLists.txt"
     cp "$root/exercises/"{run_task.sh,not_implemented.hpp} "$dir/exercises"
-    cp -r "$root/tests/exercises/"{support,answers.sh,make_mutant.sh} "$dir/tests/exercises"
+    cp "$root/exercises/support/"* "$dir/exercises/support"
     local chapter
     for chapter in 01_line 02_slope; do
         echo "# A chapter" >"$dir/chapters/$chapter/README.md"
@@ -81,7 +81,7 @@ END
 
 # little_exercise: gives the little book in the current folder an exercise, slope, with two tasks.
 little_exercise() {
-    mkdir -p {exercises,solutions,tests/exercises,tests/exercises/mutants}/01_line
+    mkdir -p {exercises/01_line/slope,solutions/01_line,tests/exercises/mutants/01_line}
     echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
     cat >exercises/01_line/slope.hpp <<'END'
 #pragma once
@@ -103,9 +103,9 @@ int fall(int run) {
     // end stub
 }
 END
-    cat >tests/exercises/01_line/slope_test.cpp <<'END'
+    cat >exercises/01_line/slope/test.cpp <<'END'
 #include "exercises/01_line/slope.hpp"
-#include "tests/exercises/support/tasks.hpp"
+#include "exercises/support/tasks.hpp"
 namespace ddp::test {
 static void require(int yours, int right) {
     if (yours != right)

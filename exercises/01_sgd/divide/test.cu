@@ -1,0 +1,344 @@
+// The exercise divide, on graphs that each ask one question: the gradients beside what calculus
+// says, and the order in which they are final beside that in which the tape calls.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+
+#include "01_sgd/operations.hpp"
+#include "exercises/01_sgd/divide.hpp"
+#include "exercises/support/junk.hpp"
+#include "exercises/support/launches.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Shared = std::shared_ptr<Parameter>;
+
+Shared parameter(Device& device, const std::string& name, const std::vector<float>& values) {
+    return std::make_shared<Parameter>(name,
+                                       Tensor(device, {static_cast<int>(values.size())}, values));
+}
+
+// A number to start backward from, which gives x the gradient `weights`.
+Variable weighted_sum(Variable x, const std::vector<float>& weights) {
+    float sum = 0;
+    const std::vector<float> values = x.value().to_host();
+    for (std::size_t i = 0; i < values.size(); i++)
+        sum += values[i] * weights[i];
+    return x.tape->record("weighted_sum", Tensor(x.tape->device(), {1}, std::vector<float>{sum}),
+                          {x}, [weights](const Tensor&, Tape::InputGradients& inputs) {
+                              inputs.target(0).tensor.copy_from(weights);
+                          });
+}
+
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+}
+
+const std::string in_fresh_memory =
+    "Memory that is allocated holds junk here, NaN or 4096. Either no thread has written this "
+    "element: has your kernel been launched, for all n? grid_for(n) may give fewer threads than "
+    "elements, and a loop over grid_range(n) takes all of them. Or your kernel has added to memory "
+    "that holds nothing yet: if GradientTarget::accumulate is false, it writes.";
+
+void compare(const std::string& what, const Tensor& tensor, const std::vector<double>& right,
+             const std::string& hint) {
+    const auto first_wrong = [&](const std::vector<float>& yours) {
+        std::size_t i = 0;
+        while (i < right.size() &&
+               std::abs(double{yours[i]} - right[i]) <= 1e-5 * (1 + std::abs(right[i])))
+            i++;
+        return i;
+    };
+    const std::vector<float> yours = tensor.to_host();
+    const std::size_t i = first_wrong(yours);
+    if (i == right.size())
+        return held();
+    DDP_CHECK(cudaDeviceSynchronize());
+    if (first_wrong(tensor.to_host()) == right.size())
+        throw Wrong(what +
+                    " comes too late: it is right when all streams have done their work, and not "
+                    "when that of the device has. Which stream have you launched your kernel on? "
+                    "It should be device().stream() of its tensors.");
+    throw Wrong(what + "[" + std::to_string(i) + "] is " + number(static_cast<double>(yours[i])) +
+                ", right is " + number(right[i]) + ".\n" +
+                (is_junk(yours[i]) ? in_fresh_memory : hint));
+}
+
+void compare_gradient(const Shared& parameter, const std::vector<double>& right,
+                      const std::string& hint) {
+    if (!parameter->has_gradient())
+        throw Wrong("The parameter " + parameter->name +
+                    " has no gradient after backward: does your function ask for its target?");
+    compare("the gradient of " + parameter->name, parameter->gradient(), right, hint);
+}
+
+// Throws Wrong if the host waits in `call`, which should only enqueue work.
+void check_host(Device& device, const std::string& what, const std::function<void()>& call) {
+    const std::string wrong = wrong_if_host_waits(device.stream(), call);
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
+}
+
+// Checks that the threads share the elements of one call, forward or backward, and leave none out:
+// their number is no multiple of a block's threads.
+void check_many(bool forward) {
+    std::vector<float> numerators(1003), denominators(1003);
+    std::vector<double> quotients, slopes_a, slopes_b;
+    for (std::size_t i = 0; i < numerators.size(); i++) {
+        const double a = static_cast<double>(i % 7 + 1), b = static_cast<double>(i % 5 + 1);
+        numerators[i] = static_cast<float>(a), denominators[i] = static_cast<float>(b);
+        quotients.push_back(a / b);
+        slopes_a.push_back(a / b), slopes_b.push_back(-a * a / (b * b));  // times a, the upstream
+    }
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", numerators), b = parameter(device, "b", denominators);
+    const Variable x = tape.parameter(a), y = tape.parameter(b);
+    spoil_free_memory(device, {1003});
+    const Variable loss = forward ? x : weighted_sum(divide(x, y), numerators);
+    Variable quotient = x;
+    check_shares(forward ? "a / b, of 1003 elements" : "backward of a / b, of 1003 elements",
+                 {read_by_all("b", b->value)}, [&] {
+                     if (forward)
+                         quotient = divide(x, y);
+                     else
+                         tape.backward(loss);
+                     device.stream().synchronize();
+                 });
+    const std::string hint = "There are 1003 elements here, and a thread for each, or a loop.";
+    if (forward)
+        return compare("the quotient", quotient.value(), quotients, hint);
+    compare_gradient(a, slopes_a, hint);
+    compare_gradient(b, slopes_b, hint);
+}
+
+// ---- Task forward
+
+void check_forward() {
+    Device device;
+    Tape tape(device);
+    const Variable a = tape.constant(Tensor(device, {2, 3}, std::vector<float>{6, 5, -7, 0, 1, 9}));
+    const Variable b = tape.constant(Tensor(device, {2, 3}, std::vector<float>{2, 4, 2, 5, -8, 3}));
+    const Variable quotient = divide(a, b);
+    if (quotient.value().shape() != Shape{2, 3})
+        throw Wrong("[2, 3] divided by [2, 3] has the shape " + text_of(quotient.value().shape()) +
+                    ": it is as many elements as the inputs have.");
+    compare("the quotient", quotient.value(), {3, 1.25, -3.5, 0, -0.125, 3},
+            "Each element of a, divided by that of b.");
+    const Tape::Node& node = tape.nodes().at(static_cast<std::size_t>(quotient.node));
+    if (node.operation != "divide" || node.inputs != std::vector<int>{a.node, b.node})
+        throw Wrong("The tape has the operation '" + node.operation +
+                    "'; it should have 'divide', with the inputs a and b in this order.");
+    try {
+        divide(a, tape.constant(Tensor(device, {3, 2}, std::vector<float>(6, 1))));
+    } catch (const std::invalid_argument&) {
+        spoil_free_memory(device, {2, 3});  // so that there is some, and nothing is allocated
+        check_kernels("a / b", [&] {
+            divide(a, b);
+            device.stream().synchronize();
+        });
+        check_host(device, "a / b", [&] { divide(a, b); });
+        check_many(true);
+        return;
+    } catch (const std::exception& other) {
+        throw Wrong(
+            "[2, 3] divided by [3, 2] must throw std::invalid_argument. You have thrown another "
+            "exception, with the words: " +
+            std::string(other.what()));
+    }
+    throw Wrong("[2, 3] divided by [3, 2] must throw std::invalid_argument.");
+}
+
+// ---- Task backward
+
+void check_both() {
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", {6, 5, -7, 0, 1}),
+                 b = parameter(device, "b", {2, 4, 2, 5, -8});
+    const std::vector<float> ones(5, 1), weights{1, -2, 3, 5, 8};
+    spoil_free_memory(device, {5});
+    tape.backward(weighted_sum(divide(tape.parameter(a), tape.parameter(b)), ones));
+    compare_gradient(a, {0.5, 0.25, 0.5, 0.2, -0.125}, "How does a / b change if a changes?");
+    compare_gradient(b, {-1.5, -0.3125, 1.75, 0, -0.015625},
+                     "How does a / b change if b changes? It is a times 1 / b, and the derivative "
+                     "of 1 / b is -1 / b^2.");
+    tape.clear();
+    a->clear_gradient();
+    b->clear_gradient();
+    tape.backward(weighted_sum(divide(tape.parameter(a), tape.parameter(b)), weights));
+    const std::string chain =
+        "The gradient of the output is not 1 here: the chain rule multiplies "
+        "by it.";
+    compare_gradient(a, {0.5, -0.5, 1.5, 1, -1}, chain);
+    compare_gradient(b, {-1.5, 0.625, 5.25, 0, -0.125}, chain);
+}
+
+void check_added() {
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", {6}), b = parameter(device, "b", {2});
+    const std::string hint =
+        "a and b are used twice here: what does GradientTarget say about what is there already?";
+    const auto loss = [&] {
+        const Variable x = tape.parameter(a), y = tape.parameter(b);
+        const Variable quotient = divide(x, y);  // first forward, so backward comes last to it
+        return add(quotient, multiply(x, y));
+    };
+    tape.backward(loss());
+    compare_gradient(a, {2.5}, hint);
+    compare_gradient(b, {4.5}, hint);
+    tape.clear();
+    a->clear_gradient();
+    const Variable x = tape.parameter(a);
+    tape.backward(divide(x, x));
+    compare_gradient(a, {0}, "a / a is 1, whatever a is. " + hint);
+}
+
+void check_wanted() {
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", {6}), frozen = parameter(device, "frozen", {2});
+    frozen->is_frozen = true;
+    const std::string hint = ", and its gradient is not wanted: call is_wanted before target.";
+    tape.backward(divide(tape.parameter(a), tape.parameter(frozen)));
+    compare_gradient(a, {0.5}, "b is frozen here, and a is not.");
+    if (frozen->has_gradient())
+        throw Wrong("b is frozen here" + hint);
+    tape.clear();
+    tape.backward(divide(tape.parameter(frozen), tape.parameter(a)));
+    if (frozen->has_gradient())
+        throw Wrong("a is frozen here" + hint);
+}
+
+void check_who_works() {
+    Device device;
+    Tape tape(device);
+    const Shared a = parameter(device, "a", {6}), b = parameter(device, "b", {2});
+    const Variable quotient = divide(tape.parameter(a), tape.parameter(b));
+    const std::string what = "backward of a / b";
+    constexpr int begins = 1;  // the kernel that writes the gradient of the loss
+    check_kernels(
+        what,
+        [&] {
+            tape.backward(quotient);
+            device.stream().synchronize();
+        },
+        begins);
+    check_host(device, what, [&] { tape.backward(quotient); });
+}
+
+void check_backward() {
+    check_both();
+    check_added();
+    check_wanted();
+    check_who_works();
+    check_many(false);
+}
+
+// ---- Task final_order
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? "none" : text;
+}
+
+// What the tests of the order are made of: parameters that are single numbers.
+struct Graph {
+    Device device;
+    Tape tape{device};
+    Shared u = parameter(device, "u", {2}), v = parameter(device, "v", {3}),
+           w = parameter(device, "w", {5});
+
+    void ask(const std::string& formula, Variable loss, const std::string& hint) {
+        const std::size_t before = device.memory().live_bytes;
+        const std::vector<std::string> predicted = final_order(tape, loss);
+        if (device.memory().live_bytes != before)
+            throw Wrong(
+                "Predict it: backward has been called, for there is memory for gradients now.");
+        std::vector<std::string> called;
+        tape.backward(loss, [&](Parameter& parameter) { called.push_back(parameter.name); });
+        std::string missing;
+        for (const std::string& name : called)
+            if (std::ranges::find(predicted, name) == predicted.end())
+                missing += "You leave out " + name +
+                           ", on which the loss depends: through which operations? ";
+        if (predicted != called)
+            throw Wrong(formula + ": you predict " + joined(predicted) + "; the tape has called " +
+                        joined(called) + ".\n" + missing + hint);
+    }
+};
+
+// A question that has a tape of its own.
+void ask(const std::string& formula,
+         const std::function<Variable(Graph&, Variable u, Variable v, Variable w)>& loss_of,
+         const std::string& hint, const std::string& frozen = "") {
+    Graph graph;
+    for (const Shared& one : {graph.u, graph.v, graph.w})
+        one->is_frozen = one->name == frozen;
+    Tape& tape = graph.tape;
+    const Variable u = tape.parameter(graph.u), v = tape.parameter(graph.v),
+                   w = tape.parameter(graph.w);
+    graph.ask(formula, loss_of(graph, u, v, w), hint);
+}
+
+void check_final_order() {
+    ask(
+        "(u v) w",
+        [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },
+        "Backward begins at the loss, which is the last product. An operation's inputs are done in "
+        "their order.");
+    ask(
+        "w + (v u)",
+        [](Graph&, Variable u, Variable v, Variable w) { return add(w, multiply(v, u)); },
+        "It is the order of the operations that counts, not that in which parameters came to the "
+        "tape.");
+    ask(
+        "((u v) w) u",
+        [](Graph&, Variable u, Variable v, Variable w) {
+            return multiply(multiply(multiply(u, v), w), u);
+        },
+        "u is used twice. After its use in the last product, is its gradient final?");
+    ask(
+        "(u u) + v",
+        [](Graph&, Variable u, Variable v, Variable) { return add(multiply(u, u), v); },
+        "w is on the tape, but the loss does not depend on it; and u is called once only.");
+    ask(
+        "u v, and w u behind it",
+        [](Graph&, Variable u, Variable v, Variable w) {
+            const Variable loss = multiply(u, v);
+            multiply(w, u);
+            return loss;
+        },
+        "The loss is not the last node of this tape: what was recorded behind it does not count.");
+    ask(
+        "(w v) u, and v u beside it",
+        [](Graph&, Variable u, Variable v, Variable w) {
+            multiply(v, u);
+            return multiply(multiply(w, v), u);
+        },
+        "A product was recorded first that has nothing to do with the loss: does backward come "
+        "there?");
+    ask(
+        "(u v) w with v frozen",
+        [](Graph&, Variable u, Variable v, Variable w) { return multiply(multiply(u, v), w); },
+        "A frozen parameter gets no gradient.", "v");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"forward", check_forward},
+            {"backward", check_backward},
+            {"final_order", check_final_order}};
+}
+
+}  // namespace ddp::test

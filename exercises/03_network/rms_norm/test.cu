@@ -1,0 +1,334 @@
+// The exercise rms_norm, beside the same formula in double: its values, and its slopes by finite
+// differences.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "01_sgd/operations.hpp"
+#include "exercises/03_network/rms_norm.hpp"
+#include "exercises/support/junk.hpp"
+#include "exercises/support/launches.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+// A layer's input, and what the loss says of its output: the loss is the sum of y * dy.
+struct Case {
+    int rows, columns;
+    double eps;
+    std::vector<double> x, gain, dy;
+
+    std::size_t width() const { return static_cast<std::size_t>(columns); }
+    std::size_t size() const { return static_cast<std::size_t>(rows) * width(); }
+};
+
+// Values that differ from place to place, within +-2.
+double value_at(std::size_t i, std::size_t which) {
+    return static_cast<double>((i * 37 + which * 101 + 11) % 64) / 16 - 1.97;
+}
+Case make_case(int rows, int columns, double eps = 1e-5) {
+    Case one{rows, columns, eps, {}, {}, {}};
+    for (std::size_t i = 0; i < one.size(); i++) {
+        one.x.push_back(value_at(i, 1));
+        one.dy.push_back(value_at(i, 2));
+    }
+    one.gain.assign(one.width(), 1);
+    return one;
+}
+Case with_gain(Case one) {
+    for (std::size_t c = 0; c < one.width(); c++)
+        one.gain[c] = 0.5 + value_at(c, 3);
+    return one;
+}
+
+std::vector<double> right_output(const Case& one) {
+    std::vector<double> y(one.size());
+    for (std::size_t first = 0; first < one.size(); first += one.width()) {
+        double squares = 0;
+        for (std::size_t c = 0; c < one.width(); c++)
+            squares += one.x[first + c] * one.x[first + c];
+        const double rms = std::sqrt(squares / one.columns + one.eps);
+        for (std::size_t c = 0; c < one.width(); c++)
+            y[first + c] = one.gain[c] * one.x[first + c] / rms;
+    }
+    return y;
+}
+double loss_of(const Case& one) {
+    double loss = 0;
+    const std::vector<double> y = right_output(one);
+    for (std::size_t i = 0; i < y.size(); i++)
+        loss += y[i] * one.dy[i];
+    return loss;
+}
+
+// How the loss changes with each of these numbers, which are those of `one`.
+std::vector<double> slopes(Case& one, std::vector<double>& numbers) {
+    constexpr double step = 1e-5;
+    std::vector<double> result;
+    for (double& number : numbers) {
+        const double before = number;
+        number = before + step;
+        const double above = loss_of(one);
+        number = before - step;
+        result.push_back((above - loss_of(one)) / (2 * step));
+        number = before;
+    }
+    return result;
+}
+
+// ---- The reader's layer
+
+std::vector<float> floats(const std::vector<double>& values) {
+    return {values.begin(), values.end()};
+}
+
+struct Layer {
+    explicit Layer(const Case& one)
+        : x(std::make_shared<Parameter>("x",
+                                        Tensor(device, {one.rows, one.columns}, floats(one.x)))),
+          gain(
+              std::make_shared<Parameter>("gain", Tensor(device, {one.columns}, floats(one.gain)))),
+          eps(static_cast<float>(one.eps)) {
+        spoil_free_memory(device, {one.rows, one.columns});
+        spoil_free_memory(device, {one.columns});
+    }
+
+    Variable forward() {
+        const Variable input = tape.parameter(x);  // node 0; the gain is node 1
+        return rms_norm(input, tape.parameter(gain), eps);
+    }
+
+    // Gives y the gradient `dy`.
+    void backward(Variable y, const std::vector<double>& dy) {
+        const Variable loss =
+            tape.record("loss", Tensor(device, {1}, std::vector<float>{0}), {y},
+                        [dy = floats(dy)](const Tensor&, Tape::InputGradients& inputs) {
+                            inputs.target(0).tensor.copy_from(dy);
+                        });
+        tape.backward(loss);
+    }
+
+    Device device;
+    Tape tape{device};
+    std::shared_ptr<Parameter> x, gain;
+    float eps;
+};
+
+const std::string in_fresh_memory =
+    "Memory that is allocated holds junk here, NaN or 4096. Either no thread has written this "
+    "element (has your kernel been "
+    "launched, for all of them?), or your kernel has added to memory that holds nothing yet: if "
+    "GradientTarget::accumulate is false, it writes. (Or is something divided by 0?)";
+
+void compare(const Case& one, const std::string& what, const std::vector<float>& yours,
+             const std::vector<double>& right, const std::string& hint) {
+    if (yours.size() != right.size())
+        throw Wrong(what + " has " + std::to_string(yours.size()) + " elements, right are " +
+                    std::to_string(right.size()) + ".");
+    double largest = 0;
+    for (const double value : right)
+        largest = std::max(largest, std::abs(value));
+    for (std::size_t i = 0; i < right.size(); i++) {
+        if (std::abs(double{yours[i]} - right[i]) <= 1e-6 + 2e-4 * largest)
+            continue;
+        char text[200];
+        std::snprintf(text, sizeof text,
+                      "[%d, %d]: %s, element %d of row %d, is %.5g, right is %.5g.", one.rows,
+                      one.columns, what.c_str(), static_cast<int>(i % one.width()),
+                      static_cast<int>(i / one.width()), static_cast<double>(yours[i]), right[i]);
+        throw Wrong(text + ("\n" + (is_junk(yours[i]) ? in_fresh_memory : hint)));
+    }
+}
+
+std::vector<float> gradient_of(const Parameter& parameter) {
+    if (!parameter.has_gradient())
+        throw Wrong(parameter.name +
+                    " has no gradient after backward: does your function ask for "
+                    "its target?");
+    return parameter.gradient().to_host();
+}
+
+// Checks that the kernels of call() do the work, besides `others`, and that the host does not wait.
+void check_who_works(Device& device, const std::string& what, const std::function<void()>& call,
+                     int others) {
+    check_kernels(
+        what,
+        [&] {
+            call();
+            device.stream().synchronize();
+        },
+        others);
+    const std::string wrong = wrong_if_host_waits(device.stream(), call);
+    device.stream().synchronize();
+    if (!wrong.empty())
+        throw Wrong(what + ": " + wrong);
+}
+
+// Checks that the threads share the rows, or for the gain the columns, of x.
+void check_shares_of_x(const std::string& what, bool forward, bool of_x) {
+    const int width = of_x ? 9 : 40;  // as many rows as columns, where either may be shared out
+    const Case one = make_case(of_x ? 64 : 40, width);
+    Layer layer(one);
+    (of_x ? layer.gain : layer.x)->is_frozen = true;
+    const Variable y = layer.forward();
+    check_shares(what + " of [" + std::to_string(one.rows) + ", " + std::to_string(width) + "]",
+                 {read_by_all("x", layer.x->value, one.width())}, [&] {
+                     if (forward)
+                         layer.forward();
+                     else
+                         layer.backward(y, one.dy);
+                     layer.device.stream().synchronize();
+                 });
+}
+
+// The gradient of one of the two inputs, of a layer whose output is one number: the tape itself has
+// one kernel, for the gradient of the loss.
+void check_who_works_in_backward(const std::string& what, bool of_x) {
+    Layer layer(make_case(1, 1));
+    (of_x ? layer.gain : layer.x)->is_frozen = true;
+    const Variable y = layer.forward();
+    check_who_works(
+        layer.device, what, [&] { layer.tape.backward(y); }, 1);
+}
+
+// ---- Task forward
+
+void check_output(const Case& one, const std::string& hint) {
+    Layer layer(one);
+    const Variable y = layer.forward();
+    compare(one, "y", y.value().to_host(), right_output(one), hint);
+    const Tape::Node& node = layer.tape.nodes().at(static_cast<std::size_t>(y.node));
+    if (node.operation != "rms_norm" || node.inputs != std::vector<int>{0, 1})
+        throw Wrong("The tape has the operation '" + node.operation +
+                    "'; it should have 'rms_norm', with the inputs x and gain in this order.");
+}
+
+void check_forward() {
+    check_output({1, 2, 0, {3, 4}, {1, 1}, {}},
+                 "x is (3, 4): the mean of the squares is 12.5, and its root 3.5355.");
+    check_output(make_case(5, 7), "Each row has an rms of its own.");
+    check_output(with_gain(make_case(3, 33)), "Each column has a gain of its own.");
+    Case zeros = make_case(2, 5, 1e-2);
+    std::fill(zeros.x.begin(), zeros.x.begin() + 5, 0);
+    check_output(zeros,
+                 "The first row is all 0, and eps is 0.01: it stands under the root, and "
+                 "nothing is divided by 0.");
+    check_output(with_gain(make_case(131, 3)), "There are more rows than columns here.");
+    Layer layer(make_case(4, 9));
+    check_who_works(
+        layer.device, "y",
+        [&] {
+            layer.tape.clear();
+            layer.forward();
+        },
+        0);
+    check_shares_of_x("y", true, true);
+}
+
+// ---- Task input_gradient
+
+void check_slopes_of_x(Case one, const std::string& hint) {
+    Layer layer(one);
+    layer.backward(layer.forward(), one.dy);
+    compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x), hint);
+}
+
+// Forward of a second layer comes between forward and backward of the first one.
+void check_second_layer() {
+    Case one = make_case(3, 5), other = make_case(3, 5);
+    for (double& value : other.x)
+        value = 3 + value * value;
+    Layer layer(one);
+    const Variable y = layer.forward();
+    rms_norm(layer.tape.constant(Tensor(layer.device, {3, 5}, floats(other.x))),
+             layer.tape.parameter(layer.gain), layer.eps);
+    layer.backward(y, one.dy);
+    compare(one, "the gradient of x", gradient_of(*layer.x), slopes(one, one.x),
+            "Forward of a second layer came between forward and backward of this one. Each call "
+            "needs memory of its own for what backward will use, such as the inverse of each rms.");
+}
+
+void check_input_gradient() {
+    check_slopes_of_x(
+        make_case(1, 2),
+        "An element of x changes its own y, and the rms of its row, and with it every "
+        "other y of the row: that is a second term.");
+    check_slopes_of_x(make_case(4, 9), "Each row for itself: no row changes another one.");
+    check_slopes_of_x(with_gain(make_case(4, 9)),
+                      "The gain is not 1 here: it is a factor of dy in both terms.");
+    check_slopes_of_x(with_gain(make_case(67, 5, 0.5)),
+                      "eps is 0.5 here: the rms in the gradient is that of forward, with eps.");
+    // x is used twice: what backward computes first is what forward recorded last.
+    Case one = make_case(3, 5);
+    Layer layer(one);
+    const Variable y = layer.forward();
+    layer.backward(add(y, layer.tape.parameter(layer.x)), one.dy);
+    std::vector<double> right = slopes(one, one.x);
+    for (std::size_t i = 0; i < right.size(); i++)
+        right[i] += one.dy[i];
+    compare(one, "the gradient of x", gradient_of(*layer.x), right,
+            "x is used twice here: what does GradientTarget say about what is there already?");
+    check_second_layer();
+    check_who_works_in_backward("the gradient of x", true);
+    check_shares_of_x("the gradient of x", false, true);
+}
+
+// ---- Task gain_gradient
+
+// Whether it is the sum of dy over the rows.
+bool is_gradient_of_bias(const Case& one, const std::vector<float>& yours) {
+    std::vector<double> sums(one.width());
+    for (std::size_t i = 0; i < one.size(); i++)
+        sums[i % one.width()] += one.dy[i];
+    return std::ranges::equal(yours, sums, [](float a, double b) {
+        return std::abs(double{a} - b) <= 1e-3 * (1 + std::abs(b));
+    });
+}
+
+void check_slopes_of_gain(Case one, const std::string& hint) {
+    Layer layer(one);
+    layer.backward(layer.forward(), one.dy);
+    const std::vector<double> once = slopes(one, one.gain);
+    const std::vector<float> yours = gradient_of(*layer.gain);
+    compare(one, "the gradient of gain", yours, once,
+            is_gradient_of_bias(one, yours)
+                ? "That is the sum of dy over the rows: the gradient of a bias, which is added. A "
+                  "gain is a factor, so dy is multiplied by what the gain is multiplied by in "
+                  "forward: x / rms."
+                : hint);
+    layer.tape.clear();
+    layer.backward(layer.forward(), one.dy);
+    std::vector<double> twice = once;
+    for (double& slope : twice)
+        slope *= 2;
+    compare(one, "the gradient of gain", gradient_of(*layer.gain), twice,
+            "Backward has run twice, and nobody has cleared the gradient: it is added to.");
+}
+
+void check_gain_gradient() {
+    check_slopes_of_gain(with_gain(make_case(1, 5)), "How does y change with its gain?");
+    check_slopes_of_gain(with_gain(make_case(9, 5)),
+                         "A gain is shared by all rows: its gradient is a sum over them.");
+    check_slopes_of_gain(with_gain(make_case(67, 35)), "Here are more columns than in a warp.");
+    Case one = make_case(3, 5);
+    Layer layer(one);
+    layer.gain->is_frozen = true;
+    layer.backward(layer.forward(), one.dy);
+    if (layer.gain->has_gradient())
+        throw Wrong(
+            "gain is frozen here, and nobody wants its gradient: ask is_wanted before "
+            "target.");
+    check_who_works_in_backward("the gradient of gain", false);
+    check_shares_of_x("the gradient of gain", false, false);
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"forward", check_forward},
+            {"input_gradient", check_input_gradient},
+            {"gain_gradient", check_gain_gradient}};
+}
+
+}  // namespace ddp::test

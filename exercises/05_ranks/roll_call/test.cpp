@@ -1,0 +1,745 @@
+// The exercise roll_call. Every rank is a thread, and this test is the wire between rank 0 and each
+// of the others: it takes what one end sends and hands it to the other end when it likes, in the
+// pieces that it likes, or never. So it knows nothing of the reader's messages.
+#include "exercises/05_ranks/roll_call.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+using List = std::vector<std::string>;
+
+constexpr Milliseconds long_limit = 8s;  // where nobody needs it
+constexpr Milliseconds at_once = 3s;     // on a busy machine
+constexpr Milliseconds slack = 2s;       // by which a limit may be exceeded there
+
+std::string name(int rank) {
+    return "rank " + std::to_string(rank);
+}
+std::string text(const List& list) {
+    std::string all;
+    for (const std::string& address : list)
+        all += (all.empty() ? "\"" : ", \"") + address + "\"";
+    return "(" + all + ")";
+}
+std::string text(const std::vector<int>& ranks) {
+    std::string all;
+    for (const int rank : ranks)
+        all += (all.empty() ? "" : ", ") + std::to_string(rank);
+    return all;
+}
+
+// ---- The wires
+
+// One direction of a wire: what has come from one end and is not yet with the other one.
+struct Direction {
+    int from, to;  // this test's ends
+    int reader;    // the other end of `to`, of which this test sees whether it has been read
+    bool is_slow = false;   // byte by byte, each when the one before has been read
+    Milliseconds pause{0};  // and not before so much time has passed
+    std::optional<std::size_t> cut_after =
+        {};  // ends the wire when so many bytes have come through
+    std::string waiting = {};
+    std::size_t moved = 0;
+    Clock::time_point next = {};
+};
+
+struct Wire {
+    Direction up, down;  // from the rank to rank 0, and from rank 0 to the rank
+    bool is_cut = false;
+
+    void cut() {
+        for (const int end : {up.from, up.to})
+            shutdown(end, SHUT_RDWR);
+        is_cut = true;
+    }
+};
+
+int unread(int descriptor) {
+    int bytes = 0;
+    ioctl(descriptor, FIONREAD, &bytes);
+    return bytes;
+}
+
+// Takes in what has come, and hands on what may go. Returns whether anything moved.
+bool pump(Direction& way) {
+    char bytes[4096];
+    const ssize_t count = recv(way.from, bytes, sizeof bytes, MSG_DONTWAIT);
+    way.waiting.append(bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    std::size_t most = way.waiting.size();
+    if (way.is_slow)
+        most =
+            unread(way.reader) > 0 || Clock::now() < way.next ? 0 : std::min<std::size_t>(most, 1);
+    if (way.cut_after)
+        most = std::min(most, *way.cut_after - way.moved);
+    if (most == 0)
+        return count > 0;
+    const ssize_t sent = send(way.to, way.waiting.data(), most, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent <= 0)
+        return count > 0;
+    way.waiting.erase(0, static_cast<std::size_t>(sent));
+    way.moved += static_cast<std::size_t>(sent);
+    way.next = Clock::now() + way.pause;
+    return true;
+}
+
+// ---- A job
+
+// What became of a rank's call.
+struct Outcome {
+    bool has_ended = false;
+    std::optional<List> list;
+    std::optional<int> cause;
+    std::exception_ptr other;  // neither a list nor a RollFailed
+    Clock::time_point began = {}, ended = {};
+    double cpu_s = 0;
+
+    std::string words() const {
+        return list ? "has got a list" : cause ? "names " + name(*cause) : "has not ended";
+    }
+};
+
+double cpu_seconds_of_thread() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Plays the launcher: it makes the connections, starts ranks, and ends them all. One thread uses
+// it.
+class Job {
+  public:
+    Job(List addresses, Milliseconds limit)
+        : addresses_(std::move(addresses)), limit_(limit), outcomes_(addresses_.size()) {
+        ends_at_0_.push_back(-1);
+        own_ends_.push_back(-1);
+        for (std::size_t rank = 1; rank < addresses_.size(); rank++) {
+            int own[2], at_0[2];
+            if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own) != 0 ||
+                socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, at_0) != 0)
+                throw std::runtime_error("there are no sockets left for the test");
+            own_ends_.push_back(own[0]);
+            ends_at_0_.push_back(at_0[0]);
+            wires_.push_back({{own[1], at_0[1], at_0[0]}, {at_0[1], own[1], own[0]}});
+        }
+        relay_ = std::thread([this] { relay(); });
+    }
+    ~Job() {
+        is_over_ = true;
+        relay_.join();
+        for (const Wire& wire : wires_)
+            for (const int end : {wire.up.from, wire.up.to})
+                close(end);
+        for (std::size_t rank = 1; rank < addresses_.size(); rank++) {
+            close(own_ends_[rank]);
+            close(ends_at_0_[rank]);
+        }
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    int size() const { return static_cast<int>(addresses_.size()); }
+    const List& addresses() const { return addresses_; }
+    std::vector<int> all() const {
+        std::vector<int> ranks(addresses_.size());
+        std::iota(ranks.begin(), ranks.end(), 0);
+        return ranks;
+    }
+
+    // Starts rank `rank`, which is told that there are `told` ranks.
+    void start(int rank, int told = 0) {
+        told = told == 0 ? size() : told;
+        std::vector<int> connections(static_cast<std::size_t>(told), -1);
+        if (rank == 0)
+            connections = ends_at_0_;
+        else
+            connections[0] = own_ends_[static_cast<std::size_t>(rank)];
+        threads_.emplace_back([this, rank, told, connections] {
+            Outcome outcome;
+            outcome.began = Clock::now();
+            try {
+                outcome.list = take_roll(rank, told, addresses_[static_cast<std::size_t>(rank)],
+                                         connections, limit_);
+            } catch (const RollFailed& failed) {
+                outcome.cause = failed.rank();
+            } catch (...) {
+                outcome.other = std::current_exception();
+            }
+            outcome.ended = Clock::now();
+            outcome.cpu_s = cpu_seconds_of_thread();
+            outcome.has_ended = true;
+            const std::lock_guard lock(mutex_);
+            outcomes_[static_cast<std::size_t>(rank)] = outcome;
+            changed_.notify_all();
+        });
+        started_.push_back(rank);
+    }
+    void start(const std::vector<int>& ranks) {
+        for (const int rank : ranks)
+            start(rank);
+    }
+
+    // Changes the wire of a rank.
+    void with_wire(int rank, const std::function<void(Wire&)>& change) {
+        const std::lock_guard lock(wires_mutex_);
+        change(wires_[static_cast<std::size_t>(rank) - 1]);
+    }
+    void cut(int rank) {
+        with_wire(rank, [](Wire& wire) { wire.cut(); });
+    }
+    // Waits until the rank has sent something: for 30 ms at most, since rank 0 may have to ask
+    // first.
+    void wait_until_sends(int rank) {
+        const Clock::time_point end = Clock::now() + 30ms;
+        for (bool has = false; !has && Clock::now() < end; std::this_thread::sleep_for(200us))
+            with_wire(rank, [&](const Wire& wire) {
+                has = wire.up.moved > 0 || !wire.up.waiting.empty();
+            });
+    }
+    // Waits until nothing is on its way, and nothing has been for a while.
+    void wait_until_quiet() {
+        for (int quiet = 0; quiet < 20; std::this_thread::sleep_for(1ms)) {
+            const std::lock_guard lock(wires_mutex_);
+            quiet++;
+            for (const Wire& wire : wires_)
+                for (const Direction* way : {&wire.up, &wire.down})
+                    if (!way->waiting.empty() || unread(way->from) > 0 || way->moved != seen_[way])
+                        quiet = 0, seen_[way] = way->moved;
+        }
+    }
+
+    // Waits until these ranks have ended. Returns those that have not by then.
+    std::vector<int> wait_for(const std::vector<int>& ranks, Milliseconds longest) {
+        std::unique_lock lock(mutex_);
+        const auto waiting = [&] {
+            std::vector<int> left;
+            for (const int rank : ranks)
+                if (!outcomes_[static_cast<std::size_t>(rank)].has_ended)
+                    left.push_back(rank);
+            return left;
+        };
+        changed_.wait_for(lock, longest, [&] { return waiting().empty(); });
+        return waiting();
+    }
+    Outcome outcome(int rank) {
+        const std::lock_guard lock(mutex_);
+        return outcomes_[static_cast<std::size_t>(rank)];
+    }
+
+    // Ends all ranks by ending all connections. `words` are what is said if one does not end.
+    void end(const std::string& words) {
+        with_all_cut();
+        const std::vector<int> left = wait_for(started_, 2s);
+        if (!left.empty()) {
+            std::puts(((words.empty() ? "" : words + "\n") + "All connections of " + name(left[0]) +
+                       " have ended, and it still does not return. Does it take note of a read() "
+                       "that returns 0?")
+                          .c_str());
+            std::fflush(stdout);
+            std::_Exit(4);
+        }
+        for (std::thread& thread : threads_)
+            thread.join();
+        for (const std::vector<int>& ends : {ends_at_0_, own_ends_})
+            for (const int descriptor : ends)
+                if (descriptor >= 0 && fcntl(descriptor, F_GETFD) < 0)
+                    throw Wrong(
+                        "You have closed a connection. It belongs to the launcher, which "
+                        "closes it when all ranks have ended.");
+    }
+
+  private:
+    void relay() {
+        while (!is_over_) {
+            bool has_moved = false;
+            std::vector<pollfd> ready;
+            {
+                const std::lock_guard lock(wires_mutex_);
+                for (Wire& wire : wires_) {
+                    if (wire.is_cut)
+                        continue;
+                    for (Direction* way : {&wire.up, &wire.down}) {
+                        has_moved = pump(*way) || has_moved;
+                        if (way->cut_after && way->moved >= *way->cut_after)
+                            wire.cut();
+                    }
+                    if (wire.up.waiting.empty() && wire.down.waiting.empty())
+                        for (const int end : {wire.up.from, wire.up.to})
+                            ready.push_back({end, POLLIN, 0});
+                }
+            }
+            if (!has_moved)
+                poll(ready.data(), ready.size(), 1);
+        }
+    }
+    void with_all_cut() {
+        const std::lock_guard lock(wires_mutex_);
+        for (Wire& wire : wires_)
+            wire.cut();
+    }
+
+    const List addresses_;
+    const Milliseconds limit_;
+    std::vector<int> ends_at_0_, own_ends_;  // what the ranks get
+    std::vector<int> started_;
+    std::vector<std::thread> threads_;
+
+    std::mutex wires_mutex_;
+    std::vector<Wire> wires_;  // of rank r at r - 1
+    std::map<const Direction*, std::size_t> seen_;
+    std::atomic<bool> is_over_ = false;
+    std::thread relay_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<Outcome> outcomes_;
+};
+
+// Throws if one of these ranks has thrown something that is no RollFailed.
+void rethrow_others(Job& job, const std::vector<int>& ranks, const std::string& hint) {
+    for (const int rank : ranks)
+        if (const Outcome outcome = job.outcome(rank); outcome.other) {
+            try {
+                std::rethrow_exception(outcome.other);
+            } catch (const NotImplemented&) {
+                throw;
+            } catch (const std::exception& error) {
+                throw Wrong(name(rank) + " throws something that is no RollFailed: " +
+                            error.what() + ". " + hint);
+            }
+        }
+}
+
+// Plays `story` on a job. Whatever comes of it, all ranks have ended when this returns. `what`
+// begins the words of what is wrong.
+void play(const std::string& what, const List& addresses, Milliseconds limit,
+          const std::function<void(Job&)>& story) {
+    Job job(addresses, limit);
+    try {
+        story(job);
+    } catch (const Wrong& wrong) {
+        job.end(what + wrong.what());
+        throw Wrong(what + wrong.what());
+    } catch (...) {
+        job.end("");
+        throw;
+    }
+    job.end(what + "the list is right.");
+    rethrow_others(job, job.all(), "");
+    held();
+}
+
+// ---- What is expected
+
+// Expects that these ranks end within `left`: within `longest` of what has happened.
+void require_ended(Job& job, const std::vector<int>& ranks, Milliseconds left, Milliseconds longest,
+                   const std::string& hint) {
+    const std::vector<int> waiting = job.wait_for(ranks, left);
+    rethrow_others(job, ranks, hint);
+    if (!waiting.empty())
+        throw Wrong(name(waiting[0]) + " still waits after " + std::to_string(longest.count()) +
+                    " ms. " + hint);
+}
+void require_ended(Job& job, const std::vector<int>& ranks, Milliseconds longest,
+                   const std::string& hint) {
+    require_ended(job, ranks, longest, longest, hint);
+}
+
+std::string cause_of_list(const List& yours, const List& right, std::size_t rank) {
+    if (yours.size() != right.size())
+        return "It has " + std::to_string(yours.size()) + " entries, and not " +
+               std::to_string(right.size()) +
+               ": one for each rank, and rank 0's own address belongs into it, too.";
+    List sorted = yours, wanted = right;
+    std::ranges::sort(sorted);
+    std::ranges::sort(wanted);
+    if (sorted == wanted)
+        return "All addresses are there, but not in the order of the ranks. Over which connection "
+               "has each come?";
+    for (std::size_t i = 0; i < yours.size(); i++)
+        if (yours[i] != right[i] && !yours[i].empty() && right[i].starts_with(yours[i]))
+            return "The address of " + name(static_cast<int>(i)) +
+                   " is cut off. It is over where the line is over; it may have blanks, and it may "
+                   "come in pieces.";
+    return yours[rank] != right[rank] ? "Its own address is wrong in it." : "";
+}
+
+// Expects that all ranks get the list. `hint` is for ranks that wait in vain, `about_lists` for
+// wrong lists.
+void require_list(Job& job, const std::string& hint, const std::string& about_lists = "") {
+    require_ended(job, job.all(), at_once, hint + about_lists);
+    for (const int rank : job.all()) {
+        const Outcome outcome = job.outcome(rank);
+        if (outcome.cause)
+            throw Wrong("all ranks have come, but " + name(rank) + " throws RollFailed, with " +
+                        name(*outcome.cause) + " as the cause. " + about_lists);
+        if (*outcome.list != job.addresses())
+            throw Wrong(
+                name(rank) + " gets " + text(*outcome.list) + "; right is " +
+                text(job.addresses()) + ".\n" +
+                cause_of_list(*outcome.list, job.addresses(), static_cast<std::size_t>(rank)) +
+                (about_lists.empty() ? "" : "\n" + about_lists));
+    }
+}
+
+// Expects that these ranks name `cause`, within `longest` of now. `hint` is for the first of them.
+void require_cause(Job& job, const std::vector<int>& ranks, int cause, Milliseconds longest,
+                   const std::string& hint) {
+    const auto end = Clock::now() + longest;
+    for (const int rank : ranks) {
+        const std::string words =
+            rank == 0 || ranks[0] != 0
+                ? hint
+                : "Rank 0 tells all others the first cause before it throws, and they throw it, "
+                  "too. "
+                  "They wait longer than rank 0, so that its words come first.";
+        const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
+        require_ended(job, {rank}, std::max(left, 0ms), longest, words);
+        if (const Outcome outcome = job.outcome(rank); outcome.cause != cause)
+            throw Wrong(name(rank) + " " + outcome.words() + "; the first cause is " + name(cause) +
+                        ". " + words);
+    }
+}
+
+// Expects that these ranks have waited at least so long, from the moment that rank `from` began
+// (-1: each from its own beginning), and that they have slept.
+void require_patience(Job& job, const std::vector<int>& ranks, int from, Milliseconds least,
+                      const std::string& hint) {
+    for (const int rank : ranks) {
+        const Outcome outcome = job.outcome(rank);
+        const Clock::time_point began = from < 0 ? outcome.began : job.outcome(from).began;
+        const auto waited = std::chrono::duration_cast<Milliseconds>(outcome.ended - began);
+        if (waited < least)
+            throw Wrong(name(rank) + " gives up after " + std::to_string(waited.count()) + " ms. " +
+                        hint);
+    }
+}
+
+List addresses_of(int ranks) {
+    List list;
+    for (int rank = 0; rank < ranks; rank++)  // of different lengths
+        list.push_back("node" + std::string(static_cast<std::size_t>(3 * rank % 7), '0') +
+                       std::to_string(rank) + ":" + std::to_string(29500 + rank));
+    return list;
+}
+// Addresses so long that they take seconds byte by byte.
+List long_addresses(int ranks) {
+    List list = addresses_of(ranks);
+    for (std::string& address : list)
+        address = std::string(90 - address.size(), 'a') + address;
+    return list;
+}
+
+// ---- list
+
+void come_in_order(const List& addresses, const std::vector<int>& order,
+                   const std::string& about_lists = "") {
+    const std::string what =
+        std::to_string(order.size()) +
+        (order.size() == 1 ? " rank: " : " ranks, which come in the order " + text(order) + ": ");
+    trying(what + "take_roll() is called.");
+    play(what, addresses, long_limit, [&](Job& job) {
+        for (const int rank : order) {
+            job.start(rank);
+            if (rank != 0)
+                job.wait_until_sends(rank);
+        }
+        require_list(
+            job,
+            order.size() == 1
+                ? "A rank alone has nobody to wait for. "
+                : "Who waits for whom? A rank that reads first needs another one that sends "
+                  "first. And one read() may bring more than one message. ",
+            about_lists);
+    });
+}
+
+void check_list() {
+    for (int ranks = 1; ranks <= 4; ranks++) {
+        std::vector<int> order(static_cast<std::size_t>(ranks));
+        std::iota(order.begin(), order.end(), 0);
+        do
+            come_in_order(
+                addresses_of(ranks), order,
+                "Who waits for whom? A rank that reads first needs another one that sends first.");
+        while (std::ranges::next_permutation(order).found);
+    }
+    for (const bool is_up : {true, false}) {
+        const std::string what = "4 ranks, and what " +
+                                 std::string(is_up ? "they send" : "rank 0 sends") +
+                                 " arrives byte by byte: ";
+        trying(what + "take_roll() is called.");
+        play(what, addresses_of(4), long_limit, [&](Job& job) {
+            for (int rank = 1; rank < 4; rank++)
+                job.with_wire(rank,
+                              [&](Wire& wire) { (is_up ? wire.up : wire.down).is_slow = true; });
+            job.start({2, 0, 3, 1});
+            require_list(job,
+                         "A read() returns what is there, which may be one byte: read on until "
+                         "the message is complete.");
+        });
+    }
+    const std::string any_address =
+        "An address may have blanks, up to 100 characters, and look like a word of your messages: "
+        "where it stands says that it is one.";
+    const List odd{"a",  " node 1, port 7 ",    "failed", "8", "list",
+                   "-1", std::string(100, 'z'), "0"};
+    come_in_order(odd, {5, 1, 7, 0, 2, 6, 4, 3}, any_address);
+    for (const char* word : {"failed", "error", "list", "2", "gone"})
+        come_in_order({word, word, "ok"}, {2, 0, 1}, any_address);
+}
+
+// ---- gone
+
+void check_gone() {
+    const std::string no_wait =
+        "This can be known at once: the read() from a rank that is gone returns 0. Watch all "
+        "connections at the same time, with one poll().";
+    trying("4 ranks, and one of them is gone: take_roll() is called.");
+    play("4 ranks. Rank 3 ends before it has come, and rank 1 has yet to come: ", addresses_of(4),
+         long_limit, [&](Job& job) {
+             job.start({0, 2});
+             job.wait_until_quiet();
+             job.cut(3);
+             require_cause(job, {0, 2}, 3, at_once, no_wait);
+             job.start(1);
+             require_cause(job, {1}, 3, at_once, "It comes later, and learns the cause as well.");
+         });
+    play("4 ranks. Rank 1 ends when one byte of what it sends has come through: ", addresses_of(4),
+         long_limit, [&](Job& job) {
+             job.with_wire(1, [](Wire& wire) { wire.up.cut_after = 1; });
+             job.start({2, 1, 0, 3});
+             require_cause(job, {0, 2, 3}, 1, at_once, no_wait);
+         });
+    play("4 ranks. Rank 2 has come and ends, while rank 1 has yet to come: ", addresses_of(4),
+         long_limit, [&](Job& job) {
+             job.start({0, 2, 3});
+             job.wait_until_quiet();
+             job.cut(2);
+             require_cause(job, {0, 3}, 2, at_once,
+                           no_wait + " A rank that has come may go again, before there is a list.");
+         });
+    for (const bool has_come : {false, true})
+        play(std::string("3 ranks. Rank 0 ends ") +
+                 (has_come ? "while they wait: " : "before they come: "),
+             addresses_of(3), long_limit, [&](Job& job) {
+                 if (has_come) {
+                     job.start({1, 2});
+                     job.wait_until_quiet();
+                 }
+                 job.cut(1);
+                 job.cut(2);
+                 if (!has_come)
+                     job.start({1, 2});
+                 require_cause(job, {1, 2}, 0, at_once, "Their connection leads to rank 0.");
+             });
+    play("3 ranks. Rank 2's connection ends in the middle of the list: ", addresses_of(3),
+         long_limit, [&](Job& job) {
+             job.with_wire(2, [](Wire& wire) { wire.down.cut_after = 5; });
+             job.start({0, 1, 2});
+             require_cause(job, {2}, 0, at_once, "Five bytes are no list.");
+             require_ended(job, {0, 1}, at_once, "");
+         });
+    for (const int told : {5, 3})
+        play("4 ranks, but rank 2 was told of " + std::to_string(told) +
+                 ", and rank 1 has yet to come: ",
+             addresses_of(4), long_limit, [&](Job& job) {
+                 job.start(0);
+                 job.start(3);
+                 job.start(2, told);
+                 require_cause(
+                     job, {0, 2, 3}, 2, at_once,
+                     "Two starts with different numbers of ranks can never meet. So a rank "
+                     "says how many it was told of, and rank 0 compares.");
+             });
+}
+
+// ---- late
+
+// The stories of this task take time, and are played at the same time.
+using Story = std::function<void()>;
+
+// Does the same with a story in which times count. On a busy machine a rank may come too late that
+// has been started in time, so one of several attempts must be right.
+void play_in_time(const std::string& what, const List& addresses, Milliseconds limit,
+                  const std::function<void(Job&)>& story) {
+    double load = 0;
+    const bool is_busy =
+        getloadavg(&load, 1) == 1 && load > 1.5 * std::thread::hardware_concurrency();
+    for (int left = is_busy ? 3 : 1;; left--)
+        try {
+            play(what, addresses, limit, story);
+            return;
+        } catch (const Wrong&) {
+            if (left == 0)
+                throw;
+        }
+}
+
+// Starts these ranks, rank 0 last: when its time begins, the others have come.
+void start_in_time(Job& job, const std::vector<int>& ranks) {
+    for (const int rank : ranks)
+        if (rank != 0) {
+            job.start(rank);
+            job.wait_until_sends(rank);
+        }
+    job.start(0);
+}
+
+// Whoever waits sleeps: rank 0 for the others, and another one for rank 0.
+void check_that_it_sleeps(int waits, int missing, Milliseconds longest) {
+    const std::string name = "rank " + std::to_string(waits);
+    play("2 ranks, a limit of 200 ms. Rank " + std::to_string(missing) + " never comes: ",
+         addresses_of(2), 200ms, [&](Job& job) {
+             job.start(waits);
+             require_cause(job, {waits}, missing, longest + slack,
+                           "Rank 0 gives up after the limit, and rank 1 after twice the limit.");
+             if (job.outcome(waits).cpu_s > 0.008)
+                 throw Wrong(name +
+                             " has kept a core busy while it waited. poll() sleeps until something "
+                             "has come, or until its time-out.");
+         });
+}
+
+std::vector<Story> stories_of_late() {
+    std::vector<Story> stories;
+    for (const std::vector<int>& missing : {std::vector<int>{2}, std::vector<int>{3, 1}})
+        stories.push_back([=] {
+            const int first = *std::ranges::min_element(missing);
+            play_in_time(
+                "4 ranks, a limit of 300 ms. Never come: " + text(missing) + ". ", addresses_of(4),
+                300ms, [&](Job& job) {
+                    std::vector<int> there = job.all();
+                    std::erase_if(there, [&](int r) { return std::ranges::count(missing, r) > 0; });
+                    start_in_time(job, there);
+                    require_cause(job, there, first, 300ms + slack,
+                                  "Rank 0 gives up after the limit, and names the lowest rank "
+                                  "that is missing.");
+                    require_patience(job, there, 0, 300ms, "Rank 0 waits for the whole limit.");
+                });
+        });
+    stories.push_back([=] {
+        play_in_time("4 ranks, a limit of 300 ms, and what rank 2 sends comes at 50 ms a byte: ",
+                     long_addresses(4), 300ms, [&](Job& job) {
+                         job.with_wire(2, [](Wire& wire) {
+                             wire.up.is_slow = true;
+                             wire.up.pause = 50ms;
+                         });
+                         start_in_time(job, job.all());
+                         require_cause(
+                             job, {0, 1, 3}, 2, 300ms + slack,
+                             "The limit is for the whole roll, and not for each byte: compute its "
+                             "end once.");
+                     });
+    });
+    stories.push_back([=] {
+        play_in_time(
+            "3 ranks, a limit of 300 ms, and what rank 0 sends to rank 1 comes at 50 ms a byte: ",
+            long_addresses(3), 300ms, [&](Job& job) {
+                job.with_wire(1, [](Wire& wire) {
+                    wire.down.is_slow = true;
+                    wire.down.pause = 50ms;
+                });
+                start_in_time(job, job.all());
+                require_cause(job, {1}, 0, 600ms + slack,
+                              "The limit is for the whole roll, and not for each byte: compute its "
+                              "end once.");
+            });
+    });
+    stories.push_back([=] {
+        play_in_time(
+            "3 ranks, a limit of 300 ms. Rank 0 never comes: ", addresses_of(3), 300ms,
+            [&](Job& job) {
+                job.start({1, 2});
+                require_cause(job, {1, 2}, 0, 600ms + slack, "They give up after twice the limit.");
+                require_patience(job, {1, 2}, -1, 600ms,
+                                 "A rank waits longer than rank 0 does: for twice the limit.");
+            });
+    });
+    stories.push_back([=] {
+        play_in_time("3 ranks, a limit of 1000 ms. Rank 2 comes after 500 ms: ", addresses_of(3),
+                     1000ms, [&](Job& job) {
+                         job.start({0, 1});
+                         std::this_thread::sleep_for(500ms);
+                         job.start(2);
+                         require_list(job, "A rank that comes within the limit is in time.");
+                     });
+    });
+    stories.push_back([=] {
+        play_in_time("3 ranks, a limit of 800 ms. Rank 0 comes 1000 ms after the others: ",
+                     addresses_of(3), 800ms, [&](Job& job) {
+                         job.start({1, 2});
+                         std::this_thread::sleep_for(1000ms);
+                         job.start(0);
+                         require_list(job, "They wait longer than rank 0: for twice the limit.");
+                     });
+    });
+    return stories;
+}
+
+void check_late() {
+    trying("A rank is late, or does not come: take_roll() is called.");
+    check_that_it_sleeps(1, 0, 400ms);
+    check_that_it_sleeps(0, 1, 200ms);
+    std::vector<std::future<void>> played;
+    for (const Story& story : stories_of_late())
+        played.push_back(std::async(std::launch::async, story));
+    std::exception_ptr first;
+    for (std::future<void>& each : played)
+        try {
+            each.get();
+        } catch (...) {
+            first = first ? first : std::current_exception();
+        }
+    if (first)
+        std::rethrow_exception(first);
+}
+
+// ---- A signal that ends a rank which writes to one that is gone
+
+void tell_of_sigpipe(int) {
+    constexpr std::string_view words =
+        "Your code sends to a rank that is gone. That ends the sender's whole process, by the "
+        "signal "
+        "SIGPIPE, unless it says send(..., MSG_NOSIGNAL): then the send fails, and the rank goes "
+        "on.\n";
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, words.data(), words.size());
+    std::_Exit(4);
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    std::signal(SIGPIPE, tell_of_sigpipe);
+    return {{"list", check_list}, {"gone", check_gone}, {"late", check_late}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,292 @@
+// The exercise ring_shift: values that tell whose they are and where they belong, rings of every
+// kind, and time, measured over a link so slow that nothing else counts.
+#include "exercises/06_messages/ring_shift.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <numeric>
+
+#include "common/report/units.hpp"
+#include "exercises/support/gate.hpp"
+#include "exercises/support/ranks.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr double wait_s = 2;  // of one rank for another: longer is for ever
+constexpr float untouched = -5;
+constexpr std::size_t behind = 8;  // elements that no rank may touch
+
+float element(int rank, std::size_t i) {
+    return static_cast<float>(static_cast<std::size_t>(rank) * 100'000 + i);
+}
+std::string name_of_element(float value, int ranks) {
+    if (value == untouched)
+        return "has never arrived.";
+    if (!(value >= 0 && value < element(ranks, 0)))
+        return "is no element of any rank: it was read from memory that holds none. (peers.send() "
+               "finds the other rank's memory; an address of yours is none of that rank's.)";
+    const auto number = static_cast<std::size_t>(value);
+    return "is element " + std::to_string(number % 100'000) + " of rank " +
+           std::to_string(number / 100'000) + ".";
+}
+
+std::string ranks_text(int ranks) {
+    return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+int source_of(int rank, int ranks, int distance) {
+    return ((rank - distance) % ranks + ranks) % ranks;
+}
+
+std::string wrong_elements_of(const std::vector<float>& values, int source, int rank, int ranks) {
+    std::size_t first = 0;
+    const std::string wrong = wrong_elements(
+        values.size(), rank, first, [&](std::size_t i) { return values[i] == element(source, i); });
+    return wrong.empty() ? ""
+                         : wrong + name_of_element(values[first], ranks) +
+                               " It should be of rank " + std::to_string(source) + ".";
+}
+
+void check_shift(Peers& peers, std::size_t count, int distance, const std::string& what) {
+    const int rank = peers.rank().rank(), ranks = peers.rank().world_size();
+    std::vector<float> mine(count);
+    for (std::size_t i = 0; i < count; i++)
+        mine[i] = element(rank, i);
+    ArenaBuffer<float> data = peers.allocate<float>(count),
+                       received = peers.allocate<float>(count + behind);
+    data.copy_from(mine);
+    std::vector<float> theirs(count + behind, untouched);
+    received.copy_from(theirs);
+    Stream stream;
+    ring_shift(peers, data.data(), received.data(), count, distance, stream);
+    peers.synchronize(stream);
+    theirs = received.to_host();
+    const bool is_spoilt = std::any_of(theirs.end() - behind, theirs.end(),
+                                       [](float value) { return value != untouched; });
+    theirs.resize(count);
+    std::string wrong = wrong_elements_of(theirs, source_of(rank, ranks, distance), rank, ranks);
+    if (is_spoilt)
+        wrong = "rank " + std::to_string(rank) +
+                " has received more than `count` elements, behind the end of the array. Is it "
+                "bytes where it should be elements?";
+    if (wrong.empty() && data.to_host() != mine)
+        wrong = "rank " + std::to_string(rank) + "'s own data has changed.";
+    throw_first_wrong(peers.rank(), wrong.empty() ? "" : what + ": " + wrong);
+}
+
+// A rank that waits for ever has a cause that the run names; `hint` says what to make of it.
+void check_on(int ranks, int distance, const std::string& hint) {
+    const std::string what = ranks_text(ranks) + ", distance " + std::to_string(distance);
+    try {
+        on_ranks(ranks, [&](Rank& rank) {
+            Peers peers(rank, 1 << 20, wait_s);
+            for (const std::size_t count : {std::size_t{1}, std::size_t{0}, std::size_t{20'011}})
+                check_shift(peers, count, distance,
+                            what + ", " + std::to_string(count) + " of each");
+        });
+    } catch (const RunFailed& failure) {
+        throw std::runtime_error(what + ": " + failure.what() + ".\n" + hint);
+    } catch (const Wrong& wrong) {
+        throw Wrong(wrong.what() + ("\n" + hint));
+    }
+}
+
+// ---- How it is done
+
+// Returns how many operations this rank has begun, by its own record.
+std::uint64_t operations_of(Peers& peers) {
+    OperationRecord record;
+    const ControlBlock& own = *peers.view().control[peers.view().rank];
+    DDP_CHECK(cudaMemcpy(&record, &own.current, sizeof record, cudaMemcpyDeviceToHost));
+    return record.sequence;
+}
+
+// Checks that the host does not wait, and that a rank makes one send and one receive.
+void check_calls(int ranks, int distance) {
+    const std::string what = ranks_text(ranks) + ", distance " + std::to_string(distance);
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20, wait_s + 4);
+        constexpr std::size_t count = 1000;
+        ArenaBuffer<float> data = peers.allocate<float>(count),
+                           received = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count, untouched));
+        // What is to be sent comes late, and is overwritten as soon as the call is over.
+        std::vector<float> mine(count);
+        for (std::size_t i = 0; i < count; i++)
+            mine[i] = element(rank.rank(), i);
+        const Buffer<float> comes_late(mine);
+        const std::uint64_t before = operations_of(peers);
+        rank.barrier();
+        Stream stream;
+        std::string wrong = wrong_if_host_waits(stream, [&] {
+            DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
+            ring_shift(peers, data.data(), received.data(), count, distance, stream);
+            DDP_CHECK(cudaMemsetAsync(data.data(), 0, count * sizeof(float), stream));
+        });
+        peers.synchronize(stream);
+        const std::uint64_t operations = operations_of(peers) - before;
+        if (wrong.empty() && operations > 2)
+            wrong = "rank " + std::to_string(rank.rank()) + " has made " +
+                    std::to_string(operations) +
+                    " operations, where a send and a receive are enough.";
+        if (wrong.empty() &&
+            !wrong_elements_of(received.to_host(), source_of(rank.rank(), ranks, distance),
+                               rank.rank(), ranks)
+                 .empty())
+            wrong = ranks == 1
+                        ? "your copy does not wait for what was enqueued on the stream before it, "
+                          "or is not done when the stream goes on. cudaMemcpyAsync(..., stream) "
+                          "copies on the stream; cudaMemcpy does not."
+                        : "rank " + std::to_string(rank.rank()) +
+                              " has not received what was enqueued on the other rank's stream "
+                              "before the call, or has received what was enqueued after it. Send "
+                              "and receive on the stream that you were given, or let every other "
+                              "stream wait for it, and it for them.";
+        throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
+    };
+    try {
+        on_ranks(ranks, work);
+    } catch (const Wrong& wrong) {  // it may depend on the ranks' times, but on no block's threads
+        throw std::runtime_error(wrong.what());
+    }
+}
+
+double seconds_of_shift(Peers& peers, std::size_t count, int distance) {
+    using Clock = std::chrono::steady_clock;
+    ArenaBuffer<float> data = peers.allocate<float>(count), received = peers.allocate<float>(count);
+    data.copy_from(std::vector<float>(count));
+    Stream stream;
+    peers.rank().barrier();
+    const auto begin = Clock::now();
+    ring_shift(peers, data.data(), received.data(), count, distance, stream);
+    peers.synchronize(stream);
+    peers.rank().barrier();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The least of several: a machine with other work to do is slower than the link, never faster.
+// Fewer are enough once it is as fast as `enough` says.
+double least_seconds(int ranks, int distance, std::size_t count,
+                     const std::function<bool(double)>& enough) {
+    double least = 0;
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        for (int i = 0; i < 40; i++) {
+            const double seconds = seconds_of_shift(peers, count, distance);
+            if (rank.rank() == 0)
+                least = i == 0 ? seconds : std::min(least, seconds);
+            if (rank.broadcast(enough(least) ? "enough" : "again", 0) == "enough")
+                return;
+        }
+    };
+    on_ranks(ranks, work, LinkSpeed{2e6, 10e-3});
+    return least;
+}
+
+void check_row(int ranks, int distance) {
+    constexpr double message_s = 10e-3, longest_s = 5.2 * message_s;  // a row takes seven and more
+    const auto is_short = [](double seconds) { return seconds <= longest_s; };
+    const double seconds = least_seconds(ranks, distance, 1, is_short);
+    if (!is_short(seconds))
+        throw std::runtime_error(
+            std::to_string(ranks) + " ranks, distance " + std::to_string(distance) +
+            ", one element over a link with a latency of 10 ms: your ring takes " +
+            format_seconds(seconds) + ", which is " + format_fixed(seconds / message_s, 1) +
+            " messages one after the other.\nWho waits for whom? If only one rank of a "
+            "ring receives first, all the others wait for one another in a row." +
+            may_be_busy);
+}
+
+void check_neighbours() {
+    check_on(1, 1, "A single rank sends nothing: it has what it should receive.");
+    for (const int ranks : {2, 3, 4, 5})
+        check_on(ranks, 1,
+                 "If all send first, all wait for ever. Who receives first? And does each rank "
+                 "receive from the one that sends to it, its left neighbour?");
+    for (const int ranks : {1, 2})
+        check_calls(ranks, 1);
+}
+
+void check_any_distance() {
+    check_on(5, 2, "Rank 0 sends to rank 2 here, and receives from rank 3.");
+    for (const int distance : {-1, 7, -8})
+        check_on(3, distance, "Rank numbers are counted round, in both directions.");
+    check_on(
+        3, std::numeric_limits<int>::max(),
+        "The distance is the largest int, 2147483647: added to a rank it is too large for one. "
+        "Bring it into the range 0, ..., N - 1 first.");
+    check_on(3, 0, "Everybody has what it should receive.");
+    check_on(4, 2,
+             "Ranks of the same parity talk to each other here: 0 with 2, and 1 with 3. Even and "
+             "odd do not say who receives first.");
+    check_on(6, 4,
+             "Ranks of the same parity talk to each other here, in two rings: 0, 4, 2 and 1, 5, 3. "
+             "Even and odd do not say who receives first.");
+    check_calls(5, 2);
+    check_row(7, 1);
+    check_row(8, 3);
+}
+
+// Returns how many messages the slowest rank of a ring waits for, one after the other.
+int messages_in_a_row(int ranks, int distance) {
+    const int ring = ranks / std::gcd(ranks, distance);
+    return ring == 1 ? 0 : ring % 2 == 0 ? 2 : 3;
+}
+
+// A ring that sends on one stream and receives on another takes the time of one message, and is as
+// right as one that lets the two follow one another: the prediction must be that of the reader's
+// own ring.
+void check_cost(int ranks, int distance, std::size_t count, const std::string& hint) {
+    const std::size_t bytes = count * sizeof(float);
+    const double predicted = ring_shift_seconds({10e-3, 1 / 2e6}, ranks, distance, bytes);
+    const int messages = messages_in_a_row(ranks, distance);
+    const double one = messages == 0 ? 0 : 10e-3 + static_cast<double>(bytes) / 2e6,
+                 row = messages * one;
+    const auto is_predicted = [&](double taken) {
+        return std::abs(predicted - taken) <= 0.25 * std::max(taken, 1e-3);
+    };
+    // A machine with other work to do is slower than the link at times, never faster: less than the
+    // messages of a row take is one message.
+    const auto takes_one = [&](double seconds) { return seconds <= 0.75 * row; };
+    const double measured = least_seconds(ranks, distance, count, [&](double seconds) {
+        return is_predicted(one) ? takes_one(seconds) : seconds <= 1.25 * row;
+    });
+    const bool is_right = messages == 0       ? is_predicted(0)
+                          : is_predicted(one) ? takes_one(measured)
+                                              : is_predicted(row) && measured > 0.75 * row;
+    if (is_right)
+        return held();
+    // Too long a time says more of the machine than of the ring, whose time was checked before.
+    const bool is_short = measured <= 1.25 * row;
+    throw std::runtime_error(ranks_text(ranks) + ", distance " + std::to_string(distance) + ", " +
+                             std::to_string(bytes) +
+                             " bytes, a link of 2 MB/s with a latency of 10 ms: you predict " +
+                             format_seconds(predicted) + ", and your ring " +
+                             (is_short ? "takes " : "would take, on a machine that is not busy, ") +
+                             format_seconds(is_short ? measured : row) + ".\n" + hint +
+                             (is_predicted(one) ? may_be_busy : ""));
+}
+
+void check_costs() {
+    check_cost(4, 1, 1, "Half of the ranks send first. How many messages stand in a row?");
+    check_cost(2, 1, 10'000, "How many bytes does each message have?");
+    check_cost(5, 1, 1,
+               "An odd number of ranks: two neighbours do the same first. What does that cost?");
+    check_cost(6, 4, 1, "There are two rings here, of three ranks each.");
+    check_cost(6, 3, 1, "There are three rings here, of two ranks each.");
+    check_cost(6, -2, 1, "The distance is negative: two rings, of three ranks each.");
+    check_cost(3, 6, 1, "Every rank is its own neighbour here, and nothing is sent.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"neighbours", check_neighbours},
+            {"any_distance", check_any_distance},
+            {"cost", check_costs}};
+}
+
+}  // namespace ddp::test

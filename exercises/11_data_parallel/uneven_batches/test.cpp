@@ -1,0 +1,465 @@
+// The exercise uneven_batches, beside what the chapter's NaiveDdp does and beside one rank that
+// learns from the samples of all.
+#include "exercises/11_data_parallel/uneven_batches.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/models.hpp"
+#include "07_broadcast/broadcast.hpp"
+#include "09_all_reduce/all_reduce.hpp"
+#include "exercises/support/ranks.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr std::size_t device_memory = 4 << 20;
+constexpr int inputs = 5, classes = 3;
+
+std::string text_of(const std::vector<int>& samples) {
+    std::string text;
+    for (std::size_t r = 0; r < samples.size(); r++)
+        text += (r == 0                   ? ""
+                 : r + 1 < samples.size() ? ", "
+                                          : " and ") +
+                std::to_string(samples[r]);
+    return text;
+}
+
+// A communicator that counts: "does the average of one step" says how often there is one.
+class CountingCommunicator final : public Communicator {
+  public:
+    CountingCommunicator(Rank& rank, std::size_t arena_bytes)
+        : Communicator(rank), peers_(rank, arena_bytes) {}
+    std::string kind() const override { return "native"; }
+    void synchronize(Stream& stream) override { peers_.synchronize(stream); }
+    int all_reduces = 0;
+
+  private:
+    const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
+    void enqueue_broadcast(const Call& call, Stream& stream) override {
+        tree_broadcast(peers_, call, stream);
+    }
+    void enqueue_all_reduce(const Call& call, Stream& stream) override {
+        all_reduces++;
+        one_shot_all_reduce(peers_, call, stream);
+    }
+    // No others are needed here.
+    void enqueue_reduce(const Call&, Stream&) override { refuse(); }
+    void enqueue_reduce_scatter(const Call&, Stream&) override { refuse(); }
+    void enqueue_all_gather(const Call&, Stream&) override { refuse(); }
+    void enqueue_send(const Call&, Stream&) override { refuse(); }
+    void enqueue_receive(const Call&, Stream&) override { refuse(); }
+    static void refuse() { throw Wrong("Only NaiveDdp communicates here, by all-reduces."); }
+
+    Peers peers_;
+};
+
+// Runs `work` on as many ranks as there are `samples`; `hint` is for a rank that waits for ever.
+void on_uneven_ranks(const std::vector<int>& samples, const std::string& hint,
+                     const std::function<void(Rank&, CountingCommunicator&, Device&)>& work) {
+    try {
+        on_ranks(static_cast<int>(samples.size()), [&](Rank& rank) {
+            auto& device = make_run_scoped<Device>(rank, device_memory);
+            CountingCommunicator communicator(rank, 1 << 20);
+            work(rank, communicator, device);
+        });
+    } catch (const RunFailed& failure) {
+        throw std::runtime_error("Ranks with " + text_of(samples) + " samples: " + failure.what() +
+                                 ".\n" + hint);
+    }
+}
+
+// ---- What a sample's weight is
+
+// One parameter, with an element for each sample of all ranks.
+class Weights : public Module {
+  public:
+    Weights(Device& device, int samples)
+        : Module("weights"),
+          parameter_(std::make_shared<Parameter>(
+              "weights",
+              Tensor(device, {samples}, std::vector<float>(static_cast<std::size_t>(samples))))) {}
+    Variable forward(Variable input) override { return input; }
+    Parameters parameters() const override { return {parameter_}; }
+    Parameter& parameter() { return *parameter_; }
+
+  private:
+    std::shared_ptr<Parameter> parameter_;
+};
+
+// By sample: those of rank 0 first. The gradient of sample i is 1 in element i, so what becomes of
+// it is the sample's weight.
+std::vector<float> measured_weights(const std::vector<int>& samples) {
+    std::vector<float> weights;
+    on_uneven_ranks(
+        samples, "", [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
+            const auto own = samples.begin() + rank.rank();
+            const int before = std::accumulate(samples.begin(), own, 0);
+            Weights model(device, std::accumulate(samples.begin(), samples.end(), 0));
+            NaiveDdp ddp(communicator, device, model);
+            std::vector<float> gradient(model.parameter().value.size());
+            std::fill_n(gradient.begin() + before, *own, 1.0f / static_cast<float>(*own));
+            model.parameter().gradient_for_writing().copy_from(gradient);
+            ddp.average_gradients();
+            communicator.synchronize(device.stream());
+            if (rank.rank() == 0)
+                weights = model.parameter().gradient().to_host();
+        });
+    return weights;
+}
+
+// Returns what a wrong weight tells, or "".
+std::string cause_of_weight(const std::vector<int>& samples, std::size_t rank, double predicted) {
+    const auto ranks = static_cast<double>(samples.size()),
+               own = static_cast<double>(samples[rank]);
+    const double all = std::accumulate(samples.begin(), samples.end(), 0.0);
+    const auto is = [&](double wrong) { return std::abs(predicted - wrong) < 1e-9; };
+    if (predicted == 0)
+        return "Yours is 0: int divided by int drops the rest in C++.\n";
+    if (is(1 / own))
+        return "That is the weight in the rank's own mean; then the mean over the ranks is "
+               "taken.\n";
+    if (is(1 / ranks))
+        return "That is the weight of a rank, and not of one of its samples.\n";
+    if (is(own / all))
+        return "That is the rank's share of the samples. A rank with MORE samples gives each of "
+               "them LESS weight.\n";
+    if (is(1 / all))
+        return "So it would be if every sample counted the same: the next task makes it so.\n";
+    if (is(1 / (ranks * samples[0])))
+        return "That is the weight of a sample of rank 0, whichever rank is asked for.\n";
+    return "";
+}
+
+void check_weights(const std::vector<int>& samples, const std::string& hint) {
+    const std::vector<float> weights = measured_weights(samples);
+    std::size_t i = 0;
+    for (std::size_t r = 0; r < samples.size(); i += static_cast<std::size_t>(samples[r]), r++) {
+        const double predicted = weight_of_sample(samples, static_cast<int>(r));
+        const double measured = static_cast<double>(weights[i]);
+        if (!(std::abs(predicted - measured) <= 0.01 * measured))
+            throw Wrong("Ranks with " + text_of(samples) +
+                        " samples: you predict that one of rank " + std::to_string(r) +
+                        " has the weight " + std::to_string(predicted) +
+                        "; in NaiveDdp's gradient it has " + std::to_string(measured) + ".\n" +
+                        cause_of_weight(samples, r, predicted) + hint);
+    }
+}
+
+void check_sample_weight() {
+    check_weights({1}, "One rank with one sample.");
+    check_weights({4}, "One rank: a mean over its samples.");
+    check_weights(
+        {8, 1, 2},
+        "Each rank's mean counts as much, whether it was made of one sample or of eight.");
+    check_weights({4, 4}, "Each rank has a mean over its own, and then the ranks' mean is taken.");
+}
+
+// ---- Steps
+
+// Sample `i` of all, in this step: no two are alike.
+Batch batch_of(Device& device, int first, int count, int step) {
+    std::vector<float> images;
+    std::vector<int> labels;
+    for (int i = first; i < first + count; i++) {
+        for (int k = 0; k < inputs; k++)
+            images.push_back(
+                static_cast<float>((i * 37 + k * 101 + step * 53 + i * k * 7) % 64) / 32 - 1);
+        labels.push_back((i + step) % classes);
+    }
+    return {Tensor(device, {count, inputs}, images), Labels(device, {count}, labels)};
+}
+
+std::unique_ptr<Sequential> make_network(Device& device) {
+    Random random(5);
+    auto network = make_mlp(device, random, {inputs, 7, classes});
+    network->parameters()[1]->is_frozen = true;
+    return network;
+}
+
+void learn(Module& model, const Batch& batch, Device& device) {
+    Tape tape(device);
+    tape.backward(cross_entropy(model.forward(tape.constant(batch.images)), batch.labels));
+}
+
+std::vector<double> gradients_of(const Module& model) {
+    std::vector<double> all;
+    for (const auto& parameter : model.parameters())
+        if (!parameter->is_frozen)
+            for (const float value : parameter->gradient().to_host())
+                all.push_back(static_cast<double>(value));
+    return all;
+}
+std::vector<double> values_of(const Module& model) {
+    std::vector<double> all;
+    for (const auto& parameter : model.parameters())
+        for (const float value : parameter->value.to_host())
+            all.push_back(static_cast<double>(value));
+    return all;
+}
+
+bool are_near(const std::vector<double>& a, const std::vector<double>& b, double factor = 1) {
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < a.size(); i++) {
+        largest = std::max(largest, std::abs(factor * b[i]));
+        difference = std::max(difference, std::abs(a[i] - factor * b[i]));
+    }
+    return a.size() == b.size() && difference <= 1e-4 * largest;  // false for NaN
+}
+
+bool has_any_gradient(const Module& model) {
+    return std::ranges::any_of(model.parameters(),
+                               [](const auto& parameter) { return parameter->has_gradient(); });
+}
+
+// What one rank computes from all samples of a step, and the mean of the ranks' means.
+struct Expected {
+    std::vector<double> right, mean_of_means;
+    std::vector<std::vector<double>> own;  // of ranks with samples
+    std::vector<double> shares;            // theirs of all samples
+    double ranks;
+
+    Expected(Device& device, const std::vector<int>& samples)
+        : ranks(static_cast<double>(samples.size())) {
+        const auto gradients = [&](int first, int count) {
+            const auto model = make_network(device);
+            learn(*model, batch_of(device, first, count, 0), device);
+            return gradients_of(*model);
+        };
+        right = gradients(0, std::accumulate(samples.begin(), samples.end(), 0));
+        mean_of_means.resize(right.size());
+        int first = 0;
+        for (const int count : samples) {
+            if (count > 0) {
+                own.push_back(gradients(first, count));
+                shares.push_back(count / std::accumulate(samples.begin(), samples.end(), 0.0));
+                for (std::size_t i = 0; i < own.back().size(); i++)
+                    mean_of_means[i] += own.back()[i] / ranks;
+            }
+            first += count;
+        }
+    }
+
+    std::string what_is_wrong(const std::vector<double>& gradients) const {
+        if (are_near(gradients, right))
+            return "";
+        if (std::ranges::any_of(gradients, [](double g) { return std::isnan(g); }))
+            return "the gradient is not a number (NaN). The memory of gradient_for_writing() may "
+                   "hold anything, also NaN, until it is filled.";
+        if (are_near(gradients, mean_of_means))
+            return "the gradient is the mean of the ranks' means. A sample of a rank with few of "
+                   "them counts for more than one of a rank with many.";
+        double a = 0, b = 0;
+        for (std::size_t i = 0; i < right.size(); i++) {
+            a += gradients[i] * right[i];
+            b += right[i] * right[i];
+        }
+        if (are_near(gradients, right, a / b))
+            return "the gradient is " + std::to_string(a / b) +
+                   " times what it should be. Who divides by what, and how often?" +
+                   (is_near(a / b, static_cast<double>(own.size()) / ranks)
+                        ? " NaiveDdp divides by the number of ALL ranks, also of those without a "
+                          "batch."
+                        : "");
+        return "the gradient is not that of the mean loss over the samples of all ranks." +
+               weights_in(gradients);
+    }
+
+  private:
+    static bool is_near(double a, double b) { return std::abs(a - b) < 1e-3; }
+
+    // Says how much each rank's own gradient counts in `gradients`, by least squares; "" if they
+    // are no sum of those.
+    std::string weights_in(const std::vector<double>& gradients) const {
+        const std::size_t n = own.size();
+        const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
+            return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+        };
+        std::vector<std::vector<double>> rows;  // of the normal equations, by Gauss
+        for (std::size_t i = 0; i < n; i++) {
+            rows.emplace_back();
+            for (std::size_t k = 0; k < n; k++)
+                rows[i].push_back(dot(own[i], own[k]));
+            rows[i].push_back(dot(own[i], gradients));
+        }
+        for (std::size_t i = 0; i < n; i++)
+            for (std::size_t other = 0; other < n; other++)
+                for (std::size_t k = n + 1; other != i && k-- > i;)
+                    rows[other][k] -= rows[other][i] / rows[i][i] * rows[i][k];
+        std::string yours, theirs;
+        bool are_whole = true;  // before NaiveDdp divides them
+        std::vector<double> sum(gradients.size());
+        for (std::size_t i = 0; i < n; i++) {
+            const double weight = rows[i][n] / rows[i][i];
+            are_whole = are_whole && is_near(weight * ranks, std::round(weight * ranks));
+            for (std::size_t e = 0; e < sum.size(); e++)
+                sum[e] += weight * own[i][e];
+            yours += (i == 0 ? "" : ", ") + std::to_string(weight).substr(0, 5);
+            theirs += (i == 0 ? "" : ", ") + std::to_string(shares[i]).substr(0, 5);
+        }
+        if (!are_near(gradients, sum))
+            return "";
+        return " The gradients of the ranks that have samples count " + yours +
+               " in yours; by their samples they should count " + theirs + "." +
+               (are_whole ? " (Your factors are whole numbers: int divided by int drops the rest.)"
+                          : "");
+    }
+};
+
+void check_step(const std::vector<int>& samples, const std::string& hint) {
+    on_uneven_ranks(
+        samples, hint, [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
+            const auto own = samples.begin() + rank.rank();
+            const int all = std::accumulate(samples.begin(), samples.end(), 0);
+            const auto model = make_network(device);
+            const std::vector<double> before = values_of(*model);
+            const std::optional<Expected> expected =
+                all > 0 ? std::optional<Expected>(std::in_place, device, samples) : std::nullopt;
+            NaiveDdp ddp(communicator, device, *model);
+            std::optional<Batch> batch;
+            if (*own > 0)
+                batch = batch_of(device, std::accumulate(samples.begin(), own, 0), *own, 0);
+            communicator.all_reduces = 0;
+            const int counted = uneven_step({rank, device, *model, ddp}, batch);
+            communicator.synchronize(device.stream());
+            std::string wrong;
+            if (counted != all)
+                wrong = "you return " + std::to_string(counted) + " samples, and all ranks have " +
+                        std::to_string(all) +
+                        ". (They change from step to step: ask all ranks in each.)";
+            else if (all == 0)
+                wrong = has_any_gradient(*model) || communicator.all_reduces > 0
+                            ? "no rank has a sample, and you touch gradients, or average them."
+                            : "";
+            else if (const int once = static_cast<int>(model->parameters().size()) - 1;
+                     communicator.all_reduces != once)
+                wrong = "there were " + std::to_string(communicator.all_reduces) +
+                        " all-reduces; an average over this model's gradients takes " +
+                        std::to_string(once) + ", and one average is enough.";
+            else if (values_of(*model) != before)
+                wrong =
+                    "the parameters have changed; a step of the optimizer is not part of the task.";
+            else if (model->parameters()[1]->has_gradient())
+                wrong = "a frozen parameter has a gradient.";
+            else
+                wrong = expected->what_is_wrong(gradients_of(*model));
+            throw_first_wrong(
+                rank, wrong.empty() ? ""
+                                    : "Ranks with " + text_of(samples) + " samples, on rank " +
+                                          std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
+        });
+}
+
+void check_uneven_step() {
+    check_step({6}, "One rank: nothing to average.");
+    check_step({4, 4}, "All ranks have as many samples: this is what NaiveDdp does by itself.");
+    check_step({8, 1, 3}, "A rank's gradients must count by its samples: n_r / (n_0 + n_1 + ...).");
+    check_step({3, 0, 2},
+               "Rank 1 has no batch. The others cannot average without it: what does it have to "
+               "give them, and what should it get?");
+    check_step({0, 2, 3}, "Rank 0 has no batch, and the others have: no rank speaks for all.");
+    check_step({0, 0}, "No rank has a batch: this is no step.");
+}
+
+// ---- An epoch
+
+// Batches of each rank by their samples; all ranks' samples of a step are numbered by rank.
+using Plan = std::vector<std::vector<int>>;
+
+int samples_in(const Plan& plan, std::size_t rank, std::size_t step) {
+    return step < plan[rank].size() ? plan[rank][step] : 0;
+}
+
+std::vector<double> learnt_by_one(Device& device, const Plan& plan, std::size_t steps) {
+    const auto model = make_network(device);
+    Sgd optimizer(model->parameters(), 0.5, 0.9);
+    for (std::size_t step = 0; step < steps; step++) {
+        int all = 0;
+        for (std::size_t r = 0; r < plan.size(); r++)
+            all += samples_in(plan, r, step);
+        learn(*model, batch_of(device, 0, all, static_cast<int>(step)), device);
+        optimizer.step();
+        optimizer.zero_gradients();
+    }
+    return values_of(*model);
+}
+
+void check_plan(const Plan& plan, const std::string& hint) {
+    std::size_t most = 0;
+    std::vector<int> sums;
+    for (const std::vector<int>& batches : plan) {
+        most = std::max(most, batches.size());
+        sums.push_back(std::accumulate(batches.begin(), batches.end(), 0));
+    }
+    on_uneven_ranks(
+        sums, hint, [&](Rank& rank, CountingCommunicator& communicator, Device& device) {
+            const auto own = static_cast<std::size_t>(rank.rank());
+            const auto model = make_network(device);
+            const std::vector<double> right = learnt_by_one(device, plan, most);
+            const std::vector<double> begin = values_of(*model);
+            NaiveDdp ddp(communicator, device, *model);
+            Sgd optimizer(model->parameters(), 0.5, 0.9);
+            std::size_t step = 0;
+            const auto next = [&]() -> std::optional<Batch> {
+                const std::size_t now = step++;
+                if (now >= plan[own].size())
+                    return std::nullopt;
+                int first = 0;
+                for (std::size_t r = 0; r < own; r++)
+                    first += samples_in(plan, r, now);
+                return batch_of(device, first, plan[own][now], static_cast<int>(now));
+            };
+            const int steps = uneven_epoch({rank, device, *model, ddp}, next, optimizer);
+            communicator.synchronize(device.stream());
+            std::string wrong;
+            if (static_cast<int>(step) > steps + 1)
+                wrong = "you call next() " + std::to_string(step) + " times, and take " +
+                        std::to_string(steps) +
+                        " steps: each call takes a batch, which is lost if no step uses it.";
+            else if (steps != static_cast<int>(most))
+                wrong = "you take " + std::to_string(steps) + " steps, and rank " +
+                        std::to_string(std::distance(
+                            plan.begin(), std::ranges::find(plan, most, &std::vector<int>::size))) +
+                        " has " + std::to_string(most) + " batches.";
+            else if (has_any_gradient(*model))
+                wrong = "when you return a gradient is there: clear them after EACH step.";
+            else if (values_of(*model) == begin)
+                wrong =
+                    "the parameters are those of the beginning: who calls optimizer.step(), and "
+                    "are the gradients still there then?";
+            else if (!are_near(values_of(*model), right))
+                wrong = "after " + std::to_string(most) +
+                        " steps the parameters are not those of one rank that has learnt from the "
+                        "samples of all. (Are the gradients cleared between the steps? Does a rank "
+                        "without a batch take the step, too?)";
+            throw_first_wrong(
+                rank, wrong.empty() ? ""
+                                    : "Ranks with " + text_of(sums) + " samples, on rank " +
+                                          std::to_string(rank.rank()) + ": " + wrong + "\n" + hint);
+        });
+}
+
+void check_epoch() {
+    const std::string hint =
+        "A rank whose data has ended still has to come to every average, and may stop when no rank "
+        "has a batch any more.";
+    check_plan({{4, 4, 2}}, "One rank stops when its data has ended.");
+    check_plan({{4, 4, 2}, {4, 4, 1}}, hint);
+    check_plan({{4, 4}, {4, 4, 4, 1}, {4, 4, 3}}, hint);
+    check_plan({{4, 4, 3}, {4}}, hint);
+    check_plan({{}, {2}}, hint);
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"sample_weight", check_sample_weight},
+            {"uneven_step", check_uneven_step},
+            {"epoch", check_epoch}};
+}
+
+}  // namespace ddp::test

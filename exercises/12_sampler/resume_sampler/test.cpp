@@ -1,0 +1,241 @@
+// The exercise resume_sampler, beside the chapter's sampler: epochs that are broken off and go on
+// with other ranks, sample by sample.
+#include "exercises/12_sampler/resume_sampler.hpp"
+
+#include <algorithm>
+
+#include "12_sampler/sampler.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+std::string text_of(const EpochState& state) {
+    return "seed " + std::to_string(state.seed) + ", epoch " + std::to_string(state.epoch) + ", " +
+           std::to_string(state.taken) + " taken";
+}
+
+// ---- Task state
+
+struct Part {
+    int world_size, batch, steps;
+};
+
+// Returns what a wrong state tells, or "".
+std::string cause_of(const EpochState& found, const EpochState& begin, int samples,
+                     const Part& part) {
+    const int left = (samples - begin.taken) / part.world_size;
+    const int done = std::min(left, part.steps * part.batch);
+    const auto is = [&](int epoch, int taken) {
+        return found == EpochState{begin.seed, epoch, taken};
+    };
+    if (found.seed != begin.seed)
+        return "The seed is the sampler's, and stays: epochs differ by their number.\n";
+    if (found.epoch > begin.epoch + 1)
+        return "One epoch has ended: the next one begins, and not a later one.\n";
+    if (is(begin.epoch, begin.taken + part.steps * part.batch * part.world_size))
+        return "A rank cannot take more than it has left: its last batch is smaller.\n";
+    if (is(begin.epoch, begin.taken + done * part.world_size))
+        return "No rank has a sample left: the next epoch begins.\n";
+    if (is(begin.epoch, done * part.world_size))
+        return "You forget what was taken before `begin`.\n";
+    if (is(begin.epoch + 1, begin.taken + done * part.world_size) ||
+        is(begin.epoch + 1, begin.taken))
+        return "At the beginning of the next epoch nothing is taken yet.\n";
+    if (is(begin.epoch, begin.taken + part.steps * part.batch))
+        return "You count one rank's samples.\n";
+    if (found.epoch == begin.epoch + 1 && done < left)
+        return "Each rank still has samples: the epoch is not over, even if they do not fill a "
+               "batch.\n";
+    return "";
+}
+
+void check_state(const EpochState& begin, int samples, const Part& part, const EpochState& right,
+                 const std::string& hint) {
+    const EpochState found = state_after(begin, samples, part.world_size, part.batch, part.steps);
+    if (found != right)
+        throw Wrong(std::to_string(samples) + " samples, " + text_of(begin) + "; then " +
+                    std::to_string(part.steps) + " steps of " + std::to_string(part.world_size) +
+                    " ranks with batches of " + std::to_string(part.batch) + ": you say " +
+                    text_of(found) + "; right is " + text_of(right) + ".\n" +
+                    cause_of(found, begin, samples, part) + hint);
+}
+
+void check_states() {
+    check_state({5, 2, 0}, 24, {2, 3, 0}, {5, 2, 0}, "There was no step.");
+    check_state({5, 2, 0}, 24, {2, 3, 2}, {5, 2, 12},
+                "What all ranks together have taken counts, not what one of them has.");
+    check_state({0, 0, 0}, 103, {4, 8, 2}, {0, 0, 64},
+                "What all ranks together have taken counts, not what one of them has.");
+    check_state({0, 7, 64}, 103, {3, 5, 2}, {0, 7, 94}, "The state was in the middle already.");
+    check_state(
+        {0, 7, 0}, 103, {4, 8, 4}, {0, 8, 0},
+        "Each rank has 25 samples: its last batch has one, and the epoch is over. The three "
+        "that do not divide are left out.");
+    check_state({9, 0, 94}, 103, {2, 4, 1}, {9, 1, 0},
+                "Nine are left, four for each rank: one step, and the epoch is over.");
+    check_state({9, 3, 0}, 24, {2, 4, 3}, {9, 4, 0},
+                "The last batch is a whole one, and nothing is left out: this is the end, too.");
+    check_state({9, 3, 0}, 26, {4, 3, 1}, {9, 3, 12}, "Three more for each rank are left.");
+    check_state({9, 0, 94}, 103, {2, 3, 1}, {9, 0, 100}, "One more for each rank is left.");
+}
+
+// ---- Task rest
+
+constexpr std::uint64_t seed = 11;
+
+std::string ranks_text(int world_size) {
+    return std::to_string(world_size) + (world_size == 1 ? " rank" : " ranks");
+}
+
+// Returns what a wrong rest tells, or "".
+std::string cause_of_rest(const std::vector<int>& yours, const std::vector<int>& right,
+                          const EpochState& state, int samples, int rank, int world_size) {
+    // What the rank would get from entry `first` of `order` on, every `stride` entries.
+    const auto dealt = [&](const std::vector<int>& order, int first, int stride) {
+        std::vector<int> own;
+        for (std::size_t i = 0; i < right.size(); i++)
+            own.push_back(order[static_cast<std::size_t>(first + static_cast<int>(i) * stride) %
+                                order.size()]);
+        return own;
+    };
+    const auto of_seed = [&](std::uint64_t with) { return random_permutation(samples, with); };
+    const std::vector<int> order = of_seed(seed + static_cast<std::uint64_t>(state.epoch));
+    const int each = static_cast<int>(right.size());
+    if (yours.size() != right.size())
+        return "These are " + std::to_string(yours.size()) + " samples, and not " +
+               std::to_string(right.size()) +
+               ": what does not divide is left out. Padded, a sample comes twice in one epoch; "
+               "dealt out, one rank waits for another for ever.\n";
+    if (yours == dealt(order, state.taken + rank * each, 1))
+        return "You cut the rest like a cake; it is dealt like cards.\n";
+    if (yours == dealt(of_seed(seed), state.taken + rank, world_size))
+        return "That is the order of epoch 0: this epoch has one of its own.\n";
+    std::vector<int> none(static_cast<std::size_t>(samples));
+    for (int i = 0; i < samples; i++)
+        none[static_cast<std::size_t>(i)] = i;
+    if (yours == dealt(none, state.taken + rank, world_size))
+        return "The samples are not shuffled in your order.\n";
+    if (yours == dealt(random_permutation(samples - state.taken,
+                                          seed + static_cast<std::uint64_t>(state.epoch)),
+                       rank, world_size))
+        return "You shuffle anew what is left. The order is that of the whole epoch, and its front "
+               "is gone.\n";
+    if (yours == dealt({order.rbegin(), order.rend()}, state.taken + rank, world_size))
+        return "You deal the order from its back.\n";
+    if (yours == dealt(order, rank, world_size))
+        return "You begin at the front of the order, which was taken already.\n";
+    if (yours == dealt(order, state.taken / world_size + rank, world_size))
+        return "All ranks together have taken `taken` entries, not each of them.\n";
+    std::vector<int> a = yours, b = right;
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    if (a == b)
+        return "These are the samples, in another order.\n";
+    return "";
+}
+
+void require_as_if_unbroken(int samples, int world_size, int epoch, int taken_each) {
+    for (int rank = 0; rank < world_size; rank++) {
+        DistributedSampler sampler(samples, rank, world_size, {true, seed, true});
+        sampler.set_epoch(epoch);
+        std::vector<int> right = sampler.indices();
+        right.erase(right.begin(), right.begin() + taken_each);
+        const EpochState state{seed, epoch, taken_each * world_size};
+        const std::vector<int> yours = rest_of_epoch(state, samples, rank, world_size);
+        if (yours != right)
+            throw Wrong(std::to_string(samples) + " samples, epoch " + std::to_string(epoch) +
+                        ": " + ranks_text(world_size) + " have taken " +
+                        std::to_string(taken_each) + " each, and as many ranks go on. Rank " +
+                        std::to_string(rank) +
+                        " does not get what would have come without a break.\n" +
+                        cause_of_rest(yours, right, state, samples, rank, world_size) +
+                        "In which order does the chapter's sampler go through this epoch, and "
+                        "where does this rank stand in it?");
+    }
+}
+
+// An epoch, and who has learned from each of its samples.
+class Epoch {
+  public:
+    Epoch(int samples, int number)
+        : samples_(samples), state_{seed, number, 0}, seen_(static_cast<std::size_t>(samples)) {}
+
+    // Each rank takes `each` of what is left, or all of it; the others are never heard of again.
+    void go_on(int world_size, int each) {
+        history_ += (history_.empty() ? "" : ", then ") + ranks_text(world_size);
+        std::vector<std::vector<int>> rests;
+        for (int rank = 0; rank < world_size; rank++)
+            rests.push_back(rest_of_epoch(state_, samples_, rank, world_size));
+        require_even(rests);
+        for (const std::vector<int>& rest : rests)
+            for (std::size_t i = 0; i < rest.size() && static_cast<int>(i) < each; i++)
+                take(rest[i]);
+    }
+    // ... of `world_size` ranks.
+    void require_that_few_are_missed(int world_size) const {
+        const auto missed = std::ranges::count(seen_, false);
+        if (missed >= world_size)
+            fail(std::to_string(missed) +
+                 " samples are never seen, of which each rank could have "
+                 "had one: is the place where the order stopped another?");
+    }
+
+  private:
+    void require_even(const std::vector<std::vector<int>>& rests) const {
+        for (const std::vector<int>& rest : rests)
+            if (rest.size() != rests[0].size())
+                fail("rank 0 has " + std::to_string(rests[0].size()) +
+                     " samples left, and another rank " + std::to_string(rest.size()) +
+                     ": one of them will wait for the other in an all-reduce.");
+    }
+    void take(int sample) {
+        if (sample < 0 || sample >= samples_)
+            fail("there is no sample " + std::to_string(sample) + ".");
+        if (seen_[static_cast<std::size_t>(sample)])
+            fail("sample " + std::to_string(sample) +
+                 " comes twice in one epoch. What was taken is the front of the order that all "
+                 "ranks share. The rest is dealt out like cards; what does not divide is left out, "
+                 "and not padded.");
+        seen_[static_cast<std::size_t>(sample)] = true;
+        state_.taken++;
+    }
+    [[noreturn]] void fail(const std::string& what) const {
+        throw Wrong(std::to_string(samples_) + " samples, epoch " + std::to_string(state_.epoch) +
+                    ", " + history_ + ": " + what);
+    }
+
+    const int samples_;
+    EpochState state_;
+    std::vector<bool> seen_;
+    std::string history_;
+};
+
+void check_rest() {
+    require_as_if_unbroken(24, 2, 0, 0);
+    require_as_if_unbroken(24, 2, 0, 5);
+    require_as_if_unbroken(103, 4, 0, 16);
+    require_as_if_unbroken(103, 4, 3, 16);
+    require_as_if_unbroken(103, 4, 3, 25);
+    for (const int number : {0, 4}) {
+        Epoch epoch(103, number);
+        epoch.go_on(4, 8);
+        epoch.go_on(3, 7);
+        epoch.go_on(5, 3);
+        epoch.go_on(2, 103);
+        epoch.require_that_few_are_missed(2);
+    }
+    Epoch grown(50, 1);
+    grown.go_on(1, 9);
+    grown.go_on(7, 50);
+    grown.require_that_few_are_missed(7);
+    grown.go_on(8, 50);  // fewer are left than there are ranks
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"state", check_states}, {"rest", check_rest}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,302 @@
+// The exercise error_feedback: gradients whose numbers tell what was lost, and a prediction beside
+// two collectives over a simulated link.
+#include "exercises/15_overlap/error_feedback.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "09_all_reduce/all_reduce.hpp"
+#include "09_all_reduce/cost.hpp"
+#include "common/report/units.hpp"
+#include "exercises/support/ranks.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+std::string text_of(float value) {
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+}
+std::string text_of(const Floats& values) {
+    std::string text;
+    for (const float value : values)
+        text += (text.empty() ? "" : ", ") + text_of(value);
+    return "(" + text + ")";
+}
+std::string text_of(const LargestElements& sent) {
+    std::string text;
+    for (std::size_t i = 0; i < sent.indices.size(); i++)
+        text += (text.empty() ? "" : ", ") + text_of(sent.values.at(i)) + " at " +
+                std::to_string(sent.indices[i]);
+    return text.empty() ? "nothing" : text;
+}
+
+// ---- Task compress
+
+// Returns what a wrong list tells, or "".
+std::string cause_of(const LargestElements& sent, const LargestElements& right,
+                     const Floats& gradient) {
+    std::vector<int> sorted = sent.indices;
+    std::ranges::sort(sorted);
+    if (sent.indices.size() != right.indices.size())
+        return "These are " + std::to_string(sent.indices.size()) + " elements, and not k.\n";
+    if (sorted == right.indices && sent.indices != right.indices)
+        return "These are the elements, but not by ascending index.\n";
+    if (sent.indices == right.indices)
+        for (std::size_t i = 0; i < sent.indices.size(); i++) {
+            const float own = gradient[static_cast<std::size_t>(sent.indices[i])];
+            if (sent.values[i] != right.values[i] && sent.values[i] == own)
+                return "The value at " + std::to_string(sent.indices[i]) +
+                       " is the gradient alone; the error belongs to it.\n";
+            if (sent.values[i] == -right.values[i])
+                return "The value is sent without its sign.\n";
+        }
+    return "";
+}
+
+void check_step(const Floats& gradient, std::size_t k, Floats& error, const LargestElements& right,
+                const Floats& right_error, const std::string& hint) {
+    const Floats before = error;
+    const LargestElements sent = compress(gradient, k, error);
+    const std::string about = "The gradient is " + text_of(gradient) + ", the error before it " +
+                              text_of(before) + ", k is " + std::to_string(k) + ": ";
+    if (sent.indices.size() != sent.values.size())
+        throw Wrong(about + "you send " + std::to_string(sent.indices.size()) + " indices and " +
+                    std::to_string(sent.values.size()) + " values.");
+    if (sent.indices != right.indices || sent.values != right.values)
+        throw Wrong(about + "you send " + text_of(sent) + ", and should send " + text_of(right) +
+                    ".\n" + cause_of(sent, right, gradient) + hint);
+    if (error.size() != right_error.size())
+        throw Wrong(about + "the error had " + std::to_string(right_error.size()) +
+                    " elements before, and now it has " + std::to_string(error.size()) + ".");
+    if (error != right_error)
+        throw Wrong(about + "you send " + text_of(sent) + ", and keep the error " + text_of(error) +
+                    ". What was not sent is " + text_of(right_error) +
+                    ": sent and kept together are what was there before. `error` is all that is "
+                    "remembered from step to step.");
+}
+
+// 400 elements and 30 steps: whatever came in has been sent, or is in the error.
+void check_that_nothing_is_lost() {
+    constexpr std::size_t elements = 400;
+    Floats error(elements), came(elements), sent(elements);
+    for (std::size_t step = 0; step < 30; step++) {
+        Floats gradient(elements);
+        for (std::size_t i = 0; i < elements; i++) {
+            gradient[i] = static_cast<float>((i * 37 + step * 91) % 101) - 50;
+            came[i] += gradient[i];
+        }
+        const LargestElements largest = compress(gradient, 20, error);
+        for (std::size_t i = 0; i < largest.indices.size(); i++)
+            sent[static_cast<std::size_t>(largest.indices[i])] += largest.values.at(i);
+    }
+    for (std::size_t i = 0; i < elements; i++)
+        if (sent[i] + error[i] != came[i])
+            throw Wrong("After 30 steps element " + std::to_string(i) + " has got " +
+                        text_of(came[i]) + " in all; " + text_of(sent[i]) + " was sent, and " +
+                        text_of(error[i]) + " is left: the rest is lost.");
+}
+
+void check_compress() {
+    Floats error(4);
+    check_step({1, 5, 2, 3}, 2, error, {{1, 3}, {5, 3}}, {1, 0, 2, 0}, "The largest are sent.");
+    check_step({1, 0, 2, 1}, 1, error, {{2}, {4}}, {2, 0, 0, 1},
+               "What was not sent before is added to the gradient, and may be sent now.");
+    check_step({-9, 0, 0, 0}, 1, error, {{0}, {-7}}, {0, 0, 0, 1},
+               "Largest in magnitude: a gradient far below 0 is as large as one far above.");
+    error.assign(5, 0);
+    check_step({2, -2, 2, 1, -2}, 3, error, {{0, 1, 2}, {2, -2, 2}}, {0, 0, 0, 1, -2},
+               "Of equal ones those with the lowest indices go first.");
+    check_step({0, 0, 0, 0, 0}, 0, error, {}, {0, 0, 0, 1, -2}, "Nothing is to be sent.");
+    check_step({1, 1, 1, 1, 1}, 5, error, {{0, 1, 2, 3, 4}, {1, 1, 1, 2, -1}}, {0, 0, 0, 0, 0},
+               "All is to be sent.");
+    error = {0, 5, 0};
+    check_step({2, -1, 1}, 1, error, {{1}, {4}}, {2, 0, 1},
+               "Which is largest is decided by gradient + error, not by the gradient alone.");
+    error = {0, 0, 0};
+    check_step({0.25f, 0.75f, -0.5f}, 2, error, {{1, 2}, {0.75f, -0.5f}}, {0.25f, 0, 0},
+               "All are below 1: magnitudes are floats. (An abs for int drops what is behind the "
+               "point.)");
+    check_that_nothing_is_lost();
+}
+
+// ---- Task mean
+
+// Returns what a wrong mean tells, or "".
+std::string cause_of_mean(const Floats& yours, const std::vector<LargestElements>& sent,
+                          const Floats& right) {
+    const auto ranks = static_cast<float>(sent.size());
+    Floats sums = right, last(right.size()), by_place(right.size());
+    for (float& sum : sums)
+        sum *= ranks;
+    float senders = 0;
+    for (const LargestElements& theirs : sent) {
+        senders += theirs.indices.empty() ? 0.f : 1.f;
+        for (std::size_t i = 0; i < theirs.indices.size(); i++) {
+            last[static_cast<std::size_t>(theirs.indices[i])] = theirs.values[i] / ranks;
+            by_place[i] += theirs.values[i] / ranks;
+        }
+    }
+    Floats of_senders = sums;
+    for (float& sum : of_senders)
+        sum /= senders;
+    if (yours.size() != right.size())
+        return "The bucket has another number of elements.\n";
+    if (senders < ranks && yours == of_senders)
+        return "You leave out the ranks that have sent nothing at all.\n";
+    if (std::ranges::count(yours, 0.f) == std::ssize(yours))
+        return "Yours is all 0: int divided by int drops the rest in C++.\n";
+    if (yours == sums)
+        return "This is the sum, not divided by the number of ranks.\n";
+    Floats by_elements = sums;
+    for (float& sum : by_elements)
+        sum /= static_cast<float>(sums.size());
+    if (yours == by_elements)
+        return "You divide by the number of elements; a mean over ranks is divided by theirs.\n";
+    if (yours == by_place)
+        return "Value number i belongs to element indices[i], not to element i.\n";
+    if (yours == last)
+        return "A rank's value overwrites those of the ranks before it: add them.\n";
+    return "";
+}
+
+void check_mean_of(const std::vector<LargestElements>& sent, const Floats& right,
+                   const std::string& hint) {
+    const Floats mean = mean_of(sent, right.size());
+    if (mean == right)
+        return;
+    std::string all;
+    for (std::size_t rank = 0; rank < sent.size(); rank++)
+        all += "  rank " + std::to_string(rank) + " sends " + text_of(sent[rank]) + "\n";
+    throw Wrong(std::to_string(right.size()) + " elements:\n" + all + "You say " + text_of(mean) +
+                ", right is " + text_of(right) + ".\n" + cause_of_mean(mean, sent, right) + hint);
+}
+
+void check_mean() {
+    check_mean_of({{{0, 2}, {6, 3}}}, {6, 0, 3}, "There is one rank only.");
+    check_mean_of({{{0, 2}, {6, 2}}, {{0, 2}, {2, 4}}}, {4, 0, 3, 0},
+                  "Both have sent the same places: the mean is half of the sum.");
+    check_mean_of({{{0, 2}, {6, 4}}, {{1, 2}, {8, 2}}, {{}, {}}, {{2, 3}, {2, 12}}}, {1.5, 2, 2, 3},
+                  "A mean over four ranks is divided by four, whoever has sent: a rank that has "
+                  "not sent an element brings a 0 now, and the element itself later.");
+    check_mean_of({{{0}, {6}}, {{}, {}}}, {3, 0}, "Rank 1 has nothing to send this time.");
+    check_mean_of({{{}, {}}, {{1}, {6}}}, {0, 3}, "Rank 0 has nothing to send this time.");
+}
+
+// ---- Task break_even
+
+using Clock = std::chrono::steady_clock;
+
+template <class Collective>
+double seconds_of(Peers& peers, Stream& stream, const Collective& collective) {
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 2; i++) {
+        peers.rank().barrier();
+        const auto begin = Clock::now();
+        collective();
+        peers.synchronize(stream);
+        peers.rank().barrier();
+        best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    return best;
+}
+
+constexpr LinkSpeed link{2e6, 10e-3};
+
+// Returns what a wrong k tells, or "".
+std::string cause_of_k(double k, int ranks, std::size_t elements) {
+    const CostModel message{link.latency_s, 1 / link.bytes_per_second};
+    const double all_reduce = two_shot_seconds(message, ranks, elements * sizeof(float));
+    const double a = message.alpha_s, pair = 8 * message.beta_s_per_byte, n = ranks;
+    const std::pair<double, const char*> wrongs[] = {
+        {(all_reduce - a) / ((n - 1) * pair / 2), "You count 4 bytes for a pair.\n"},
+        {(all_reduce - a) / (n * pair),
+         "You count a list from every rank; a rank need not send its own to itself.\n"},
+        {(all_reduce - a) / pair, "You count one list; each other rank has one.\n"},
+        {all_reduce / ((n - 1) * pair), "You leave out the latency of the all-gather.\n"},
+        {ranks > 2 ? (all_reduce - (n - 1) * a) / ((n - 1) * pair) : -10,
+         "You count a latency for each list; the all-gather takes one.\n"},
+        {(ring_seconds(message, ranks, elements * sizeof(float)) - a) / ((n - 1) * pair),
+         "That is for the ring, which has more latencies; asked for is two-shot.\n"},
+        {static_cast<double>(elements) / n,
+         "That is one Nth of the elements, which holds for very large buckets. (Or do you count "
+         "two latencies for the all-gather? It has one.)\n"},
+        {(two_shot_seconds(message, ranks, elements) - a) / ((n - 1) * pair),
+         "two_shot_seconds takes bytes, and a float has four.\n"}};
+    for (const auto& [wrong, words] : wrongs)
+        if (std::abs(k - wrong) <= 1 + 1e-9 * wrong)
+            return words;
+    return "";
+}
+
+void compare_with_link(int ranks, std::size_t elements, const std::string& hint) {
+    const double k = break_even({link.latency_s, 1 / link.bytes_per_second}, ranks, elements);
+    if (!(k >= 0 && k <= static_cast<double>(elements)))
+        throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
+                    " ranks: your k is " + std::to_string(k) + ", and should be below that.\n" +
+                    cause_of_k(k, ranks, elements) + hint);
+    const double message_s = link.latency_s, pair_s = 8 / link.bytes_per_second;
+    const double all_reduce =
+        two_shot_seconds({message_s, pair_s / 8}, ranks, elements * sizeof(float));
+    // What the contract's own rule gives is right on a busy machine, too.
+    if (std::abs(message_s + (ranks - 1) * k * pair_s - all_reduce) <= 1e-6 * all_reduce)
+        return held();
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 21);
+        Stream stream;
+        const std::size_t pair_floats = 2 * static_cast<std::size_t>(k);
+        ArenaBuffer<float> bucket = peers.allocate<float>(elements);
+        ArenaBuffer<float> own = peers.allocate<float>(pair_floats);
+        ArenaBuffer<float> all =
+            peers.allocate<float>(pair_floats * static_cast<std::size_t>(ranks));
+        // The least of all: a machine with other work to do is slower than the link at times, never
+        // faster.
+        double gather = std::numeric_limits<double>::infinity(), reduce = gather;
+        for (int i = 0; i < 10; i++) {
+            gather = std::min(gather, seconds_of(peers, stream, [&] {
+                                  all_gather(peers, own.data(), all.data(), pair_floats, stream);
+                              }));
+            reduce = std::min(reduce, seconds_of(peers, stream, [&] {
+                                  two_shot_all_reduce(peers, bucket.data(), bucket.data(), elements,
+                                                      ReduceOp::sum, stream);
+                              }));
+            const bool is_near = std::abs(gather - reduce) <= 0.2 * reduce;
+            if (rank.broadcast(is_near ? "near" : "again", 0) == "near")
+                return;
+        }
+        if (rank.rank() == 0)
+            throw Wrong(std::to_string(elements) + " elements on " + std::to_string(ranks) +
+                        " ranks, a link of 2 MB/s with a latency of 10 ms. With your k, " +
+                        std::to_string(static_cast<long long>(k)) + ", the all-gather takes " +
+                        format_seconds(gather) + ", and the all-reduce " + format_seconds(reduce) +
+                        ".\n" + cause_of_k(k, ranks, elements) + hint);
+    };
+    on_ranks(ranks, work, link);
+    held();
+}
+
+void check_break_even() {
+    compare_with_link(2, 20'000,
+                      "Two ranks: each gets one list of k pairs, of 8 bytes each, and a latency is "
+                      "saved.");
+    compare_with_link(2, 6'000,
+                      "In a short bucket latencies count: how many has each of the two ways?");
+    compare_with_link(4, 20'000,
+                      "In an all-gather a rank receives a list from each of the others, one after "
+                      "the other.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"compress", check_compress}, {"mean", check_mean}, {"break_even", check_break_even}};
+}
+
+}  // namespace ddp::test

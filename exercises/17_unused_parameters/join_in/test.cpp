@@ -1,0 +1,358 @@
+// The exercise join_in: one thread a rank, and a meeting that knows when nobody will come any more.
+#include "exercises/17_unused_parameters/join_in.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Numbers = std::vector<double>;
+
+std::string text(const Numbers& values) {
+    std::string all;
+    for (const double value : values)
+        all += (all.empty() ? "" : ", ") + std::to_string(value);
+    return "(" + all + ")";
+}
+std::string rank_name(int rank) {
+    return "rank " + std::to_string(rank);
+}
+std::string text(const std::vector<int>& batches) {
+    std::string all;
+    for (const int count : batches)
+        all += (all.empty() ? "" : ", ") + std::to_string(count);
+    return "The ranks have " + all + " batches. ";
+}
+
+// Where all ranks add up. Once it is broken, all calls throw what broke it.
+class Coordinator {
+  public:
+    Coordinator(int ranks, int most_sums) : ranks_(ranks), most_sums_(most_sums) {}
+
+    void add(int rank, Numbers& numbers) {
+        std::unique_lock lock(mutex_);
+        if (came_ == 0)
+            sums_.assign(numbers.size(), 0);
+        if (numbers.size() != sums_.size())
+            fail("In sum " + std::to_string(done_ + 1) + " " + rank_name(rank) + " brings " +
+                 std::to_string(numbers.size()) + " numbers, and another one " +
+                 std::to_string(sums_.size()) +
+                 ": all ranks must be at the same sum. (A rank without a batch brings as many "
+                 "zeros, and validates when the others do.)");
+        if (done_ == most_sums_)
+            fail("This is sum " + std::to_string(done_ + 1) + ", and " +
+                 std::to_string(most_sums_) +
+                 " are enough: one in each step, one for each validation, and one at the end. Who "
+                 "has a batch travels with the gradients.");
+        throw_if_broken();
+        for (std::size_t i = 0; i < numbers.size(); i++)
+            sums_[i] += numbers[i];
+        const int mine = done_;
+        came_++;
+        look();
+        changed_.wait(lock, [&] { return done_ > mine || !broken_.empty(); });
+        if (done_ == mine)
+            throw_if_broken();
+        numbers = result_;
+    }
+    void leave() {
+        const std::lock_guard lock(mutex_);
+        left_++;
+        look();
+    }
+
+  private:
+    void look() {
+        if (came_ == ranks_) {
+            result_ = sums_;
+            came_ = 0;
+            done_++;
+        } else if (came_ > 0 && came_ + left_ == ranks_ && broken_.empty()) {
+            broken_ = std::to_string(left_) + " of " + std::to_string(ranks_) +
+                      " ranks returned after " + std::to_string(done_) +
+                      " sums, and the others wait in the next one for ever: who has no batch left "
+                      "must take part in every sum that the others need.";
+        }
+        changed_.notify_all();
+    }
+    void fail(const std::string& why) {
+        if (broken_.empty())
+            broken_ = why;
+        changed_.notify_all();
+    }
+    void throw_if_broken() const {
+        if (!broken_.empty())
+            throw Wrong(broken_);
+    }
+
+    const int ranks_, most_sums_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    Numbers sums_, result_;
+    int came_ = 0, left_ = 0, done_ = 0;
+    std::string broken_;
+};
+
+// ---- What is learnt, in tenths that tell ranks and batches apart
+
+Numbers gradient_of(int rank, int batch, const Numbers& parameters) {
+    Numbers gradient;
+    for (std::size_t i = 0; i < parameters.size(); i++)
+        gradient.push_back(0.1 * parameters[i] + rank + 1 + 10 * (batch + 1) +
+                           100 * static_cast<double>(i));
+    return gradient;
+}
+double loss_of(int rank, const Numbers& parameters) {
+    return std::abs(parameters[0]) + rank;
+}
+
+int most_of(const std::vector<int>& batches) {
+    int most = 0;
+    for (const int count : batches)
+        most = std::max(most, count);
+    return most;
+}
+
+// How an answer goes, right or wrong.
+struct Variation {
+    std::string words;  // what the student is told about it
+    std::function<double(double ranks, double active, double before)> divisor;
+    double sign = -1;             // of a step
+    bool validates_old = false;   // with the parameters before the step
+    bool stops_early = false;     // when the first rank has no batch left
+    bool stays_at_begin = false;  // with the parameters of every gradient
+};
+
+JoinResult in_one_thread(const std::vector<int>& batches, const JoinTraining& training,
+                         const Numbers& begin, const Variation& how) {
+    JoinResult right{begin, {}};
+    const auto ranks = static_cast<double>(batches.size());
+    double before = ranks;
+    const int steps = how.stops_early ? std::ranges::min(batches) : most_of(batches);
+    for (int step = 0; step < steps; step++) {
+        Numbers sum(begin.size(), 0);
+        double active = 0;
+        for (std::size_t rank = 0; rank < batches.size(); rank++) {
+            if (step >= batches[rank])
+                continue;
+            active++;
+            const Numbers one = gradient_of(static_cast<int>(rank), step,
+                                            how.stays_at_begin ? begin : right.parameters);
+            for (std::size_t i = 0; i < sum.size(); i++)
+                sum[i] += one[i];
+        }
+        const Numbers old = right.parameters;
+        for (std::size_t i = 0; i < sum.size(); i++)
+            right.parameters[i] +=
+                how.sign * training.learning_rate * sum[i] / how.divisor(ranks, active, before);
+        before = active;
+        if (training.validate_every == 0 || (step + 1) % training.validate_every != 0)
+            continue;
+        double loss = 0;
+        for (std::size_t rank = 0; rank < batches.size(); rank++)
+            loss += loss_of(static_cast<int>(rank), how.validates_old ? old : right.parameters);
+        right.validations.push_back(loss / ranks);
+    }
+    return right;
+}
+
+double all_ranks(double ranks, double, double) {
+    return ranks;
+}
+double those_with_a_batch(double, double active, double) {
+    return active;
+}
+Variation as_told(Divisor divisor) {
+    return {"", divisor == Divisor::all_ranks ? all_ranks : those_with_a_batch};
+}
+
+// Mistakes that show in the numbers.
+const std::vector<Variation> mistakes = {
+    {"You divide by the number of all ranks, whatever training.divisor says.", all_ranks},
+    {"You divide by the number of ranks that have a batch, whatever training.divisor says.",
+     those_with_a_batch},
+    {"You divide by the number of ranks that had a batch in the step before. It is among the sums "
+     "of this step.",
+     [](double, double, double before) { return before; }},
+    {"You do not divide the sum of the gradients by anything.",
+     [](double, double, double) { return 1.0; }},
+    {"You divide twice: by the number of ranks with a batch, and by that of all.",
+     [](double ranks, double active, double) { return ranks * active; }},
+    {"Your steps go up the gradient. SGD subtracts it.", all_ranks, 1},
+    {.words = "You stop when the FIRST rank has no batch left; the batches of the others are lost.",
+     .divisor = all_ranks,
+     .stops_early = true},
+    {.words = "You ask for every gradient at the parameters of the beginning. They change with "
+              "each step.",
+     .divisor = all_ranks,
+     .stays_at_begin = true}};
+
+// ---- Running it
+
+JoinResult run_rank(int rank, int batches, JoinTraining training, const Numbers& begin,
+                    Coordinator& coordinator) {
+    const RankData data{batches, [=](int batch, const Numbers& parameters) {
+                            if (batch < 0 || batch >= batches)
+                                throw Wrong(rank_name(rank) + " has " + std::to_string(batches) +
+                                            " batches, and you ask for batch " +
+                                            std::to_string(batch) + ", counted from 0.");
+                            return gradient_of(rank, batch, parameters);
+                        }};
+    training.validation_loss = [=](const Numbers& parameters) { return loss_of(rank, parameters); };
+    return train_joined(data, training, begin,
+                        [&](Numbers& numbers) { coordinator.add(rank, numbers); });
+}
+
+std::vector<JoinResult> run_ranks(const std::vector<int>& batches, const JoinTraining& training,
+                                  const Numbers& begin) {
+    const int steps = most_of(batches);
+    const int validations = training.validate_every > 0 ? steps / training.validate_every : 0;
+    const auto ranks = batches.size();
+    Coordinator coordinator(static_cast<int>(ranks), steps + validations + 1);
+    std::vector<JoinResult> results(ranks);
+    std::vector<std::exception_ptr> causes(ranks);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < ranks; i++)
+        threads.emplace_back([&, i] {
+            try {
+                results[i] =
+                    run_rank(static_cast<int>(i), batches[i], training, begin, coordinator);
+            } catch (...) {
+                causes[i] = std::current_exception();
+            }
+            coordinator.leave();
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    // A rank that asked for a wrong batch is the cause, not those that then wait for it.
+    std::exception_ptr first;
+    for (const std::exception_ptr& cause : causes)
+        try {
+            if (cause)
+                std::rethrow_exception(cause);
+        } catch (const Wrong& wrong) {
+            const bool is_waiting = std::string(wrong.what()).find("for ever") != std::string::npos;
+            first = !first || !is_waiting ? cause : first;
+        } catch (...) {
+            first = cause;
+        }
+    if (first)
+        std::rethrow_exception(first);
+    return results;
+}
+
+bool are_close(const Numbers& a, const Numbers& b) {
+    if (a.size() != b.size())
+        return false;
+    for (std::size_t i = 0; i < a.size(); i++)
+        if (!(std::abs(a[i] - b[i]) <= 1e-9 * (1 + std::abs(b[i]))))
+            return false;
+    return true;
+}
+
+// Returns what a wrong result's parameters tell of its mistake, or "".
+std::string cause_of(const JoinResult& yours, const std::vector<int>& batches,
+                     const JoinTraining& training, const Numbers& begin) {
+    for (const Variation& mistake : mistakes)
+        if (are_close(in_one_thread(batches, training, begin, mistake).parameters,
+                      yours.parameters))
+            return " " + mistake.words;
+    return "";
+}
+
+// The same for wrong validations; the parameters are right.
+std::string cause_of_validations(int rank, const JoinResult& yours, const JoinResult& right,
+                                 const std::vector<int>& batches, const JoinTraining& training,
+                                 const Numbers& begin) {
+    Variation mistake = as_told(training.divisor);
+    mistake.validates_old = true;
+    if (are_close(in_one_thread(batches, training, begin, mistake).validations, yours.validations))
+        return " You validate one step too early: a validation comes after the step, and steps are "
+               "counted from 1.";
+    if (yours.validations.size() != right.validations.size())
+        return " That is another number of validations: they come after steps validate_every, 2 * "
+               "validate_every, ..., counted from 1, and never elsewhere.";
+    Numbers sums, own;
+    for (const double loss : right.validations) {
+        own.push_back(loss - (training.ranks - 1) / 2.0 + rank);
+        sums.push_back(loss * training.ranks);
+    }
+    if (are_close(own, yours.validations))
+        return " Your numbers are the rank's own losses: a mean over all ranks is asked for.";
+    if (are_close(sums, yours.validations))
+        return " Your numbers are sums over the ranks, and not divided.";
+    return "";
+}
+
+void check(const std::vector<int>& batches, JoinTraining training, const std::string& hint) {
+    training.ranks = static_cast<int>(batches.size());
+    training.learning_rate = 0.125;
+    const Numbers begin{1, -2, 4};
+    trying(text(batches) + "validate_every is " + std::to_string(training.validate_every) + ". " +
+           hint);
+    std::vector<JoinResult> results;
+    try {
+        results = run_ranks(batches, training, begin);
+    } catch (const Wrong& wrong) {
+        throw Wrong(text(batches) + wrong.what());
+    }
+    const Variation told = as_told(training.divisor);
+    const JoinResult right = in_one_thread(batches, training, begin, told);
+    for (std::size_t i = 0; i < results.size(); i++) {
+        const std::string who = text(batches) + "At the end " + rank_name(static_cast<int>(i));
+        if (i > 0 && results[i].parameters != results[0].parameters)
+            throw Wrong(who + " has the parameters " + text(results[i].parameters) +
+                        ", and rank 0 has " + text(results[0].parameters) +
+                        ": all must take each step alike.\n" + hint);
+        if (!are_close(results[i].parameters, right.parameters))
+            throw Wrong(who + " has the parameters " + text(results[i].parameters) +
+                        "; right are " + text(right.parameters) + ".\n" + hint +
+                        cause_of(results[i], batches, training, begin));
+        if (!are_close(results[i].validations, right.validations))
+            throw Wrong(who + " has the validation losses " + text(results[i].validations) +
+                        "; right are " + text(right.validations) + ".\n" + hint +
+                        cause_of_validations(static_cast<int>(i), results[i], right, batches,
+                                             training, begin));
+    }
+}
+
+void check_divisor(Divisor divisor) {
+    check({3, 3}, {.divisor = divisor}, "Here all have a batch in each step.");
+    check({3, 1}, {.divisor = divisor},
+          divisor == Divisor::all_ranks
+              ? "Rank 1 has no batch in steps 2 and 3: it brings zeros, and counts as before."
+              : "Rank 1 has no batch in steps 2 and 3, and is not counted there.");
+    check({0, 4, 2}, {.divisor = divisor}, "Rank 0 has nothing at all, and ends like the others.");
+    check({2, 7, 7, 1}, {.divisor = divisor}, "Four ranks, three of them with other counts.");
+    check({0, 0}, {.divisor = divisor}, "Nobody has a batch: no step is taken.");
+    check({5}, {.divisor = divisor}, "There is one rank only.");
+}
+
+void check_validate() {
+    check({4, 4}, {.validate_every = 2}, "All have four batches: two validations.");
+    check({1, 6}, {.validate_every = 2},
+          "Rank 0 has its part of the validation data, also when it has no batch left.");
+    check({5, 0, 2}, {.divisor = Divisor::ranks_with_a_batch, .validate_every = 3},
+          "A validation is a mean over all ranks, whatever the gradients are divided by.");
+    check({2, 3}, {.validate_every = 1}, "A validation after every step.");
+    check({3, 5}, {.validate_every = 2}, "Five steps: the validations come after steps 2 and 4.");
+    check({2, 3}, {.validate_every = 9}, "There are fewer steps than that: no validation.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"together", [] { check_divisor(Divisor::all_ranks); }},
+            {"divisor", [] { check_divisor(Divisor::ranks_with_a_batch); }},
+            {"validate", check_validate}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,257 @@
+// The exercise shards, on a folder that goes down in every call.
+#include "exercises/19_checkpoint_failover/shards.hpp"
+
+#include <algorithm>
+
+#include "exercises/support/tasks.hpp"
+#include "tests/chapters/19_checkpoint_failover/crashing_folder.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr int never = -1;
+
+// Shard r of step s tells both.
+Shards shards_of(int step, int count) {
+    Shards shards;
+    for (int rank = 0; rank < count; rank++)
+        shards.push_back({static_cast<std::uint8_t>(step), static_cast<std::uint8_t>(rank), 7,
+                          static_cast<std::uint8_t>(step + rank)});
+    return shards;
+}
+
+std::string text_of(const std::optional<Shards>& shards) {
+    if (!shards)
+        return "nothing";
+    if (shards->empty())
+        return "no shard, or throws (does it read a file that is not there?)";
+    std::string text = std::to_string(shards->size()) + " shards:";
+    for (const auto& shard : *shards)
+        text += shard.size() == 4 ? " step " + std::to_string(shard[0]) + "'s number " +
+                                        std::to_string(shard[1]) + ","
+                                  : " " + std::to_string(shard.size()) + " bytes,";
+    text.pop_back();
+    return text;
+}
+
+std::optional<Shards> loaded(const Contents& contents) {
+    const CrashingFolder folder(contents, never);
+    try {
+        return load_shards(folder);
+    } catch (const NotImplemented&) {
+        throw;
+    } catch (const std::exception&) {
+        return Shards();  // of a file that is not there, say
+    }
+}
+
+void require(const std::optional<Shards>& found, const std::optional<Shards>& expected,
+             const std::string& hint) {
+    if (found != expected)
+        throw Wrong("load_shards has found " + text_of(found) + "; it should find " +
+                    text_of(expected) + ".\n" + hint);
+}
+
+// Each shard's bytes are those of a file, and no file has those of two: a rank writes its own.
+void require_shards_alone(const CrashingFolder& folder, const Shards& shards) {
+    for (std::size_t rank = 0; rank < shards.size(); rank++)
+        if (std::ranges::none_of(folder.names(), [&](const std::string& name) {
+                const std::vector<std::uint8_t> bytes = folder.read(name);
+                return std::ranges::search(bytes, shards[rank]).begin() != bytes.end() &&
+                       (shards.size() == 1 ||
+                        std::ranges::search(bytes, shards[(rank + 1) % shards.size()]).empty());
+            }))
+            throw Wrong("No file has shard " + std::to_string(rank) +
+                        " and no other shard: each is to be a file of its own.");
+}
+
+// Another process has the files and nothing else. So what was saved in one folder must not be found
+// in another.
+void check_two_folders() {
+    CrashingFolder one({}, never), other({}, never);
+    save_shards(one, 1, shards_of(1, 2));
+    const std::string in_files =
+        "There are two folders. What load_shards finds is in the files of the folder that it is "
+        "given: the process that loads is another one than that which has saved, and has none of "
+        "its variables.";
+    require(loaded(other.after_kill()), std::nullopt, in_files);
+    save_shards(other, 2, shards_of(2, 3));
+    require(loaded(one.after_kill()), shards_of(1, 2), in_files);
+}
+
+void check_save_and_load() {
+    require(loaded({}), std::nullopt, "Nothing has been saved yet.");
+    CrashingFolder folder({}, never);
+    for (const auto& [step, count] : {std::pair{1, 3}, {2, 2}, {10, 4}, {11, 1}}) {
+        trying("Step " + std::to_string(step) + " with " + std::to_string(count) +
+               " shards is saved, and then loaded.");
+        save_shards(folder, step, shards_of(step, count));
+        require(
+            load_shards(folder), shards_of(step, count),
+            "The last call of save_shards was of step " + std::to_string(step) +
+                ". Do the shards of several steps get mixed up, or are steps compared as text?");
+        if (folder.names().size() < static_cast<std::size_t>(count))
+            throw Wrong("There are fewer files than shards: each is to be a file of its own.");
+        require_shards_alone(folder, shards_of(step, count));
+    }
+    trying("");
+    check_two_folders();
+    CrashingFolder many({}, never);
+    save_shards(many, 3, shards_of(3, 12));
+    require(
+        load_shards(many), shards_of(3, 12),
+        "There are twelve shards: as text, shard 10 comes before shard 2. Sort numbers, or write "
+        "the names down in their order.");
+    const Shards with_empty{{1, 2}, {}, {3}};
+    save_shards(folder, 12, with_empty);
+    require(load_shards(folder), with_empty, "A shard may be empty, and is a shard.");
+    const Shards with_newlines{{'\n', 0, '\n'}, {' ', '\n'}};
+    save_shards(folder, 13, with_newlines);
+    require(load_shards(folder), with_newlines,
+            "A shard may have any bytes, also zeros, spaces and newlines.");
+}
+
+// Returns what a checkpoint that is found in part tells, or "".
+std::string cause_of_part(const std::optional<Shards>& found,
+                          const std::vector<std::optional<Shards>>& allowed) {
+    if (!found)
+        return "";
+    if (found->empty())
+        return " A file that is needed has not got its name yet: sync_names() comes before the "
+               "moment at which it counts.";
+    for (const auto& each : allowed)
+        if (each && found->size() == each->size())
+            return " The bytes of a shard are not all there: sync() is for one file, so each shard "
+                   "needs a call.";
+    return " Shards are missing. Is the file that names them there in part? Its bytes, too, must "
+           "be on the disk before it gets its name.";
+}
+
+// `act` goes down in each of its calls; `allowed` are the steps that may be found then, all of them
+// with 2 shards.
+void crash_everywhere(const Contents& start, const std::function<void(Folder&)>& act,
+                      const std::vector<std::optional<Shards>>& allowed) {
+    for (int call = 0;; call++) {
+        CrashingFolder folder(start, call);
+        bool is_done = true;
+        try {
+            act(folder);
+        } catch (const Crash&) {
+            is_done = false;
+        }
+        const std::string when =
+            is_done ? "after it had returned" : "in its call number " + std::to_string(call + 1);
+        const auto check = [&](const Contents& left, const std::string& what) {
+            const std::optional<Shards> found = loaded(left);
+            if (is_done && found != allowed.back())
+                throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
+                            "; it should find " + text_of(allowed.back()) +
+                            ".\nWhat was done is on the disk only once it was synced: bytes by "
+                            "sync, names by sync_names.");
+            for (const auto& each : allowed)
+                if (found == each)
+                    return;
+            throw Wrong("After " + what + " " + when + " load_shards finds " + text_of(found) +
+                        (allowed.size() == 1
+                             ? "; it should find " + text_of(allowed[0]) +
+                                   ", as before.\nSomething that load_shards needs was removed."
+                             : "; it should find all of the old ones or all of the new ones.\nAt "
+                               "the moment at which the new ones begin to count, all of them must "
+                               "be on the disk; and until then the old ones must stay." +
+                                   cause_of_part(found, allowed)));
+        };
+        check(folder.after_kill(), "a kill");
+        for (const Contents& left : folder.after_power_failure())
+            check(left, "a failure of the power");
+        if (is_done)
+            return;
+    }
+}
+
+void check_crash_safe() {
+    const Shards old = shards_of(1, 2);
+    crash_everywhere({}, [&](Folder& folder) { save_shards(folder, 1, old); }, {std::nullopt, old});
+    CrashingFolder first({}, never);
+    save_shards(first, 1, old);
+    for (const int step : {2, 3, 11}) {  // whatever the names are made of
+        const Shards newer = shards_of(step, 2);
+        crash_everywhere(first.after_kill(),
+                         [&](Folder& folder) { save_shards(folder, step, newer); }, {old, newer});
+    }
+}
+
+// Throws Wrong unless forget_shards leaves at most as many files as a checkpoint has, and loses
+// nothing wherever it is interrupted.
+void check_forgets(const Contents& left, std::size_t files_of_one, const std::string& about) {
+    crash_everywhere(left, [](Folder& f) { forget_shards(f); }, {loaded(left)});
+    CrashingFolder all(left, never);
+    forget_shards(all);
+    if (all.names().size() <= files_of_one)
+        return;
+    std::string names;
+    for (const std::string& name : all.names())
+        names += (names.empty() ? "" : ", ") + name;
+    const bool has_unfinished = names.find("unfinished") != std::string::npos;
+    throw Wrong(about + " forget_shards leaves " + std::to_string(all.names().size()) + " files (" +
+                names + "), and one checkpoint has " + std::to_string(files_of_one) + ".\n" +
+                (has_unfinished ? "What ends in .unfinished was left by a killed save_atomically: "
+                                  "nobody needs it.\n"
+                                : "") +
+                "Ask what load_shards needs, and remove everything else.");
+}
+
+void check_forget_shards() {
+    CrashingFolder folder({}, never);
+    std::size_t once = 0;
+    for (const int step : {1, 2, 3}) {
+        save_shards(folder, step, shards_of(step, 2));
+        if (once == 0)
+            once = folder.names().size();
+    }
+    CrashingFolder interrupted(folder.after_kill(), 2);
+    try {
+        save_shards(interrupted, 4, shards_of(4, 2));
+    } catch (const Crash&) {
+    }
+    check_forgets(interrupted.after_kill(), once,
+                  "Steps 1, 2 and 3 were saved, and 4 was interrupted.");
+    // Interrupted in each of its calls: between the shards, too, and in the manifest.
+    for (int call = 0;; call++) {
+        CrashingFolder killed(folder.after_kill(), call);
+        try {
+            save_shards(killed, 4, shards_of(4, 2));
+            break;
+        } catch (const Crash&) {
+        }
+        check_forgets(killed.after_kill(), once,
+                      "Steps 1, 2 and 3 were saved, and 4 was interrupted in its call number " +
+                          std::to_string(call + 1) + ".");
+    }
+    check_forgets(folder.after_kill(), once, "Steps 1, 2 and 3 were saved.");
+    // Killed in the first save of all: there is no checkpoint yet, and no file is needed.
+    CrashingFolder first({}, 3);
+    try {
+        save_shards(first, 1, shards_of(1, 2));
+    } catch (const Crash&) {
+    }
+    check_forgets(first.after_kill(), loaded(first.after_kill()) ? once : 0,
+                  "The first save of all was interrupted, so nothing is needed.");
+    CrashingFolder empty({}, never);
+    forget_shards(empty);
+    require(loaded(empty.after_kill()), std::nullopt, "Nothing has been saved yet, or forgotten.");
+    // Forgetting is not the end: the next checkpoint comes.
+    CrashingFolder next(folder.after_kill(), never);
+    forget_shards(next);
+    save_shards(next, 5, shards_of(5, 3));
+    require(load_shards(next), shards_of(5, 3), "Step 5 was saved after forget_shards.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"save_and_load", check_save_and_load},
+            {"crash_safe", check_crash_safe},
+            {"forget_shards", check_forget_shards}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,238 @@
+// The exercise link_fit: times that are made from a known line, some of them disturbed; then
+// all-reduces over a simulated network, as a bench prints them.
+#include "exercises/21_cluster/link_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "common/report/units.hpp"
+#include "exercises/support/lines.hpp"
+#include "exercises/support/plans.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+constexpr CostModel true_link{50e-6, 80e-9};  // 12.5 MB/s
+
+bool is_near(double yours, double right, double tolerance = 1e-9) {
+    return std::abs(yours - right) <= tolerance * std::abs(right);  // false for NaN
+}
+bool is_near(const CostModel& yours, const CostModel& right, double alpha_tolerance,
+             double beta_tolerance) {
+    return is_near(yours.alpha_s, right.alpha_s, alpha_tolerance) &&
+           is_near(yours.beta_s_per_byte, right.beta_s_per_byte, beta_tolerance);
+}
+
+std::string text_of(const CostModel& line) {
+    return "alpha = " + format_seconds(line.alpha_s) +
+           ", 1 / beta = " + format_bandwidth(1 / line.beta_s_per_byte);
+}
+
+// ---- Task robust
+
+// By how much of itself the i-th time is wrong.
+using Disturb = std::function<double(std::size_t i)>;
+
+CostModel line_through(const MessageTime& one, const MessageTime& other) {
+    const double beta = (other.seconds - one.seconds) /
+                        (static_cast<double>(other.bytes) - static_cast<double>(one.bytes));
+    return {one.seconds - beta * static_cast<double>(one.bytes), beta};
+}
+
+// Returns what a wrong line tells, or "".
+std::string cause_of(std::vector<MessageTime> times, const CostModel& line) {
+    const auto is = [&](const CostModel& wrong) { return is_near(line, wrong, 1e-6, 1e-6); };
+    if (is(line_by_weight(times, 2)) || is(line_by_weight(times, 0)))
+        return "That is the line with the smallest squares, to which every time adds its own: also "
+               "those that are wrong.\n";
+    std::ranges::sort(times, {}, &MessageTime::bytes);
+    if (is(line_through(times.front(), times.back())))
+        return "That is the line through the shortest and the longest message. Either may have "
+               "been disturbed.\n";
+    return "";
+}
+
+// Twelve sizes from 1 KiB to 4 MiB, and not in their order.
+void check_robust_of(const std::string& what, const Disturb& disturb, double alpha_tolerance,
+                     double beta_tolerance, const std::string& hint) {
+    std::vector<MessageTime> times;
+    for (std::size_t k = 0; k < 12; k++) {
+        const std::size_t i = k * 5 % 12;
+        const auto bytes = static_cast<std::size_t>(1024 * std::pow(2.0, 12.0 / 11 * i));
+        times.push_back({bytes, true_link.seconds(bytes) * (1 + disturb(i))});
+    }
+    const CostModel yours = robust_line(times);
+    if (!is_near(yours, true_link, alpha_tolerance, beta_tolerance))
+        throw Wrong("Twelve times, from 1 KiB to 4 MiB. " + what + " You say " + text_of(yours) +
+                    "; the times were made with " + text_of(true_link) + ".\n" +
+                    cause_of(times, yours) + hint);
+    held();
+}
+
+double noise(std::size_t i) {
+    return 0.02 * std::sin(7.0 * static_cast<double>(i) + 1);
+}
+
+void check_robust() {
+    check_robust_of(
+        "All of them are on a line, to the last digit.", [](std::size_t) { return 0.0; }, 1e-6,
+        1e-6, "Begin with any line through two of them.");
+    check_robust_of(
+        "One of them is twice as long as it should be.",
+        [](std::size_t i) { return i == 7 ? 1.0 : 0; }, 1e-6, 1e-6,
+        "Eleven times are on one line.");
+    check_robust_of(
+        "The longest message took a thousand times as long as it should.",
+        [](std::size_t i) { return i == 11 ? 999.0 : 0; }, 1e-6, 1e-6,
+        "By how much it is wrong makes no difference, if most times decide.");
+    check_robust_of(
+        "The shortest message took three times as long as it should.",
+        [](std::size_t i) { return i == 0 ? 2.0 : 0; }, 1e-6, 1e-6, "All others are on one line.");
+    check_robust_of(
+        "Three of them, the longest, took twice as long as they should.",
+        [](std::size_t i) { return i >= 9 ? 1.0 : 0; }, 1e-6, 1e-6,
+        "These three are on a line as well, but the other nine are on another one.");
+    check_robust_of(
+        "Three of them, the shortest, took 1 ms longer than they should.",
+        [](std::size_t i) {
+            const double bytes = 1024 * std::pow(2.0, 12.0 / 11 * i);
+            return i < 3 ? 1e-3 / true_link.seconds(static_cast<std::size_t>(bytes)) : 0;
+        },
+        1e-3, 1e-3, "Three short messages are wrong, and the other nine times are on one line.");
+    check_robust_of(
+        "Each is wrong by 2 % at most, and three are twenty times as long.",
+        [](std::size_t i) { return i == 2 || i == 5 || i == 10 ? 19.0 : noise(i); }, 0.2, 0.05,
+        "No line passes through all of them now. That with the smallest median of errors passes "
+        "near most of them: are your errors relative?");
+}
+
+// ---- Task wire
+
+// An all-reduce of `bytes` over a simulated network: its bus bandwidth, and what left a host.
+struct Simulated {
+    double bus_bandwidth, wire_bandwidth;
+};
+Simulated simulated(int hosts, int ranks_per_host, int levels, const CostModel& link,
+                    double bytes) {
+    const int ranks = hosts * ranks_per_host;
+    const MessagePlan plan = levels == 1 ? ring_plan(ranks) : rail_ring_plan(hosts, ranks_per_host);
+    const double seconds = seconds_of(
+        plan, hosts_with_ports(hosts, ranks_per_host, link.alpha_s, 1 / link.beta_s_per_byte),
+        bytes);
+    const std::vector<int> per_host(static_cast<std::size_t>(hosts), ranks_per_host);
+    const double share = sent_by(plan, host_after_host(per_host)).shares[0];
+    return {2.0 * (ranks - 1) / ranks * bytes / seconds, share * bytes / seconds};
+}
+
+void check_wire_of(int hosts, int ranks_per_host, int levels, const std::string& hint) {
+    const Simulated right = simulated(hosts, ranks_per_host, levels, true_link, 1e7);
+    const double yours = wire_bandwidth(hosts, ranks_per_host, levels, right.bus_bandwidth);
+    if (is_near(yours, right.wire_bandwidth, 1e-6))
+        return held();
+    const double ranks = hosts * ranks_per_host;
+    const double algorithm = right.bus_bandwidth / (2 * (ranks - 1) / ranks);
+    std::string cause;
+    if (is_near(yours, right.bus_bandwidth, 1e-6))
+        cause =
+            "You take the bus bandwidth for that of the network. It counts what each rank "
+            "sends in one ring, and on two levels most of that stays within a host.\n";
+    else if (is_near(yours, algorithm, 1e-6))
+        cause = "That is K / t, the array by the time.\n";
+    else if (is_near(yours, algorithm * 2 * (hosts - 1) / hosts, 1e-6))
+        cause = "That is right for two levels, and this is one ring.\n";
+    else if (is_near(yours, right.wire_bandwidth / ranks_per_host, 1e-6))
+        cause = "That is what one rank of the host has sent.\n";
+    throw Wrong(format_count(hosts, "host") + " of " + format_count(ranks_per_host, "rank") +
+                (levels == 1 ? ", one ring" : ", two levels") + ", a bus bandwidth of " +
+                format_bandwidth(right.bus_bandwidth) + ": " +
+                format_bandwidth(right.wire_bandwidth) +
+                " have left each host, counted message by message; you say " +
+                format_bandwidth(yours) + ".\n" + cause + hint);
+}
+
+void check_wire() {
+    check_wire_of(2, 2, 2, "2 (N - 1) / N K are 1.5 K here, and 2 (H - 1) / H K are 1 K.");
+    check_wire_of(4, 3, 1, "Round one ring it does not depend on the number of hosts.");
+    check_wire_of(2, 2, 1, "Round one ring, what leaves a host is what one rank sends.");
+    check_wire_of(4, 8, 2, "Four hosts of eight ranks.");
+    check_wire_of(3, 1, 2, "One rank a host: both are the same.");
+}
+
+// ---- Task link
+
+// Returns what a wrong link tells, or "".
+std::string cause_of_link(int hosts, int ranks_per_host, const CostModel& yours) {
+    const double steps = 2 * (hosts - 1), ranks = hosts * ranks_per_host;
+    const auto factor_of = [](double value, double right) { return value / right; };
+    const double alpha = factor_of(yours.alpha_s, true_link.alpha_s);
+    const double beta = factor_of(yours.beta_s_per_byte, true_link.beta_s_per_byte);
+    const auto is = [](double factor, double wrong) { return is_near(factor, wrong, 0.02); };
+    const double bus = 2 * (ranks - 1) / ranks;
+    if (is(alpha, 1 / bus) || is(beta, 1 / bus))
+        return "You take the bus bandwidth for K / t.\n";
+    if (is(alpha, steps))
+        return "Your alpha is that of the whole all-reduce, which has 2 (H - 1) messages one after "
+               "the other.\n";
+    if (is(alpha, steps / (2 * (ranks - 1))))
+        return "You count the rounds of one ring of all ranks. Those within a host take no time "
+               "here.\n";
+    if (is(beta, steps / ranks))
+        return "Your beta is that of a byte of the array. A message has only a part of the "
+               "array.\n";
+    if (is(beta, 1.0 / ranks_per_host))
+        return "Your messages have K / H bytes. There are L rails, each with a part of it.\n";
+    return "";
+}
+
+void check_link_of(int hosts, int ranks_per_host, const Disturb& disturb, double tolerance,
+                   const std::string& what) {
+    std::vector<PrintedLine> lines;
+    for (std::size_t i = 0; i < 11; i++) {
+        const std::size_t bytes = std::size_t{2048} << i;
+        const double bandwidth =
+            simulated(hosts, ranks_per_host, 2, true_link, static_cast<double>(bytes))
+                .bus_bandwidth;
+        lines.push_back({bytes, bandwidth / (1 + disturb(i))});
+    }
+    const CostModel yours = link_of(hosts, ranks_per_host, lines);
+    const std::string told = format_count(hosts, "host") + " of " +
+                             format_count(ranks_per_host, "rank") + ". " + what + " You say " +
+                             text_of(yours) + "; the link has " + text_of(true_link);
+    if (!is_near(yours, true_link, 4 * tolerance, tolerance))
+        throw Wrong(told + ".\n" + cause_of_link(hosts, ranks_per_host, yours) +
+                    "The seconds of an all-reduce are a line over its bytes. What are its two "
+                    "numbers, in those of a message?");
+    for (const double bytes : {1e5, 3e6, 5e7}) {  // what the student was not shown
+        const double predicted =
+            bytes / simulated(hosts, ranks_per_host, 2, yours, bytes).bus_bandwidth;
+        const double taken =
+            bytes / simulated(hosts, ranks_per_host, 2, true_link, bytes).bus_bandwidth;
+        if (!is_near(predicted, taken, 2 * tolerance))
+            throw Wrong(told + ". For " + format_bytes(bytes) + " your link is wrong by " +
+                        format_percent(predicted / taken - 1) + ".");
+    }
+    held();
+}
+
+void check_link() {
+    const Disturb none = [](std::size_t) { return 0.0; };
+    check_link_of(4, 3, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
+    check_link_of(2, 2, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
+    check_link_of(3, 1, none, 1e-6, "Eleven all-reduces, none of them disturbed.");
+    check_link_of(
+        4, 2, [](std::size_t i) { return i == 0 || i == 8 || i == 10 ? 4.0 : 0; }, 1e-6,
+        "Eleven all-reduces, of which three took five times as long as they should.");
+    check_link_of(
+        4, 2, [](std::size_t i) { return i == 3 || i == 9 ? 30.0 : noise(i); }, 0.05,
+        "Eleven all-reduces, wrong by 2 % at most, and two took thirty times as long.");
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {{"robust", check_robust}, {"wire", check_wire}, {"link", check_link}};
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
+# the words that it says it will, or is right all the same (says: passed). answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/../../tests/meta/meta.sh"
+# shellcheck source=exercises/run_task.sh
+. "$root/exercises/run_task.sh"
+usual_seconds=60  # the machine may be busy with other tests, and nothing is left unjudged:
+is_busy() { false; }
+task_seconds=$usual_seconds
+programs=$1 exercise=$2
+shift 2
+program() { echo "$programs/exercise_${exercise}_$1"; }
+source=$(echo "$root"/solutions/*/"$exercise".c*)  # .cu or .cpp
+
+mapfile -t tasks < <("$(program stub)" --list)
+in_readme=$(cat "$root"/exercises/*/README.md |
+    sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }")
+[[ -n ${tasks[*]} && ${tasks[*]} == "$(xargs <<<"$in_readme")" ]] ||
+    complain "the test has the tasks ${tasks[*]}, the README has $in_readme"
+for task in "${tasks[@]}"; do
+    run_task "$(program stub)" "$task"
+    [[ $verdict == missing ]] || complain "the stub's $task is $verdict: $words"
+    [[ $words == "Task "*" is not implemented yet." ]] || complain "the stub says of $task: $words"
+    DDP_GRADED=yes run_task "$(program solution)" "$task" "$source" 3</dev/null 4>"$scratch/reports"
+    [[ $verdict == passed ]] || complain "the solution's $task is $verdict: $words"
+    reports=$(wc -l <"$scratch/reports")  # of all orders
+    runs=${#orders[@]}
+    [[ $source != *.cu ]] || runs=$((runs + ${#more_orders[@]}))
+    ((reports > 0 && reports % runs == 0)) ||
+        complain "$task reports $reports assertions in $runs runs: held() must be called equally often in each"
+done
+expect 2 "There is no task 'nothing'" "$(program solution)" nothing
+
+# first_mistake PROGRAM: the words of the first task that is not solved; nearly all are told in the first order.
+first_mistake() {
+    local all=("${orders[@]}") its_source=
+    for orders in "${all[0]}" "${all[*]}"; do
+        read -ra orders <<<"$orders"
+        [[ ${#orders[@]} == 1 ]] || its_source=$source
+        for task in "${tasks[@]}"; do
+            run_task "$1" "$task" "$its_source"
+            [[ $verdict == passed ]] || break 2
+        done
+    done
+    orders=("${all[@]}")
+}
+for mutant in "$@"; do
+    mistake=$(basename "${mutant%.*}")
+    expected=$(sed -n 's|^says: ||p' "$mutant")
+    [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
+    kernel_seconds=$(sed -n 's|^kernel_seconds: ||p' "$mutant")  # for one whose kernel does not end
+    kernel_seconds=${kernel_seconds:-10}
+    task_seconds=$(sed -n 's|^task_seconds: ||p' "$mutant")  # for one whose host code does not end
+    task_seconds=${task_seconds:-$usual_seconds}
+    first_mistake "$(program "${mistake#"${exercise}_"}")"
+    judged=wrong
+    [[ $expected != passed ]] || judged=passed
+    [[ $verdict == "$judged" ]] || complain "the mutant $mistake is $verdict: $words"
+    [[ $words == *"$expected"* ]] || complain "the mutant $mistake did not say '$expected' but: $words"
+done
+finish

@@ -1,0 +1,227 @@
+#include "exercises/support/collectives.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "07_broadcast/collective.hpp"
+#include "exercises/support/gate.hpp"
+#include "exercises/support/launches.hpp"
+
+namespace ddp::test {
+
+LeftBehind left_behind(Peers& peers) {
+    const int rank = peers.view().rank, ranks = peers.view().world_size;
+    const auto block = std::make_unique<ControlBlock>();
+    DDP_CHECK(cudaMemcpy(block.get(), peers.view().control[rank], sizeof(ControlBlock),
+                         cudaMemcpyDeviceToHost));
+    const auto& state = *reinterpret_cast<const CollectiveState*>(block->room);
+    const PostedCall* own = state.posted_calls[rank];
+    const std::uint64_t number = std::max(own[0].number, own[1].number);
+    LeftBehind left{block->current, block->is_over != 0, state.blocks, {}, block->in_port_ns};
+    for (int r = 0; r < ranks; r++)
+        for (const Flag& flag : state.posted[r])
+            if (number > 0 && flag.value >> 32 == number)
+                left.posted_by.insert(r);
+    return left;
+}
+
+std::string ranks_text(const std::set<int>& ranks) {
+    std::string text;
+    for (auto r = ranks.begin(); r != ranks.end(); ++r)
+        text += (r == ranks.begin()            ? ""
+                 : std::next(r) == ranks.end() ? " and "
+                                               : ", ") +
+                std::to_string(*r);
+    return ranks.empty() ? "no rank" : (ranks.size() == 1 ? "rank " : "ranks ") + text;
+}
+
+// ---- Where arrays lie
+
+namespace {
+constexpr float outside = 1e30f;  // as a float, and as two bfloat16
+}
+
+ArenaBuffer<float> move_arrays(Peers& peers) {
+    constexpr std::size_t most = 60'000;  // elements; no array of a test is longer
+    peers.allocate<float>(most).copy_from(std::vector<float>(most, outside));
+    constexpr std::size_t step = 128;  // elements, 512 bytes
+    return peers.allocate<float>(step * static_cast<std::size_t>(peers.rank().rank() + 1));
+}
+
+std::string outside_words(const std::vector<float>& results) {
+    if (std::ranges::none_of(results, [](float x) { return std::abs(x) > outside / 2; }))
+        return "";
+    return "\nSome of it was read outside of the arrays. Each rank's array lies at a place of its "
+           "own in its arena, not where yours lies in yours: rank r's is at view.data_of(r, "
+           "place_of(collective, r)), once there was a handshake with it.";
+}
+
+// ---- Records and flags
+
+namespace {
+
+std::string wrong_trace(Peers& peers, const LeftBehind& before, const LeftBehind& left,
+                        std::size_t count, const RightTrace& right) {
+    const int rank = peers.rank().rank();
+    const std::string name = "rank " + std::to_string(rank) + " ";
+    const std::uint64_t operations = left.record.sequence - before.record.sequence;
+    if (operations == 0)
+        return name +
+               "has begun no operation. The ranks know what a rank does by its record: describe "
+               "the call as a Call, and launch your kernel by launch_collective().";
+    if (operations > right.operations)
+        return name + "has made " + std::to_string(operations) +
+               " operations, one after the other, " +
+               (right.operations == 1
+                    ? "where one kernel does all of it."
+                    : "where " + std::to_string(right.operations) + " are enough.");
+    if (!left.is_over || left.odd_blocks != 0)
+        return name +
+               "is still in its operation, by its own record, although its kernel has ended: "
+               "one thread of each block must call end_block() when the block has done its "
+               "work, also on the root and on a rank that is alone.";
+    if (right.root >= 0 && left.record.peer != right.root)
+        return name + "has written down a call of root " + std::to_string(left.record.peer) +
+               ", and the root is " + std::to_string(right.root) +
+               ". Call::peer is the root: by it the handshake finds ranks that do not agree. "
+               "broadcast_call() fills it in.";
+    if (right.operations == 1 && left.record.count != count)
+        return name + "has written down a call of " + std::to_string(left.record.count) +
+               " elements, and the array has " + std::to_string(count) + ": Call::count.";
+    if (right.operations == 1 && std::string(left.record.type) != "float")
+        return name + "has written down a call of elements of the type " + left.record.type +
+               ", and they are float: Call::type is element_type<float>().";
+    return right.judge(rank, left.posted_by);
+}
+
+}  // namespace
+
+void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
+                 const std::string& what) {
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 8192;
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count));
+        const LeftBehind before = left_behind(peers);
+        rank.barrier();
+        Stream stream;
+        collective(peers, data.data(), count, stream);
+        peers.synchronize(stream);
+        rank.barrier();
+        const std::string wrong = wrong_trace(peers, before, left_behind(peers), count, right);
+        throw_first_wrong(rank, wrong.empty() ? "" : what + ": " + wrong);
+        Stream other;  // the next call may come on any stream, and waits for this one
+        collective(peers, data.data(), count, other);
+        peers.synchronize(other);
+        rank.barrier();
+    });
+    held();
+}
+
+// ---- The threads
+
+void check_who_writes(int ranks, const OnFloats& collective) {
+    constexpr std::size_t count = 8192;
+    on_ranks(ranks, [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(std::vector<float>(count, 1));
+        const auto arrays = rank.all_gather(reinterpret_cast<std::uintptr_t>(data.data()));
+        Stream stream;
+        const auto work = [&] {
+            rank.barrier();
+            collective(peers, data.data(), count, stream);
+            peers.synchronize(stream);
+            rank.barrier();
+        };
+        if (rank.rank() != 0)
+            return work();
+        std::vector<SharedWork> written;
+        for (const std::uintptr_t array : arrays)
+            written.push_back({"a rank's data", reinterpret_cast<const float*>(array), count,
+                               sizeof(float), true});
+        check_shares(ranks_and_elements(ranks, count), written, work);
+    });
+}
+
+// ---- The host
+
+void check_enqueues_only(int ranks, const OnFloats& collective) {
+    const auto work = [&](Rank& rank) {
+        Peers peers(rank, 1 << 20);
+        constexpr std::size_t count = 1000;
+        const std::vector<float> ready(count, static_cast<float>(rank.rank() + 1));
+        const Buffer<float> comes_late(ready);
+        ArenaBuffer<float> data = peers.allocate<float>(count);
+        data.copy_from(ready);
+        rank.barrier();
+        Stream stream;
+        collective(peers, data.data(), count, stream);
+        peers.synchronize(stream);
+        const std::vector<float> right = data.to_host();
+        // The same with data that comes when the stream goes on.
+        data.copy_from(std::vector<float>(count, -1));
+        rank.barrier();
+        std::string wrong = wrong_if_host_waits(stream, [&] {
+            DDP_CHECK(cudaMemcpyAsync(data.data(), comes_late.data(), count * sizeof(float),
+                                      cudaMemcpyDeviceToDevice, stream));
+            collective(peers, data.data(), count, stream);
+        });
+        peers.synchronize(stream);
+        if (wrong.empty() && data.to_host() != right)
+            wrong = "rank " + std::to_string(rank.rank()) +
+                    " has another result if the data comes late, by work that was enqueued on the "
+                    "stream before your function was called. Launch on that stream.";
+        throw_first_wrong(rank,
+                          wrong.empty() ? "" : ranks_and_elements(ranks, count) + ": " + wrong);
+    };
+    try {
+        on_ranks(ranks, work);
+    } catch (const Wrong& wrong) {  // it may depend on the ranks' times, but on no block's threads
+        throw std::runtime_error(wrong.what());
+    }
+}
+
+// ---- Calls that differ
+
+void check_mismatch(int ranks, const OnFloats& collective) {
+    std::string refusal;
+    try {
+        on_ranks(ranks, [&](Rank& rank) {
+            Peers peers(rank, 1 << 20, 1.0);
+            constexpr std::size_t count = 1000;
+            ArenaBuffer<float> data = peers.allocate<float>(count);
+            data.copy_from(std::vector<float>(count));
+            rank.barrier();
+            Stream stream;
+            const bool is_other = rank.rank() == ranks - 1;
+            collective(peers, data.data(), is_other ? count - 1 : count, stream);
+            peers.synchronize(stream);
+            rank.barrier();
+        });
+    } catch (const RunFailed& failure) {
+        refusal = failure.what();
+    }
+    if (refusal.find("all ranks must do the same") != std::string::npos)
+        return held();
+    if (refusal.find("__syncthreads()") != std::string::npos)
+        throw Explained(
+            "Rank " + std::to_string(ranks - 1) +
+            " calls your function with 999 elements here and the others with 1000. All should "
+            "learn that they do not do the same, and end. Instead the threads of a block do not "
+            "agree: " +
+            refusal +
+            ".\nA __shared__ flag by which one thread tells the others to go on or to end must "
+            "have been read by all of them before the flag is written again: that takes a second "
+            "barrier, or a flag of its own for each time.");
+    throw Wrong("Rank " + std::to_string(ranks - 1) +
+                " calls your function with 999 elements here and the others with 1000. All should "
+                "learn that they do not do the same; instead " +
+                (refusal.empty() ? "nobody noticed" : "the run ended so: " + refusal) +
+                ".\nA rank may read another one's data only after a handshake with it: post(1) and "
+                "consume(1, ...) begin with one, later steps do not.");
+}
+
+}  // namespace ddp::test

@@ -1,0 +1,61 @@
+#pragma once
+// What a collective leaves behind on each rank, for tests that ask which algorithm it was: the
+// rank's record, its flags, and that it did not make the host wait.
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "exercises/support/ranks.hpp"
+
+namespace ddp::test {
+
+// What the last collective of a rank has left in its control block, when all its kernels have
+// ended.
+struct LeftBehind {
+    OperationRecord record;     // of the rank's last operation; its sequence number counts them
+    bool is_over;               // whether end_block was called by all blocks
+    unsigned int odd_blocks;    // 0 if it was called once by each block
+    std::set<int> posted_by;    // ranks that have posted a step to this one: whose data it was sent
+    std::uint64_t received_ns;  // when all that it was sent was under way, by the simulated link
+};
+LeftBehind left_behind(Peers& peers);
+
+// What to look for if ranks wait for each other in vain.
+inline const std::string words_for_steps =
+    " (Who waits for what? A consume(s, ...) waits for a post(s) of the other rank, and a "
+    "wait_for_ack(s) for an ack(s).)";
+
+// Returns "1, 2 and 4"; "no rank" for none.
+std::string ranks_text(const std::set<int>& ranks);
+
+// Takes memory of a rank's arena, of each rank another amount: arrays that are allocated after it
+// lie at another place than those of other ranks, as after any other allocation. What is free
+// around them holds numbers by which outside_words() knows them.
+ArenaBuffer<float> move_arrays(Peers& peers);
+// Returns what to make of results that come of such numbers, or "".
+std::string outside_words(const std::vector<float>& results);
+
+// Makes one call of `collective` and compares what it leaves behind with what it should. `what`
+// begins the sentences. Throws Wrong on all ranks alike.
+struct RightTrace {
+    std::uint64_t operations = 1;  // at most so many; each is a launch
+    int root = -1;                 // that the call must name; -1: it has none
+    // Returns what is wrong with the ranks that have posted to rank `rank`, or "".
+    std::function<std::string(int rank, const std::set<int>& posted_by)> judge;
+};
+void check_trace(int ranks, const OnFloats& collective, const RightTrace& right,
+                 const std::string& what);
+
+// Checks that the threads of each rank share the elements that they write to its array.
+void check_who_writes(int ranks, const OnFloats& collective);
+
+// Checks that the host does not wait in the call, and that the call reads its data only when the
+// work that was enqueued before it is done.
+void check_enqueues_only(int ranks, const OnFloats& collective);
+
+// Checks that a call is refused in which one rank differs from the others: `collective` is called
+// with another count there. Ranks that never handshake do not notice.
+void check_mismatch(int ranks, const OnFloats& collective);
+
+}  // namespace ddp::test

@@ -1,0 +1,236 @@
+#include "exercises/support/launches.hpp"
+
+#include <algorithm>
+
+#if !defined(DDP_CUDA)
+#include <mutex>
+#include <numeric>
+#endif
+
+namespace ddp::test {
+
+#if defined(DDP_CUDA)
+
+std::vector<SeenLaunch> launches_in(const std::function<void()>& work) {
+    work();
+    return {};
+}
+
+#else
+
+namespace {
+
+struct Seen {
+    std::mutex mutex;
+    std::vector<SeenLaunch> launches;
+};
+Seen& seen() {
+    static Seen instance;
+    return instance;
+}
+
+unsigned int volume(const dim3& shape) {
+    return shape.x * shape.y * shape.z;
+}
+
+}  // namespace
+
+std::vector<SeenLaunch> launches_in(const std::function<void()>& work) {
+    seen().launches.clear();
+    cuda_on_cpu::observe_kernels([](const cuda_on_cpu::FinishedKernel& kernel) {
+        const std::lock_guard lock(seen().mutex);
+        seen().launches.push_back({volume(kernel.shape.grid), volume(kernel.shape.block),
+                                   kernel.meetings > 0, kernel.use});
+    });
+    work();
+    cuda_on_cpu::observe_kernels(nullptr);
+    return seen().launches;
+}
+
+#endif
+
+#if !defined(DDP_CUDA)
+
+namespace {
+
+// "thread 3 of block 0 reads 700 of the 1009 values": the parts of such a sentence.
+struct Shares {
+    const SharedWork& array;
+    const SeenLaunch& launch;
+    const std::vector<std::uint32_t>& of_thread;  // how many elements each thread has used
+
+    Shares(const SharedWork& array, const SeenLaunch& launch, const cuda_on_cpu::ArrayUse& use)
+        : array(array), launch(launch), of_thread(array.is_written ? use.written : use.read) {}
+
+    std::string verb(bool is_one) const {
+        return std::string(array.is_written ? "write" : "read") + (is_one ? "s" : "");
+    }
+    std::string elements() const {
+        return "the " + std::to_string(array.elements) + " elements of " + array.name;
+    }
+    std::string thread(std::size_t number) const {
+        return "thread " + std::to_string(number % launch.threads) + " of block " +
+               std::to_string(number / launch.threads);
+    }
+};
+
+// Returns what is wrong with the shares of one launch, or "".
+std::string wrong_shares(const Shares& shares) {
+    const std::size_t n = shares.array.elements, threads = shares.of_thread.size();
+    const std::size_t pieces = n / shares.array.together;  // that can go to threads of their own
+    std::size_t used = 0, busy = 0, most = 0, all_of_it = 0;
+    std::vector<std::size_t> of_block(shares.launch.blocks);
+    for (std::size_t t = 0; t < threads; t++) {
+        const std::size_t share = shares.of_thread[t];
+        used += share;
+        busy += share > 0;
+        all_of_it += share == n;
+        of_block[t / shares.launch.threads] += share;
+        if (share > shares.of_thread[most])
+            most = t;
+    }
+    const std::size_t workers = std::min(threads, pieces);
+    if (workers < 8 || used < n / 4 || pieces < 4 * shares.launch.blocks)
+        return "";
+    const std::size_t fair = (n + workers - 1) / workers;
+    const auto busy_blocks = static_cast<std::size_t>(
+        std::ranges::count_if(of_block, [](std::size_t share) { return share > 0; }));
+    if (all_of_it > 1 && all_of_it == busy)
+        return std::to_string(all_of_it) + " threads " + shares.verb(false) + " all of " +
+               shares.elements() + ", each for itself. They are to share the work: about " +
+               std::to_string(fair) + " for each.";
+    if (busy == 1)
+        return shares.thread(most) + " " + shares.verb(true) + " all of " + shares.elements() +
+               " that are used, and " + std::to_string(threads - 1) +
+               " threads look on. They are to share the work: about " + std::to_string(fair) +
+               " for each.";
+    if (shares.of_thread[most] > 4 * fair)
+        return shares.thread(most) + " " + shares.verb(true) + " " +
+               std::to_string(shares.of_thread[most]) + " of " + shares.elements() +
+               ", where its share is about " + std::to_string(fair) + ".";
+    if (2 * busy_blocks < shares.launch.blocks)
+        return "only " + std::to_string(busy_blocks) + " of " +
+               std::to_string(shares.launch.blocks) + " blocks " + shares.verb(false) + " any of " +
+               shares.elements() + ". The blocks are to share the work.";
+    if (4 * busy < workers)
+        return "only " + std::to_string(busy) + " of " + std::to_string(threads) + " threads " +
+               shares.verb(false) + " any of " + shares.elements() +
+               ". They are to share the work.";
+    return "";
+}
+
+// Returns what is wrong with a launch whose threads read shared memory too often, or "".
+std::string wrong_shared_reads(const SeenLaunch& launch, const SharedWork& array,
+                               std::size_t reads_an_element) {
+    const std::vector<std::uint64_t>& reads = launch.use.shared_reads;
+    const std::uint64_t all = std::accumulate(reads.begin(), reads.end(), std::uint64_t{0});
+    if (reads_an_element == 0 || launch.threads < 32 || all < array.elements / 4)
+        return "";
+    if (all > reads_an_element * array.elements)
+        return "its threads read shared memory " + std::to_string(all) + " times for " +
+               std::to_string(array.elements) + " elements of " + array.name +
+               ". With twice as many elements, twice the work is enough: does a thread add up "
+               "what others have added up already?";
+    const auto most = std::ranges::max_element(reads);
+    if (*most > all / 4)
+        return "thread " + std::to_string((most - reads.begin()) % launch.threads) +
+               " of a block makes " + std::to_string(*most) + " of " + std::to_string(all) +
+               " reads of shared memory: it adds up alone, and the others look on.";
+    return "";
+}
+
+}  // namespace
+
+void check_shares(const std::string& what, const std::vector<SharedWork>& arrays,
+                  const std::function<void()>& work, std::size_t shared_reads_an_element) {
+    std::vector<cuda_on_cpu::ObservedArray> observed;
+    for (const SharedWork& array : arrays)
+        observed.push_back({array.begin, array.elements, array.element_bytes});
+    cuda_on_cpu::observe_arrays(observed);
+    const std::vector<SeenLaunch> launches = launches_in(work);
+    cuda_on_cpu::observe_arrays({});
+    // No Wrong, as in check_kernels.
+    const auto complain = [&](const std::string& wrong) {
+        throw std::runtime_error(what + ": the result is right, but " + wrong);
+    };
+    for (const SeenLaunch& launch : launches) {
+        for (std::size_t a = 0; a < launch.use.arrays.size(); a++) {
+            const std::string wrong = wrong_shares(Shares(arrays[a], launch, launch.use.arrays[a]));
+            if (!wrong.empty())
+                complain(wrong);
+        }
+        const std::string wrong =
+            wrong_shared_reads(launch, arrays.front(), shared_reads_an_element);
+        if (!wrong.empty())
+            complain(wrong);
+    }
+    held();
+}
+
+#else
+
+void check_shares(const std::string&, const std::vector<SharedWork>&, const std::function<void()>&,
+                  std::size_t) {
+    held();
+}
+
+#endif
+
+static const char* const no_kernel =
+    ": the result is right, but no kernel of yours has run. It is to be made on the device: its "
+    "data never comes to the host.";
+
+static std::string text_of(unsigned int blocks, unsigned int threads) {
+    return std::to_string(blocks) + (blocks == 1 ? " block of " : " blocks of ") +
+           std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+}
+
+void check_shape(unsigned int blocks, unsigned int threads, const std::string& what,
+                 const std::function<void()>& work) {
+    const std::vector<SeenLaunch> launches = launches_in(work);
+    if (!can_see_launches)
+        return held();
+    if (launches.empty())
+        throw Wrong(what + no_kernel);
+    std::string shapes;
+    for (const SeenLaunch& launch : launches)
+        shapes += (shapes.empty() ? "" : ", ") + text_of(launch.blocks, launch.threads);
+    const auto asked = std::ranges::find_if(launches, [&](const SeenLaunch& launch) {
+        return launch.blocks == blocks && launch.threads == threads;
+    });
+    if (asked == launches.end() || (blocks == 1 && launches.size() > 1))
+        throw Wrong(what + ": the result is right, but the contract asks for " +
+                    text_of(blocks, threads) +
+                    (blocks == 1 ? " to do it in one launch" : " in a launch") +
+                    ", and you have launched " + shapes + ".");
+    const bool work_together = std::ranges::any_of(launches, &SeenLaunch::works_together);
+    if (threads > 1 && !work_together)
+        throw Wrong(what +
+                    ": the result is right, but the threads of a block never wait for each "
+                    "other, at no __syncthreads() and in no shuffle. Does one of them do "
+                    "all the work, while the others look on? Each should read its share of "
+                    "the values, and the block then puts its threads' results together.");
+    held();
+}
+
+void check_kernels(const std::string& what, const std::function<void()>& work,
+                   std::ptrdiff_t others) {
+    const std::vector<SeenLaunch> launches = launches_in(work);
+    if (!can_see_launches)
+        return held();
+    if (std::ssize(launches) <= others)
+        throw Wrong(what + no_kernel);
+    const LaunchShape usual = grid_for(1);
+    const auto by_many = std::ranges::count_if(
+        launches, [](const SeenLaunch& launch) { return launch.blocks * launch.threads > 1; });
+    // No Wrong: this does not depend on the order of a block's threads, of which the student would
+    // then be told.
+    if (usual.grid.x * usual.block.x > 1 && by_many <= others)
+        throw std::runtime_error(
+            what +
+            ": the result is right, but one thread of the device makes all of it. Launch your "
+            "kernel with the shape grid_for(n): on a GPU that is thousands of threads.");
+    held();
+}
+
+}  // namespace ddp::test
