@@ -1,4 +1,4 @@
-// Chapter 16: what else does every script do? Clipping, dropout, 16-bit products and a scaled loss
+// What else does every script do? Clipping, dropout, 16-bit products and a scaled loss
 // on several ranks, done right and done wrong.
 #include <algorithm>
 #include <iostream>
@@ -105,7 +105,7 @@ int run(World& world, const CommonOptions& common) {
 int main(int argc, char** argv) {
     Options options("recipe",
                     "What else does every script do? Clipping, dropout, 16-bit products.");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 15");
+    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.take_shape();
     options.example("--ranks 2", "two ranks beside one device");
     options.example("--processes 4", "ranks that are processes");
