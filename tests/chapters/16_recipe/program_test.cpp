@@ -42,7 +42,7 @@ TEST_CASE("recipe: fewer pictures than the trainings' own batches take") {
 }
 
 TEST_CASE("recipe: bad input in one sentence") {
-    REQUIRE(count(program.refusal({"--trace", "x.json"}), "a step is in chapter 15") == 1);
+    REQUIRE(count(program.refusal({"--trace", "x.json"}), "a step is in 15_overlap") == 1);
     REQUIRE(count(program.refusal({"--data", "/nonexistent"}, 1), "was not found") == 1);
 }
 
