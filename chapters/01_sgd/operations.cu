@@ -65,6 +65,16 @@ void contribute(Tape::InputGradients& inputs, std::size_t input, float factor,
            target.accumulate);
 }
 
+// Launches add_backward for one input, if its gradient is wanted.
+void contribute(Tape::InputGradients& inputs, std::size_t input, float sign,
+                const Tensor& upstream) {
+    if (!inputs.is_wanted(input))
+        return;
+    const GradientTarget target = inputs.target(input);
+    launch(upstream.device().stream(), grid_for(upstream.size()), add_backward, upstream.size(),
+           sign, upstream.data(), target.tensor.data(), target.accumulate);
+}
+
 // Records a + sign * b.
 Variable add_signed(const char* operation, Variable a, Variable b, float sign) {
     require_same_shape(operation, a, b);
@@ -74,14 +84,8 @@ Variable add_signed(const char* operation, Variable a, Variable b, float sign) {
            b.value().data(), sum.data());
     return a.tape->record(operation, sum, {a, b},
                           [sign](const Tensor& upstream, Tape::InputGradients& inputs) {
-                              for (std::size_t input : {0, 1}) {
-                                  if (!inputs.is_wanted(input))
-                                      continue;
-                                  const GradientTarget target = inputs.target(input);
-                                  launch(upstream.device().stream(), grid_for(upstream.size()),
-                                         add_backward, upstream.size(), input == 0 ? 1.0f : sign,
-                                         upstream.data(), target.tensor.data(), target.accumulate);
-                              }
+                              contribute(inputs, 0, 1.0f, upstream);
+                              contribute(inputs, 1, sign, upstream);
                           });
 }
 

@@ -40,22 +40,40 @@ std::size_t log2_of(unsigned int power_of_two) {
     return static_cast<std::size_t>(std::countr_zero(power_of_two));
 }
 
+// The versions, but for their kernels, in the order of ReduceVersion.
+struct VersionTraits {
+    const char* name;
+    std::size_t elements;  // that a thread reads in a pass
+    bool takes_any_share;  // its threads take more if there are more: the grid need not grow
+    bool by_warps;         // its tree is one of each warp, and then one of all warps
+};
+constexpr VersionTraits traits_of_versions[] = {
+    {"atomics", 1, true, false},
+    {"interleaved", 1, false, false},
+    {"sequential", elements_per_thread, false, false},
+    {"warps", elements_per_thread, false, true},
+    {"lanes", 0, true, true},  // elements: sums_of_thread, as a block's size decides
+};
+
+const VersionTraits& traits_of(ReduceVersion version) {
+    return traits_of_versions[static_cast<std::size_t>(version)];
+}
+// Returns the elements that a thread reads in a pass, or at least reads.
+std::size_t elements_of_thread(const BlockReduce& how) {
+    return how.version == ReduceVersion::lanes ? sums_of_thread(how)
+                                               : traits_of(how.version).elements;
+}
+
 // Returns the longest chain of additions within a pass: those of a thread, then those of the tree.
 std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
-    const std::size_t steps_by_warps = 2 * log2_of(32);  // within each, then over all of them
-    switch (how.version) {
-        case ReduceVersion::interleaved:
-            return log2_of(how.block);
-        case ReduceVersion::sequential:
-            return elements_per_thread + log2_of(how.block);
-        case ReduceVersion::warps:
-            return elements_per_thread + steps_by_warps;
-        default: {  // lanes: one addition per sum for each element of a thread's share, then trees
-            const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
-            const unsigned int sums = sums_of_thread(how);
-            return divided_up(share, sums) + log2_of(sums) + steps_by_warps;
-        }
+    const std::size_t tree = traits_of(how.version).by_warps ? 2 * log2_of(32) : log2_of(how.block);
+    if (how.version == ReduceVersion::lanes) {
+        // One addition per sum for each element of a thread's share; then the sums become one.
+        const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
+        return divided_up(share, sums_of_thread(how)) + log2_of(sums_of_thread(how)) + tree;
     }
+    const std::size_t elements = elements_of_thread(how);
+    return (elements > 1 ? elements : 0) + tree;
 }
 
 // Enqueues both kernels of `atomics`: the first writes the neutral element, the second adds to it.
@@ -100,18 +118,7 @@ void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* res
 }  // namespace
 
 std::string name_of(ReduceVersion version) {
-    switch (version) {
-        case ReduceVersion::atomics:
-            return "atomics";
-        case ReduceVersion::interleaved:
-            return "interleaved";
-        case ReduceVersion::sequential:
-            return "sequential";
-        case ReduceVersion::warps:
-            return "warps";
-        default:
-            return "lanes";
-    }
+    return traits_of(version).name;
 }
 
 std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
@@ -121,18 +128,9 @@ std::size_t blocks_of(const BlockReduce& how, std::size_t n) {
                                     std::to_string(most_block) + ", not " +
                                     std::to_string(how.block) + ".");
     // At least one block, even for n = 0: it writes the neutral element.
-    const std::size_t block = how.block;
-    switch (how.version) {
-        case ReduceVersion::atomics:
-            return std::clamp<std::size_t>(divided_up(n, block), 1, most_grid_blocks);
-        case ReduceVersion::interleaved:
-            return std::max<std::size_t>(divided_up(n, block), 1);
-        case ReduceVersion::lanes:
-            return std::clamp<std::size_t>(divided_up(n, block * sums_of_thread(how)), 1,
-                                           most_grid_blocks);
-        default:
-            return std::max<std::size_t>(divided_up(n, block * elements_per_thread), 1);
-    }
+    const std::size_t most =
+        traits_of(how.version).takes_any_share ? most_grid_blocks : ~std::size_t{0};
+    return std::clamp<std::size_t>(divided_up(n, how.block * elements_of_thread(how)), 1, most);
 }
 
 unsigned int sums_of_thread(const BlockReduce& how) {
