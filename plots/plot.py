@@ -40,7 +40,7 @@ def draw(source, target, formats):
         figure.tight_layout()
         target.mkdir(parents=True, exist_ok=True)
         for ending in formats:
-            figure.savefig(picture.with_suffix(f".{ending}"), dpi=150,
+            figure.savefig(picture.with_suffix(f".{ending}"), dpi=150, bbox_inches="tight",
                            metadata={"Date": None} if ending == "svg" else None)
         plt.close(figure)
     return picture.with_suffix(".svg")

@@ -41,6 +41,8 @@ STYLE = {
     "lines.linewidth": 1.8,
     "font.size": 9.5,
     "svg.hashsalt": "ddp",  # the same measurements give the same file
+    "svg.fonttype": "none",  # text stays text: in the first of these fonts that a reader has
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
 }
 
 

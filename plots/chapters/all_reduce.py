@@ -134,7 +134,7 @@ def draw_all_reduce_ports(measured):
     ):
         values = measured.numbers(name)
         panel.plot(ranks, values, color=color)
-        panel.annotate(f"{values[-1]:.3g} K   {label}", (ranks[-1], values[-1]), xytext=(5, 0),
+        panel.annotate(f"{values[-1]:.3g} K, {label}", (ranks[-1], values[-1]), xytext=(5, 0),
                        textcoords="offset points", va="center", color=color)
     panel.set(title="Through the busiest port", xlabel="ranks N, with K bytes each",
               ylabel="bytes, in K (logarithmic)", yscale="log")

@@ -1,4 +1,6 @@
 """The pictures of the chapter gradient_accumulation."""
+import itertools
+
 import matplotlib.pyplot as plt
 
 from shared import BLUE, ORANGE, GREEN, RED, new_figure
@@ -44,8 +46,12 @@ def draw_gradient_accumulation_memory(measured):
     for panel, size in zip(panels, shown):
         mine = [(phase, 1e3 * seconds, size_bytes / 2**20)
                 for pictures, phase, seconds, size_bytes in rows if pictures == size]
-        for (phase, begin, mib), (_, end, _) in zip(mine, mine[1:]):
-            panel.fill_between([begin, end], 0, mib, color=colors[phase], linewidth=0)
+        spans = [(phase, begin, end, mib)
+                 for (phase, begin, mib), (_, end, _) in zip(mine, mine[1:])]
+        for phase, span in itertools.groupby(spans, key=lambda span: span[0]):  # a polygon of steps
+            corners = [(time, mib) for _, begin, end, mib in span for time in (begin, end)]
+            times, heights = zip((corners[0][0], 0), *corners, (corners[-1][0], 0))
+            panel.fill(times, heights, color=colors[phase], linewidth=0)
         kept = mine[0][2]
         panel.axhline(kept, color="#3d4249", linestyle=":", linewidth=1.2)
         highest = max(mib for *_, mib in mine)

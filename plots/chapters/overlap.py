@@ -193,7 +193,7 @@ def draw_bench_overlap(measured):
     hidden.axvline(0, color=GREY, linewidth=0.8)
     hidden.axvline(100, color=GREY, linestyle=":", linewidth=1.2)
     hidden.set(title="Of what could be hidden, is",
-               xlabel="%  (below 0: overlap makes the step longer)")
+               xlabel="% (below 0: overlap makes the step longer)")
     return figure
 
 

@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 from shared import BLUE, ORANGE, GREEN, RED, GREY, new_figure
 
 
-def loss_surface(panel, loss, w1_range, b_range):
-    """Lines of equal loss(w1, b)."""
+def loss_surface(panel, loss, w1_range, b_range, path):
+    """Lines of equal loss(w1, b), with their numbers where the path leaves room for them."""
     count = 160
     w1s, bs = ([low + (high - low) * i / (count - 1) for i in range(count)]
                for low, high in (w1_range, b_range))
@@ -16,16 +16,21 @@ def loss_surface(panel, loss, w1_range, b_range):
     levels = [high * (low / high + 0.004)**(1 - i / 12) for i in range(13)]
     lines = panel.contour(w1s, bs, losses, levels=sorted(set(levels)), colors="#b4bac2",
                           linewidths=0.8, zorder=1)
-    # A line's number stands where it crosses the panel's middle, away from borders and others.
+    width, height = w1_range[1] - w1_range[0], b_range[1] - b_range[0]
     middle, taken = (b_range[0] + b_range[1]) / 2, []
+
+    def is_clear(w1, b):
+        """Says if a number has room here: away from the borders, the path and other numbers."""
+        return (0.05 < (w1 - w1_range[0]) / width < 0.93 and abs(b - middle) < 0.4 * height
+                and all(abs(x - w1) > 0.085 * width for x in taken)
+                and all(abs(x - w1) > 0.06 * width or abs(y - b) > 0.04 * height
+                        for x, y in zip(*path)))
+
+    # A line's number stands where it crosses the panel's middle, or as near to that as it can.
     for level, pieces in zip(lines.levels, lines.allsegs):
-        inside = [
-            (abs(b - middle), w1, b) for piece in pieces for w1, b in piece
-            if 0.05 < (w1 - w1_range[0]) /
-            (w1_range[1] - w1_range[0]) < 0.93 and abs(b - middle) < 0.4 * (b_range[1] - b_range[0])
-        ]
-        if inside and all(
-                abs(min(inside)[1] - w1) > 0.085 * (w1_range[1] - w1_range[0]) for w1 in taken):
+        inside = [(abs(b - middle), w1, b) for piece in pieces for w1, b in piece
+                  if is_clear(w1, b)]
+        if inside:
             _, w1, b = min(inside)
             taken.append(w1)
             panel.text(w1, b, f"{level:.2g}", fontsize=7, color=GREY, ha="center", va="center",
@@ -55,8 +60,9 @@ def draw_sgd(measured):
     figure, (surface, loss, parameters) = new_figure(3, width=4.4, height=3.8)
     epochs = measured.numbers("epoch")
     path = [0, *measured.numbers("w1")], [0, *measured.numbers("b")]
-    loss_surface(surface, loss_with_best_w2(measured.beside("houses")),
-                 (-0.3, 1.15 * max(3, *path[0])), (min(-5, *path[1]) - 0.6, max(path[1]) + 0.6))
+    w1_range = (-0.3, 1.15 * max(3, *path[0]))
+    b_range = (min(-5, *path[1]) - 0.6, max(path[1]) + 0.6)
+    loss_surface(surface, loss_with_best_w2(measured.beside("houses")), w1_range, b_range, path)
     surface.plot(*path, color=BLUE, marker="o", markersize=3,
                  markevery=[i for i in range(len(path[0])) if i < 2 or i % 50 == 0], linewidth=1.1,
                  label="epochs 0, 1, 50, 100 ...")

@@ -89,7 +89,8 @@ def draw_bench_transformer_parts(measured):
             panel.barh(place, time, left=left, color=groups[name], height=0.62,
                        label=name if place == 0 else None)
             left += time
-        panel.text(left, place, f"  {left:.0f} ms", va="center", fontsize=9)
+        panel.annotate(f"{left:.0f} ms", (left, place), xytext=(4, 0), textcoords="offset points",
+                       va="center", fontsize=9)
     panel.set_yticks(range(len(widths)), [f"width {width:.0f}" for width in widths])
     panel.grid(visible=False, axis="y")
     panel.invert_yaxis()

@@ -2,6 +2,8 @@
 # The pictures say what the files do, and what has nothing to show is not drawn: plots/plot.py, with small files.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
+wrong=$(cd "$root" && awk 'length > 100 { print FILENAME ":" FNR }' plots/*.py plots/chapters/*.py)
+[[ ! $wrong ]] || complain "the programs that draw have lines of at most 100 columns: $wrong"
 plots=
 for python in python3 /usr/bin/python3; do
     [[ $plots ]] || ! "$python" -c "import matplotlib" 2>/dev/null || plots=$python
@@ -17,7 +19,7 @@ draw() { expect "$1" "$2" "$plots" "$root/plots/plot.py" --from "$scratch" --svg
 curve() { printf '%s\n' epoch,loss,train_accuracy,test_accuracy "$@" >overlap.csv; }
 curve 1,0.9,0.7,0.7 2,0.5,0.8,0.8
 draw 0 "drawn: overlap.svg"
-[[ -s overlap.svg ]] || complain "two epochs are not drawn"
+grep -q '<text .*sans-serif.*The loss falls' overlap.svg || complain "two epochs are not drawn, with text as text in any font"
 curve 1,0.9,0.7,0.7
 draw 0 "not drawn: overlap.csv: one epoch makes no curve"
 [[ ! -e overlap.svg ]] || complain "the picture of an earlier run is left"
