@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An exercise and its answers: the stub is not implemented, the solution is right, and each mutant fails with
-# the words that it says it will, or is right all the same (says: passed). answers.sh FOLDER_OF_PROGRAMS EXERCISE MUTANT...
+# the words that it says it will, or is right all the same (says: passed). answers.sh FOLDER_OF_PROGRAMS EXERCISE MISTAKE...
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/../../tests/meta/meta.sh"
 # shellcheck source=exercises/run_task.sh
@@ -12,6 +12,7 @@ programs=$1 exercise=$2
 shift 2
 program() { echo "$programs/exercise_${exercise}_$1"; }
 source=$(echo "$root"/solutions/*/"$exercise".c*)  # .cu or .cpp
+mistakes=$(echo "$root"/exercises/*/"$exercise"/mistakes.diff)
 
 mapfile -t tasks < <("$(program stub)" --list)
 in_readme=$(cat "$root"/exercises/*/README.md |
@@ -45,15 +46,15 @@ first_mistake() {
     done
     orders=("${all[@]}")
 }
-for mutant in "$@"; do
-    mistake=$(basename "${mutant%.*}")
-    expected=$(sed -n 's|^says: ||p' "$mutant")
-    [[ -n $expected ]] || complain "$mutant does not name its words: says: ..."
-    kernel_seconds=$(sed -n 's|^kernel_seconds: ||p' "$mutant")  # for one whose kernel does not end
+said_of() { sed -n "/^@@ $1 @@\$/,/^@@ /s|^$2: ||p" "$mistakes"; }  # MISTAKE WHAT
+for mistake in "$@"; do
+    expected=$(said_of "$mistake" says)
+    [[ -n $expected ]] || complain "the mistake $mistake does not name its words: says: ..."
+    kernel_seconds=$(said_of "$mistake" kernel_seconds)  # for one whose kernel does not end
     kernel_seconds=${kernel_seconds:-10}
-    task_seconds=$(sed -n 's|^task_seconds: ||p' "$mutant")  # for one whose host code does not end
+    task_seconds=$(said_of "$mistake" task_seconds)  # for one whose host code does not end
     task_seconds=${task_seconds:-$usual_seconds}
-    first_mistake "$(program "${mistake#"${exercise}_"}")"
+    first_mistake "$(program "$mistake")"
     judged=wrong
     [[ $expected != passed ]] || judged=passed
     [[ $verdict == "$judged" ]] || complain "the mutant $mistake is $verdict: $words"

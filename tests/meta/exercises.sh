@@ -37,10 +37,9 @@ fi
     printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
     while read -r chapter exercise; do
         for suffix in cu cpp; do
-            printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{stub,test}."$suffix"
+            printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{mistakes.diff,{stub,test}."$suffix"}
         done
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
-        [[ ! -d tests/exercises/mutants ]] || find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant"
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
     # The labs, which tests/chapters/21_cluster/labs_test.sh looks at.
@@ -49,18 +48,44 @@ fi
     # Answers that take part in a chapter's program or bench.
     sed -n 's/^ddp_bring_along([a-z_]* [a-z_]* \([0-9a-z_/]*.cpp\).*/exercises\/\1/p' exercises/CMakeLists.txt
 } | sort -u >"$scratch/known"
-unlisted() { find exercises solutions tests/exercises -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
+unlisted() { find exercises solutions -type f 2>/dev/null | sort | comm -23 - "$scratch/known"; }
 wrong=$(unlisted)
 [[ -z $wrong ]] || complain "files that no list of exercises knows:"$'\n'"$wrong"
 sed -i '/not_implemented/d' "$scratch/known"
 [[ $(unlisted) == exercises/not_implemented.hpp ]] || complain "unlisted files would not be found"
 
+# wrong_lines FILE: what is not of the form that a file of mistakes has: a heading that is there once, a sentence, the words that
+# tell the student, seconds perhaps, and lines of the solution.
+wrong_lines() {
+    awk '
+        /^@@ / {
+            if (name != "" && !says) print name ": says nothing"
+            if (!/^@@ [a-z0-9_]+ @@$/ || seen[$2]++) print FNR ": " $0
+            name = $2
+            says = 0
+            sentence = FNR + 1
+            next
+        }
+        FNR == sentence { if (!/^[A-Za-z].*[.?]$/) print FNR ": " $0; next }
+        /^says: ./ { says++; next }
+        name == "" || !/^([-+].*|(kernel|task)_seconds: [0-9]+|)$/ { print FNR ": " $0 }
+        END { if (!says) print name ": says nothing" }' "$1"
+}
+printf '%s\n' '@@ a @@' 'One.' 'says: one' '-x' '+y' '' '@@ b @@' 'Two.' 'says: two' 'kernel_seconds: 2' '-x' >"$scratch/mistakes"
+[[ -z $(wrong_lines "$scratch/mistakes") ]] || complain "right mistakes are refused: $(wrong_lines "$scratch/mistakes")"
+for change in 's/@ b @/@ a @/' 's/@ b @/@ B @/' 's/Two\./ x/' '/says: two/d' '/says: one/d' 's/kernel/colonel/' 1d; do
+    [[ $(sed "$change" "$scratch/mistakes" | wrong_lines /dev/stdin) ]] || complain "a file with a wrong mistake passes: $change"
+done
+
 # An answer is explained, and what people get wrong is kept.
 while read -r chapter exercise; do
     [[ $has_solutions ]] || continue
     [[ -f solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
-    mutants=$(find tests/exercises/mutants/"$chapter" -name "${exercise}_*.mutant" | wc -l)
-    ((mutants >= 3)) || complain "$exercise has $mutants mutants: three are the least"
+    mistakes=exercises/$chapter/$exercise/mistakes.diff
+    count=$(grep -c '^@@ ' "$mistakes")
+    ((count >= 3)) || complain "$mistakes has $count mistakes: three are the least"
+    wrong=$(wrong_lines "$mistakes")
+    [[ -z $wrong ]] || complain "$mistakes:"$'\n'"$wrong"
 done < <(exercises)
 
 # Each README has every task that the stub throws for, with a title, a text and three hints of their own.

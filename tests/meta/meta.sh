@@ -81,7 +81,7 @@ END
 
 # little_exercise: gives the little book in the current folder an exercise, slope, with two tasks.
 little_exercise() {
-    mkdir -p {exercises/01_line/slope,solutions/01_line,tests/exercises/mutants/01_line}
+    mkdir -p {exercises/01_line/slope,solutions/01_line}
     echo "ddp_add_exercise(01_line slope)" >>exercises/CMakeLists.txt
     cat >exercises/01_line/slope.hpp <<'END'
 #pragma once
@@ -117,6 +117,8 @@ std::vector<Task> tasks() {
 }
 }  // namespace ddp::test
 END
+    printf '%s\n' '@@ steeper @@' 'It takes three for two.' 'says: You say 9, right is 6.' '-    return 2 * run;' '+    return 3 * run;' \
+        >exercises/01_line/slope/mistakes.diff
     cat >exercises/01_line/README.md <<'END'
 # Exercise `slope`
 ## Task `up`: how high a line rises
