@@ -245,8 +245,6 @@ def losses(folder):
     large[5] = -1e4
     loss_case(folder / "cross_entropy_large.txt", cross_entropy, large, target,
               "CrossEntropyLoss with logits of +-1e4: exp of such a number overflows a float")
-    loss_case(folder / "mse.txt", torch.nn.MSELoss(), uniform(1, 5, 3), uniform(2, 5, 3),
-              "MSELoss, mean over all 15 values")
 
 
 # ---- Optimizers --------------------------------------------------------------------------------

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "01_sgd/operations.hpp"
+#include "03_network/cross_entropy.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/initialisers.hpp"
-#include "03_network/layers/mean_squared_error.hpp"
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
@@ -90,8 +90,7 @@ std::vector<std::vector<float>> values_of_steps(const MakeOptimizer& make, bool 
         if (i % 3 != 1)
             x = sometimes.forward(x);
         for (int micro_batch = 0; micro_batch <= i % 2; micro_batch++) {
-            const Variable loss =
-                mean_squared_error(x, Tensor(device, {2, 5}, std::vector<float>(10, 1)));
+            const Variable loss = cross_entropy(x, Labels(device, {2}, std::vector<int>{1, 3}));
             if (in_one_pass)
                 gradients.begin_backward(loss);
             tape.backward(loss);
