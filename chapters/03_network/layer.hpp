@@ -5,6 +5,7 @@
 //     backward   dx, dW, db ◄── dy  the recorded function; the tape calls it, not the user
 //
 // A layer knows neither the loss nor its neighbours.
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,11 @@ class Module {
 
     // Computes the layer's output and records the operation on the tape of `input`. The first
     // dimension of `input` is the batch. Throws std::invalid_argument if the layer does not accept
-    // the other dimensions.
-    virtual Variable forward(Variable input) = 0;
+    // the other dimensions. A model that takes more than one tensor has a forward of its own, and
+    // leaves this one, which throws std::logic_error.
+    virtual Variable forward(Variable /*input*/) {
+        throw std::logic_error(name_ + " does not take one tensor: call its own forward");
+    }
 
     // Returns all that is learned, in the order of the network, each parameter once.
     virtual Parameters parameters() const { return {}; }

@@ -81,12 +81,12 @@ void DistributedDataParallel::set_bucket_hook(BucketHook hook) {
 
 // The forward decides whether this step is reduced; the backward that follows only obeys. Whether
 // the model is in training does not matter: one in evaluation may be fine-tuned.
-Variable DistributedDataParallel::forward(Variable input) {
+Variable DistributedDataParallel::forward(const std::function<Variable()>& model_forward) {
     const bool is_reduced = is_reducing_;
     if (hooks_.before_forward)
         hooks_.before_forward(is_reduced);
     begin_step(is_reduced);
-    const Variable output = model_.forward(input);
+    const Variable output = model_forward();
     buffers_may_differ_ = expects_backward_ = is_reduced;  // ranks see different samples
     if (is_reduced)
         prepare(hooks_.after_forward ? hooks_.after_forward(output) : Parameters());

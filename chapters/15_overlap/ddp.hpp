@@ -107,7 +107,13 @@ class DistributedDataParallel {
     // order in which the first step's gradients became ready on rank 0. The very first call, and
     // each call after one outside of no_sync, replaces the model's buffers by rank 0's. A test
     // needs no backward: make it within no_sync.
-    Variable forward(Variable input);
+    Variable forward(Variable input) {
+        return forward([&] { return model_.forward(input); });
+    }
+    // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
+    // and returns what it returns.
+    //     ddp.forward([&] { return model.forward(tape, source, target); })
+    Variable forward(const std::function<Variable()>& model_forward);
 
     // Runs Tape::backward, and launches each bucket's reduction as soon as its gradients are ready
     // and all earlier buckets are launched. Work that the device's stream is given afterwards finds

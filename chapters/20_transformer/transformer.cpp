@@ -25,7 +25,6 @@
 #include <stdexcept>
 
 #include "03_network/layers/initialisers.hpp"
-#include "20_transformer/layers/token_rows.hpp"
 
 namespace ddp {
 namespace {
@@ -140,27 +139,26 @@ Transformer::Transformer(Device& device, const TransformerOptions& o, Random& ra
     draw_matrices(parameters(), random);
 }
 
-Variable Transformer::forward(Variable tokens) {
-    const Tensor both = tokens.value();
-    if (both.shape().size() != 3 || both.dim(1) != 2)
-        throw std::invalid_argument("the transformer takes tokens [sentences, 2, length], not " +
-                                    text_of(both.shape()));
-    const Tensor source = token_rows(both, 0);
+Variable Transformer::forward(Tape& tape, const Tokens& source, const Tokens& target) {
+    if (source.shape().size() != 2 || source.shape() != target.shape())
+        throw std::invalid_argument("the transformer takes two tensors [sentences, length], not " +
+                                    text_of(source.shape()) + " and " + text_of(target.shape()));
     const AttentionMask source_mask{lengths_without_padding(source)};
-    const Variable memory = encode(tokens.tape->constant(source, "source"), source_mask);
-    return decode(tokens.tape->constant(token_rows(both, 1), "target"), memory, source_mask);
+    return decode(target, encode(tape, source, source_mask), source_mask);
 }
 
-Variable Transformer::encode(Variable source, const AttentionMask& mask) {
-    Variable x = end_of(source_dropout_.forward(source_embedding_.forward(source)), "source");
+Variable Transformer::encode(Tape& tape, const Tokens& source, const AttentionMask& mask) {
+    Variable x = end_of(source_dropout_.forward(source_embedding_.forward(tape, source)), "source");
     for (std::size_t i = 0; i < encoder_.size(); i++)
         x = end_of(encoder_[i].forward(x, mask), "encoder layer " + std::to_string(i));
     return end_of(encoder_norm_.forward(x), "encoder norm");
 }
 
-Variable Transformer::decode(Variable target, Variable memory, const AttentionMask& source_mask) {
-    const AttentionMask target_mask{lengths_without_padding(target.value()), true};
-    Variable x = end_of(target_dropout_.forward(target_embedding_.forward(target)), "target");
+Variable Transformer::decode(const Tokens& target, Variable memory,
+                             const AttentionMask& source_mask) {
+    const AttentionMask target_mask{lengths_without_padding(target), true};
+    Variable x = target_embedding_.forward(*memory.tape, target);
+    x = end_of(target_dropout_.forward(x), "target");
     for (std::size_t i = 0; i < decoder_.size(); i++)
         x = end_of(decoder_[i].forward(x, memory, target_mask, source_mask),
                    "decoder layer " + std::to_string(i));

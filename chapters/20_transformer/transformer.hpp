@@ -4,7 +4,7 @@
 //
 //     DropoutMasks masks(seed);
 //     Transformer model(device, {.vocabulary = tokenizer.size()}, random, masks);
-//     const Variable logits = model.forward(tape.constant(tokens));
+//     const Variable logits = model.forward(tape, source, target_in);
 //     const Variable loss = token_loss(logits, target_out, 0.1, divisor);
 //
 // How to translate with it is in layers/decoding.hpp.
@@ -71,16 +71,15 @@ class Transformer : public Module {
     Transformer(Device& device, const TransformerOptions& options, Random& random,
                 const DropoutMasks& masks);
 
-    // Computes, from the numbers of tokens [sentences, 2, length] (row 0 the source, row 1 the
-    // target, which begins with begin_token), the scores of every token to come next
-    // [sentences * length, vocabulary].
-    Variable forward(Variable tokens) override;
+    // Computes the scores of every token to come next [sentences * length, vocabulary], from the
+    // tokens of the sources and of the targets, which begin with begin_token. Both are [sentences,
+    // length]. Throws std::invalid_argument if they are not.
+    Variable forward(Tape& tape, const Tokens& source, const Tokens& target);
 
-    // Compute the two halves of forward: `source` and `target` are [sentences, length], of their
-    // own lengths, and the mask is the source's. encode returns [sentences * length, width], decode
-    // the scores.
-    Variable encode(Variable source, const AttentionMask& mask);
-    Variable decode(Variable target, Variable memory, const AttentionMask& source_mask);
+    // Compute the two halves of forward: source and target may have lengths of their own, and the
+    // mask is the source's. encode returns [sentences * length, width], decode the scores.
+    Variable encode(Tape& tape, const Tokens& source, const AttentionMask& mask);
+    Variable decode(const Tokens& target, Variable memory, const AttentionMask& source_mask);
 
     // Times the parts of every forward and backward from now on; nullptr ends that. `times` must
     // outlive its use.

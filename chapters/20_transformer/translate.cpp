@@ -55,16 +55,16 @@ struct Search {
 };
 
 // Returns the sources, each with end_token behind it, padded: [sentences, length].
-Tensor padded_sources(Device& device, const std::vector<std::vector<int>>& sources) {
+Tokens padded_sources(Device& device, const std::vector<std::vector<int>>& sources) {
     std::size_t length = 0;
     for (const auto& source : sources)
         length = std::max(length, source.size() + 1);
-    std::vector<float> tokens(sources.size() * length, pad_token);
+    std::vector<int> tokens(sources.size() * length, pad_token);
     for (std::size_t i = 0; i < sources.size(); i++) {
         std::ranges::copy(sources[i], tokens.begin() + static_cast<std::ptrdiff_t>(i * length));
         tokens[i * length + sources[i].size()] = end_token;
     }
-    return Tensor(device, {static_cast<int>(sources.size()), static_cast<int>(length)}, tokens);
+    return Tokens(device, {static_cast<int>(sources.size()), static_cast<int>(length)}, tokens);
 }
 
 // Returns the log of the sum of exp over the scores of one row: what makes scores

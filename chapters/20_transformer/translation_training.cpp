@@ -261,9 +261,10 @@ class TranslationTraining {
                       .samples = share.sentences,
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
-        const Variable scores = ddp_.forward(tape_.constant(tokens_of(device_, share)));
-        const Labels target(device_, {share.sentences * share.length}, share.target_out);
-        const Variable loss = token_loss(scores, target, plan_.smoothing, divisor);
+        const DeviceBatch tokens = to_device(device_, share);
+        const Variable scores =
+            ddp_.forward([&] { return model_->forward(tape_, tokens.source, tokens.target_in); });
+        const Variable loss = token_loss(scores, tokens.target_out, plan_.smoothing, divisor);
         ddp_.backward(loss);
         losses_.push_back(loss.value());
         tape_.clear();
@@ -280,9 +281,9 @@ class TranslationTraining {
         for (int i = 0; i < batches.batches(); i++) {
             rank_.check();
             const TokenBatch share = batches.batch(i, rank_.rank(), rank_.world_size());
-            const Variable scores = model_->forward(tape_.constant(tokens_of(device_, share)));
-            const Labels target(device_, {share.sentences * share.length}, share.target_out);
-            mine.loss += token_loss(scores, target, 0.0, 1.0).value().to_host()[0];
+            const DeviceBatch tokens = to_device(device_, share);
+            const Variable scores = model_->forward(tape_, tokens.source, tokens.target_in);
+            mine.loss += token_loss(scores, tokens.target_out, 0.0, 1.0).value().to_host()[0];
             mine.tokens += share.target_tokens;
             tape_.clear();
         }
@@ -415,21 +416,6 @@ double learning_rate_at(int step, double peak, int warm_up) {
     if (step < warm_up)
         return peak * step / warm_up;
     return peak * std::sqrt(static_cast<double>(warm_up) / step);
-}
-
-Tensor tokens_of(Device& device, const TokenBatch& batch) {
-    const std::size_t length = static_cast<std::size_t>(batch.length);
-    std::vector<float> rows;
-    rows.reserve(2 * batch.source.size());
-    for (std::size_t at = 0; at < batch.source.size(); at += length) {
-        const auto append = [&](const std::vector<int>& tokens) {
-            rows.insert(rows.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at),
-                        tokens.begin() + static_cast<std::ptrdiff_t>(at + length));
-        };
-        append(batch.source);
-        append(batch.target_in);
-    }
-    return Tensor(device, {batch.sentences, 2, batch.length}, rows);
 }
 
 TranslationResult train_translation(Rank& rank, const TranslationData& data,

@@ -103,7 +103,4 @@ TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const TranslationPlan& plan, const TranslationHooks& hooks,
                                     const std::function<void(Transformer& model)>& use);
 
-// Returns the tokens [sentences, 2, length] that the model's forward takes.
-Tensor tokens_of(Device& device, const TokenBatch& batch);
-
 }  // namespace ddp

@@ -16,6 +16,7 @@
 #include "20_transformer/bench/step_memory.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/transformer.hpp"
+#include "20_transformer/words/tokenizer.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
@@ -45,11 +46,6 @@ TransformerOptions options_of(int width) {
     return {.vocabulary = bench_vocabulary, .width = width, .feed_forward = 4 * width};
 }
 
-struct SentenceBatch {
-    Tensor tokens;  // [sentences, 2, bench_length]
-    Labels target;
-};
-
 int length_of(int sentence) {
     return bench_length - 4 + sentence % 5;
 }
@@ -62,19 +58,15 @@ int target_tokens(int sentences) {
 }
 
 // Makes sentences of 10 to 14 random tokens.
-SentenceBatch make_batch(Device& device, int sentences, Random& random) {
-    std::vector<float> tokens;
-    std::vector<int> target;
-    const auto token = [&] { return 4 + static_cast<int>(random.below(bench_vocabulary - 4)); };
-    for (int sentence = 0; sentence < sentences; sentence++) {
-        for (int i = 0; i < 2 * bench_length; i++)
-            tokens.push_back(i % bench_length < length_of(sentence) ? static_cast<float>(token())
-                                                                    : 0.0f);
-        for (int i = 0; i < bench_length; i++)
-            target.push_back(i < length_of(sentence) ? token() : 0);
-    }
-    return {Tensor(device, {sentences, 2, bench_length}, tokens),
-            Labels(device, {sentences * bench_length}, target)};
+DeviceBatch make_batch(Device& device, int sentences, Random& random) {
+    TokenBatch batch{.sentences = sentences, .length = bench_length};
+    for (int sentence = 0; sentence < sentences; sentence++)
+        for (std::vector<int>* row : {&batch.source, &batch.target_in, &batch.target_out})
+            for (int i = 0; i < bench_length; i++)
+                row->push_back(i < length_of(sentence)
+                                   ? 4 + static_cast<int>(random.below(bench_vocabulary - 4))
+                                   : pad_token);
+    return to_device(device, batch);
 }
 
 class BenchTraining {
@@ -84,6 +76,7 @@ class BenchTraining {
                   DropoutMasks& masks, int sentences, Random& random)
         : rank_(communicator.rank()),
           device_(device),
+          model_(model),
           masks_(masks),
           ddp_(communicator, device, model),
           optimizer_(model.parameters(), 1e-4),
@@ -108,13 +101,14 @@ class BenchTraining {
 
   private:
     void step() {
-        const SentenceBatch& batch = batches_[steps_ % batches_in_memory];
+        const DeviceBatch& batch = batches_[steps_ % batches_in_memory];
         masks_.begin({.step = steps_++,
                       .samples = sentences_,
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
-        const Variable logits = ddp_.forward(tape_.constant(batch.tokens, "tokens"));
-        ddp_.backward(token_loss(logits, batch.target, 0.1, tokens_));
+        const Variable logits =
+            ddp_.forward([&] { return model_.forward(tape_, batch.source, batch.target_in); });
+        ddp_.backward(token_loss(logits, batch.target_out, 0.1, tokens_));
         optimizer_.step();
         optimizer_.zero_gradients();
         tape_.clear();
@@ -122,13 +116,14 @@ class BenchTraining {
 
     Rank& rank_;
     Device& device_;
+    Transformer& model_;
     DropoutMasks& masks_;
     DistributedDataParallel ddp_;
     Adam optimizer_;
     const int sentences_, tokens_;
     std::optional<DistributedDataParallel::NoSync> alone_;
     Tape tape_{device_};
-    std::vector<SentenceBatch> batches_;
+    std::vector<DeviceBatch> batches_;
     std::uint64_t steps_ = 0;
 };
 
@@ -180,9 +175,9 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     DropoutMasks masks(seed);
     Transformer model(device, options_of(width), random, masks);
     Adam optimizer(model.parameters(), 1e-4);
-    const SentenceBatch batch = make_batch(device, sentences, random);
+    const DeviceBatch batch = make_batch(device, sentences, random);
     masks.begin({.samples = sentences});
-    const StepMemory memory = measured_memory(device, model, batch.tokens, batch.target);
+    const StepMemory memory = measured_memory(device, model, batch);
     StepTimes times(device);
     PartTimes parts(times);
     model.set_times(&parts);
@@ -190,8 +185,8 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     for (int step = 0; step < steps; step++) {
         masks.begin({.step = static_cast<std::uint64_t>(step), .samples = sentences});
         parts.begin();
-        const Variable logits = model.forward(tape.constant(batch.tokens, "tokens"));
-        const Variable loss = token_loss(logits, batch.target, 0.1, target_tokens(sentences));
+        const Variable logits = model.forward(tape, batch.source, batch.target_in);
+        const Variable loss = token_loss(logits, batch.target_out, 0.1, target_tokens(sentences));
         parts.end_of_forward("loss");
         tape.backward(loss);
         parts.end_of_backward();

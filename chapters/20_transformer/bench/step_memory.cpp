@@ -35,12 +35,11 @@ StepMemory predicted_memory(const TransformerOptions& o, const Parameters& param
             scores * sizeof(float)};
 }
 
-StepMemory measured_memory(Device& device, Transformer& model, const Tensor& tokens,
-                           const Labels& target) {
+StepMemory measured_memory(Device& device, Transformer& model, const DeviceBatch& batch) {
     StepMemory memory{.learned = live_bytes(device)};
     Tape tape(device);
-    const Variable logits = model.forward(tape.constant(tokens, "tokens"));
-    const Variable loss = token_loss(logits, target, 0.1, 1);
+    const Variable logits = model.forward(tape, batch.source, batch.target_in);
+    const Variable loss = token_loss(logits, batch.target_out, 0.1, 1);
     memory.kept = live_bytes(device) - memory.learned;
     tape.backward(loss);
     memory.scores_gradient =

@@ -20,9 +20,8 @@ StepMemory predicted_memory(const TransformerOptions& options, const Parameters&
                             int sentences, int length);
 
 // Makes a forward and a backward and returns what they took of the device that the model is on.
-// Nothing but the model and its optimizer may be in use there. `tokens` are [sentences, 2, length].
-StepMemory measured_memory(Device& device, Transformer& model, const Tensor& tokens,
-                           const Labels& target);
+// Nothing but the model, its optimizer and the batch may be in use there.
+StepMemory measured_memory(Device& device, Transformer& model, const DeviceBatch& batch);
 
 // Returns the two beside each other.
 Table memory_table(int width, const StepMemory& predicted, const StepMemory& measured);

@@ -10,7 +10,6 @@
 
 #include <stdexcept>
 
-#include "20_transformer/layers/token_rows.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/gpu/rows.hpp"
 
@@ -55,7 +54,7 @@ void require_rows(const std::vector<int>& last, const std::vector<int>& from_row
 
 }  // namespace
 
-Decoding::Decoding(Transformer& model, const Tensor& sources)
+Decoding::Decoding(Transformer& model, const Tokens& sources)
     : model_(model), device_(sources.device()), source_length_(sources.dim(1)) {
     if (model.is_training())
         throw std::logic_error(
@@ -67,7 +66,7 @@ Decoding::Decoding(Transformer& model, const Tensor& sources)
         sentence_of_row_.push_back(sentence);
     // The source's keys and values, for every layer.
     Tape tape(device_);
-    const Variable memory = model.encode(tape.constant(sources), mask);
+    const Variable memory = model.encode(tape, sources, mask);
     for (DecoderLayer& layer : model.decoder_) {
         Kept kept;
         kept.source_keys = layer.multihead_attn.key.forward(memory).value();
@@ -110,8 +109,7 @@ Tensor Decoding::next(const std::vector<int>& last, const std::vector<int>& from
     const AttentionMask source_mask{row_lengths_};
 
     Tape tape(device_);
-    const Tensor tokens(device_, {rows, 1}, std::vector<float>(last.begin(), last.end()));
-    Variable x = model_.target_embedding_.forward_from(tape.constant(tokens), length_);
+    Variable x = model_.target_embedding_.forward(tape, Tokens(device_, {rows, 1}, last), length_);
     for (std::size_t i = 0; i < layers_.size(); i++) {
         DecoderLayer& layer = model_.decoder_[i];
         Kept& kept = layers_[i];

@@ -17,7 +17,7 @@ class Decoding {
   public:
     // Runs the encoder over the tokens of the sources [sentences, length], padded. `model` must
     // outlive this object and be in evaluation: throws std::logic_error otherwise.
-    Decoding(Transformer& model, const Tensor& sources);
+    Decoding(Transformer& model, const Tokens& sources);
 
     // Takes the last token of each row and returns the scores of the tokens to come next
     // [rows, vocabulary]. New row j goes on with old row from_row[j]: so beam search picks its best

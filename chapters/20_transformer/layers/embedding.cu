@@ -32,10 +32,10 @@ struct EmbeddingSizes {
 };
 
 // Computes y [rows, width]. A block takes whole rows.
-__global__ void embed(EmbeddingSizes s, const float* tokens, const float* weight,
+__global__ void embed(EmbeddingSizes s, const int* tokens, const float* weight,
                       const float* positions, float* y) {
     for (std::size_t row : row_range(s.rows)) {
-        const int token = static_cast<int>(tokens[row]);
+        const int token = tokens[row];
         const bool exists = token >= 0 && token < s.vocabulary;
         const float scale = exists ? s.scale : std::numeric_limits<float>::quiet_NaN();
         const float* from = weight + static_cast<std::size_t>(exists ? token : 0) * s.width;
@@ -49,10 +49,10 @@ __global__ void embed(EmbeddingSizes s, const float* tokens, const float* weight
 // table's rows are dealt out, not those of dy: a block owns every gridDim.x-th token, and adds the
 // rows in their order. No two threads write to the same place, and the sum has the same bits in
 // every run.
-__global__ void add_to_tokens(EmbeddingSizes s, const float* tokens, const float* dy,
+__global__ void add_to_tokens(EmbeddingSizes s, const int* tokens, const float* dy,
                               float* dweight) {
     for (int row = 0; row < s.rows; row++) {
-        const int token = static_cast<int>(tokens[row]);
+        const int token = tokens[row];
         if (token < 0 || token >= s.vocabulary || token % gridDim.x != blockIdx.x)
             continue;
         const float* from = dy + static_cast<std::size_t>(row) * s.width;
@@ -67,9 +67,9 @@ __global__ void add_to_tokens(EmbeddingSizes s, const float* tokens, const float
 Embedding::Embedding(std::string name, std::shared_ptr<Parameter> weight, Tensor positions)
     : Module(std::move(name)), weight(std::move(weight)), positions_(std::move(positions)) {}
 
-Variable Embedding::forward_from(Variable tokens, int first) {
-    const Tensor t = tokens.value(), w = weight->value;
-    const int sentences = t.dim(0), length = t.dim(1), width = w.dim(1);
+Variable Embedding::forward(Tape& tape, const Tokens& tokens, int first) {
+    const Tensor w = weight->value;
+    const int sentences = tokens.dim(0), length = tokens.dim(1), width = w.dim(1);
     if (first + length > positions_.dim(0))
         throw std::invalid_argument(
             name() + " knows " + std::to_string(positions_.dim(0)) +
@@ -78,22 +78,21 @@ Variable Embedding::forward_from(Variable tokens, int first) {
     const EmbeddingSizes sizes{
         sentences * length, length, first,
         w.dim(0),           width,  static_cast<float>(std::sqrt(static_cast<double>(width)))};
-    const Tensor y(t.device(), {sizes.rows, width});
-    launch(t.device().stream(), rows_for(sizes.rows, width), embed, sizes, t.data(), w.data(),
-           positions_.data(), y.data());
-    return tokens.tape->record("embedding", y, {tokens.tape->parameter(weight)},
-                               [sizes, t](const Tensor& dy, Tape::InputGradients& inputs) {
-                                   if (!inputs.is_wanted(0))
-                                       return;
-                                   GradientTarget dw = inputs.target(0);
-                                   // The first to write begins with zeros, for the tokens that the
-                                   // batch has not.
-                                   if (!dw.accumulate)
-                                       fill(dw.tensor, 0.0f);
-                                   launch(dy.device().stream(),
-                                          rows_for(sizes.vocabulary, sizes.width), add_to_tokens,
-                                          sizes, t.data(), dy.data(), dw.tensor.data());
-                               });
+    const Tensor y(tokens.device(), {sizes.rows, width});
+    launch(tokens.device().stream(), rows_for(sizes.rows, width), embed, sizes, tokens.data(),
+           w.data(), positions_.data(), y.data());
+    return tape.record("embedding", y, {tape.parameter(weight)},
+                       [sizes, tokens](const Tensor& dy, Tape::InputGradients& inputs) {
+                           if (!inputs.is_wanted(0))
+                               return;
+                           GradientTarget dw = inputs.target(0);
+                           // The first to write begins with zeros, for the tokens that the batch
+                           // has not.
+                           if (!dw.accumulate)
+                               fill(dw.tensor, 0.0f);
+                           launch(dy.device().stream(), rows_for(sizes.vocabulary, sizes.width),
+                                  add_to_tokens, sizes, tokens.data(), dy.data(), dw.tensor.data());
+                       });
 }
 
 // Does what a linear layer without bias does, with the weight that it was given. In backward it

@@ -3,6 +3,7 @@
 // position adds a row that is not. (Vaswani et al., "Attention Is All You Need", 2017, 3.4 and 3.5;
 // torch.nn.Embedding.)
 #include "03_network/layer.hpp"
+#include "20_transformer/layers/tokens.hpp"
 
 namespace ddp {
 
@@ -12,12 +13,11 @@ class Embedding : public Module {
     // sinusoidal_positions returns.
     Embedding(std::string name, std::shared_ptr<Parameter> weight, Tensor positions);
 
-    // Computes [sentences, length] -> [sentences * length, width]. The tokens' numbers are floats
-    // (exact up to 2^24). A token beyond the vocabulary becomes a row of NaN, and the loss shows
-    // it. Throws std::invalid_argument if a sentence is longer than the table of positions.
-    Variable forward(Variable tokens) override { return forward_from(tokens, 0); }
-    // Does the same for tokens whose first column stands at position `first` of its sentence.
-    Variable forward_from(Variable tokens, int first);
+    // Computes [sentences, length] -> [sentences * length, width]; the first column stands at
+    // position `first` of its sentence. A token beyond the vocabulary becomes a row of NaN, and the
+    // loss shows it. Throws std::invalid_argument if a sentence is longer than the table of
+    // positions.
+    Variable forward(Tape& tape, const Tokens& tokens, int first = 0);
 
     Parameters parameters() const override { return {weight}; }
     const Tensor& positions() const { return positions_; }

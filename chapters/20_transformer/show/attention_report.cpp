@@ -43,7 +43,8 @@ AttentionPicture attention_of(Transformer& model, const Tokenizer& tokenizer,
     const TokenBatch batch = BatchPlan(pairs, 1, 0, 0).batch(0, 0, 1);
     Device& device = model.parameters().front()->value.device();
     Tape tape(device);
-    model.forward(tape.constant(tokens_of(device, batch)));
+    const DeviceBatch tokens = to_device(device, batch);
+    model.forward(tape, tokens.source, tokens.target_in);
     const Tensor weights =
         value_on(tape, "decoder.layers." + std::to_string(model.options().layers - 1) +
                            ".multihead_attn.weights");

@@ -9,6 +9,7 @@
 #include "11_data_parallel/show/drift.hpp"
 #include "12_sampler/sampler.hpp"
 #include "15_overlap/ddp.hpp"
+#include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -49,8 +50,9 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
                          .samples = batch.sentences,
                          .first = rank.rank(),
                          .stride = rank.world_size()});
-            const Variable scores = model.forward(tape.constant(tokens_of(device, batch)));
-            const Variable loss = summed_loss(device, scores, batch);
+            const DeviceBatch tokens = to_device(device, batch);
+            const Variable scores = model.forward(tape, tokens.source, tokens.target_in);
+            const Variable loss = token_loss(scores, tokens.target_out, 0.0, 1.0);
             tape.backward(loss, {}, 1.0f / static_cast<float>(batch.target_tokens));
             optimizer.step();
             optimizer.zero_gradients();

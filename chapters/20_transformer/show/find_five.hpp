@@ -43,9 +43,6 @@ RandomSplit random_split(std::size_t pairs, Random& random);
 std::vector<TokenBatch> batches_of(const std::vector<TokenPair>& pairs,
                                    const std::vector<int>& numbers, int batch);
 
-// Returns the sum of the losses of all tokens in the batch.
-Variable summed_loss(Device& device, Variable scores, const TokenBatch& batch);
-
 // Returns the entries of `list` at these places.
 std::vector<int> at_places(const std::vector<int>& list, const std::vector<int>& places);
 

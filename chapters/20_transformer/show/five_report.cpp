@@ -40,11 +40,6 @@ std::vector<TokenBatch> batches_of(const std::vector<TokenPair>& pairs,
     return batches;
 }
 
-Variable summed_loss(Device& device, Variable scores, const TokenBatch& batch) {
-    const Labels target(device, {batch.sentences * batch.length}, batch.target_out);
-    return token_loss(scores, target, 0.0, 1.0);
-}
-
 std::vector<int> at_places(const std::vector<int>& list, const std::vector<int>& places) {
     std::vector<int> entries;
     for (const int place : places)
@@ -56,8 +51,9 @@ LossSum validate(Device& device, Transformer& model, const std::vector<TokenBatc
     Tape tape(device);
     LossSum sum;
     for (const TokenBatch& batch : batches) {
-        const Variable scores = model.forward(tape.constant(tokens_of(device, batch)));
-        sum.loss += summed_loss(device, scores, batch).value().to_host()[0];
+        const DeviceBatch tokens = to_device(device, batch);
+        const Variable scores = model.forward(tape, tokens.source, tokens.target_in);
+        sum.loss += token_loss(scores, tokens.target_out, 0.0, 1.0).value().to_host()[0];
         sum.tokens += batch.target_tokens;
         tape.clear();
     }

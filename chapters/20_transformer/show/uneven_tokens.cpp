@@ -48,26 +48,25 @@ UnevenTokens uneven_tokens(Rank& rank, const TranslationData& data, const Transl
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(model));
     DistributedDataParallel replica(*communicator, device, model);
     Tape tape(device);
-    const auto loss_of = [&](Variable scores, const TokenBatch& batch, double divisor) {
-        const Labels target(device, {batch.sentences * batch.length}, batch.target_out);
-        return token_loss(scores, target, 0.0, divisor);
-    };
     // A pool of 1: the sentences of a batch are not sorted by length.
     const BatchPlan batches(data.train, sentences_of_each * ranks, plan.seed, 1, 1);
 
     // The right one: each rank learns from the whole batch, and nothing is averaged.
     const TokenBatch whole = batches.batch(0, 0, 1);
-    tape.backward(loss_of(model.forward(tape.constant(tokens_of(device, whole))), whole,
-                          whole.all_target_tokens));
+    const DeviceBatch all = to_device(device, whole);
+    tape.backward(token_loss(model.forward(tape, all.source, all.target_in), all.target_out, 0.0,
+                             whole.all_target_tokens));
     const std::vector<float> right = take_gradients(model.parameters());
     tape.clear();
     rank.barrier();
 
     // This rank's share of these sentences.
     const TokenBatch share = batches.batch(0, rank.rank(), ranks);
+    const DeviceBatch mine = to_device(device, share);
     const auto distance_with = [&](double divisor) {
-        replica.backward(
-            loss_of(replica.forward(tape.constant(tokens_of(device, share))), share, divisor));
+        const Variable scores =
+            replica.forward([&] { return model.forward(tape, mine.source, mine.target_in); });
+        replica.backward(token_loss(scores, mine.target_out, 0.0, divisor));
         const double distance = relative_distance(take_gradients(model.parameters()), right);
         tape.clear();
         return distance;

@@ -21,10 +21,10 @@ struct TokenBatch {
     // The longest row of the whole global batch, with the tokens that mark the ends. Dropout's
     // masks count places in rows, so they are the same with any number of ranks only if rows are.
     int length = 0;
-    std::vector<int> source;      // [sentences, length]: the source, end
-    std::vector<int> target_in;   // [sentences, length]: begin, the target
-    std::vector<int> target_out;  // [sentences, length]: the target, end
-    int target_tokens = 0;        // in this share's target_out, without padding
+    std::vector<int> source = {};      // [sentences, length]: the source, end
+    std::vector<int> target_in = {};   // [sentences, length]: begin, the target
+    std::vector<int> target_out = {};  // [sentences, length]: the target, end
+    int target_tokens = 0;             // in this share's target_out, without padding
     // Target tokens of all ranks' shares of this step. Every rank knows the plan, so nobody has to
     // be asked.
     int all_target_tokens = 0;

@@ -88,8 +88,10 @@ Run run_of(bool is_tied, std::size_t cap_bytes) {
         });
         Tape tape(device);
         for (int step = 0; step < 2; step++) {
-            const std::vector<float> tokens = {5, 6, 2, 1, 7, 8, 9, 2, 1, 11, 12, 2};
-            const Variable scores = ddp.forward(tape.constant(Tensor(device, {2, 2, 3}, tokens)));
+            const Tokens source(device, {2, 3}, std::vector<int>{5, 6, 2, 9, 2, 1});
+            const Tokens target(device, {2, 3}, std::vector<int>{1, 7, 8, 11, 12, 2});
+            const Variable scores =
+                ddp.forward([&] { return model.forward(tape, source, target); });
             const Variable loss =
                 token_loss(scores, Labels(device, {6}, std::vector<int>{7, 8, 2, 11, 12, 2}), 0, 6);
             mine.forward = operations_on(tape);

@@ -53,8 +53,9 @@ struct Untrained {
         batch.source = from;
         batch.target_in = target;
         Tape tape(device);
+        const DeviceBatch on_device = to_device(device, batch);
         const std::vector<float> scores =
-            model.forward(tape.constant(tokens_of(device, batch))).value().to_host();
+            model.forward(tape, on_device.source, on_device.target_in).value().to_host();
         const float* row = scores.data() + last * vocabulary;
         double sum = 0;
         for (int token = 0; token < vocabulary; token++)
@@ -92,8 +93,9 @@ std::vector<double> scores_of(Transformer& model, const std::vector<std::vector<
     }
     Device& device = model.parameters().front()->value.device();
     Tape tape(device);
+    const DeviceBatch on_device = to_device(device, batch);
     const std::vector<float> all =
-        model.forward(tape.constant(tokens_of(device, batch))).value().to_host();
+        model.forward(tape, on_device.source, on_device.target_in).value().to_host();
     const auto tokens = static_cast<std::size_t>(model.options().vocabulary);
     std::vector<double> scores;
     for (std::size_t i = 0; i < sources.size(); i++) {

@@ -22,25 +22,26 @@ TransformerOptions small_options(bool norm_first) {
             .norm_first = norm_first};
 }
 
-const std::vector<Values> sources{{5, 9, 4, 7, 2}, {6, 2, 0, 0, 0}, {10, 8, 2, 0, 0}};
+const std::vector<std::vector<int>> sources{{5, 9, 4, 7, 2}, {6, 2, 0, 0, 0}, {10, 8, 2, 0, 0}};
 
-Tensor sources_of(Device& device) {
-    Values tokens;
-    for (const Values& source : sources)
+Tokens sources_of(Device& device) {
+    std::vector<int> tokens;
+    for (const std::vector<int>& source : sources)
         tokens.insert(tokens.end(), source.begin(), source.end());
-    return Tensor(device, {3, 5}, tokens);
+    return Tokens(device, {3, 5}, tokens);
 }
 
 // Returns the scores behind the last token of a target, by the whole model.
 Values scores_at_once(Device& device, Transformer& model, int sentence,
                       const std::vector<int>& target) {
     const int length = std::max<int>(5, static_cast<int>(target.size()));
-    Values tokens(2 * static_cast<std::size_t>(length), 0.0f);
-    std::copy(sources[sentence].begin(), sources[sentence].end(), tokens.begin());
-    std::copy(target.begin(), target.end(), tokens.begin() + length);
+    const auto padded = [&](std::vector<int> tokens) {
+        tokens.resize(static_cast<std::size_t>(length), pad_token);
+        return Tokens(device, {1, length}, tokens);
+    };
     Tape tape(device);
     const Values all =
-        model.forward(tape.constant(Tensor(device, {1, 2, length}, tokens))).value().to_host();
+        model.forward(tape, padded(sources[sentence]), padded(target)).value().to_host();
     const auto last = all.begin() + vocabulary * (static_cast<int>(target.size()) - 1);
     return Values(last, last + vocabulary);
 }

@@ -186,19 +186,15 @@ TEST_CASE("pytorch: the whole model is nn.Transformer between embeddings") {
         const DropoutMasks masks(1);
         Transformer model(device, options_of(norm_first), random, masks);
         set_by_formula(model.parameters(), "");
-        // Source and target of a sentence side by side.
-        Values tokens;
-        for (std::size_t first = 0; first < sentences * length; first += length)
-            for (const char* row : {"source", "target"}) {
-                const Values& all = golden.tensor(row).values;
-                tokens.insert(tokens.end(), &all[first], &all[first] + length);
-            }
+        const auto tokens = [&](const char* row) {
+            const Values& all = golden.tensor(row).values;
+            return Tokens(device, {sentences, length}, std::vector<int>(all.begin(), all.end()));
+        };
         const Values& wanted = golden.tensor("wanted").values;
         const std::vector<int> target(wanted.begin(), wanted.end());
         const auto padding = std::count(target.begin(), target.end(), int{pad_token});
         Tape tape(device);
-        const Variable logits =
-            model.forward(tape.constant(Tensor(device, {sentences, 2, length}, tokens)));
+        const Variable logits = model.forward(tape, tokens("source"), tokens("target"));
         const Variable loss = token_loss(logits, Labels(device, {sentences * length}, target), 0.1,
                                          static_cast<double>(target.size()) - padding);
         REQUIRE(loss.value().to_host()[0] == Approx(golden.number("loss")).epsilon(1e-6));

@@ -6,7 +6,7 @@
 #include "20_transformer/layer_norm.hpp"
 #include "20_transformer/layers/embedding.hpp"
 #include "20_transformer/layers/exponential.cuh"
-#include "20_transformer/layers/token_rows.hpp"
+#include "20_transformer/layers/tokens.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/support/catch.hpp"
@@ -47,11 +47,11 @@ TEST_CASE("embedding: scaled rows of the table, and the positions") {
     const auto table = table_of(device, 7, 4);
     Embedding embedding("embedding", table, sinusoidal_positions(device, 9, 4));
     Tape tape(device);
-    const Values tokens{5, 2, 0, 6, 5, 2};
-    const Variable t = tape.constant(Tensor(device, {2, 3}, tokens));
+    const std::vector<int> tokens{5, 2, 0, 6, 5, 2};
+    const Tokens t(device, {2, 3}, tokens);
     const Values weight = table->value.to_host();
     for (const int first : {0, 4}) {
-        const Values y = embedding.forward_from(t, first).value().to_host();
+        const Values y = embedding.forward(tape, t, first).value().to_host();
         for (int row = 0; row < 6; row++)
             for (int column = 0; column < 4; column++) {
                 const double angle = (first + row % 3) / (column < 2 ? 1.0 : 100.0);
@@ -61,7 +61,7 @@ TEST_CASE("embedding: scaled rows of the table, and the positions") {
                 REQUIRE(y[row * 4 + column] == Approx(right).margin(1e-6));
             }
     }
-    REQUIRE(message_of([&] { embedding.forward_from(t, 7); }) ==
+    REQUIRE(message_of([&] { embedding.forward(tape, t, 7); }) ==
             "embedding knows 9 positions, and a sentence here has 10 tokens: leave longer "
             "sentences out, or make the model for longer ones");
     REQUIRE_THAT(message_of([&] { sinusoidal_positions(device, 9, 5); }),
@@ -74,16 +74,16 @@ TEST_CASE("embedding: every place of a token adds to its row, wherever the table
     Embedding first("first", table, sinusoidal_positions(device, 9, 4));
     Embedding second("second", table, sinusoidal_positions(device, 9, 4));
     TokenScores scores("scores", table);
-    const Tensor tokens(device, {2, 4}, Values{5, 2, 5, 0, 3, 5, 2, 2});
+    const Tokens tokens(device, {2, 4}, std::vector<int>{5, 2, 5, 0, 3, 5, 2, 2});
     REQUIRE(message_of([&] {
                 require_gradients(device, {table},
-                                  [&](Tape& tape) { return first.forward(tape.constant(tokens)); });
+                                  [&](Tape& tape) { return first.forward(tape, tokens); });
             }) == "");
     table->clear_gradient();
     REQUIRE(message_of([&] {
                 require_gradients(device, {table}, [&](Tape& tape) {
-                    first.forward(tape.constant(tokens));  // not behind the loss
-                    return scores.forward(second.forward(tape.constant(tokens)));
+                    first.forward(tape, tokens);  // not behind the loss
+                    return scores.forward(second.forward(tape, tokens));
                 });
             }) == "");
     // The token 1 is nowhere, and the memory of its row was not zero before.
@@ -91,7 +91,7 @@ TEST_CASE("embedding: every place of a token adds to its row, wherever the table
     fill(table->gradient_for_writing(), 7.0f);
     table->clear_gradient();
     Tape tape(device);
-    tape.backward(weighted_sum(first.forward(tape.constant(tokens)), random_weights(32)));
+    tape.backward(weighted_sum(first.forward(tape, tokens), random_weights(32)));
     const Values gradient = table->gradient().to_host();
     for (int column = 0; column < 4; column++)
         REQUIRE(gradient[4 + column] == 0.0f);
@@ -101,10 +101,10 @@ TEST_CASE("embedding: a token that does not exist is seen in the result, and in 
     Device device;
     const auto table = table_of(device, 3, 2);
     Embedding embedding("embedding", table, sinusoidal_positions(device, 4, 2));
-    for (const float token : {3.0f, -1.0f}) {
+    for (const int token : {3, -1}) {
         Tape tape(device);
         const Variable y =
-            embedding.forward(tape.constant(Tensor(device, {1, 2}, Values{1, token})));
+            embedding.forward(tape, Tokens(device, {1, 2}, std::vector<int>{1, token}));
         const Values rows = y.value().to_host();
         REQUIRE(std::isfinite(rows[1]));
         REQUIRE(std::isnan(rows[2]));
@@ -114,13 +114,16 @@ TEST_CASE("embedding: a token that does not exist is seen in the result, and in 
     }
 }
 
-TEST_CASE("token_rows: source and target apart, and how long they are without padding") {
+TEST_CASE("tokens: a batch on the device, and how long its sentences are without padding") {
     Device device;
-    const Tensor both(device, {2, 2, 4}, Values{4, 5, 2, 0, 1, 6, 7, 8, 9, 0, 2, 0, 0, 0, 0, 0});
-    REQUIRE(token_rows(both, 0).to_host() == Values{4, 5, 2, 0, 9, 0, 2, 0});
-    REQUIRE(token_rows(both, 1).to_host() == Values{1, 6, 7, 8, 0, 0, 0, 0});
-    REQUIRE(lengths_without_padding(token_rows(both, 0)).to_host() == std::vector<int>{3, 3});
-    REQUIRE(lengths_without_padding(token_rows(both, 1)).to_host() == std::vector<int>{4, 0});
+    const std::vector<int> source{4, 5, 2, 0, 9, 0, 2, 0}, target{1, 6, 7, 8, 0, 0, 0, 0};
+    const DeviceBatch batch =
+        to_device(device, {.sentences = 2, .length = 4, .source = source, .target_in = target});
+    REQUIRE(batch.source.to_host() == source);
+    REQUIRE(batch.target_in.to_host() == target);
+    REQUIRE(batch.target_out.is_empty());
+    REQUIRE(lengths_without_padding(batch.source).to_host() == std::vector<int>{3, 3});
+    REQUIRE(lengths_without_padding(batch.target_in).to_host() == std::vector<int>{4, 0});
 }
 
 // ---- Layer normalisation

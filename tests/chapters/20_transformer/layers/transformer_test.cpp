@@ -18,22 +18,27 @@ const TransformerOptions tiny{.vocabulary = 9,
                               .longest = 12,
                               .dropout = 0.0};
 
-// Sentences of source and target, padded to `length`, as the model takes them.
-Tensor batch_of(Device& device, const std::vector<std::vector<int>>& rows, int length) {
-    Values tokens;
-    for (const std::vector<int>& row : rows) {
-        tokens.insert(tokens.end(), row.begin(), row.end());
-        tokens.resize(tokens.size() + length - row.size(), 0.0f);
+// Sentences, each of a source and a target, padded to `length`.
+DeviceBatch batch_of(Device& device, const std::vector<std::vector<int>>& rows, int length) {
+    TokenBatch batch{.sentences = static_cast<int>(rows.size()) / 2, .length = length};
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        std::vector<int>& tokens = i % 2 == 0 ? batch.source : batch.target_in;
+        tokens.insert(tokens.end(), rows[i].begin(), rows[i].end());
+        tokens.resize((i / 2 + 1) * static_cast<std::size_t>(length), 0);
     }
-    return Tensor(device, {static_cast<int>(rows.size()) / 2, 2, length}, tokens);
+    return to_device(device, batch);
+}
+
+Variable forward_of(Transformer& model, Tape& tape, const DeviceBatch& batch) {
+    return model.forward(tape, batch.source, batch.target_in);
 }
 
 const std::vector<std::vector<int>> two_pairs{{4, 7, 5, 2}, {1, 6, 8}, {8, 2}, {1, 4, 4, 5}};
 const std::vector<int> two_targets{6, 8, 2, 0, 4, 4, 5, 2};
 
-Values logits_of(Device& device, Transformer& model, const Tensor& tokens) {
+Values logits_of(Device& device, Transformer& model, const DeviceBatch& batch) {
     Tape tape(device);
-    return model.forward(tape.constant(tokens)).value().to_host();
+    return forward_of(model, tape, batch).value().to_host();
 }
 
 }  // namespace
@@ -49,10 +54,10 @@ TEST_CASE("transformer: backward agrees with finite differences") {
         options.heads = 2;
         options.norm_first = options.tie_embeddings = is_pre_and_tied;
         Transformer model(device, options, random, masks);
-        const Tensor tokens = batch_of(device, two_pairs, 4);
+        const DeviceBatch tokens = batch_of(device, two_pairs, 4);
         const Labels targets(device, {8}, two_targets);
         const auto forward = [&](Tape& tape) {
-            return token_loss(model.forward(tape.constant(tokens)), targets, 0.1, 1);
+            return token_loss(forward_of(model, tape, tokens), targets, 0.1, 1);
         };
         // The tables and all vectors: the matrices between them are small copies of what the
         // layers' own tests see. A key's bias changes all scores of a query alike, and softmax does
@@ -100,7 +105,7 @@ TEST_CASE("transformer: the tied table is the last gradient to be final, an own 
         options.tie_embeddings = tie_embeddings;
         Transformer model(device, options, random, masks);
         Tape tape(device);
-        const Variable logits = model.forward(tape.constant(batch_of(device, two_pairs, 4)));
+        const Variable logits = forward_of(model, tape, batch_of(device, two_pairs, 4));
         std::vector<std::string> order;
         tape.backward(token_loss(logits, Labels(device, {8}, two_targets), 0.1, 1),
                       [&](Parameter& parameter) { order.push_back(parameter.name); });
@@ -118,7 +123,7 @@ TEST_CASE("transformer: more padding changes nothing") {
     std::vector<Values> logits, gradients;
     for (const int length : {4, 7}) {
         Tape tape(device);
-        const Variable scores = model.forward(tape.constant(batch_of(device, two_pairs, length)));
+        const Variable scores = forward_of(model, tape, batch_of(device, two_pairs, length));
         std::vector<int> targets;
         for (int sentence = 0; sentence < 2; sentence++) {
             targets.insert(targets.end(), &two_targets[4 * sentence],
@@ -207,7 +212,7 @@ TEST_CASE("transformer: its parts can be timed, and the gradients stay the same 
         model.set_times(with);
         Tape tape(device);
         parts.begin();
-        const Variable logits = model.forward(tape.constant(batch_of(device, two_pairs, 4)));
+        const Variable logits = forward_of(model, tape, batch_of(device, two_pairs, 4));
         const Variable loss = token_loss(logits, Labels(device, {8}, two_targets), 0.1, 7);
         parts.end_of_forward("loss");
         tape.backward(loss);
@@ -244,9 +249,9 @@ TEST_CASE("transformer: what makes no sense is refused") {
     Transformer model(device, tiny, random, masks);
     Tape tape(device);
     REQUIRE(message_of([&] {
-                model.forward(tape.constant(Tensor(device, {2, 3, 4})));
-            }) == "the transformer takes tokens [sentences, 2, length], not [2, 3, 4]");
-    REQUIRE_THAT(message_of([&] { model.forward(tape.constant(batch_of(device, two_pairs, 13))); }),
+                model.forward(tape, Tokens(device, {2, 4}), Tokens(device, {3, 4}));
+            }) == "the transformer takes two tensors [sentences, length], not [2, 4] and [3, 4]");
+    REQUIRE_THAT(message_of([&] { forward_of(model, tape, batch_of(device, two_pairs, 13)); }),
                  Catch::Matchers::StartsWith("source_embedding knows 12 positions"));
 }
 
