@@ -6,7 +6,6 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "13_async/show/experiment_report.hpp"
-#include "13_async/show/implicit_momentum.hpp"
 #include "13_async/show/staleness.hpp"
 
 namespace {
@@ -42,7 +41,6 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
     if (world.has_rank_0()) {
         show_staleness();
         show_synchronisations();
-        show_implicit_momentum(common.quick ? 2'000 : 20'000, common.seed);
     }
     if (world.world_size() == 1) {
         std::cout

@@ -11,7 +11,6 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
-#include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "12_sampler/sampler.hpp"
 #include "13_async/local_sgd.hpp"
@@ -42,6 +41,13 @@ std::vector<Outcome::Point> curve_of(const std::vector<Outcome::Point>& all) {
         sum = 0;
     }
     return curve;
+}
+
+void require_finite(const Tensor& values) {
+    if (!std::ranges::all_of(values.to_host(), [](float value) { return std::isfinite(value); }))
+        throw std::runtime_error(
+            "the parameters are no longer numbers: the steps are too long; try a smaller "
+            "--learning-rate");
 }
 
 }  // namespace
@@ -186,16 +192,8 @@ Outcome Experiment::with_server(const ServerOptions& options, bool has_slow) {
                std::accumulate(all_idle.begin(), all_idle.end(), 0.0) / options.workers,
                accuracy_of(*worker.model),
                curve_of(outcome.curve)};
-    keep(buffers.values);
+    require_finite(buffers.values);
     return outcome;
-}
-
-void Experiment::keep(const Tensor& values) {
-    values_ = values.to_host();
-    if (!std::ranges::all_of(values_, [](float value) { return std::isfinite(value); }))
-        throw std::runtime_error(
-            "the parameters are no longer numbers: the steps are too long; try a smaller "
-            "--learning-rate");
 }
 
 Outcome Experiment::locally(int every, int steps, bool has_slow) {
@@ -224,54 +222,11 @@ Outcome Experiment::locally(int every, int steps, bool has_slow) {
         outcome.curve.push_back({static_cast<int>(i + 1) * ranks, times[i], losses[i]});
     outcome.curve = curve_of(outcome.curve);
     outcome.gradients = steps * ranks;
-    keep(values);
+    require_finite(values);
     if (rank_.rank() == 0)
         outcome.accuracy = accuracy_of(*worker.model);
     rank_.barrier();
     return outcome;
-}
-
-std::string Experiment::prove_one_worker() {
-    ServerOptions server;
-    server.workers = 1;
-    server.gradients = 10;
-    with_server(server, false);
-    const std::vector<float> asynchronous = values_;
-    server.is_synchronous = true;
-    with_server(server, false);
-    if (values_ != asynchronous)
-        throw std::runtime_error(
-            "with one worker asynchronous training differs from synchronous training");
-    return "With one worker, ten asynchronous steps gave the bits of ten synchronous ones.";
-}
-
-std::string Experiment::prove_average_every_step() {
-    constexpr int steps = 10;
-    locally(1, steps, false);
-    const std::vector<float> local = values_;
-    Worker worker(*this, rank_.rank(), rank_.world_size(), false);
-    const auto communicator = make_communicator("native", rank_, arena_bytes);
-    NaiveDdp ddp(*communicator, device_, *worker.model);
-    PlainSgd optimizer(worker.model->parameters(), options_.learning_rate);
-    rank_.barrier();
-    for (int step = 0; step < steps; step++) {
-        worker.compute();
-        ddp.average_gradients();
-        optimizer.step();
-    }
-    communicator->synchronize(device_.stream());
-    std::size_t i = 0;
-    float difference = 0;
-    for (const auto& parameter : worker.model->parameters())
-        for (const float value : parameter->value.to_host())
-            difference = std::max(difference, std::abs(value - local.at(i++)));
-    rank_.barrier();
-    if (!(difference < 1e-5f))
-        throw std::runtime_error(
-            "local SGD that averages after every step differs from averaged gradients by " +
-            std::to_string(difference));
-    return "Local SGD that averages after every step equals averaging gradients (differences below "
-           "1e-5).";
 }
 
 }  // namespace ddp

@@ -52,14 +52,6 @@ class Experiment {
     // std::runtime_error if the server's log breaks a rule.
     Outcome run(Algorithm algorithm, bool has_slow);
 
-    // Checks that asynchronous training with one worker gives the bits of synchronous training.
-    // Returns a sentence that says so. All ranks call it together. Throws std::runtime_error if
-    // not.
-    std::string prove_one_worker();
-    // Checks that local SGD with an average after every step equals averaging gradients, to 1e-5.
-    // Otherwise as prove_one_worker().
-    std::string prove_average_every_step();
-
   private:
     struct Worker;
 
@@ -67,14 +59,11 @@ class Experiment {
     Outcome locally(int every, int steps, bool has_slow);
     std::unique_ptr<Sequential> make_model();
     double accuracy_of(Sequential& model);
-    // Keeps a run's parameters in values_. Throws std::runtime_error if one is not finite.
-    void keep(const Tensor& values);
 
     Rank& rank_;
     const FashionMnist& data_;
     const ExperimentOptions options_;
     Device& device_;
-    std::vector<float> values_;  // the parameters after the last run: rank 0's with a server
 };
 
 }  // namespace ddp

@@ -49,8 +49,6 @@ void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptio
                 csv.row({text_of(algorithm), has_slow ? "yes" : "no", point.gradients,
                          point.seconds, point.loss});
         }
-    const std::string proofs[] = {experiment.prove_one_worker(),
-                                  experiment.prove_average_every_step()};
     if (rank.rank() != 0)
         return;
     table.note("Each step sleeps for " + format_seconds(options.compute_s) +
@@ -59,7 +57,7 @@ void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptio
     table.note("Bound: " + std::to_string(options.bound) +
                " steps. Local SGD: no server, and all ranks average their parameters every " +
                std::to_string(options.every) + " steps.");
-    std::cout << table << "\n" << proofs[0] << "\n" << proofs[1] << "\n";
+    std::cout << table << "\n";
 }
 
 }  // namespace ddp

@@ -6,8 +6,8 @@
 
 namespace ddp {
 
-// Trains eight times, and checks what Experiment proves. Rank 0 prints the results and writes the
-// losses to the file `path` (empty: none). All ranks call it together.
+// Trains eight times. Rank 0 prints the results and writes the losses to the file `path` (empty:
+// none). All ranks call it together.
 void show_experiment(Rank& rank, const FashionMnist& data, const ExperimentOptions& options,
                      const std::filesystem::path& path);
 

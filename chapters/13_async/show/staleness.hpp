@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "13_async/server.hpp"
-
 namespace ddp {
 
 // The loss is (w - target)^2 / 2, so the gradient is w - target.
@@ -35,10 +33,7 @@ struct OneUpdate {
 std::vector<OneUpdate> play(const OneParameter& model, int workers,
                             const std::vector<Action>& actions);
 
-// Returns the actions of a server and its workers, from its log.
-std::vector<Action> actions_of(const ServerLog& log);
-
-// Prints six gradients of three workers, applied synchronously and asynchronously.
+// Prints six gradients of three workers, applied asynchronously.
 void show_staleness();
 
 // Returns how far w is from the target after `updates` updates by workers that take turns, so that

@@ -1,7 +1,7 @@
 // Staleness and its implicit momentum, in numbers.
 #include <cmath>
 
-#include "13_async/show/implicit_momentum.hpp"
+#include "13_async/bench/implicit_momentum.hpp"
 #include "13_async/show/staleness.hpp"
 #include "tests/support/catch.hpp"
 

@@ -13,7 +13,7 @@ const Program async(ASYNC_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("async: four algorithms with and without a slow worker, and what the run proves") {
+TEST_CASE("async: four algorithms with and without a slow worker") {
     const Pictures data(96, 40);
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 2}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 4}};
@@ -40,8 +40,6 @@ TEST_CASE("async: four algorithms with and without a slow worker, and what the r
             REQUIRE(row("bounded staleness", counts(gradients) + number + " +[0-9]+ +[01] "));
             REQUIRE(row("local SGD", " +" + slow + " +" + std::to_string(50 / ranks * ranks)));
         }
-        REQUIRE(run.count("gave the bits of ten synchronous ones") == 1);
-        REQUIRE(run.count("averages after every step equals averaging gradients") == 1);
         const Csv& file = run.csv;
         REQUIRE(file.rows.size() > 100);
         REQUIRE(file.text(0, "way") == "synchronous");

@@ -65,6 +65,22 @@ Trial train(int ranks, const ServerOptions& options, const Before& before = {}) 
     return trial;
 }
 
+// Returns the actions of a server and its workers, from its log.
+std::vector<Action> actions_of(const ServerLog& log) {
+    const auto each_update = static_cast<std::size_t>(
+        std::ranges::count(log.applied, 0, [](const Applied& each) { return each.applied_to; }));
+    std::vector<std::vector<int>> readers(log.applied.size() + 1);  // by gradients before
+    for (const Applied& each : log.applied)
+        readers.at(static_cast<std::size_t>(each.read) * each_update).push_back(each.worker);
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < log.applied.size(); i++) {
+        for (int reader : readers[i])
+            actions.push_back({reader, Action::reads});
+        actions.push_back({log.applied[i].worker, Action::is_applied});
+    }
+    return actions;
+}
+
 // Returns "" if replaying the log on one thread gives the server's numbers to the bit.
 std::string difference_from_replay(const Trial& trial, const std::vector<Action>& actions,
                                    int workers) {

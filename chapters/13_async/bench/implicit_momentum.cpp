@@ -1,4 +1,4 @@
-#include "13_async/show/implicit_momentum.hpp"
+#include "13_async/bench/implicit_momentum.hpp"
 
 #include <algorithm>
 #include <cmath>
