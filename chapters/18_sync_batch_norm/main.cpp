@@ -5,7 +5,6 @@
 
 #include "05_ranks/world.hpp"
 #include "18_sync_batch_norm/show/class_per_rank.hpp"
-#include "18_sync_batch_norm/show/equivalence_check.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
@@ -70,7 +69,6 @@ int run(World& world, const CommonOptions& common, SyncOptions mine) {
         rank.select_device();
         auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
         show_statistics(rank, device, data.train, mine.batch);
-        show_equivalence(rank, device, common.seed);
         show_training(rank, device, data, mine, common);
     });
     return 0;

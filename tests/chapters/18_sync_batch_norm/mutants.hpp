@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "18_sync_batch_norm/show/equivalence_check.hpp"
+#include "tests/chapters/18_sync_batch_norm/equivalence_check.hpp"
 
 namespace ddp::test {
 

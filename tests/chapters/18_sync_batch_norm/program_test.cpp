@@ -9,7 +9,7 @@ const Program program(SYNC_BATCH_NORM_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("sync_batch_norm: the classes of each rank, the equality, both training runs, the cost") {
+TEST_CASE("sync_batch_norm: the classes of each rank, both training runs, the cost") {
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 1}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 3}};
     std::string curve_of_threads;
@@ -18,7 +18,6 @@ TEST_CASE("sync_batch_norm: the classes of each rank, the equality, both trainin
             continue;
         CAPTURE(how, ranks);
         const ProgramRun run = program.run({"--quick", how, std::to_string(ranks)});
-        REQUIRE(run.count("one has none") == 1);
         REQUIRE(run.count("  cats ") == (ranks + 2) / 3);
         const std::string cost = ranks == 1 ? "0 collectives, with 0 bytes from each rank"
                                             : "4 collectives, with 392 bytes from each rank";

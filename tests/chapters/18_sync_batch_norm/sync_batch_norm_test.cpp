@@ -29,19 +29,12 @@ std::vector<Differences> compare(World& world, const MakeNorm& make,
     return found;
 }
 
-std::vector<std::vector<int>> usual_counts(int ranks) {
-    std::vector<std::vector<int>> all;
-    for (const PictureCounts& pictures : picture_counts(ranks))
-        all.push_back(pictures.counts);
-    return all;
-}
-
 }  // namespace
 
 TEST_CASE("sync_batch_norm: one to four ranks are BatchNorm2d on the union, for all counts") {
     for (const int ranks : {1, 2, 3, 4}) {
         World world(thread_options(ranks));
-        std::vector<std::vector<int>> all = usual_counts(ranks);
+        std::vector<std::vector<int>> all = picture_counts(ranks);
         all.emplace_back(static_cast<std::size_t>(ranks), 0);  // only the first has any
         all.back()[0] = 3;
         all.emplace_back(static_cast<std::size_t>(ranks), 0);  // only the last has any
@@ -70,10 +63,10 @@ TEST_CASE("sync_batch_norm: plain BatchNorm2d is not, and every mistake has its 
         World world(thread_options(ranks));
         for (const auto& [mistake, cause] : mistakes) {
             CAPTURE(ranks, cause);
-            REQUIRE(cause_of(compare(world, make_mistaken(mistake), usual_counts(ranks))) == cause);
+            REQUIRE(cause_of(compare(world, make_mistaken(mistake), picture_counts(ranks))) == cause);
         }
         const auto plain = [](std::unique_ptr<BatchNorm2d> norm, Communicator&) { return norm; };
-        REQUIRE(compare(world, plain, {usual_counts(ranks)[0]})[0].output > 0.1);
+        REQUIRE(compare(world, plain, {picture_counts(ranks)[0]})[0].output > 0.1);
     }
 }
 

@@ -2,13 +2,12 @@
 // Compares a layer on several ranks with BatchNorm2d on one rank that has the batches of all.
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "03_network/layers/batch_norm2d.hpp"
 #include "09_all_reduce/communicator.hpp"
 
-namespace ddp {
+namespace ddp::test {
 
 // Makes the layer to be checked from a BatchNorm2d.
 using MakeNorm = std::function<std::unique_ptr<Module>(std::unique_ptr<BatchNorm2d> plain,
@@ -33,16 +32,8 @@ struct Differences {
 Differences compare_with_union(Device& device, Communicator& communicator, const MakeNorm& make,
                                const std::vector<int>& counts, std::uint64_t seed);
 
-// The number of pictures of each rank in a comparison.
-struct PictureCounts {
-    std::string name;
-    std::vector<int> counts;  // by rank
-};
-// Returns three of them: equal counts; unequal ones; and none on the last rank, if there are two.
-std::vector<PictureCounts> picture_counts(int ranks);
+// Returns how many pictures each rank has in three comparisons: equal counts; unequal ones; and
+// none on the last rank, if there are two.
+std::vector<std::vector<int>> picture_counts(int ranks);
 
-// Prints these comparisons for SyncBatchNorm as a table, on rank 0. All ranks call it together.
-// Throws std::runtime_error if a difference is larger than 1e-5.
-void show_equivalence(Rank& rank, Device& device, std::uint64_t seed);
-
-}  // namespace ddp
+}  // namespace ddp::test

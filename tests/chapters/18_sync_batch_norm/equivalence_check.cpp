@@ -1,18 +1,15 @@
-#include "18_sync_batch_norm/show/equivalence_check.hpp"
+#include "tests/chapters/18_sync_batch_norm/equivalence_check.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <numeric>
 
 #include "18_sync_batch_norm/sync_batch_norm.hpp"
 #include "common/data/random.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
-namespace ddp {
+namespace ddp::test {
 namespace {
 
 using Values = std::vector<float>;
@@ -165,43 +162,13 @@ Differences compare_with_union(Device& device, Communicator& communicator, const
     return result;
 }
 
-std::vector<PictureCounts> picture_counts(int ranks) {
+std::vector<std::vector<int>> picture_counts(int ranks) {
     std::vector<int> equal(static_cast<std::size_t>(ranks), 4), unequal, one_empty = equal;
     for (int r = 0; r < ranks; r++)
         unequal.push_back(1 + 2 * r);
     if (ranks > 1)
         one_empty.back() = 0;
-    return {{"equal", equal}, {"unequal", unequal}, {"one has none", one_empty}};
+    return {equal, unequal, one_empty};
 }
 
-void show_equivalence(Rank& rank, Device& device, std::uint64_t seed) {
-    constexpr double tolerance = 1e-5;
-    const auto communicator = make_communicator("native", rank, 1 << 20);
-    Table table(
-        "SyncBatchNorm against BatchNorm on the union: the largest differences",
-        {"pictures of each rank", "output", "running mean", "running var", "dx", "dweight, dbias"});
-    double largest = 0;
-    for (const PictureCounts& pictures : picture_counts(rank.world_size())) {
-        const Differences found =
-            compare_with_union(device, *communicator, make_sync_batch_norm, pictures.counts, seed);
-        std::string counts;
-        for (const int count : pictures.counts)
-            counts += " " + std::to_string(count);
-        const auto text = [](double value) {
-            return value == 0 ? "0" : format_fixed(value * 1e6, 3) + "e-6";
-        };
-        table.row({pictures.name + ":" + counts, text(found.output), text(found.running_mean),
-                   text(found.running_var), text(found.input_gradient),
-                   text(found.parameter_gradients)});
-        largest = std::max(largest, found.largest());
-    }
-    table.note("Relative to the largest number of the expected result.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-    if (!(largest <= tolerance))
-        throw std::runtime_error("SyncBatchNorm differs from BatchNorm on the union by " +
-                                 std::to_string(largest) + "; at most " +
-                                 std::to_string(tolerance) + " is allowed");
-}
-
-}  // namespace ddp
+}  // namespace ddp::test
