@@ -52,6 +52,10 @@ void Optimizer::zero_gradients() {
         parameter->clear_gradient();
 }
 
+OptimizerState Optimizer::state() {
+    return {};
+}
+
 void PlainSgd::step() {
     for (const auto& parameter : parameters_) {
         if (!parameter->has_gradient())  // the loss did not depend on it

@@ -11,12 +11,7 @@ namespace ddp {
 
 using Parameters = std::vector<std::shared_ptr<Parameter>>;
 
-// The memory of an optimizer from one step to the next. Each name begins with the parameter's. The
-// tensors and numbers are the optimizer's own, not copies: a write changes its state.
-struct OptimizerState {
-    std::vector<std::pair<std::string, Tensor>> tensors;
-    std::vector<std::pair<std::string, int*>> numbers;
-};
+struct OptimizerState;  // at the end of this file
 
 // The interface of all optimizers: step() changes the parameters by their gradients,
 // zero_gradients() makes the gradients absent. A parameter without a gradient does not change.
@@ -33,13 +28,12 @@ class Optimizer {
     virtual void step() = 0;
     // Makes every gradient absent.
     void zero_gradients();
-    // Returns the state, with the same names in the same order each time. The optimizer must
-    // outlive the result.
-    virtual OptimizerState state() { return {}; }
     // Sets the learning rate for the steps from now on. Throws as the constructor does.
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }
+    // Returns the memory that a step leaves for the next one; this one has none.
+    virtual OptimizerState state();
 
   protected:
     Parameters parameters_;
@@ -51,6 +45,16 @@ class PlainSgd : public Optimizer {
   public:
     using Optimizer::Optimizer;
     void step() override;
+};
+
+// ---- The rest can wait: the memory of an optimizer, for trainings that are saved
+
+// Each name begins with the parameter's; names and order are the same each time. The tensors and
+// numbers are the optimizer's own, not copies: a write changes its state, and the optimizer must
+// outlive them.
+struct OptimizerState {
+    std::vector<std::pair<std::string, Tensor>> tensors;
+    std::vector<std::pair<std::string, int*>> numbers;
 };
 
 }  // namespace ddp

@@ -76,7 +76,7 @@ int run(int argc, char** argv) {
     Loader test(device, data.test, fashion_mnist_normalisation,
                 std::min(500, static_cast<int>(data.test.count())));
     const int samples = common.quick ? std::min(3'000, train.samples()) : train.samples();
-    StepTimes times(device);
+    StepTimes times(device.stream());
     Trainer trainer(device, *model, *optimizer, times);
     CsvWriter csv(common.csv,
                   {"epoch", "step", "loss", "train_accuracy", "test_accuracy", "time_s"});

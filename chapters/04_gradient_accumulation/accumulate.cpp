@@ -4,7 +4,7 @@
 //     ██         ██           ██         ██           ██         ██           ██         ██
 //                gradient 1/4            2/4                     3/4                     4/4
 //
-// (██: activations in use.) Step and zero follow once per batch, in the caller.
+// (██: activations in use.) Step and zero follow once per batch.
 #include "04_gradient_accumulation/accumulate.hpp"
 
 #include <algorithm>
@@ -49,6 +49,14 @@ double accumulate(Tape& tape, const std::vector<MicroBatch>& batch, const MeanLo
     }
     tape.clear();
     return batch_loss;
+}
+
+double learn_batch(Tape& tape, Optimizer& optimizer, const std::vector<MicroBatch>& batch,
+                   const MeanLoss& loss_of) {
+    const double loss = accumulate(tape, batch, loss_of);
+    optimizer.step();
+    optimizer.zero_gradients();
+    return loss;
 }
 
 }  // namespace ddp

@@ -13,6 +13,7 @@
 #include <functional>
 #include <vector>
 
+#include "01_sgd/sgd.hpp"
 #include "01_sgd/tape.hpp"
 
 namespace ddp {
@@ -45,5 +46,10 @@ using MeanLoss = std::function<Variable(Tape& tape, Samples samples)>;
 // end. Neither steps nor clears gradients: the caller does both, once per batch. Waits for the
 // device at every micro-batch.
 double accumulate(Tape& tape, const std::vector<MicroBatch>& batch, const MeanLoss& loss_of);
+
+// Does the caller's part, too: accumulates, steps and clears the gradients. Returns the loss from
+// before the step.
+double learn_batch(Tape& tape, Optimizer& optimizer, const std::vector<MicroBatch>& batch,
+                   const MeanLoss& loss_of);
 
 }  // namespace ddp

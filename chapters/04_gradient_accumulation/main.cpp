@@ -50,9 +50,7 @@ std::vector<std::string> descend(Device& device, const std::vector<House>& two,
             path.row(cells);
             if (pass == mine.passes)
                 break;
-            accumulate(tape, batch, loss_of);
-            optimizer.step();
-            optimizer.zero_gradients();
+            learn_batch(tape, optimizer, batch, loss_of);
             step++;
             houses += static_cast<int>(batch.size());
         }

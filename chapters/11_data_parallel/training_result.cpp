@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "common/report/bench.hpp"
 
@@ -15,18 +15,18 @@ namespace ddp {
 TrainingResult train(Device& device, Module& model, Loader& loader,
                      const std::function<void()>& average_gradients, double learning_rate) {
     Sgd optimizer(model.parameters(), learning_rate);
-    Tape tape(device);
+    SmallTraining training(device, optimizer);
+    const auto backward = [&](Variable loss) {
+        loss.tape->backward(loss);
+        average_gradients();
+    };
     std::vector<Tensor> losses;  // left on the device until the end: reading one would wait for it
     const Stopwatch watch;
     while (const std::optional<Batch> batch = loader.next()) {
-        const Variable loss =
-            cross_entropy(model.forward(tape.constant(batch->images)), batch->labels);
-        tape.backward(loss);
-        average_gradients();
-        optimizer.step();
-        optimizer.zero_gradients();
-        losses.push_back(loss.value());
-        tape.clear();
+        const auto loss_of = [&](Tape& tape) {
+            return cross_entropy(model.forward(tape.constant(batch->images)), batch->labels);
+        };
+        losses.push_back(training.step(loss_of, backward));
     }
     device.stream().synchronize();
     TrainingResult result;

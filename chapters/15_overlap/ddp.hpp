@@ -75,24 +75,6 @@ struct DdpState {
 // this model.
 std::size_t ddp_arena_bytes(const Module& model);
 
-// A StreamTrack that may be absent (a null object): then begin and mark do nothing, and the code
-// that is timed need not ask.
-class OptionalTrack {
-  public:
-    void set(StreamTrack* track) { track_ = track; }
-    void begin() const {
-        if (track_ != nullptr)
-            track_->begin();
-    }
-    void mark(const std::string& what) const {
-        if (track_ != nullptr)
-            track_->mark(what);
-    }
-
-  private:
-    StreamTrack* track_ = nullptr;
-};
-
 class DistributedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's (copy_from_rank_0), and allocates the memory of

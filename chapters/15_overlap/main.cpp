@@ -51,7 +51,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     Sgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
-    trainer.watch(std::min(watched_step, std::max(0, steps - 2)));
+    StepWatch watch(rank, device, *model, ddp, trainer, std::clamp(steps - 2, 0, watched_step));
     TrainingReport report(rank.rank() == 0, common.csv);
     for (int epoch = 1; epoch <= mine.epochs; epoch++) {
         // Long steps first, to get near; short ones at the end, to settle.
@@ -67,7 +67,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     if (rank.rank() != 0)
         return;
     show_memory(device, model->parameters(), ddp.gradients().plan());
-    watched = {trainer.timeline(), trainer.timeline_without_overlap()};
+    watched = watch.steps();
 }
 
 int run(World& world, const CommonOptions& common, OverlapOptions mine) {

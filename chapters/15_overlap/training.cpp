@@ -30,53 +30,19 @@ DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, Distribute
 // ---- A step
 
 // Forward, backward with its all-reduces, and the optimizer: all of it is enqueued only. The marks
-// between do nothing unless the step is watched.
+// between do nothing unless there is a track.
 void DdpTrainer::step(const Batch& batch) {
     const Variable logits = ddp_.forward(tape_.constant(batch.images));
     const Variable loss = cross_entropy(logits, batch.labels);
-    compute_.mark("forward loss");
+    track_.mark("forward loss");
     gradients_.begin_backward(loss);
     ddp_.backward(loss,
-                  [&](Parameter& parameter) { compute_.mark("backward to " + parameter.name); });
-    compute_.mark(waiting_for_gradients);
+                  [&](Parameter& parameter) { track_.mark("backward to " + parameter.name); });
+    track_.mark(waiting_for_gradients);
     gradients_.step_and_zero();
-    compute_.mark("optimizer");
+    track_.mark("optimizer");
     metrics_.add(loss.value(), logits.value(), batch.labels);
     tape_.clear();
-}
-
-// Makes a step with a track for each of the two streams, and returns all ranks' spans.
-std::vector<StreamSpan> DdpTrainer::watched_step(const Batch& batch) {
-    StreamTrack compute("compute", device_.stream()),
-        communication("communication", ddp_.communication_stream());
-    compute_.set(&compute);
-    ddp_.set_track(&communication);
-    // The model reports each layer when its forward is enqueued, the tape each final gradient.
-    model_.observe([&](const Module& layer) { compute.mark("forward " + layer.name()); });
-    compute.begin();
-    step(batch);
-    model_.observe({});
-    ddp_.set_track(nullptr);
-    compute_.set(nullptr);
-    std::vector<StreamSpan> mine = compute.read(rank_.rank());
-    for (StreamSpan& span : communication.read(rank_.rank()))
-        mine.push_back(std::move(span));
-    return gather(rank_, mine);
-}
-
-// Makes the next step: a usual one, or one of the two that are watched.
-void DdpTrainer::next_step(const Batch& batch) {
-    if (steps_ == watched_) {
-        timeline_ = watched_step(batch);
-    } else if (steps_ == watched_ + 1) {
-        const bool overlaps = ddp_.overlaps();
-        ddp_.set_overlap(false);
-        without_overlap_ = watched_step(batch);
-        ddp_.set_overlap(overlaps);
-    } else {
-        step(batch);
-    }
-    steps_++;
 }
 
 // ---- An epoch
@@ -98,7 +64,8 @@ Metrics::Totals DdpTrainer::epoch(Loader& loader, const std::string& name) {
         rank_.check();  // has another rank failed? Then its cause is thrown here
         if (hooks_.before_step)
             hooks_.before_step(*batch);
-        next_step(*batch);
+        step(*batch);
+        steps_++;
         if (hooks_.after_step)
             hooks_.after_step(steps_);
         if (progress)

@@ -39,24 +39,19 @@ class DdpTrainer {
     // of all ranks.
     Metrics::Totals test(Loader& loader);
 
-    // Records the timeline of step `step`, counted from 0 over all epochs, and of the step after
-    // it, which runs without overlap.
-    void watch(int step) { watched_ = step; }
-    // Return what all ranks did in these two steps, on every rank; empty if the step did not come.
-    const std::vector<StreamSpan>& timeline() const { return timeline_; }
-    const std::vector<StreamSpan>& timeline_without_overlap() const { return without_overlap_; }
     // Returns the number of steps made, over all epochs.
     int steps() const { return steps_; }
     // Continues the count of an earlier run of the same training.
     void set_steps(int steps) { steps_ = steps; }
     void set_hooks(TrainerHooks hooks) { hooks_ = std::move(hooks); }
+    // Records what the compute stream does in each step on `track`, which must outlive its use;
+    // nullptr records nothing.
+    void set_track(StreamTrack* track) { track_.set(track); }
     // Returns this rank's own totals in the running epoch.
     const Metrics& metrics() const { return metrics_; }
 
   private:
     void step(const Batch& batch);
-    void next_step(const Batch& batch);
-    std::vector<StreamSpan> watched_step(const Batch& batch);
     void require_finite(const Metrics::Totals& mine, int steps_before);
 
     Rank& rank_;
@@ -67,10 +62,8 @@ class DdpTrainer {
     Metrics& metrics_;
     Tape tape_;
     TrainerHooks hooks_;
-    OptionalTrack compute_;  // present while a step is watched
+    OptionalTrack track_;
     int steps_ = 0;
-    int watched_ = -2;
-    std::vector<StreamSpan> timeline_, without_overlap_;
 };
 
 }  // namespace ddp

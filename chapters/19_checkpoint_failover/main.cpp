@@ -38,7 +38,7 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
                           " ranks has: take a smaller batch or fewer ranks.");
     const CheckpointFolder folder(world, mine.folder);
     TrainingPlan plan = mine.plan;
-    plan.folder = folder.path();
+    plan.checkpoints.folder = folder.path();
     plan.seed = common.seed;
     world.run([&](Rank& rank) { train_resumably(rank, data, plan); });
     return 0;
@@ -79,8 +79,9 @@ int run(int argc, char** argv) {
     options.add_double("--learning-rate", mine.plan.learning_rate, {1e-9, 1e6},
                        "of the first epoch; it falls with every epoch");
     options.add_choice("--optimizer", mine.plan.optimizer, {"sgd", "adam"}, "the rule of a step");
-    options.add_int("--every", mine.plan.every, {1, 1'000'000}, "steps between two checkpoints");
-    options.add_int("--keep", mine.plan.keep, {1, 1000}, "how many checkpoints to keep");
+    CheckpointPlan& checkpoints = mine.plan.checkpoints;
+    options.add_int("--every", checkpoints.every, {1, 1'000'000}, "steps between two checkpoints");
+    options.add_int("--keep", checkpoints.keep, {1, 1000}, "how many checkpoints to keep");
     options.add_text("--folder", mine.folder, "for the checkpoints; %h is the host's name");
     options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
     options.add_flag("--supervise", mine.supervise, "under the supervisor, without our faults");
@@ -96,7 +97,7 @@ int run(int argc, char** argv) {
     options.example("--supervise --folder run1", "and kill -9 what you like");
     const CommonOptions common = options.parse(argc, argv);
     if (common.quick)
-        mine.plan.every = std::min(mine.plan.every, 10);
+        checkpoints.every = std::min(checkpoints.every, 10);
     const StartedBy starter = find_starter(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);

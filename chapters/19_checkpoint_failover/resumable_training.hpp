@@ -1,9 +1,8 @@
 #pragma once
 // A training that may be killed at any moment and started again: it continues from its last
 // checkpoint.
-#include <filesystem>
-
 #include "05_ranks/rank.hpp"
+#include "19_checkpoint_failover/checkpointed_run.hpp"
 #include "common/data/fashion_mnist.hpp"
 
 namespace ddp {
@@ -15,9 +14,7 @@ struct TrainingPlan {
     std::string optimizer = "sgd";
     std::string communicator = "native";
     std::uint64_t seed = 1;
-    std::filesystem::path folder;  // of the checkpoints
-    int every = 50;                // steps between two checkpoints
-    int keep = 3;                  // how many checkpoints stay
+    CheckpointPlan checkpoints{.every = 50, .keep = 3};
 };
 
 // Trains on this rank, to the end of the plan. Sends status lines to the supervisor, if there is

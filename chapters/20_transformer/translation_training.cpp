@@ -15,110 +15,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <stdexcept>
 
 #include "03_network/optimizers.hpp"
 #include "15_overlap/compression.hpp"
 #include "16_recipe/clip_gradients.hpp"
-#include "19_checkpoint_failover/saver.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
-#include "20_transformer/byte_pairs.hpp"
 #include "20_transformer/token_loss.hpp"
-#include "20_transformer/words/tokenizer_json.hpp"
-#include "20_transformer/words/word_tokenizer.hpp"
-#include "common/data/file.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
 
 constexpr std::size_t small_buckets = 256 << 10;  // so that a small model has several
 
-// ---- The sentences
-
-std::unique_ptr<Tokenizer> learn_tokenizer(const PairCorpus& corpus, const TranslationPlan& plan) {
-    std::vector<std::string> sentences;
-    for (const SentencePair& pair : corpus.train) {
-        sentences.push_back(pair.source);
-        sentences.push_back(pair.target);
-    }
-    if (plan.tokenizer == "words")
-        return std::make_unique<WordTokenizer>(WordTokenizer::learn(sentences, plan.vocabulary));
-    return std::make_unique<BytePairs>(BytePairs::learn(sentences, plan.vocabulary));
-}
-
-TokenPair encode(const SentencePair& pair, const Tokenizer& tokenizer) {
-    return {tokenizer.encode(pair.source), tokenizer.encode(pair.target)};
-}
-
-// Returns whether each side and the token that marks its end have a position in the model.
-bool fits(const TokenPair& tokens, int longest) {
-    return std::max(tokens.source.size(), tokens.target.size()) < static_cast<std::size_t>(longest);
-}
-
-// Encodes the pairs that fit, and counts the others.
-std::vector<TokenPair> encode(const std::vector<SentencePair>& pairs, const Tokenizer& tokenizer,
-                              int longest, int& too_long) {
-    std::vector<TokenPair> encoded;
-    for (const SentencePair& pair : pairs) {
-        TokenPair tokens = encode(pair, tokenizer);
-        if (fits(tokens, longest))
-            encoded.push_back(std::move(tokens));
-        else
-            too_long++;
-    }
-    return encoded;
-}
-
-void require_enough(std::size_t pairs, const std::string& split, int needed) {
-    if (pairs < static_cast<std::size_t>(needed))
-        throw OptionError("The " + split + " split has " + format_count(pairs, "pair") + " that " +
-                          (pairs == 1 ? "is" : "are") + " short enough, and " +
-                          std::to_string(needed) +
-                          " are needed: take a smaller --batch, fewer ranks, or more sentences.");
-}
-
-// Returns what makes this training another one if it differs.
-std::map<std::string, std::string> configuration_of(const TranslationPlan& plan,
-                                                    const TranslationData& data) {
-    const TransformerOptions& model = plan.model;
-    return {{"corpus", data.corpus.name},
-            {"number of pairs", std::to_string(data.train.size())},
-            {"kind of tokenizer", plan.tokenizer},
-            {"vocabulary", std::to_string(data.tokenizer->size())},
-            {"width", std::to_string(model.width)},
-            {"heads", std::to_string(model.heads)},
-            {"layers", std::to_string(model.layers)},
-            {"feed-forward width", std::to_string(model.feed_forward)},
-            {"longest sentence", std::to_string(model.longest)},
-            {"dropout", format_fixed(model.dropout, 6)},
-            {"norm first", model.norm_first ? "1" : "0"},
-            {"tied embeddings", model.tie_embeddings ? "1" : "0"},
-            {"batch", std::to_string(plan.batch)},
-            {"accumulate", std::to_string(plan.accumulate)},
-            {"learning rate", format_fixed(plan.learning_rate, 9)},
-            {"warm-up", std::to_string(plan.warm_up)},
-            {"smoothing", format_fixed(plan.smoothing, 6)},
-            {"clip", format_fixed(plan.clip, 6)},
-            {"divisor", plan.divisor == Divisor::all_tokens ? "all tokens" : "own tokens"},
-            {"bfloat16 hook", plan.compresses ? "1" : "0"},
-            {"seed", std::to_string(plan.seed)}};
-}
-
 // ---- One rank's training
-
-// The objects that the writer thread uses. They are run-scoped, so that they outlive the writer.
-struct TranslationStorage {
-    explicit TranslationStorage(const TranslationPlan& plan)
-        : folder(plan.folder), checkpoints(folder, plan.keep) {}
-
-    DiskFolder folder;
-    Checkpoints checkpoints;
-    std::optional<Saver> saver;  // only on a rank that writes
-};
 
 class TranslationTraining {
   public:
@@ -134,40 +46,35 @@ class TranslationTraining {
           communicator_(make_communicator(plan.communicator, rank, arena_bytes())),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = small_buckets}),
           optimizer_(model_->parameters(), plan.learning_rate),
-          tape_(device_) {
+          tape_(device_),
+          run_(*communicator_, device_, *model_, optimizer_, plan.checkpoints,
+               configuration_of(plan, data)) {
         if (plan.compresses)
             ddp_.set_bucket_hook(
                 compressed_average<__nv_bfloat16>(*communicator_, ddp_.gradients()));
-        state_.configuration = configuration_of(plan, data);
+        run_.set_hooks({.before_save =
+                            [this](TrainingState& state) {
+                                state.configuration[tokenizer_entry] = data_.tokenizer->to_json();
+                                state.buckets = ddp_.state();
+                            },
+                        .after_resume =
+                            [this](const TrainingState& state) {
+                                require_same_tokenizer(state.configuration, data_);
+                                ddp_.set_state(state.buckets);
+                            }});
         const int batches = static_cast<int>(data.train.size()) / plan.batch;
         steps_ = plan.epochs * ((batches + plan.accumulate - 1) / plan.accumulate);
-        if (plan.folder.empty())
-            return;
-        storage_ = &make_run_scoped<TranslationStorage>(rank, plan);
-        if (writes_checkpoints(rank, storage_->folder))
-            storage_->saver.emplace(*communicator_, device_, tensors_of(*model_, optimizer_),
-                                    storage_->checkpoints, [](const std::string&, int) {});
-    }
-
-    // The writer asks the communicator, which is a member here: it must end before.
-    ~TranslationTraining() {
-        if (storage_ != nullptr && storage_->saver)
-            storage_->saver->end();
     }
 
     // Trains to the end of the plan, and compares the replicas.
     TranslationResult run() {
-        if (storage_ != nullptr) {
-            resume_from_checkpoint();
-            begin_next_life(rank_, storage_->checkpoints, storage_->saver.has_value());
-        }
+        run_.resume();
+        reported_step_ = state_.step;
         if (hooks_.on_start)
             hooks_.on_start(state_.step);
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
             epoch();
-        save();
-        if (storage_ != nullptr && storage_->saver)
-            storage_->saver->finish();
+        run_.finish();
         require_equal_replicas(rank_, model_->parameters());
         result_.steps = state_.step;
         result_.hash = text_of_hash(hash_of(model_->parameters()));
@@ -240,8 +147,7 @@ class TranslationTraining {
             state_.taken += batches.sentences_in(i);
             state_.samples += batches.sentences_in(i);
         }
-        if (storage_ != nullptr && storage_->saver)
-            storage_->saver->wait_for_copy();  // the optimizer is the first to change anything
+        run_.wait_for_copy();  // the optimizer is the first to change anything
         clip_grad_norm(model_->parameters(), plan_.clip);
         optimizer_.set_learning_rate(
             learning_rate_at(++state_.step, plan_.learning_rate, plan_.warm_up));
@@ -250,8 +156,7 @@ class TranslationTraining {
         tokens_ += all_tokens;
         if (state_.step % plan_.report_every == 0)
             report();
-        if (storage_ != nullptr && state_.step % plan_.every == 0)
-            save();
+        run_.save_if_due();
     }
 
     // Forward and backward of one share.
@@ -295,8 +200,6 @@ class TranslationTraining {
         return all.loss / static_cast<double>(all.tokens);
     }
 
-    // ---- Reports and checkpoints
-
     // Reports the steps since the last report: the loss of all ranks, not of one.
     void report() {
         if (losses_.empty())
@@ -324,47 +227,6 @@ class TranslationTraining {
         reported_step_ = state_.step;
     }
 
-    // Restores the state of the newest whole checkpoint, if there is one.
-    void resume_from_checkpoint() {
-        std::vector<std::string> errors;
-        const std::optional<Resumed> resumed =
-            resume(*communicator_, device_, storage_->checkpoints, tensors_of(*model_, optimizer_),
-                   state_.configuration, errors);
-        if (!resumed && !errors.empty())
-            throw std::runtime_error("no checkpoint in '" + storage_->folder.path() +
-                                     "' is whole: " + errors.front() +
-                                     " Remove them to begin again.");
-        for (const std::string& error : errors)
-            std::cerr << "note: " << error << " The one before it is used." << std::endl;
-        if (resumed) {
-            state_ = resumed->state;
-            ddp_.set_state(state_.buckets);
-            for (const auto& [name, number] : optimizer_.state().numbers)
-                *number = state_.optimizer_numbers.at(name);
-            require_same_tokenizer();
-        }
-        reported_step_ = state_.step;
-    }
-
-    // Equal sentences give equal tokenizers, so only another corpus of the same name and size
-    // can have given another one.
-    void require_same_tokenizer() const {
-        if (state_.configuration.at(tokenizer_entry) != data_.tokenizer->to_json())
-            throw OptionError(
-                "The checkpoint's tokenizer was learned from other sentences: give "
-                "--folder another folder.");
-    }
-
-    void save() {
-        if (storage_ == nullptr || !storage_->saver)
-            return;
-        state_.configuration[tokenizer_entry] = data_.tokenizer->to_json();
-        state_.buckets = ddp_.state();
-        for (const auto& [name, number] : optimizer_.state().numbers)
-            state_.optimizer_numbers[name] = *number;
-        storage_->saver->save(state_);
-    }
-
     Rank& rank_;
     const TranslationData& data_;
     const TranslationPlan& plan_;
@@ -376,8 +238,8 @@ class TranslationTraining {
     DistributedDataParallel ddp_;
     Adam optimizer_;
     Tape tape_;
-    TranslationStorage* storage_ = nullptr;  // absent where no checkpoints are made
-    TrainingState state_;
+    CheckpointedRun run_;  // its end comes before the communicator's
+    TrainingState& state_ = run_.state();
     TranslationResult result_;
     int steps_ = 0;  // of the whole plan
     // Since the last report:
@@ -390,27 +252,6 @@ class TranslationTraining {
 }  // namespace
 
 // ---- What the chapter's program calls
-
-TranslationData encode_corpus(World& world, PairCorpus corpus, const TranslationPlan& plan) {
-    TranslationData data;
-    data.corpus = std::move(corpus);
-    world.run([&](Rank& rank) {
-        const std::string json = rank.broadcast(
-            rank.rank() == 0 ? learn_tokenizer(data.corpus, plan)->to_json() : std::string(), 0);
-        // Once in each process: the ranks that are threads share the sentences.
-        if (!rank.job().has_processes && rank.rank() != 0)
-            return;
-        data.tokenizer = tokenizer_from_json(json);
-        data.train = encode(data.corpus.train, *data.tokenizer, plan.model.longest, data.too_long);
-        data.valid = encode(data.corpus.valid, *data.tokenizer, plan.model.longest, data.too_long);
-        std::erase_if(data.corpus.test, [&](const SentencePair& pair) {
-            return !fits(encode(pair, *data.tokenizer), plan.model.longest);
-        });
-    });
-    require_enough(data.train.size(), "training", std::max(plan.batch, world.world_size()));
-    require_enough(data.valid.size(), "validation", world.world_size());
-    return data;
-}
 
 double learning_rate_at(int step, double peak, int warm_up) {
     if (step < warm_up)

@@ -46,7 +46,7 @@ void measure_steps(LoaderTimes& times, Device& device, const LabelledImages& ima
     Random random(1);
     const auto model = make_model(name, device, random);
     Sgd optimizer(model->parameters(), 1e-3);
-    StepTimes marks(device);
+    StepTimes marks(device.stream());
     Trainer trainer(device, *model, optimizer, marks);
     Loader waiting(device, images, fashion_mnist_normalisation, batch, LastBatch::keep,
                    Prefetch::off);

@@ -41,14 +41,12 @@ std::vector<MemoryChange> memory_of_step(const LabelledImages& images, Samples b
     Tape tape(device);
     std::string phase = "forward";
     const auto step = [&] {
-        accumulate(tape, micro_batches(batch, size), [&](Tape& on, Samples samples) {
+        learn_batch(tape, optimizer, micro_batches(batch, size), [&](Tape& on, Samples samples) {
             phase = "forward";
             const Variable loss = model.loss(on, samples);
             phase = "backward";
             return loss;
         });
-        optimizer.step();
-        optimizer.zero_gradients();
         device.stream().synchronize();
     };
     step();

@@ -33,13 +33,17 @@ class Training {
           tape_(device_) {}
 
     void step(Samples batch) {
-        const Stopwatch watch;
-        loss_ = accumulate(tape_, micro_batches(batch, size_),
-                           [&](Tape& tape, Samples samples) { return model_.loss(tape, samples); });
-        if (first_gradient_.empty())
+        const std::vector<MicroBatch> micro = micro_batches(batch, size_);
+        const MeanLoss loss_of = [&](Tape& tape, Samples samples) {
+            return model_.loss(tape, samples);
+        };
+        if (first_gradient_.empty()) {  // a look at it, in advance
+            accumulate(tape_, micro, loss_of);
             keep_gradient();
-        optimizer_.step();
-        optimizer_.zero_gradients();
+            optimizer_.zero_gradients();
+        }
+        const Stopwatch watch;
+        loss_ = learn_batch(tape_, optimizer_, micro, loss_of);
         device_.stream().synchronize();
         times_.push_back(watch.seconds());
     }

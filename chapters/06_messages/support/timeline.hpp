@@ -45,6 +45,24 @@ class StreamTrack {
     std::deque<Mark> marks_;
 };
 
+// A StreamTrack that may be absent (a null object): then begin and mark do nothing, and the code
+// that is timed need not ask.
+class OptionalTrack {
+  public:
+    void set(StreamTrack* track) { track_ = track; }
+    void begin() const {
+        if (track_ != nullptr)
+            track_->begin();
+    }
+    void mark(const std::string& what) const {
+        if (track_ != nullptr)
+            track_->mark(what);
+    }
+
+  private:
+    StreamTrack* track_ = nullptr;
+};
+
 // Returns the spans of all ranks, in the order of ranks, on every rank. All ranks call it.
 std::vector<StreamSpan> gather(Rank& rank, const std::vector<StreamSpan>& mine);
 

@@ -9,7 +9,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "15_overlap/compression.hpp"
 #include "common/report/csv.hpp"
@@ -150,7 +150,13 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
             watched.reduce(ranks, bucket, stream, what);
         });
     Sgd optimizer(model->parameters(), 0.05);
-    Tape tape(device);
+    SmallTraining small(device, optimizer);
+    // Backward, and a look at the gradients before the step.
+    const auto backward = [&](Variable loss) {
+        ddp.backward(loss);
+        communicator->synchronize(device.stream());
+        watched.compare();
+    };
     std::vector<double> losses;
     rank.barrier();
     for (int epoch = 1, step = 0; step < training.steps; epoch++) {
@@ -158,15 +164,10 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
             shard(shuffled(loader.samples(), seed, epoch), rank.rank(), rank.world_size()));
         while (const std::optional<Batch> batch =
                    step < training.steps ? loader.next() : std::nullopt) {
-            const Variable loss =
-                cross_entropy(ddp.forward(tape.constant(batch->images)), batch->labels);
-            ddp.backward(loss);
-            losses.push_back(loss.value().to_host()[0]);
-            communicator->synchronize(device.stream());
-            watched.compare();
-            optimizer.step();
-            optimizer.zero_gradients();
-            tape.clear();
+            const auto loss_of = [&](Tape& tape) {
+                return cross_entropy(ddp.forward(tape.constant(batch->images)), batch->labels);
+            };
+            losses.push_back(small.step(loss_of, backward).to_host()[0]);
             step++;
         }
     }

@@ -82,21 +82,22 @@ std::vector<double> TimedTraining::bucket_bytes() const {
 
 void TimedTraining::step() {
     const std::size_t batch = steps_++ % inputs_.size();
+    const auto loss_of = [&](Tape& tape) {
+        return cross_entropy(ddp_.forward(tape.constant(inputs_[batch])), labels_[batch]);
+    };
+    const auto backward = [&](Variable loss) {
+        compute_.mark(forward_name);
+        std::size_t missing =
+            ddp_.gradients().plan().buckets[0].gradients.size();  // of the first bucket
+        ddp_.backward(loss, [&](Parameter&) {
+            compute_.mark(missing > 0 ? first_bucket : backward_name);
+            missing -= missing > 0 ? 1 : 0;
+        });
+        compute_.mark(waiting_for_gradients);
+    };
     compute_.begin();
-    const Variable logits = ddp_.forward(tape_.constant(inputs_[batch]));
-    const Variable loss = cross_entropy(logits, labels_[batch]);
-    compute_.mark(forward_name);
-    std::size_t missing =
-        ddp_.gradients().plan().buckets[0].gradients.size();  // of the first bucket
-    gradients_.begin_backward(loss);
-    ddp_.backward(loss, [&](Parameter&) {
-        compute_.mark(missing > 0 ? first_bucket : backward_name);
-        missing -= missing > 0 ? 1 : 0;
-    });
-    compute_.mark(waiting_for_gradients);
-    gradients_.step_and_zero();
+    training_.step(loss_of, backward);
     compute_.mark(optimizer_name);
-    tape_.clear();
 }
 
 StepParts TimedTraining::read() {

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "03_network/cross_entropy.hpp"
-#include "03_network/layers/sequential.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/data/random.hpp"
 
@@ -62,9 +61,8 @@ class TimedTraining {
     Device& device_;
     DistributedDataParallel ddp_;
     Sgd optimizer_;
-    ZeroedGradients gradients_{optimizer_};
+    SmallTraining training_{device_, optimizer_};
     std::optional<DistributedDataParallel::NoSync> alone_;
-    Tape tape_{device_};
     StreamTrack compute_{"compute", device_.stream()};
     StreamTrack communication_{"communication", ddp_.communication_stream()};
     std::vector<Tensor> inputs_;

@@ -4,16 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "06_messages/support/timeline.hpp"
-#include "15_overlap/training.hpp"
+#include "15_overlap/show/step_watch.hpp"
 
 namespace ddp {
-
-// A step as the reader asked for it (with overlap, unless it was switched off), and one without
-// overlap, which may be empty.
-struct TwoSteps {
-    std::vector<StreamSpan> usual, without_overlap;
-};
 
 // Prints for each rank how long its steps were, and how much of the communication ran beside
 // computation; `note` stands below the table.

@@ -3,6 +3,7 @@
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
 #include "03_network/optimizers.hpp"
+#include "04_gradient_accumulation/accumulate.hpp"
 
 namespace ddp {
 
@@ -55,21 +56,20 @@ std::vector<std::vector<float>> learn_on_one_rank(Device& device, int width, std
     Random random(seed);
     Experts model(device, width, random);
     Sgd optimizer(model.parameters(), expert_learning_rate);
+    Tape tape(device);
     for (std::size_t step = 0; step < routes.size(); step++) {
+        // A micro-batch for each rank that has a batch in this step.
         const std::vector<Route>& ranks = routes[step];
-        for (std::size_t rank = 0; rank < ranks.size(); rank++) {
-            if (ranks[rank].empty())
-                continue;
-            Tape tape(device);
-            const Batch batch = drawn_batch(device, seed, static_cast<int>(step),
-                                            static_cast<int>(rank), expert_batch);
-            model.set_route(ranks[rank]);
-            const Variable logits = model.forward(tape.constant(batch.images));
-            tape.backward(cross_entropy(logits, batch.labels), {},
-                          1 / static_cast<float>(ranks.size()));
-        }
-        optimizer.step();
-        optimizer.zero_gradients();
+        std::vector<MicroBatch> batches;
+        for (int rank = 0; rank < std::ssize(ranks); rank++)
+            if (!ranks[static_cast<std::size_t>(rank)].empty())
+                batches.push_back({{rank, 1}, 1 / static_cast<float>(ranks.size())});
+        learn_batch(tape, optimizer, batches, [&](Tape& on, Samples rank) {
+            const Batch batch =
+                drawn_batch(device, seed, static_cast<int>(step), rank.first, expert_batch);
+            model.set_route(ranks[static_cast<std::size_t>(rank.first)]);
+            return cross_entropy(model.forward(on.constant(batch.images)), batch.labels);
+        });
     }
     std::vector<std::vector<float>> learned;
     for (const auto& parameter : model.parameters())

@@ -8,7 +8,8 @@
 #include "19_checkpoint_failover/job/slow_hosts.hpp"
 
 #include <algorithm>
-#include <set>
+#include <iostream>
+#include <stdexcept>
 
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
@@ -112,6 +113,27 @@ std::vector<SlowHost> slow_hosts(const std::vector<RoundTrip>& round_trips) {
         slow.push_back({after.from, text});
     }
     return slow;
+}
+
+SlowHostWatch::SlowHostWatch(Communicator& communicator, Stream& stream)
+    : communicator_(communicator), stream_(stream) {
+    look(0);
+}
+
+void SlowHostWatch::look(int step) {
+    const bool is_rank_0 = communicator_.rank().rank() == 0;
+    std::string again;
+    for (const auto& [name, text] : slow_hosts(time_round_trips(communicator_, stream_))) {
+        const bool is_new = named_.insert(name).second;
+        if (is_rank_0)
+            send_to_supervisor({0, slow_host_line, step, text});
+        if (is_new && is_rank_0 && !has_supervisor())
+            std::cout << "note: " << text << "." << std::endl;
+        if (!is_new && has_supervisor())
+            again = text;
+    }
+    if (!again.empty())
+        throw std::runtime_error(again + "; so it was before");
 }
 
 std::vector<HostSlots> without_slow_hosts(const std::vector<HostSlots>& hosts,

@@ -1,6 +1,7 @@
 #pragma once
 // Which host is on a slow network? All ranks of a ring are as slow as the slowest link, so their
 // steps do not tell. Messages between two hosts at a time do.
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,23 @@ struct SlowHost {
     std::string text;  // a sentence without its full stop, which begins with the name
 };
 std::vector<SlowHost> slow_hosts(const std::vector<RoundTrip>& round_trips);
+
+// Looks for slow hosts again and again, on behalf of one training.
+class SlowHostWatch {
+  public:
+    // Looks at once, before much is sent. Both must outlive this object.
+    SlowHostWatch(Communicator& communicator, Stream& stream);
+
+    // Names the hosts on a slow network, behind step `step`, to the supervisor or to the reader.
+    // The second time that one is named it throws std::runtime_error, if there is a supervisor,
+    // which goes on without that host. All ranks call it together.
+    void look(int step);
+
+  private:
+    Communicator& communicator_;
+    Stream& stream_;
+    std::set<std::string> named_;
+};
 
 // The kind of a status line about a slow host. Its value is the sentence.
 inline constexpr const char* slow_host_line = "slow";

@@ -68,8 +68,8 @@ std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOpt
                                        "--batch=" + std::to_string(plan.batch),
                                        "--learning-rate=" + format_fixed(plan.learning_rate, 9),
                                        "--optimizer=" + plan.optimizer,
-                                       "--every=" + std::to_string(plan.every),
-                                       "--keep=" + std::to_string(plan.keep),
+                                       "--every=" + std::to_string(plan.checkpoints.every),
+                                       "--keep=" + std::to_string(plan.checkpoints.keep),
                                        "--seed=" + std::to_string(common.seed),
                                        "--levels=" + std::to_string(common.levels),
                                        "--timeout=" + format_fixed(timeout_s, 3)};

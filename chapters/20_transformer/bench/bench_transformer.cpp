@@ -106,12 +106,12 @@ class BenchTraining {
                       .samples = sentences_,
                       .first = rank_.rank(),
                       .stride = rank_.world_size()});
-        const Variable logits =
-            ddp_.forward([&] { return model_.forward(tape_, batch.source, batch.target_in); });
-        ddp_.backward(token_loss(logits, batch.target_out, 0.1, tokens_));
-        optimizer_.step();
-        optimizer_.zero_gradients();
-        tape_.clear();
+        const auto loss_of = [&](Tape& tape) {
+            const Variable logits =
+                ddp_.forward([&] { return model_.forward(tape, batch.source, batch.target_in); });
+            return token_loss(logits, batch.target_out, 0.1, tokens_);
+        };
+        training_.step(loss_of, [&](Variable loss) { ddp_.backward(loss); });
     }
 
     Rank& rank_;
@@ -122,7 +122,7 @@ class BenchTraining {
     Adam optimizer_;
     const int sentences_, tokens_;
     std::optional<DistributedDataParallel::NoSync> alone_;
-    Tape tape_{device_};
+    SmallTraining training_{device_, optimizer_};
     std::vector<DeviceBatch> batches_;
     std::uint64_t steps_ = 0;
 };
@@ -178,23 +178,26 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     const DeviceBatch batch = make_batch(device, sentences, random);
     masks.begin({.samples = sentences});
     const StepMemory memory = measured_memory(device, model, batch);
-    StepTimes times(device);
+    StepTimes times(device.stream());
     PartTimes parts(times);
     model.set_times(&parts);
-    Tape tape(device);
-    for (int step = 0; step < steps; step++) {
-        masks.begin({.step = static_cast<std::uint64_t>(step), .samples = sentences});
-        parts.begin();
+    const auto loss_of = [&](Tape& tape) {
         const Variable logits = model.forward(tape, batch.source, batch.target_in);
         const Variable loss = token_loss(logits, batch.target_out, 0.1, target_tokens(sentences));
         parts.end_of_forward("loss");
-        tape.backward(loss);
+        return loss;
+    };
+    const auto backward = [&](Variable loss) {
+        loss.tape->backward(loss);
         parts.end_of_backward();
-        optimizer.step();
-        optimizer.zero_gradients();
+    };
+    SmallTraining training(device, optimizer);
+    for (int step = 0; step < steps; step++) {
+        masks.begin({.step = static_cast<std::uint64_t>(step), .samples = sentences});
+        parts.begin();
+        training.step(loss_of, backward);
         times.mark("optimizer");
         times.end();
-        tape.clear();
     }
     times.finish();
     Table table("A step's time by part, width " + std::to_string(width), {"part", "time", "share"});

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "03_network/training.hpp"
+#include "01_sgd/tape.hpp"
+#include "common/gpu/step_times.hpp"
 
 namespace ddp {
 

@@ -135,8 +135,7 @@ TranslationPlan plan_of(const TranslationSettings& mine, const CommonOptions& co
     plan.compresses = mine.compresses;
     plan.communicator = mine.communicator;
     plan.seed = common.seed;
-    plan.folder = folder;
-    plan.every = mine.every;
+    plan.checkpoints = {.folder = folder, .every = mine.every};
     return plan;
 }
 

@@ -97,9 +97,10 @@ TEST_CASE("training: the watched step is written down for all ranks, and no othe
     std::vector<std::vector<StreamSpan>> timelines(2);
     world.run([&](Rank& rank) {
         Training training(rank, images, 8);
-        training.trainer.watch(2);
+        const StepWatch watch(rank, training.device, *training.mlp, training.ddp, training.trainer,
+                              2);
         training.epoch(1);
-        timelines[static_cast<std::size_t>(rank.rank())] = training.trainer.timeline();
+        timelines[static_cast<std::size_t>(rank.rank())] = watch.steps().usual;
     });
     const std::vector<StreamSpan>& timeline = timelines[1];
     REQUIRE(timelines[0].size() == timeline.size());

@@ -45,9 +45,7 @@ TrainingPlan plan_in(const std::filesystem::path& folder, const std::string& opt
     plan.batch = 4;
     plan.learning_rate = 0.01;
     plan.optimizer = optimizer;
-    plan.every = 1;
-    plan.keep = 100;
-    plan.folder = folder;
+    plan.checkpoints = {.folder = folder, .every = 1, .keep = 100};
     return plan;
 }
 

@@ -28,8 +28,7 @@ TranslationPlan small_plan(const std::filesystem::path& folder = {}) {
     plan.learning_rate = 0.003;
     plan.warm_up = 5;
     plan.smoothing = 0.1;
-    plan.folder = folder;
-    plan.every = 4;
+    plan.checkpoints = {.folder = folder, .every = 4};
     return plan;
 }
 

@@ -203,7 +203,7 @@ TEST_CASE("transformer: dropout depends on step and sample, not on who else is i
 TEST_CASE("transformer: its parts can be timed, and the gradients stay the same bits") {
     Device device;
     std::vector<Values> gradients;
-    StepTimes times(device);
+    StepTimes times(device.stream());
     PartTimes parts(times);
     for (PartTimes* with : {static_cast<PartTimes*>(nullptr), &parts}) {
         Random random(3);

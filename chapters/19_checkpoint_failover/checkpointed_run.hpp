@@ -1,0 +1,88 @@
+#pragma once
+// What makes a training one that may be killed at any moment and started again:
+//
+//     CheckpointedRun run(communicator, device, model, optimizer, plan, configuration);
+//     run.set_hooks(...);
+//     run.resume();
+//     for each step that run.state() has not made yet:
+//         forward, backward
+//         run.wait_for_copy();
+//         optimizer.step();
+//         count the step and its samples in run.state()
+//         run.save_if_due();
+//     run.finish();
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "19_checkpoint_failover/saver.hpp"
+
+namespace ddp {
+
+struct CheckpointPlan {
+    std::filesystem::path folder;  // of the checkpoints; empty: none are made
+    int every = 100;               // steps between two checkpoints
+    int keep = 2;                  // how many checkpoints stay
+};
+
+// The state that this training has beside tensors, counts and the optimizer's numbers, such as a
+// random generator. Either may be absent.
+struct CheckpointHooks {
+    std::function<void(TrainingState& state)> before_save = {};         // writes it into the state
+    std::function<void(const TrainingState& state)> after_resume = {};  // restores it
+};
+
+class CheckpointedRun {
+  public:
+    // Checkpoints of a training with another `configuration` will be refused. `on_event` is the
+    // Saver's. All ranks call it together. Everything passed must outlive this object.
+    CheckpointedRun(Communicator& communicator, Device& device, const Module& model,
+                    Optimizer& optimizer, const CheckpointPlan& plan,
+                    std::map<std::string, std::string> configuration,
+                    const Saver::OnEvent& on_event = {});
+    ~CheckpointedRun();
+    CheckpointedRun(const CheckpointedRun&) = delete;
+    CheckpointedRun& operator=(const CheckpointedRun&) = delete;
+
+    void set_hooks(CheckpointHooks hooks) { hooks_ = std::move(hooks); }
+
+    // Returns the state behind the last step that was enqueued: the training counts in it.
+    TrainingState& state() { return state_; }
+
+    // Restores the newest whole checkpoint of any host, if there is one, and begins the next
+    // generation of the training: an earlier one that wakes up ends at its next save. Returns the
+    // rank whose checkpoint it was. All ranks call it together, before the first step. Throws
+    // OptionError if the checkpoint is of another training, and std::runtime_error if none of them
+    // is whole.
+    std::optional<int> resume();
+
+    // Makes the device's stream wait until the last checkpoint is copied: the optimizer may change
+    // its tensors then.
+    void wait_for_copy();
+    // Save the state where a checkpoint is due, or now. The device may still be computing the step.
+    void save_if_due();
+    void save();
+    // Saves the state behind the last step, so that a training that is started again finds that
+    // nothing is left to do. Waits until that is on the disk, and throws its error if it failed.
+    void finish();
+
+    // Returns the seconds that this rank's saves have waited for earlier ones; nothing if it writes
+    // no checkpoints.
+    std::optional<double> seconds_waited() const;
+
+  private:
+    struct Storage;
+
+    Communicator& communicator_;
+    Device& device_;
+    Optimizer& optimizer_;
+    const TrainingTensors tensors_;
+    const int every_;
+    TrainingState state_;
+    CheckpointHooks hooks_;
+    Storage* storage_ = nullptr;  // absent where no checkpoints are made
+};
+
+}  // namespace ddp
