@@ -1,5 +1,5 @@
 #pragma once
-// What makes a training one that may be killed at any moment and started again:
+// Makes a training one that may be killed at any moment and started again:
 //
 //     CheckpointedRun run(communicator, device, model, optimizer, plan, configuration);
 //     run.set_hooks(...);

@@ -1,4 +1,4 @@
-// How much momentum random orders of stale gradients have, beside the formula.
+// Measures how much momentum random orders of stale gradients have, beside the formula.
 #include "13_async/bench/implicit_momentum.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"

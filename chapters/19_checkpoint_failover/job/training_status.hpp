@@ -1,5 +1,5 @@
 #pragma once
-// What rank 0 tells the supervisor about a training while it goes on.
+// Tells the supervisor about a training while it goes on; rank 0 does.
 #include "15_overlap/training.hpp"
 #include "19_checkpoint_failover/training_state.hpp"
 #include "common/report/bench.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What a training is to do, and the sentences for it as tokens.
+// The plan of a training, and the sentences for it as tokens.
 #include <map>
 #include <memory>
 #include <string>
