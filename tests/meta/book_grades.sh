@@ -68,6 +68,14 @@ if ! command -v bwrap >/dev/null || ! bwrap --unshare-pid --ro-bind / / true 2>"
     finish
 fi
 
+# Where the sandbox ends before a program begins, the grader says so, and gives no grades.
+rm "$PATH/bwrap"
+printf '#!/bin/sh\ncase "$*" in *" /program "*) exit 1 ;; esac\nexec %s "$@"\n' "$real_bwrap" >"$PATH/bwrap"
+chmod +x "$PATH/bwrap"
+expect 1 "The solution's own up of 01_line/slope.cpp is not passed in the sandbox" timeout 120 ./book grade "$class"
+rm "$PATH/bwrap"
+ln -s "$real_bwrap" "$PATH/bwrap"
+
 # ---- Honest ones
 mkdir -p "$class/in_my/my/01_line" && cp solutions/01_line/slope.cpp "$class/in_my/my/01_line"
 hand_in 'stub, "first"' <exercises/01_line/slope/stub.cpp
