@@ -29,7 +29,7 @@ cluster() {
         where) tour cluster_where where "${@:2}" ;;
         measure) tour links links "${@:2}" ;;
         scale) tour cluster_scale scaling "${@:2}" ;;
-        *) bad_input "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help\` says more." ;;
+        *) bad_input "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help all\` says more." ;;
     esac
 }
 # tour FILE WHAT [--hosts a:4,b:4 | --hostfile FILE] [options]: shows what there is to know of a cluster, in out/FILE.csv, too.

@@ -1,16 +1,54 @@
-# Sourced by ./book: what `./book help` says.
-# shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
+# Sourced by ./book: what `./book help` says: the verbs that readers use most and, with `all`, the others, too.
+# shellcheck shell=bash
 
-help() {
+help() {  # [all]
+    [[ $# == 0 || $* == all ]] || bad_input "help takes nothing, or all."
+    printf '%s\n\n' "DDP by Hand: a textbook that you run."
+    help_of_first_verbs
+    if (($#)); then
+        help_of_other_verbs
+    else
+        help_of_help
+    fi
     cat <<END
-DDP by Hand: a textbook that you run.
 
+run, check, grade, test, bench and explore first install what is missing, where they may. --cpu and --gpu choose the
+mode; without them it is the GPU if one answers. Everything is built under build/, with a log.
+
+END
+    wrapped "chapters: $(list_chapters)"
+    if (($#)); then
+        wrapped "exercises in chapters: $(list_exercised)"
+        wrapped "benches: $(list_benches)"
+        wrapped "explored: $(list_explored)"
+    fi
+}
+wrapped() {  # a list, in lines that break between its entries
+    printf '%s\n' "$1" | sed 's/\([0-9]\) \([a-z]\)/\1~\2/g' | fold -sw 112 | sed 's/~/ /g; s/ *$//; 2,$s/^/    /'
+}
+
+help_of_first_verbs() {
+    cat <<END
   ./book run [NN] [options]     build and run chapter NN (without NN: chapter 15, the main job);
                                 \`./book run NN --help\` lists the chapter's options; --predict asks you
                                 first what will come of it, and compares
   ./book check NN [EXERCISE]    build your own answers to the exercises of chapter NN, in my/, or to that one,
                                 and say what is right, what is wrong and what is next;
                                 with --hint: the next hint
+  ./book test [--all]           build everything and run the tests (--all: the slow ones, too)
+  ./book bench NAME [options]   build and run a benchmark
+  ./book plot [NN]              draw what the last runs measured
+  ./book doctor                 what this machine has, and which mode a run takes and why
+END
+}
+help_of_help() {
+    cat <<END
+  ./book help all               this, and what the other verbs do: progress, reset, handout, grade, explore, watch,
+                                cluster, diff and data
+END
+}
+help_of_other_verbs() {
+    cat <<END
   ./book progress               which exercises are done, begun and not begun
   ./book reset NN               begin chapter NN's exercises anew; what you have is kept
   ./book handout DIR            a copy of the book for students: without solutions
@@ -18,11 +56,8 @@ DDP by Hand: a textbook that you run.
                                 a class: DIR has a folder for each student, in it the files of their my/;
                                 each is built and run in a sandbox; grades are in DIR/grades.csv, and
                                 with --results in a results.json for each student, as autograders read it
-  ./book test [--all]           build everything and run the tests (--all: the slow ones, too)
-  ./book bench NAME [options]   build and run a benchmark
   ./book explore NAME [options] run a chapter's kernels in every order of what they say to each other: can they
                                 fail? (on the CPU; \`./book explore all_reduce --help\`)
-  ./book plot [NN]              draw what the last runs measured
   ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20
                                 writes; Ctrl-C ends it, and not the run
   ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
@@ -38,15 +73,6 @@ DDP by Hand: a textbook that you run.
   ./book diff NN [MM]           what chapter NN's main has that MM's has not (MM: the chapter it grows from)
   ./book data translations      fetch the sentences that chapter 20 translates: Debian's package descriptions in
                                 English and Italian, some 12 MB, through apt, into build/translations
-  ./book doctor                 what this machine has, and which mode a run takes and why
-  ./book help                   this text
-
-run, check, grade, test, bench and explore first install what is missing, where they may. --cpu and --gpu choose the
-mode; without them it is the GPU if one answers. Everything is built under build/, with a log.
-
-chapters: $(list_chapters)
-exercises in chapters: $(list_exercised)
-benches:  $(list_benches)
-explored: $(list_explored)
+  ./book help [all]             the first six verbs; with all: this text
 END
 }

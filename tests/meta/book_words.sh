@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ./book says: help, and one sentence with exit code 2 for whatever it does not understand.
+# What ./book says: help, for the first minutes on one screen and then of all verbs, and one sentence with exit code 2 for whatever it does not understand.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 little_book "$scratch/book"
@@ -8,10 +8,18 @@ book=$scratch/book/book
 for call in "" help -h --help; do
     # shellcheck disable=SC2086  # no argument at all is one of the cases
     expect 0 "chapters: 01 line, 02 slope" "$book" $call
-    for verb in run check progress reset handout grade test bench explore plot watch cluster diff data doctor help; do
-        [[ $output == *"./book $verb"* ]] || complain "help says nothing about $verb"
+    verbs=$(sed -n 's/^  \.\/book \([a-z]*\).*/\1/p' <<<"$output" | xargs)
+    [[ $verbs == "run check test bench plot doctor help" ]] || complain "the first verbs are not these: $verbs"
+    (($(wc -l <<<"$output") <= 24)) || complain "help does not fit on a screen: $output"
+    for verb in progress reset handout grade explore watch cluster diff data; do
+        [[ $output == *" $verb"* ]] || complain "help does not name $verb"
     done
 done
+expect 0 "benches: slope" "$book" help all
+for verb in run check progress reset handout grade test bench explore plot watch cluster diff data doctor; do
+    [[ $output == *"./book $verb"* ]] || complain "help all says nothing about $verb"
+done
+expect_sentence 2 "help takes nothing, or all." "$book" help run
 
 verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, cluster, diff, data, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
@@ -26,7 +34,7 @@ expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
 expect_sentence 2 "watch takes at most one file, which a run writes: out/run.jsonl." "$book" watch a b
-expect_sentence 2 "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help\` says more." "$book" cluster down
+expect_sentence 2 "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help all\` says more." "$book" cluster down
 expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
 expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99
 expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare." "$book" diff 1

@@ -7,7 +7,7 @@
 cd "$root" || exit 1
 # shellcheck source=tools/predictions.sh
 . tools/predictions.sh
-readmes() { find README.md CONTRIBUTING.md chapters common exercises plots -name '*.md' | sort; }
+readmes() { find README.md CONTRIBUTING.md chapters common exercises plots tools -name '*.md' | sort; }
 # As lines "FILE ./book run 07 --ranks 5": every call in a code span, or in a line of its own.
 # shellcheck disable=SC2016  # these dollars and backticks are text
 commands() {
@@ -196,7 +196,7 @@ rm -r "$book/exercises"
 bash tools/make_readmes.sh --check --only excerpt || complain "the code that READMEs show is not the book's"
 
 # wrong_commands: as lines, those that ./book does not know.
-help=$(./book help)
+help=$(./book help all | sed -e :join -e '$!N; s/\n    \([0-9a-z]\)/ \1/; t join' -e 'P; D')  # lists in one line each
 knows() { grep -q "^$1:.* $2\b" <<<"$help"; }  # chapters 07, benches all_reduce
 wrong_commands() {
     local file verb what rest
@@ -296,6 +296,8 @@ wrong_pages() {
         (($(words_of "$readme") <= 1500)) || echo "$readme has $(words_of "$readme") words of prose; 1,500 are the most"
     done < <(sed -n 's|^ddp_add_chapter(\([0-9a-z_]*\) PAGE).*|chapters/\1/README.md|p' chapters/CMakeLists.txt)
 }
+# The top README is read in the first ten minutes: 700 words of prose are the most.
+wrong_lengths() { (($(words_of README.md) <= 700)) || echo "README.md has $(words_of README.md) words of prose; 700 are the most"; }
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
 # The first paragraph of every other chapter names a part of a page that its own code replaces: [`name`](../00_x/x.cpp).
@@ -314,13 +316,13 @@ early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md c
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; wrong_parts; early_terms)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; wrong_lengths; wrong_parts; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
 printf '%s\n' '[a](x.cu), [b](01_x/y.cu), [c](https://nowhere) `./book run 01`, `./book fly`' '    ./book run 77 --quick' \
     '```cpp' '[this](int i)' '```' 'or `[that](int j)`' '$ ./book bench nothing' >"$readme"
-cd "$book" && mkdir -p common exercises plots && touch README.md CONTRIBUTING.md
+cd "$book" && mkdir -p common exercises plots tools && touch README.md CONTRIBUTING.md
 wrong=$(wrong_commands && wrong_links)
 [[ $(wc -l <<<"$wrong") == 4 && $wrong == *'book fly'*'book run 77'*'book bench nothing'*'link to 01_x/y.cu'* ]] ||
     complain "of wrong commands and links these are found: $wrong"
@@ -443,4 +445,8 @@ printf 'one\ntwo\n' >chapters/00_x/x.cpp
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 { printf '<!-- excerpt: x -->\n```cpp\n//\none\ntwo\n```\n' && times 1501 'word '; } >chapters/00_x/README.md
 [[ $(wrong_pages) == "chapters/00_x/README.md has 1501 words of prose; 1,500 are the most" ]] || complain "1501 words pass: $(wrong_pages)"
+{ printf '| a table |\n    code\n' && times 700 'word '; } >README.md
+[[ ! $(wrong_lengths) ]] || complain "700 words in the top README are too many"
+printf 'more' >>README.md
+[[ $(wrong_lengths) == "README.md has 701 words of prose; 700 are the most" ]] || complain "701 words pass in the top README"
 finish
