@@ -5,8 +5,9 @@
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
-#include "15_overlap/show/demos.hpp"
+#include "15_overlap/show/hooks_by_name.hpp"
 #include "15_overlap/show/linked_steps.hpp"
+#include "15_overlap/show/out_of_order.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 #include "15_overlap/show/training_report.hpp"
 #include "15_overlap/training.hpp"
@@ -25,8 +26,7 @@ struct OverlapOptions {
     std::string communicator = "native", hook = "average";
 };
 
-constexpr int test_batch = 500;
-constexpr int watched_step = 20;  // by then the buckets are rebuilt, and everything is warm
+constexpr int test_batch = 500, watched_step = 20;  // by then buckets are rebuilt, and all is warm
 
 // Trains on every rank. Rank 0 keeps the timelines of two steps in `watched`.
 void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
@@ -87,7 +87,7 @@ int run(World& world, const CommonOptions& common, OverlapOptions mine) {
     world.run([&](Rank& rank) { show_linked_steps(rank, common); });
     if (world.has_rank_0())
         show_watched_steps(watched, common, trace);
-    show_demos(world, data.train, common);
+    show_sending_orders(world);
     return 0;
 }
 

@@ -68,7 +68,7 @@ def draw_two_steps(measured, titles):
     return figure
 
 
-def draw_overlap_hooks(measured):
+def draw_bench_traffic(measured):
     """What each bucket hook sends, and how far from the average it is."""
     figure, (sent, error) = new_figure(2, width=5.2, height=3.2)
     names = measured.text("hook")
@@ -201,7 +201,7 @@ DRAWINGS = {
     "overlap_link_timeline": draw_overlap_link_timeline,
     "overlap_timeline": draw_overlap_timeline,
     "overlap": draw_network,
-    "overlap_hooks": draw_overlap_hooks,
+    "bench_traffic": draw_bench_traffic,
     "bench_train": draw_bench_train,
     "bench_overlap": draw_bench_overlap,
 }

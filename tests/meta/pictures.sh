@@ -23,8 +23,8 @@ grep -q '<text .*sans-serif.*The loss falls' overlap.svg || complain "two epochs
 curve 1,0.9,0.7,0.7
 draw 0 "not drawn: overlap.csv: one epoch makes no curve"
 [[ ! -e overlap.svg ]] || complain "the picture of an earlier run is left"
-printf '%s\n' hook,bytes,step_error,sum_error,loss average,100,0,0,1 power_sgd,10,0.5,0.4,1 >overlap_hooks.csv
-draw 0 "drawn: overlap_hooks.svg"  # what can be drawn is, all the same
+printf '%s\n' hook,bytes,step_error,sum_error,loss average,100,0,0,1 power_sgd,10,0.5,0.4,1 >bench_traffic.csv
+draw 0 "drawn: bench_traffic.svg"  # what can be drawn is, all the same
 curve
 draw 1 "overlap.csv cannot be drawn: "
 

@@ -113,6 +113,8 @@ double error_of_step(Rank& rank, SendingOrder order) {
 }
 
 void show_sending_orders(World& world) {
+    if (world.world_size() == 1)
+        return;
     const bool prints = world.has_rank_0();
     const auto step = [&](SendingOrder order) {
         double error = 0;

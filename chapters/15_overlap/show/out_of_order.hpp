@@ -17,7 +17,7 @@ enum class SendingOrder {
 // std::runtime_error on the rank that notices the difference.
 double error_of_step(Rank& rank, SendingOrder order);
 
-// Shows the three orders, one after the other; needs two ranks or more. Prints on rank 0.
+// Shows the three orders, one after the other; nothing with one rank. Prints on rank 0.
 void show_sending_orders(World& world);
 
 }  // namespace ddp

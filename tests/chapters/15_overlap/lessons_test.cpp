@@ -1,6 +1,6 @@
 // What the chapter shows beside its training: accumulation, sending orders, and training by hook.
-#include "15_overlap/show/accumulation.hpp"
-#include "15_overlap/show/compression_report.hpp"
+#include "15_overlap/bench/accumulation.hpp"
+#include "15_overlap/bench/hook_training.hpp"
 #include "15_overlap/show/out_of_order.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

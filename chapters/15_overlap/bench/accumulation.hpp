@@ -30,8 +30,4 @@ struct Accumulated {
 Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncAround around,
                             const Accumulation& accumulation, std::uint64_t seed);
 
-// Compares the three placements of no_sync. Prints on rank 0.
-void show_accumulation(Rank& rank, const LabelledImages& images, const Accumulation& accumulation,
-                       std::uint64_t seed);
-
 }  // namespace ddp

@@ -1,11 +1,7 @@
-#include "15_overlap/show/accumulation.hpp"
+#include "15_overlap/bench/accumulation.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <iomanip>
-#include <iostream>
 #include <optional>
-#include <sstream>
 
 #include "03_network/cross_entropy.hpp"
 #include "03_network/loader.hpp"
@@ -13,30 +9,11 @@
 #include "03_network/optimizers.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/report/bench.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
 
 constexpr double fixed_learning_rate = 0.05;
-
-std::string text_of(NoSyncAround around) {
-    switch (around) {
-        case NoSyncAround::forward_and_backward:
-            return "forward and backward";
-        case NoSyncAround::backward:
-            return "backward only";
-        default:
-            return "nothing";
-    }
-}
-
-std::string text_of(float difference) {
-    std::ostringstream text;
-    text << std::setprecision(2) << difference;
-    return text.str();
-}
 
 // Learns from micro-batch `i` of a group of `size`.
 void learn(DistributedDataParallel& ddp, Tape& tape, const Batch& batch, NoSyncAround around, int i,
@@ -95,29 +72,6 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
             result.parameters.push_back(value);
     require_equal_replicas(rank, model->parameters());
     return result;
-}
-
-void show_accumulation(Rank& rank, const LabelledImages& images, const Accumulation& accumulation,
-                       std::uint64_t seed) {
-    Table table("no_sync: " + format_count(accumulation.micro_batches) +
-                    " micro-batches in groups of " + std::to_string(accumulation.group),
-                {"within no_sync", "steps", "all-reduces", "time", "parameters differ by"});
-    std::vector<float> first;
-    for (const NoSyncAround around :
-         {NoSyncAround::forward_and_backward, NoSyncAround::backward, NoSyncAround::nothing}) {
-        const Accumulated found = learn_in_groups(rank, images, around, accumulation, seed);
-        float difference = 0;
-        if (first.empty())
-            first = found.parameters;
-        for (std::size_t i = 0; i < first.size(); i++)
-            difference = std::max(difference, std::abs(found.parameters[i] - first[i]));
-        table.row({text_of(around), format_count(found.steps), format_count(found.all_reduces),
-                   format_seconds(found.seconds), text_of(difference)});
-    }
-    table.note(
-        "The forward decides whether a step is reduced, so it must lie within no_sync as well.");
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
 }
 
 }  // namespace ddp

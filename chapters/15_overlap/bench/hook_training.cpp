@@ -1,65 +1,18 @@
-#include "15_overlap/show/compression_report.hpp"
+#include "15_overlap/bench/hook_training.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <sstream>
-#include <stdexcept>
 
 #include "03_network/cross_entropy.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
 #include "11_data_parallel/training_result.hpp"
-#include "15_overlap/compression.hpp"
-#include "common/report/csv.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
+#include "15_overlap/ddp.hpp"
+#include "15_overlap/power_sgd.hpp"
+#include "15_overlap/show/hooks_by_name.hpp"
 
 namespace ddp {
-
-// ---- Hooks by name
-
-namespace {
-
-constexpr int largest_rank = 4;
-
-BucketHook power_sgd(Rank& rank, Communicator& communicator, const FlatBuffers& gradients,
-                     const PowerSgdOptions& options) {
-    return make_run_scoped<PowerSgd>(rank, communicator, gradients, options).hook();
-}
-
-}  // namespace
-
-std::vector<std::string> hook_names() {
-    return {"average", "float16", "bfloat16", "power_sgd"};
-}
-
-BucketHook make_hook(const std::string& name, Rank& rank, Communicator& communicator,
-                     const FlatBuffers& gradients, int start_step) {
-    if (name == "average")
-        return average_bucket;
-    if (name == "float16")
-        return compressed_average<__half>(communicator, gradients);
-    if (name == "bfloat16")
-        return compressed_average<__nv_bfloat16>(communicator, gradients);
-    if (name == "power_sgd")
-        return power_sgd(rank, communicator, gradients, {.start_step = start_step});
-    if (name == "power_sgd 4")
-        return power_sgd(rank, communicator, gradients,
-                         {.matrix_rank = largest_rank, .start_step = start_step});
-    if (name == "power_sgd 4, no feedback")
-        return power_sgd(
-            rank, communicator, gradients,
-            {.matrix_rank = largest_rank, .start_step = start_step, .feeds_errors_back = false});
-    throw std::invalid_argument("there is no bucket hook '" + name + "'");
-}
-
-std::size_t hook_arena_bytes(const Module& model) {
-    return std::max(compressed_arena_bytes(model), power_sgd_arena_bytes(model, largest_rank));
-}
-
-// ---- A short training
 
 namespace {
 
@@ -124,7 +77,7 @@ std::size_t bytes_of(const std::string& name, const FlatBuffers& gradients,
     if (!is_power_sgd)
         return gradients.plan().memory_bytes() / 2;
     return power_sgd_bytes(gradients.parameters(),
-                           {.matrix_rank = name == "power_sgd" ? 1 : largest_rank});
+                           {.matrix_rank = name == "power_sgd" ? 1 : larger_matrix_rank});
 }
 
 }  // namespace
@@ -179,69 +132,6 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     for (std::size_t i = means.size() - last; i < means.size(); i++)
         result.loss += means[i] / static_cast<double>(last);
     return result;
-}
-
-// ---- Tables
-
-void show_hooks(Rank& rank, const LabelledImages& images, const HookTraining& training,
-                std::uint64_t seed, const std::filesystem::path& csv) {
-    std::vector<std::string> names = hook_names();
-    names.insert(names.end(), {"power_sgd 4", "power_sgd 4, no feedback"});
-    const bool prints = rank.rank() == 0;
-    Table table("Bucket hooks: " + std::to_string(training.steps) + " steps of a small network",
-                {"hook", "bytes a step", "error of a step", "of all steps' sum", "loss"});
-    CsvWriter file(prints ? beside(csv, "hooks") : "",
-                   {"hook", "bytes", "step_error", "sum_error", "loss"});
-    for (const std::string& name : names) {
-        const HookResult result = learn_with_hook(rank, images, name, training, seed);
-        table.row({name, format_bytes(static_cast<double>(result.bytes)),
-                   format_fixed(100 * result.step_error, 3) + " %",
-                   format_fixed(100 * result.sum_error, 3) + " %", format_fixed(result.loss, 3)});
-        file.row({name, result.bytes, result.step_error, result.sum_error, result.loss});
-    }
-    table.note(
-        "Errors are those of the gradients that the optimizer gets, against the exact average over "
-        "the ranks. PowerSGD begins at step " +
-        std::to_string(training.start_step) + ".");
-    if (prints)
-        std::cout << table << "\n";
-}
-
-void show_short_numbers(Rank& rank) {
-    const std::vector<float> numbers{1.0f / 3, 1e-8f, 60'000};
-    auto& device = make_run_scoped<Device>(rank, 1 << 16);
-    const auto communicator = make_communicator("native", rank, 1 << 16);
-    const auto parameter = std::make_shared<Parameter>("numbers", Tensor(device, {3}, numbers));
-    const GradientSizes sizes = gradient_sizes({parameter});
-    ArenaBuffer<float> memory = communicator->allocate<float>(BucketPlan::alignment);
-    const FlatBuffers gradients(device, {parameter}, first_plan(sizes, {}), memory.share(),
-                                memory.size());
-    Table table("The average of a number that every rank has", {"sent as", "1/3", "1e-8", "60000"});
-    const auto row = [&](const std::string& name, const BucketHook& hook) {
-        gradients.view(0).copy_from(numbers);
-        hook(*communicator, gradients.bucket(0), device.stream(), name);
-        communicator->synchronize(device.stream());
-        std::vector<std::string> cells{name};
-        for (const float value : gradients.view(0).to_host()) {
-            std::ostringstream text;
-            text << value;
-            cells.push_back(text.str());
-        }
-        table.row(cells);
-    };
-    const BucketHook hooks[] = {
-        compressed_average<__half>(*communicator, gradients),
-        compressed_average<__half>(*communicator, gradients, Divide::after),
-        compressed_average<__nv_bfloat16>(*communicator, gradients),
-    };
-    rank.barrier();
-    row("float32", average_bucket);
-    row("float16", hooks[0]);
-    row("float16, divided after", hooks[1]);
-    row("bfloat16", hooks[2]);
-    rank.barrier();  // the next part allocates: no rank's kernel is under way any more
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
 }
 
 }  // namespace ddp
