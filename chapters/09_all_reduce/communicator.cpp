@@ -1,6 +1,6 @@
-// The choice of a communicator, and the native one: it chooses the algorithm of each call by the
-// call's size alone, never by the launcher or a measurement. All algorithms that it can choose for
-// an operation give the same bits.
+// The native communicator of one host: it chooses the algorithm of each call by the call's size
+// alone, never by the launcher or a measurement. All algorithms that it can choose for an operation
+// give the same bits.
 #include "09_all_reduce/communicator.hpp"
 
 #include <stdexcept>
@@ -8,16 +8,15 @@
 #include "07_broadcast/broadcast.hpp"
 #include "08_reduce/tree_reduce.hpp"
 #include "09_all_reduce/all_reduce.hpp"
-#include "09_all_reduce/hosts/hosts_communicator.hpp"
 
 namespace ddp {
 namespace {
 
 class NativeCommunicator final : public Communicator {
   public:
-    NativeCommunicator(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
-                       std::optional<LinkSpeed> link, const Group& group)
-        : Communicator(rank, group), peers_(rank, arena_bytes, timeout_s, link, group) {}
+    NativeCommunicator(Rank& rank, std::size_t arena_bytes, const CommunicatorOptions& options)
+        : Communicator(rank, options.group.value_or(Group::all(rank.job()))),
+          peers_(rank, arena_bytes, options.timeout_s, options.link, group()) {}
 
     std::string kind() const override { return "native"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
@@ -68,28 +67,8 @@ void Communicator::require_rank(int rank, const std::string& what) const {
 }
 
 std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t arena_bytes,
-                                                       std::optional<double> timeout_s,
-                                                       std::optional<LinkSpeed> link,
-                                                       std::optional<Group> given) {
-    const Group group = given.value_or(Group::all(rank.job()));
-    if (rank.job().has_several_hosts())
-        return make_hosts_communicator(rank, arena_bytes, make_socket_transport(rank), timeout_s,
-                                       group);
-    if (rank.job().order.shape && !link)  // a link that is simulated has no hosts
-        return make_hosts_communicator(rank, arena_bytes, nullptr, timeout_s, group);
-    return std::make_unique<NativeCommunicator>(rank, arena_bytes, timeout_s, link, group);
-}
-
-std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t arena_bytes,
-                                                std::optional<Group> group) {
-    if (kind == "native")
-        return make_native_communicator(rank, arena_bytes, std::nullopt, std::nullopt, group);
-    if (kind == "mpi")
-        return make_mpi_communicator(rank, arena_bytes, group);
-    if (kind == "nccl")
-        return make_nccl_communicator(rank, arena_bytes, group);
-    throw OptionError("There is no communicator '" + kind + "'; there are native, mpi and nccl.");
+                                                       const CommunicatorOptions& options) {
+    return std::make_unique<NativeCommunicator>(rank, arena_bytes, options);
 }
 
 }  // namespace ddp

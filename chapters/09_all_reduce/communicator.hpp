@@ -2,13 +2,13 @@
 // The communicator: NCCL's operations on a stream, over one of three transports: this book's native
 // kernels, MPI, or NCCL.
 //
-//     std::unique_ptr<Communicator> communicator = make_communicator("native", rank, bytes);
+//     std::unique_ptr<Communicator> communicator = make_native_communicator(rank, bytes);
 //     ArenaBuffer<float> gradients = communicator->allocate<float>(n);
 //     communicator->all_reduce(gradients.data(), gradients.data(), n, ReduceOp::average, stream);
 //
 // A communicator of some ranks only has a Group of them (PyTorch's new_group):
 //
-//     make_communicator("native", rank, bytes, Group({0, 2, 4}));
+//     make_native_communicator(rank, bytes, {.group = Group({0, 2, 4})});
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -161,24 +161,25 @@ class Communicator {
     const int index_;
 };
 
-// Makes a communicator of the kind "native" (this book's kernels), "mpi" or "nccl", with
-// `arena_bytes` of device memory for allocate(), over all ranks or over those of `group`. All ranks
-// of the job call it together, each with the group that it is in; a rank that is in none gives
-// itself. Throws OptionError, in a sentence, if that kind is not available here, and
-// std::invalid_argument if the members of a group do not give the same. "mpi" serves its calls in
-// the order in which they were enqueued, whatever their streams: where a rank sends on one stream
-// and receives on another, and the other rank does it the other way round, both wait. Take a
-// communicator for each stream.
-std::unique_ptr<Communicator> make_communicator(const std::string& kind, Rank& rank,
-                                                std::size_t arena_bytes,
-                                                std::optional<Group> group = std::nullopt);
+// The choices of a communicator, where they are not the usual ones.
+struct CommunicatorOptions {
+    std::optional<Group> group = std::nullopt;       // all ranks unless given
+    std::optional<double> timeout_s = std::nullopt;  // limits every wait of a kernel (0: no limit)
+    std::optional<LinkSpeed> link = std::nullopt;    // simulated, between these ranks
+};
 
-// The makers behind make_communicator, each in a file of its own. `timeout_s` limits every wait of
-// a kernel (0: no limit) and `link` is a simulated link between the ranks of one host; both are the
-// job's unless given.
-std::unique_ptr<Communicator> make_native_communicator(
-    Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
-    std::optional<LinkSpeed> link = std::nullopt, std::optional<Group> group = std::nullopt);
+// The makers, each in a file of its own: a communicator with `arena_bytes` of device memory for
+// allocate(). All ranks of the job call one together, each with the group that it is in; a rank
+// that is in none gives itself. They throw OptionError, in a sentence, if that library is not
+// available here, and std::invalid_argument if the members of a group do not give the same.
+//
+// The native one takes ranks of one host. Its time-out and its link are the job's unless given.
+//
+// The one over MPI serves its calls in the order in which they were enqueued, whatever their
+// streams: where a rank sends on one stream and receives on another, and the other rank does it the
+// other way round, both wait. Take a communicator for each stream.
+std::unique_ptr<Communicator> make_native_communicator(Rank& rank, std::size_t arena_bytes,
+                                                       const CommunicatorOptions& options = {});
 std::unique_ptr<Communicator> make_mpi_communicator(Rank& rank, std::size_t arena_bytes,
                                                     std::optional<Group> group = std::nullopt);
 std::unique_ptr<Communicator> make_nccl_communicator(Rank& rank, std::size_t arena_bytes,

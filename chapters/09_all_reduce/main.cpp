@@ -7,9 +7,7 @@
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/communicator.hpp"
 #include "09_all_reduce/show/chunk_report.hpp"
-#include "09_all_reduce/show/cross_over_report.hpp"
-#include "09_all_reduce/show/link_report.hpp"
-#include "09_all_reduce/show/machine_report.hpp"
+#include "09_all_reduce/show/reports.hpp"
 #include "09_all_reduce/show/step_by_step.hpp"
 #include "09_all_reduce/show/times.hpp"
 #include "common/report/csv.hpp"
@@ -29,12 +27,12 @@ std::vector<AllReduceMeasurement> show_machine(Rank& rank, const CommonOptions& 
     std::vector<AllReduceMeasurement> measurements =
         compare_all_reduces(rank, sizes, common.quick ? 1 : 3, "all");
     if (rank.rank() == 0)
-        report_machine(rank.world_size(), rank.job().has_several_hosts(), measurements, file);
+        report_machine(rank.world_size(), "of this machine", limit_text(), measurements, file);
     return measurements;
 }
 
 // Rounded sums depend on their order, so some ways differ from others; no rank differs from
-// another. A Communicator that takes one of the ways gives its bits, on several hosts, too.
+// another. A Communicator that takes one of the ways gives its bits.
 void show_bits(Rank& rank) {
     constexpr std::size_t count = 10'007;
     Table table("The bits of a sum of " + format_count(count) + " floats that were rounded",
@@ -46,14 +44,11 @@ void show_bits(Rank& rank) {
         const auto [first, is_new] = first_with.emplace(hashes[0], name);
         table.row({name, hashes[0], "the same", is_new ? "" : first->second});
     };
-    if (!rank.job().has_several_hosts()) {
-        Peers peers(rank, 1 << 20);
-        AllReduceData data(peers, count);
-        for (const AllReduceAlgorithm<float>& algorithm :
-             all_reduce_algorithms<float>(peers, count))
-            add(algorithm.name, hashes_of_one(peers, algorithm, data, count));
-    }
-    add("native", hashes_of(*make_communicator("native", rank, 1 << 20), count));
+    Peers peers(rank, 1 << 20);
+    AllReduceData data(peers, count);
+    for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(peers, count))
+        add(algorithm.name, hashes_of_one(peers, algorithm, data, count));
+    add("native", hashes_of(*make_native_communicator(rank, 1 << 20), count));
     table.note(
         "server: by rank. reduce+broadcast: neighbours, then pairs. The others: chunk c begins "
         "with rank c + 1 and goes round. Two numbers have one sum in any order. native: the "
@@ -72,12 +67,15 @@ void show_chunks(const std::vector<Step>& steps, const CommonOptions& common, bo
 }
 
 int run(World& world, const CommonOptions& common, bool step_by_step) {
-    const bool is_on_one_host = !world.job().has_several_hosts();
-    const bool is_small = is_on_one_host && world.world_size() <= most_ranks_in_a_picture;
+    const bool is_small = world.world_size() <= most_ranks_in_a_picture;
     if (world.world_size() == 1) {
         std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
         return 0;
     }
+    if (world.job().has_several_hosts())
+        throw OptionError(
+            "These ranks are on several hosts, and a kernel reaches the memory of one only: "
+            "./book run 10 sums between hosts.");
     if (step_by_step && !is_small)
         throw OptionError("--show draws 2 to " + std::to_string(most_ranks_in_a_picture) +
                           " ranks of one host.");
@@ -85,18 +83,14 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
         show_chunks(watch_ring(world), common, step_by_step);
     if (step_by_step)
         return 0;
-    CsvWriter file(world.has_rank_0() ? common.csv : "",
-                   {"table", "algorithm", "ranks", "bytes", "seconds", "expected_seconds",
-                    "bus_bytes_per_second"});
+    CsvWriter file(world.has_rank_0() ? common.csv : "", report_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
-        if (is_on_one_host)
-            show_link(rank, common, file);
+        show_link(rank, common, file);
         std::vector<AllReduceMeasurement> measurements;
         if (!common.link)
             measurements = show_machine(rank, common, file);
-        if (is_on_one_host)
-            show_cross_overs(rank, common, measurements, file);
+        show_cross_overs(rank, common, measurements, file);
         show_bits(rank);
     });
     return 0;

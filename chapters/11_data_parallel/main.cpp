@@ -6,6 +6,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/averages.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "11_data_parallel/show/averages_report.hpp"

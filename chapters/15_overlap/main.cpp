@@ -5,6 +5,7 @@
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/hooks_by_name.hpp"
 #include "15_overlap/show/linked_steps.hpp"
 #include "15_overlap/show/out_of_order.hpp"
@@ -75,12 +76,7 @@ int run(World& world, const CommonOptions& common, OverlapOptions mine) {
         mine.epochs = 1;
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
-    const int most = static_cast<int>(data.train.count()) / world.world_size();
-    if (mine.batch > most)
-        throw OptionError("--batch " + std::to_string(mine.batch) + " is more than the " +
-                          std::to_string(most) + " pictures that each of " +
-                          std::to_string(world.world_size()) +
-                          " ranks has: take a smaller batch or fewer ranks.");
+    require_batch(mine.batch, data.train.count(), world.world_size());
     Trace trace(world.has_rank_0() ? common.trace : "");
     TwoSteps watched;
     world.run([&](Rank& rank) { train(rank, data, mine, common, watched); });

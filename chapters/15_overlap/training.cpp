@@ -17,6 +17,14 @@
 
 namespace ddp {
 
+void require_batch(int batch, std::size_t pictures, int ranks) {
+    const std::size_t most = pictures / static_cast<std::size_t>(ranks);
+    if (static_cast<std::size_t>(batch) > most)
+        throw OptionError("--batch " + std::to_string(batch) + " is more than the " +
+                          std::to_string(most) + " pictures that each of " + std::to_string(ranks) +
+                          " ranks has: take a smaller batch or fewer ranks.");
+}
+
 DdpTrainer::DdpTrainer(Rank& rank, Device& device, Sequential& model, DistributedDataParallel& ddp,
                        Optimizer& optimizer)
     : rank_(rank),

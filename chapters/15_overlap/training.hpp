@@ -22,6 +22,9 @@ struct TrainerHooks {
     std::function<void(int steps)> after_step = {};
 };
 
+// Throws OptionError if a `batch` of each rank is more than its share of so many pictures.
+void require_batch(int batch, std::size_t pictures, int ranks);
+
 class DdpTrainer {
   public:
     // Everything passed must outlive this object.

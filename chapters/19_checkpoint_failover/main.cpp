@@ -4,6 +4,7 @@
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "15_overlap/training.hpp"
 #include "19_checkpoint_failover/resumable_training.hpp"
 #include "19_checkpoint_failover/show/scenario.hpp"
 #include "19_checkpoint_failover/show/torn_files.hpp"
@@ -30,12 +31,7 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
     World world(common);
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
-    const int most = static_cast<int>(data.train.count()) / world.world_size();
-    if (mine.plan.batch > most)
-        throw OptionError("--batch " + std::to_string(mine.plan.batch) + " is more than the " +
-                          std::to_string(most) + " pictures that each of " +
-                          std::to_string(world.world_size()) +
-                          " ranks has: take a smaller batch or fewer ranks.");
+    require_batch(mine.plan.batch, data.train.count(), world.world_size());
     const CheckpointFolder folder(world, mine.folder);
     TrainingPlan plan = mine.plan;
     plan.checkpoints.folder = folder.path();

@@ -21,7 +21,8 @@
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
-#include "09_all_reduce/hosts/placement.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "10_nodes/placement.hpp"
 #include "15_overlap/training.hpp"
 #include "19_checkpoint_failover/job/slow_hosts.hpp"
 #include "19_checkpoint_failover/job/training_status.hpp"

@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/compression.hpp"
 #include "16_recipe/clip_gradients.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"

@@ -1,7 +1,7 @@
 // Measures the all-reduces beside MPI (as shipped and tuned) or NCCL and beside what the
 // memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
-// processes cannot share, they are threads. If mpirun or srun has started this program, its own
-// ranks are measured: between hosts, the limit is the link.
+// processes cannot share, they are threads. If mpirun or srun has started this program on one host,
+// its own ranks are measured.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -48,14 +48,19 @@ std::vector<AllReduceMeasurement> measure(World& world, const Settings& mine) {
 // This process is one of a job's, which was started by the function below or by the reader.
 void take_part(const Settings& mine, const CommonOptions& common) {
     World world(common);
+    if (world.job().has_several_hosts())
+        throw OptionError(
+            "These ranks are on several hosts, and this bench compares kernels that reach one "
+            "only: "
+            "take ./book bench nodes.");
     const std::vector<AllReduceMeasurement> measurements = measure(world, mine);
     if (!world.has_rank_0())
         return;
     if (!mine.measurements.empty())
         return write_measurements(mine.measurements, measurements);
     CsvWriter file(common.csv, comparison_columns());
-    report_comparison(world.world_size(), world.job().has_several_hosts(),
-                      {{"mpi", {}, measurements}}, mine.subject(), file);
+    report_comparison(world.world_size(), limit_text(), {{"mpi", {}, measurements}}, mine.subject(),
+                      file);
 }
 
 // This program's own words, for the processes of a job.
@@ -73,8 +78,6 @@ std::vector<std::string> words_of_job(const Settings& mine, const CommonOptions&
             mine.algorithm,
             "--timeout",
             std::to_string(common.timeout_s),
-            "--levels",
-            std::to_string(common.levels),
             "--measurements",
             measurements};
 }
@@ -129,8 +132,6 @@ int run(int argc, char** argv) {
                        "what to compare with MPI; native is the Communicator's choice");
     options.add_text("--measurements", mine.measurements,
                      "as one of a job: write all measurements to this file");
-    options.take_shape();
-    options.refuse({"--shape"}, "under mpirun the ranks have hosts, and otherwise one");
     options.refuse({"--processes", "--link", "--seed", "--data", "--trace"},
                    "this bench starts its processes itself, as many as --ranks says, and nothing "
                    "in it is random, read or simulated");
@@ -162,7 +163,7 @@ int run(int argc, char** argv) {
                     progress.advance();
                 }
         }
-        report_comparison(ranks, false, kinds, mine.subject(), file);
+        report_comparison(ranks, limit_text(), kinds, mine.subject(), file);
     }
     return 0;
 }

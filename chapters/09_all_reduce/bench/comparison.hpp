@@ -34,9 +34,9 @@ std::vector<AllReduceMeasurement> read_measurements(const std::filesystem::path&
 void add_measurements(std::vector<AllReduceMeasurement>& measurements,
                       const std::vector<AllReduceMeasurement>& more);
 
-// Prints what `kinds` have measured on `ranks` ranks, of one host or of several, `algorithm` beside
-// MPI and the limit, and writes rows to `file`, whose header is comparison_columns().
-void report_comparison(int ranks, bool on_several_hosts, const std::vector<MpiVariant>& kinds,
+// Prints what `kinds` have measured on `ranks` ranks, `algorithm` beside MPI and the limit, which
+// `limit` explains, and writes rows to `file`, whose header is comparison_columns().
+void report_comparison(int ranks, const std::string& limit, const std::vector<MpiVariant>& kinds,
                        const std::string& algorithm, CsvWriter& file);
 std::vector<std::string> comparison_columns();
 

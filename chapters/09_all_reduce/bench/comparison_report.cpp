@@ -138,7 +138,7 @@ std::string summary(const AllMeasurements& all, const std::string& algorithm) {
            format_fixed(mean, 2) + " in the geometric mean";
 }
 
-Table bandwidth_table(const AllMeasurements& all, bool on_several_hosts,
+Table bandwidth_table(const AllMeasurements& all, const std::string& limit,
                       const std::string& algorithm) {
     const RateUnit unit = all.unit();
     std::vector<std::string> header{"algorithm"};
@@ -167,7 +167,7 @@ Table bandwidth_table(const AllMeasurements& all, bool on_several_hosts,
         table.note(algorithm +
                    " / MPI: how many times as fast as the better of mpi and mpi_tuned: " +
                    summary(all, algorithm) + ".");
-    table.note(std::string(limit_name) + ": " + limit_text(on_several_hosts));
+    table.note(std::string(limit_name) + ": " + limit);
     return table;
 }
 
@@ -215,10 +215,10 @@ std::vector<std::string> comparison_columns() {
             "p99_us",    "algbw_gbs", "busbw_gbs", "wrong"};
 }
 
-void report_comparison(int ranks, bool on_several_hosts, const std::vector<MpiVariant>& kinds,
+void report_comparison(int ranks, const std::string& limit, const std::vector<MpiVariant>& kinds,
                        const std::string& algorithm, CsvWriter& file) {
     const AllMeasurements all(ranks, kinds);
-    std::cout << bandwidth_table(all, on_several_hosts, algorithm) << "\n"
+    std::cout << bandwidth_table(all, limit, algorithm) << "\n"
               << detail_table(all, algorithm) << std::endl;
     write_rows(all, file);
     for (const std::string& name : all.algorithms())

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "06_messages/support/copy.cuh"
+#include "06_messages/support/host_flag.hpp"
 #include "06_messages/wait.cuh"
-#include "09_all_reduce/hosts/network/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {

@@ -92,20 +92,9 @@ std::shared_ptr<Candidate> make_limit(const std::shared_ptr<Peers>& peers, std::
                                    [peers](Stream& stream) { peers->synchronize(stream); });
 }
 
-std::shared_ptr<Candidate> candidate_of(std::shared_ptr<Communicator> communicator,
-                                        std::size_t most) {
-    const auto data = std::make_shared<ArenaBuffer<float>>(communicator->allocate<float>(most));
-    return std::make_shared<StreamCandidate>(
-        communicator->kind(), most, data,
-        [communicator](float* values, std::size_t count, Stream& stream) {
-            communicator->all_reduce(values, values, count, ReduceOp::sum, stream);
-        },
-        [communicator](Stream& stream) { communicator->synchronize(stream); });
-}
-
 // NCCL, where every rank has a GPU of its own and the program has NCCL.
 std::shared_ptr<Candidate> make_nccl_candidate(Rank& rank, std::size_t most) try {
-    return candidate_of(make_communicator("nccl", rank, most * sizeof(float)), most);
+    return make_communicator_candidate(make_nccl_communicator(rank, most * sizeof(float)), most);
 } catch (const OptionError&) {
     return nullptr;
 }
@@ -213,28 +202,34 @@ bool is_reference(const Candidate& candidate) {
 
 }  // namespace
 
-std::string limit_text(bool on_several_hosts) {
-    if (on_several_hosts)
-        return "every host sends 2 (H - 1) / H of an array to the next of the H hosts, all at "
-               "once, and nothing is added. Fewer bytes cannot leave a host.";
+std::string limit_text() {
     return "all ranks at once, without waiting for each other, add (N - 1) / N of an array to "
            "another one and copy as much. That is what the ring cannot do without; an algorithm "
            "that moves less may beat it.";
 }
 
+std::shared_ptr<Candidate> make_communicator_candidate(std::shared_ptr<Communicator> communicator,
+                                                       std::size_t most) {
+    const auto data = std::make_shared<ArenaBuffer<float>>(communicator->allocate<float>(most));
+    return std::make_shared<StreamCandidate>(
+        communicator->kind(), most, data,
+        [communicator](float* values, std::size_t count, Stream& stream) {
+            communicator->all_reduce(values, values, count, ReduceOp::sum, stream);
+        },
+        [communicator](Stream& stream) { communicator->synchronize(stream); });
+}
+
 std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t most) {
     // Two arrays for the limit, one for all ways, and a chunk for the ring that the host drives.
     const auto peers = std::make_shared<Peers>(rank, 4 * most * sizeof(float) + (1 << 20));
-    const auto link = make_link_limit(rank, most);
-    std::vector<std::shared_ptr<Candidate>> all{link ? link : make_limit(peers, most)};
+    std::vector<std::shared_ptr<Candidate>> all{make_limit(peers, most)};
     if (auto mpi = make_mpi_candidate(rank, most))
         all.push_back(std::move(mpi));
     if (auto nccl = make_nccl_candidate(rank, most))
         all.push_back(std::move(nccl));
-    all.push_back(candidate_of(make_communicator("native", rank, most * sizeof(float)), most));
+    all.push_back(
+        make_communicator_candidate(make_native_communicator(rank, most * sizeof(float)), most));
     rank.barrier();
-    if (rank.job().has_several_hosts())  // which the ways' kernels do not reach
-        return all;
     const auto data = std::make_shared<ArenaBuffer<float>>(peers->allocate<float>(most));
     for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(*peers, most))
         all.push_back(std::make_shared<StreamCandidate>(
@@ -253,6 +248,17 @@ std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t 
     return all;
 }
 
+std::vector<AllReduceMeasurement> compare(Rank& rank, const std::vector<std::size_t>& sizes,
+                                          int rounds,
+                                          const std::vector<std::shared_ptr<Candidate>>& all) {
+    std::vector<AllReduceMeasurement> measurements;
+    for (const std::size_t bytes : sizes)
+        for (AllReduceMeasurement& measurement : Comparison(rank, bytes, rounds, all).run())
+            measurements.push_back(std::move(measurement));
+    rank.barrier();  // nobody frees what another one still reads
+    return measurements;
+}
+
 std::vector<AllReduceMeasurement> compare_all_reduces(Rank& rank,
                                                       const std::vector<std::size_t>& sizes,
                                                       int rounds, const std::string& algorithm) {
@@ -263,12 +269,7 @@ std::vector<AllReduceMeasurement> compare_all_reduces(Rank& rank,
     std::erase_if(candidates, [&](const auto& candidate) {
         return !all && candidate->name() != algorithm && !is_reference(*candidate);
     });
-    std::vector<AllReduceMeasurement> measurements;
-    for (const std::size_t bytes : sizes)
-        for (AllReduceMeasurement& measurement : Comparison(rank, bytes, rounds, candidates).run())
-            measurements.push_back(std::move(measurement));
-    rank.barrier();  // nobody frees what another one still reads
-    return measurements;
+    return compare(rank, sizes, rounds, candidates);
 }
 
 }  // namespace ddp

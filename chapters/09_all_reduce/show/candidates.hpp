@@ -11,6 +11,7 @@
 
 namespace ddp {
 
+class Communicator;
 class Peers;
 class Stream;
 
@@ -50,12 +51,11 @@ struct FurtherAllReduce {
 // exercise.
 std::vector<FurtherAllReduce> further_all_reduces();
 
-// The name of what no all-reduce can do without. On one host it is a loop: every rank, without
-// waiting for any other, adds (N - 1) / N of an array to another one and copies as much. On several
-// hosts it is the link: every host sends 2 (H - 1) / H of an array to the next one, all at once.
+// The name of what no all-reduce can do without. Here it is a loop: every rank, without waiting for
+// any other, adds (N - 1) / N of an array to another one and copies as much.
 inline constexpr const char* limit_name = "limit";
 // Returns these words for a reader.
-std::string limit_text(bool on_several_hosts);
+std::string limit_text();
 
 // All that can be had here, for up to `most` elements. They live until the run ends. All ranks call
 // it together.
@@ -65,8 +65,9 @@ std::vector<std::shared_ptr<Candidate>> make_candidates(Rank& rank, std::size_t 
 // the ranks.
 std::shared_ptr<Candidate> make_mpi_candidate(Rank& rank, std::size_t most);
 
-// The link as the limit; null where there is one host only.
-std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most);
+// Makes a candidate of the all-reduce of a communicator.
+std::shared_ptr<Candidate> make_communicator_candidate(std::shared_ptr<Communicator> communicator,
+                                                       std::size_t most);
 
 // Returns whether this program could be started by mpirun, and would know it.
 bool is_built_with_mpi();
@@ -80,9 +81,14 @@ struct AllReduceMeasurement {
     std::size_t wrong = 0;        // elements that were not exactly right, of all ranks
 };
 
-// Measures all candidates at all sizes (bytes), in turn; `rounds` batches of each. `algorithm`:
-// "all" or a further one, which is measured beside all others; with any other name it and those
-// that are only references. All ranks call it together; rank 0 is told.
+// Measures all candidates at all sizes (bytes), in turn; `rounds` batches of each. All ranks call
+// it together; rank 0 is told.
+std::vector<AllReduceMeasurement> compare(Rank& rank, const std::vector<std::size_t>& sizes,
+                                          int rounds,
+                                          const std::vector<std::shared_ptr<Candidate>>& all);
+
+// Compares those of make_candidates(). `algorithm`: "all" or a further one, which is measured
+// beside all others; with any other name it and those that are only references.
 std::vector<AllReduceMeasurement> compare_all_reduces(Rank& rank,
                                                       const std::vector<std::size_t>& sizes,
                                                       int rounds, const std::string& algorithm);

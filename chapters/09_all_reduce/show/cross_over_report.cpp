@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/cross_over_report.hpp"
+#include "09_all_reduce/show/reports.hpp"
 
 #include <algorithm>
 #include <cmath>

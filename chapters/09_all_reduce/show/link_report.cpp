@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/link_report.hpp"
+#include "09_all_reduce/show/reports.hpp"
 
 #include <iostream>
 

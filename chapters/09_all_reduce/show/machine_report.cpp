@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/machine_report.hpp"
+#include "09_all_reduce/show/reports.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,17 @@ std::vector<Value> each_once(const std::vector<AllReduceMeasurement>& measuremen
 
 }  // namespace
 
-void report_machine(int ranks, bool on_several_hosts,
+std::vector<std::string> report_columns() {
+    return {"table",
+            "algorithm",
+            "ranks",
+            "bytes",
+            "seconds",
+            "expected_seconds",
+            "bus_bytes_per_second"};
+}
+
+void report_machine(int ranks, const std::string& where, const std::string& limit,
                     const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file) {
     const auto sizes =
         each_once<std::size_t>(measurements, [](const AllReduceMeasurement& s) { return s.bytes; });
@@ -37,9 +47,10 @@ void report_machine(int ranks, bool on_several_hosts,
     std::vector<std::string> header{"algorithm"};
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
-    const std::string title = "An all-reduce on " + std::to_string(ranks) + " ranks " +
-                              (on_several_hosts ? "of several hosts: " : "of this machine: ");
+    const std::string title =
+        "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
+    const bool has_limit = std::ranges::count(algorithms, limit_name) != 0;
     for (const std::string& algorithm : algorithms) {
         std::vector<std::string> time_cells{algorithm}, bandwidth_cells{algorithm};
         for (const std::size_t bytes : sizes) {
@@ -50,12 +61,13 @@ void report_machine(int ranks, bool on_several_hosts,
             bandwidth_cells.push_back(format_bandwidth(bandwidth));
             if (found != seconds.end())
                 file.row({"machine", algorithm, ranks, bytes, acknowledged,
-                          seconds[{limit_name, bytes}], bandwidth});
+                          has_limit ? CsvCell(seconds[{limit_name, bytes}]) : CsvCell(""),
+                          bandwidth});
         }
         times.row(time_cells);
         bandwidths.row(bandwidth_cells);
     }
-    bandwidths.note(std::string(limit_name) + ": " + limit_text(on_several_hosts));
+    bandwidths.note(std::string(limit_name) + ": " + limit);
     std::cout << times << "\n" << bandwidths << "\n";
 }
 

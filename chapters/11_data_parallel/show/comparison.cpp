@@ -5,6 +5,7 @@
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/one_process.hpp"
 #include "11_data_parallel/show/drift.hpp"

@@ -8,6 +8,7 @@
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
 #include "09_all_reduce/all_reduce.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"

@@ -11,6 +11,8 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "11_data_parallel/replica.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "12_sampler/sampler.hpp"
 #include "13_async/local_sgd.hpp"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "09_all_reduce/all_reduce.hpp"
-#include "09_all_reduce/communicator.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"

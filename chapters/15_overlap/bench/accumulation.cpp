@@ -7,6 +7,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/report/bench.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/bench/accumulation.hpp"
 #include "15_overlap/bench/hook_training.hpp"
 #include "15_overlap/compression.hpp"

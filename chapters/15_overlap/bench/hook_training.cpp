@@ -7,6 +7,7 @@
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "15_overlap/ddp.hpp"
 #include "15_overlap/power_sgd.hpp"

@@ -85,7 +85,7 @@ LinkedSteps measure_linked_steps(Rank& rank, int batch, int steps, std::uint64_t
     result.link = choose_link(rank, device, random, batch);
     const auto model = make_layers(device, random);
     const auto communicator =
-        make_native_communicator(rank, ddp_arena_bytes(*model), std::nullopt, result.link);
+        make_native_communicator(rank, ddp_arena_bytes(*model), {.link = result.link});
     TimedTraining training(*communicator, device, *model, random, options_of(batch));
     training.run(2);  // the second step has the buckets as they stay
     StepsOfKind off, on;

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "09_all_reduce/hosts/placement.hpp"
+#include "10_nodes/placement.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

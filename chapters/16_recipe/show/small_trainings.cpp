@@ -9,6 +9,7 @@
 #include "03_network/layers/relu.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "15_overlap/ddp.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "03_network/cross_entropy.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 
 namespace ddp {
@@ -30,11 +31,10 @@ TrainingRun::TrainingRun(Rank& rank, const Training& training, std::uint64_t see
       recorded_(recorded),
       device_(make_run_scoped<Device>(rank, expert_memory)),
       model_(make_experts(device_, training.width, seed + static_cast<std::uint64_t>(rank.rank()))),
-      communicator_(make_native_communicator(rank,
-                                             ddp_arena_bytes(*model_) +
-                                                 used_map_arena_bytes(*model_) +
-                                                 join_arena_bytes(rank.world_size()),
-                                             training.timeout_s)),
+      communicator_(make_communicator("native", rank,
+                                      ddp_arena_bytes(*model_) + used_map_arena_bytes(*model_) +
+                                          join_arena_bytes(rank.world_size()),
+                                      {.timeout_s = training.timeout_s})),
       ddp_(*communicator_, device_, *model_,
            {.bucket_cap_bytes = training.cap_bytes,
             .rebuild_buckets = training.rebuilds_buckets && training.unused != Unused::searched}),

@@ -8,6 +8,7 @@
 #include "03_network/layers/max_pool2d.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -10,6 +10,7 @@
 #include "03_network/optimizers.hpp"
 #include "03_network/training.hpp"
 #include "05_ranks/world.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/bench/pytorch.hpp"
 #include "15_overlap/ddp.hpp"
 #include "15_overlap/training.hpp"

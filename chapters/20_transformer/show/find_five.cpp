@@ -6,6 +6,7 @@
 #include <random>
 
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/show/drift.hpp"
 #include "12_sampler/sampler.hpp"
 #include "15_overlap/ddp.hpp"

@@ -1,5 +1,6 @@
 // The program of find_five.cpp without its five mistakes. `diff find_five.cpp five_mended.cpp`
 // names them.
+#include "10_nodes/make_communicator.hpp"
 #include "20_transformer/show/find_five.hpp"
 
 #include <iostream>

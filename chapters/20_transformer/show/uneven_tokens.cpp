@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "common/report/table.hpp"

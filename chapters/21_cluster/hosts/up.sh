@@ -37,7 +37,7 @@ usage() {
 makes H hosts of L ranks each on this machine, runs COMMAND on the first of them, and removes them when it has ended:
 
     ./book cluster up 2x2 -- ./book run 15                         two hosts with two ranks each
-    ./book cluster up 2x2 --link 100Mbit -- ./book run 09          links as slow as an old switch
+    ./book cluster up 2x2 --link 100Mbit -- ./book run 10          links as slow as an old switch
     ./book cluster up 2x2 --fault cut -- ./book run 15             somebody pulls the cable of host1
     ./book cluster up 2x2 -- bash                                  a shell on host0; try: ssh host1 hostname
 

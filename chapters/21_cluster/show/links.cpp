@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/hosts/placement.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "10_nodes/placement.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -45,7 +45,8 @@ LinkTimes measure_link(Rank& rank, int from, int to, const std::vector<std::size
     const bool takes_part = rank.rank() == from || rank.rank() == to;
     const Group pair = takes_part ? Group({from, to}) : Group({rank.rank()});
     const std::size_t most = sizes.back();
-    const auto communicator = make_communicator("native", rank, most + SharedArena::unit, pair);
+    const auto communicator =
+        make_communicator("native", rank, most + SharedArena::unit, {.group = pair});
     ArenaBuffer<unsigned char> data = communicator->allocate<unsigned char>(most);
     Stream stream;
     LinkTimes times{{}, from, to};

@@ -9,7 +9,7 @@
 
 #include "05_ranks/rank.hpp"
 #include "06_messages/point_to_point.hpp"
-#include "21_cluster/show/order_report.hpp"
+#include "10_nodes/show/order_report.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {

@@ -9,7 +9,8 @@
 #include <thread>
 
 #include "03_network/models.hpp"
-#include "09_all_reduce/hosts/placement.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "10_nodes/placement.hpp"
 #include "15_overlap/show/timed_training.hpp"
 #include "21_cluster/simulator/all_reduce.hpp"
 #include "common/report/bench.hpp"
@@ -66,7 +67,7 @@ class SleepingTraining final : public GroupTraining {
           step_(step),
           communicator_(make_communicator(
               "native", rank, step.buckets.size() * (sleeping_bucket_bytes + SharedArena::unit),
-              group_)) {
+              {.group = group_})) {
         for (const simulator::Bucket& bucket : step.buckets) {
             buckets_.push_back(communicator_->allocate<float>(
                 static_cast<std::size_t>(bucket.bytes) / sizeof(float)));
@@ -110,7 +111,8 @@ class NetworkTraining final : public GroupTraining {
         : GroupTraining(rank, group),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
           model_(make_mlp(device_, random_)),
-          communicator_(make_communicator("native", rank, ddp_arena_bytes(*model_), group_)),
+          communicator_(
+              make_communicator("native", rank, ddp_arena_bytes(*model_), {.group = group_})),
           training_(*communicator_, device_, *model_, random_,
                     {{784}, 10, batch, false, {.bucket_cap_bytes = network_cap_bytes}}) {
         training_.run(2);  // the second step has the buckets as they stay

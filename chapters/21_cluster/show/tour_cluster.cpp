@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/hosts/placement.hpp"
+#include "10_nodes/placement.hpp"
 #include "21_cluster/show/links.hpp"
 #include "21_cluster/show/scaling.hpp"
 #include "21_cluster/show/where.hpp"
@@ -64,7 +64,7 @@ int show_links(World& world, const CommonOptions& common) {
                         all_reduces, links.between.cost(), use);
     });
     if (world.has_rank_0() && !common.csv.empty())
-        std::cout << "The simulator takes these links: ./book run 21 --simulate-only --links "
+        std::cout << "The simulator takes these links: ./book run 21 --links "
                   << std::filesystem::proximate(common.csv).string() << "\n";
     return 0;
 }

@@ -12,9 +12,9 @@
 #include <sstream>
 
 #include "05_ranks/support/interfaces.hpp"
-#include "09_all_reduce/communicator.hpp"
-#include "09_all_reduce/hosts/placement.hpp"
-#include "21_cluster/traffic.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "10_nodes/placement.hpp"
+#include "10_nodes/traffic.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 

@@ -11,6 +11,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

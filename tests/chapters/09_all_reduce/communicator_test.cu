@@ -47,7 +47,7 @@ TEST_CASE("every call of the Communicator, world sizes 1 to 9, every type", "[ex
         World world(thread_options(ranks));
         std::atomic<int> wrong = 0;
         world.run([&](Rank& rank) {
-            const auto communicator = make_communicator("native", rank, 8 << 20);
+            const auto communicator = make_native_communicator(rank, 8 << 20);
             wrong += communicator->kind() != "native" || communicator->world_size() != ranks;
             const auto n = static_cast<std::size_t>(ranks);
             for (const std::size_t count :
@@ -68,7 +68,7 @@ TEST_CASE("bytes can be gathered and broadcast") {
     World world(thread_options(3));
     std::atomic<int> wrong = 0;
     world.run([&](Rank& rank) {
-        const auto communicator = make_communicator("native", rank, 1 << 20);
+        const auto communicator = make_native_communicator(rank, 1 << 20);
         Stream stream;
         const auto mine = static_cast<unsigned char>(rank.rank() + 5);
         ArenaBuffer<unsigned char> one = communicator->allocate<unsigned char>(33);
@@ -91,7 +91,7 @@ namespace {
 std::string refusal_of(const std::function<void(Communicator&, float*, Stream&)>& call) {
     World world(thread_options(2));
     return failure_of(world, [&](Rank& rank) {
-        const auto communicator = make_communicator("native", rank, 1 << 20);
+        const auto communicator = make_native_communicator(rank, 1 << 20);
         Stream stream;
         ArenaBuffer<float> data = communicator->allocate<float>(100);
         rank.barrier();
@@ -155,10 +155,6 @@ TEST_CASE("calls of the Communicator that make no sense are refused") {
                       c.all_reduce(bytes, bytes, 10, sum, s);
                   }),
                   "bytes can be sent and gathered, but not summed");
-    requires_text(refusal_of([](Communicator& c, float*, Stream&) {
-                      make_communicator("gloo", c.rank(), 100);
-                  }),
-                  "There is no communicator 'gloo'; there are native, mpi and nccl.");
 }
 
 }  // namespace ddp::test

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/09_all_reduce/late_kernel.hpp"
 #include "tests/chapters/support/collective_values.hpp"
 

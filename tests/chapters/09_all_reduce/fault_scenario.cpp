@@ -43,7 +43,7 @@ bool do_wrong(const Fault& fault, Communicator& communicator, ArenaBuffer<float>
 
 void act(Rank& rank, const Fault& fault) {
     rank.select_device();
-    const auto own = make_communicator("native", rank, arena_bytes);
+    const auto own = make_native_communicator(rank, arena_bytes);
     Stream stream;
     const auto n = static_cast<std::size_t>(fault.elements);
     ArenaBuffer<float> data = own->allocate<float>(n), other = own->allocate<float>(10);
@@ -114,7 +114,7 @@ void add_calls(Communicator& communicator, std::size_t count, std::uint64_t& has
 }
 
 void show_bits(Rank& rank) {
-    const auto own = make_communicator("native", rank, arena_bytes);
+    const auto own = make_native_communicator(rank, arena_bytes);
     std::uint64_t hash = 14'695'981'039'346'656'037u;
     for (const std::size_t count : {10, 1009, 65'537}) {
         add_calls<float>(*own, count, hash);

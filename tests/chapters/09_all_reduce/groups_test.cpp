@@ -23,7 +23,7 @@ std::string failure_in_groups(const std::vector<Group>& groups,
     World world(thread_options(5, timeout_s));
     return failure_of(world, [&](Rank& rank) {
         const auto communicator =
-            make_communicator("native", rank, 1 << 20, group_of(groups, rank));
+            make_native_communicator(rank, 1 << 20, {.group = group_of(groups, rank)});
         Stream stream;
         work(*communicator, stream);
         communicator->synchronize(stream);
@@ -38,8 +38,8 @@ TEST_CASE("all calls in groups: one of every second rank, one in an order of its
     World world(thread_options(5));
     world.run([&](Rank& rank) {
         const Group group = group_of({Group({0, 2, 4}), Group({3, 1})}, rank);
-        const auto communicator =
-            make_communicator("native", rank, arena_bytes_for(group.size(), counts, 5003), group);
+        const auto communicator = make_native_communicator(
+            rank, arena_bytes_for(group.size(), counts, 5003), {.group = group});
         wrong += communicator->world_size() != group.size();
         wrong += group.rank(communicator->index()) != rank.rank();
         for (const CallResult& result :
@@ -83,7 +83,7 @@ TEST_CASE("groups that make no sense are refused") {
     World world(thread_options(2));
     const auto failure = [&](const std::function<Group(int)>& group) {
         return failure_of(world, [&](Rank& rank) {
-            make_communicator("native", rank, 1 << 10, group(rank.rank()));
+            make_native_communicator(rank, 1 << 10, {.group = group(rank.rank())});
         });
     };
     REQUIRE(

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <iostream>
 
-#include "09_all_reduce/communicator.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/09_all_reduce/exact_calls.hpp"
 #include "tests/chapters/support/scenarios.hpp"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "03_network/cross_entropy.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/averages.hpp"
 #include "11_data_parallel/one_process.hpp"
 #include "11_data_parallel/replica.hpp"

@@ -1,5 +1,6 @@
 // Replicas: they become equal or are refused, and a check finds out whether they are equal.
 #include "11_data_parallel/replica.hpp"
+#include "10_nodes/make_communicator.hpp"
 
 #include <atomic>
 #include <cstring>

@@ -1,6 +1,7 @@
 // Local SGD with one parameter, whose numbers are known.
 #include <algorithm>
 
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "13_async/local_sgd.hpp"
 #include "tests/chapters/support/worlds.hpp"

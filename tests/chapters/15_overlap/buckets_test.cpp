@@ -2,6 +2,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/layers/initialisers.hpp"
 #include "03_network/models.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/15_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

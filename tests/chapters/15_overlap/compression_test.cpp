@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "10_nodes/make_communicator.hpp"
 #include "14_buckets/flat_buffers.hpp"
 #include "15_overlap/compression.hpp"
 #include "15_overlap/power_sgd.hpp"

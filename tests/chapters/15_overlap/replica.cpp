@@ -5,6 +5,7 @@
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/sequential.hpp"
+#include "10_nodes/make_communicator.hpp"
 
 namespace ddp::test {
 namespace {

@@ -1,5 +1,6 @@
 // The loop that all ranks run: what it counts, and how it ends where it cannot go on.
 #include "15_overlap/training.hpp"
+#include "10_nodes/make_communicator.hpp"
 
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"

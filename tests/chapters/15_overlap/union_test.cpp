@@ -2,6 +2,7 @@
 // with any buckets, and the equivalence check notices mistakes.
 #include "03_network/cross_entropy.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "tests/chapters/15_overlap/replica.hpp"
 #include "tests/chapters/support/worlds.hpp"

@@ -8,6 +8,7 @@
 #include "03_network/layers/flatten.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "16_recipe/clip_gradients.hpp"
 #include "16_recipe/dropout.hpp"
 #include "16_recipe/grad_scaler.hpp"

@@ -1,5 +1,6 @@
 // join: ranks with fewer batches shadow those that have more, and all end with the same model.
 #include "03_network/cross_entropy.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/17_unused_parameters/paths.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"

@@ -4,6 +4,7 @@
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/support/worlds.hpp"
 
 namespace ddp::test {

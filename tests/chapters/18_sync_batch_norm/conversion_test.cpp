@@ -5,6 +5,7 @@
 #include "03_network/layers/flatten.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "15_overlap/ddp.hpp"
 #include "18_sync_batch_norm/show/class_per_rank.hpp"

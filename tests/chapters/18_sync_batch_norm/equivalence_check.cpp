@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "10_nodes/make_communicator.hpp"
 #include "18_sync_batch_norm/sync_batch_norm.hpp"
 #include "common/data/random.hpp"
 

@@ -1,6 +1,7 @@
 // SyncBatchNorm is BatchNorm2d on the union, for any counts, and the equivalence check notices
 // mistakes.
 #include "18_sync_batch_norm/sync_batch_norm.hpp"
+#include "10_nodes/make_communicator.hpp"
 
 #include <optional>
 

@@ -1,6 +1,7 @@
 // A training that goes on from any of its checkpoints ends with the same bits as one that was never
 // stopped; and everything that a checkpoint keeps is needed for that.
 #include "19_checkpoint_failover/state/resume.hpp"
+#include "10_nodes/make_communicator.hpp"
 
 #include <cstring>
 #include <iostream>

@@ -72,7 +72,7 @@ TEST_CASE("links: one host has only the link inside") {
     }
     REQUIRE(has(run.output, "within a host (ranks 0 and 1): alpha "));
     REQUIRE(!has(run.output, "between hosts"));
-    REQUIRE(has(run.output, "./book run 21 --simulate-only --links "));
+    REQUIRE(has(run.output, "./book run 21 --links "));
 }
 
 TEST_CASE("links: one rank has none") {

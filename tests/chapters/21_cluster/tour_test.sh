@@ -108,7 +108,7 @@ test_links() {
     says "An all-reduce on 2 hosts of 2 ranks, and the link between them"
     [[ $(grep -cE '^ *1 MiB +(one ring|two levels) .* (1.5|1) MiB ' <<<"$output") == 2 ]] || complain "both orders: $output"
     # The simulator takes the file: a link of its own would not be so slow.
-    output=$("$bin/cluster" --simulate-only --quick --links "$scratch/tour.csv")
+    output=$("$bin/cluster" --quick --links "$scratch/tour.csv")
     awk '$1 == 32 { found = $3 == "s" || $3 == "ms" && $2 > 100; exit } END { exit !found }' <<<"$output" ||
         complain "25 MiB on 32 ranks take longer than this at 100 Mbit/s: $output"
 }
@@ -125,18 +125,18 @@ test_scaling() {
     awk -F, '$3 == 2 { found = $5 < 0.3 } END { exit !found }' "$scratch/tour.csv" || complain "one host has no such link: $(<"$scratch/tour.csv")"
 }
 
-# ---- The benches of chapters 09 and 15
+# ---- The benches of chapters 10 and 15
 
 # 1 MiB from each host to the other cannot be faster than 100 Mbit/s: the limit is the link, and not memory.
 test_benches() {
-    on_hosts "2x1 --link 100Mbit" mpirun "$bin/bench_all_reduce" --sizes 1024 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    on_hosts "2x1 --link 100Mbit" mpirun "$bin/bench_nodes" --sizes 1024 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
     ends_with 0
     says "All-reduce on 2 ranks: bus bandwidth, MB/s"
     [[ $(column algorithm | xargs) == "limit mpi native" ]] || complain "the candidates: $(<"$scratch/tour.csv")"
     awk -F, 'NR > 1 && !($7 > ($1 == "limit" ? 0.0085 : 0.002) && $7 < 0.0135) { exit 1 }' "$scratch/tour.csv" ||
         complain "no link carries this: $(<"$scratch/tour.csv")"
     # The third rank has no partner on the other host: 4/3 of 12.5 MB/s, if its waiting counts, too.
-    on_hosts "2x2 --link 100Mbit" mpirun --host host0:2,host1:1 "$bin/bench_all_reduce" --sizes 1024 --rounds 1 --algorithm native --timeout 30 \
+    on_hosts "2x2 --link 100Mbit" mpirun --host host0:2,host1:1 "$bin/bench_nodes" --sizes 1024 --rounds 1 --timeout 30 \
         --csv "$scratch/tour.csv"
     ends_with 0
     awk -F, '$1 == "limit" { found = $7 > 0.010 && $7 < 0.018 } END { exit !found }' "$scratch/tour.csv" ||
@@ -151,7 +151,7 @@ test_benches() {
 # The same by srun.
 test_srun() {
     local slurm=$root/tests/chapters/21_cluster/slurm.sh started=(srun --mpi=pmix -N2 -n2)
-    on_hosts 2x1 "$slurm" "${started[@]}" "$bin/bench_all_reduce" --sizes 64 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
+    on_hosts 2x1 "$slurm" "${started[@]}" "$bin/bench_nodes" --sizes 64 --rounds 1 --timeout 30 --csv "$scratch/tour.csv"
     if [[ $code == 77 ]]; then
         echo "SKIPPED: benches under srun ($output)"
         return

@@ -12,6 +12,7 @@
 #include "03_network/linear.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "11_data_parallel/training_result.hpp"
 #include "tests/chapters/support/golden_training.hpp"

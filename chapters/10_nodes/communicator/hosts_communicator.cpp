@@ -1,0 +1,117 @@
+#include "10_nodes/communicator/hosts_communicator.hpp"
+
+#include "10_nodes/communicator/one_shot_over_hosts.hpp"
+#include "10_nodes/communicator/pairs_over_hosts.hpp"
+#include "10_nodes/network/network_proxy.hpp"
+#include "10_nodes/placement.hpp"
+#include "10_nodes/ring_over_hosts.hpp"
+#include "10_nodes/two_level.hpp"
+
+namespace ddp {
+namespace {
+
+// The proxy of one communicator. It works for the kernels, for whose end the Peers wait, and lives
+// until the end of the run.
+struct Retire {
+    void operator()(NetworkProxy* proxy) const { proxy->retire(); }
+};
+using ProxyOfRun = std::unique_ptr<NetworkProxy, Retire>;
+
+ProxyOfRun make_proxy(Rank& rank, std::unique_ptr<Transport> transport) {
+    const auto proxy = std::make_shared<NetworkProxy>(rank, std::move(transport));
+    rank.keep_until_run_ends(proxy);
+    return ProxyOfRun(proxy.get());
+}
+
+class HostsCommunicator final : public Communicator {
+  public:
+    HostsCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
+                      std::optional<double> timeout_s, const Group& group,
+                      const AllReduceOrder& order)
+        : Communicator(rank, group),
+          proxy_(make_proxy(rank, std::move(transport))),
+          peers_(rank, arena_bytes + RingOverHosts::arena_bytes + TwoLevelAllReduce::arena_bytes,
+                 timeout_s, std::nullopt, group),
+          placement_(placement_of(group, rank.job(), rank.rank(), order.shape)),
+          ring_(peers_, *proxy_, placement_),
+          pairs_(peers_, *proxy_) {
+        if (goes_on_two_levels(placement_, order.levels))
+            two_level_.emplace(peers_, *proxy_, placement_);
+        // (Hosts that a --shape pretends have no network, whose ways it would spare.)
+        if (!order.shape && OneShotOverHosts::suits(placement_, order.levels))
+            one_shot_.emplace(peers_, *proxy_, placement_,
+                              two_level_ ? two_level_->neighbours() : ring_.neighbours());
+        rank.barrier();  // no kernel may wait for a rank that still asks for memory
+        proxy_->start();
+    }
+
+    std::string kind() const override { return "native"; }
+    void synchronize(Stream& stream) override { peers_.synchronize(stream); }
+
+  private:
+    bool is_near(int index) const { return peers_.near_index(index) >= 0; }
+
+    const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
+
+    void enqueue_broadcast(const Call& call, Stream& stream) override {
+        ring_.broadcast(call, stream);
+    }
+    void enqueue_reduce(const Call& call, Stream& stream) override { ring_.reduce(call, stream); }
+    void enqueue_all_reduce(const Call& call, Stream& stream) override {
+        if (one_shot_ && call.bytes() <= OneShotOverHosts::most_bytes)
+            one_shot_->all_reduce(call, stream);
+        else if (two_level_)
+            two_level_->all_reduce(call, stream);
+        else
+            ring_.all_reduce(call, stream);
+    }
+    void enqueue_reduce_scatter(const Call& call, Stream& stream) override {
+        ring_.reduce_scatter(call, stream);
+    }
+    void enqueue_all_gather(const Call& call, Stream& stream) override {
+        ring_.all_gather(call, stream);
+    }
+    void enqueue_send(const Call& call, Stream& stream) override {
+        if (is_near(call.peer))
+            peers_.send(call, stream);
+        else
+            pairs_.send(call, stream);
+    }
+    void enqueue_receive(const Call& call, Stream& stream) override {
+        if (is_near(call.peer))
+            peers_.receive(call, stream);
+        else
+            pairs_.receive(call, stream);
+    }
+
+    ProxyOfRun proxy_;  // the first member: the others use it to their end
+    Peers peers_;
+    const Placement placement_;
+    RingOverHosts ring_;
+    std::optional<TwoLevelAllReduce> two_level_;
+    std::optional<OneShotOverHosts> one_shot_;
+    PairsOverHosts pairs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t arena_bytes,
+                                                      std::unique_ptr<Transport> transport,
+                                                      const NodeOptions& options) {
+    if (rank.job().link)
+        throw OptionError(
+            "--link simulates a link between the ranks of one host, and these are on several" +
+            std::string(rank.job().has_several_hosts() ? ", with a real one"
+                                                       : ", which --shape pretends") +
+            ": leave it out.");
+    const Group group = options.group.value_or(Group::all(rank.job()));
+    if (group.size() > most_ranks_over_hosts)
+        throw OptionError(std::to_string(group.size()) + " ranks are more than the " +
+                          std::to_string(most_ranks_over_hosts) +
+                          " that one communicator can have: start fewer.");
+    return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport),
+                                               options.timeout_s, group,
+                                               options.order.value_or(rank.job().order));
+}
+
+}  // namespace ddp

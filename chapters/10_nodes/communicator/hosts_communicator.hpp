@@ -1,0 +1,27 @@
+#pragma once
+// The Communicator over this book's own collectives, for ranks on several hosts.
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "09_all_reduce/communicator.hpp"
+#include "10_nodes/network/transport.hpp"
+
+namespace ddp {
+
+// The choices of a communicator, where they are not the usual ones.
+struct NodeOptions {
+    std::optional<Group> group = std::nullopt;           // all ranks unless given
+    std::optional<double> timeout_s = std::nullopt;      // of every wait of a kernel; or the job's
+    std::optional<AllReduceOrder> order = std::nullopt;  // of an all-reduce's sums; or the job's
+};
+
+// Makes that communicator; all ranks of the job call it together. `transport` reaches the ranks of
+// other hosts; it may be null if there are none, which a --shape pretends. An all-reduce goes on
+// two levels only if the hosts have the same number of ranks. Throws OptionError for a simulated
+// link, and for more ranks than most_ranks_over_hosts.
+std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t arena_bytes,
+                                                      std::unique_ptr<Transport> transport,
+                                                      const NodeOptions& options = {});
+
+}  // namespace ddp

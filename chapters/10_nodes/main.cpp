@@ -1,0 +1,101 @@
+// Chapter 10: and across machines? An all-reduce between hosts, round one ring of all ranks and on
+// two levels: which bits it gives, what it puts on the network, and how long it takes.
+#include <iostream>
+
+#include "05_ranks/world.hpp"
+#include "09_all_reduce/show/reports.hpp"
+#include "10_nodes/placement.hpp"
+#include "10_nodes/show/link_limit.hpp"
+#include "10_nodes/show/order_report.hpp"
+#include "common/report/csv.hpp"
+
+namespace {
+
+using namespace ddp;
+
+struct NodesOptions {
+    int mebibytes = 4;
+    int rounds = 5;
+};
+
+// Returns the hosts to pretend: those of --shape, or, if nobody has asked for anything and the job
+// is on one machine, two with half of the ranks each.
+std::optional<HostShape> shape_of(const Job& job) {
+    if (job.order.shape || job.has_several_hosts() || job.world_size() % 2 != 0)
+        return job.order.shape;
+    return HostShape{2, job.world_size() / 2};
+}
+
+std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t bytes = 4 << 10; bytes < most; bytes *= factor)
+        sizes.push_back(bytes);
+    sizes.push_back(most);
+    return sizes;
+}
+
+// Measures both orders on the ranks of this job, and prints what came of it.
+void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& mine,
+                    CsvWriter& file) {
+    const std::optional<HostShape> shape = shape_of(rank.job());
+    const Placement placement =
+        placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
+    const auto sizes = sizes_up_to(static_cast<std::size_t>(mine.mebibytes) << 20, 16);
+    const auto measurements = measure_orders(rank, sizes, shape, common.quick ? 2 : mine.rounds);
+    if (rank.rank() != 0)
+        return;
+    report_orders(placement.text(), measurements, file);
+    if (!placement.is_even())
+        std::cout << "Two levels take hosts with the same number of ranks: all sums go round one "
+                     "ring here.\n";
+    std::cout << "\n";
+}
+
+// Measures what the program takes for an all-reduce beside MPI and the link between the hosts.
+void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
+    const auto sizes = sizes_up_to(std::size_t{common.quick ? 1u : 16u} << 20, 4);
+    const auto candidates = make_candidates_over_hosts(rank, sizes.back() / sizeof(float));
+    const auto measurements = compare(rank, sizes, common.quick ? 1 : 3, candidates);
+    if (rank.rank() == 0)
+        report_machine(rank.world_size(), "of several hosts", link_limit_text(), measurements,
+                       file);
+}
+
+int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
+    if (world.world_size() == 1) {
+        std::cout << "A sum over hosts takes two or more ranks: try --shape 2x2.\n";
+        return 0;
+    }
+    const bool writes = world.has_rank_0();
+    CsvWriter orders(writes ? common.csv : "", order_columns());
+    CsvWriter machine(
+        writes && world.job().has_several_hosts() ? beside(common.csv, "machine") : "",
+        report_columns());
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        compare_orders(rank, common, mine, orders);
+        if (rank.job().has_several_hosts())
+            compare_with_link(rank, common, machine);
+    });
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    NodesOptions mine;
+    Options options("nodes", "And across machines? An all-reduce between hosts.");
+    options.take_shape();
+    options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
+    options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
+    options.refuse({"--levels"}, "the program shows both");
+    options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
+    options.refuse({"--link"},
+                   "it simulates a link within a host: ./book cluster up makes hosts with links");
+    options.example("--shape 4x2", "eight ranks, as four hosts of two");
+    options.example("--processes 4 --shape 2x2 --csv orders.csv",
+                    "processes, and what they measured");
+    return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
+        return run(world, common, mine);
+    });
+}

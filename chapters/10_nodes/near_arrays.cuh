@@ -1,0 +1,69 @@
+#pragma once
+// The arrays of the ranks of one host, which lie in memory that each of their kernels can read and
+// write: the first and the last step of an all-reduce on two levels.
+#include "06_messages/support/copy.cuh"
+#include "07_broadcast/collective.hpp"
+#include "09_all_reduce/all_ranks.cuh"
+#include "10_nodes/ring_walk.cuh"
+
+namespace ddp {
+
+// The arrays from those of the next rank of the host round to this rank's own; in shared memory.
+template <class T>
+struct NearArrays {
+    const T* inputs[most_peers];
+    T* outputs[most_peers];
+    const T* slices[most_peers];  // where the slice at hand begins in `inputs`
+    int ranks;                    // of this host
+    bool are_aligned;
+
+    // One thread, after the handshakes.
+    __device__ void find(const Collective& collective, const RingPlan& plan) {
+        const PeersView& view = collective.view;
+        ranks = plan.near_end - plan.near_begin;
+        are_aligned = true;
+        for (int j = 0; j < ranks; j++) {
+            const int local = view.rank - plan.near_begin;
+            const int peer = plan.near_begin + (local + 1 + j) % ranks;
+            const BufferOffsets& place = place_of(collective, peer);
+            inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, place));
+            outputs[j] = reinterpret_cast<T*>(view.result_of(peer, place));
+            are_aligned = are_aligned && is_aligned(inputs[j]);
+        }
+    }
+
+    // All threads: slot = the sum of the host's arrays there. (An average divides the whole sum,
+    // not this one.)
+    __device__ void sum(ReduceOp op, const RingSlice& slice, T* slot) {
+        const std::size_t skip = slice.chunk.begin + slice.begin;
+        for (std::size_t j : column_range(static_cast<std::size_t>(ranks)))
+            slices[j] = inputs[j] + skip;
+        __syncthreads();
+        reduce_chunk<false>(op == ReduceOp::average ? ReduceOp::sum : op, slices, ranks, &slot,
+                            {0, slice.size}, are_aligned);
+    }
+
+    // All threads: writes a slice to all arrays of the host.
+    __device__ void give(const RingSlice& slice, const T* sum) const {
+        for (int j = 0; j < ranks; j++)
+            copy_slice(outputs[j] + slice.chunk.begin + slice.begin, sum, slice.size);
+    }
+    __device__ static void copy_slice(T* to, const T* from, std::size_t size) {
+        copy_by_block(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                      size * sizeof(T));
+    }
+};
+
+// One thread: waits until no rank of this host reads or writes this rank's arrays any more.
+__device__ inline bool leave_host(const Collective& collective, const RingPlan& plan) {
+    const int self = collective.view.rank;
+    for (int r = plan.near_begin; r < plan.near_end; r++)
+        if (r != self)
+            raise_acknowledged(collective, r, 1);
+    for (int r = plan.near_begin; r < plan.near_end; r++)
+        if (r != self && !wait_for_acknowledged(collective, r, 1))
+            return false;
+    return true;
+}
+
+}  // namespace ddp

@@ -1,0 +1,168 @@
+#include "10_nodes/ring_over_hosts.hpp"
+
+#include <algorithm>
+
+#include "06_messages/support/copy.cuh"
+#include "07_broadcast/collective.hpp"
+#include "09_all_reduce/all_reduce.hpp"
+#include "09_all_reduce/pack.cuh"
+#include "10_nodes/ring_walk.cuh"
+
+namespace ddp {
+namespace {
+
+// ---- On the device
+
+// The work of a rank in one ring: its own elements are its input, and a sum that is complete goes
+// to its output.
+template <class T>
+struct RingWork {
+    const RingPlan& plan;
+    const ReduceOp op;
+    const T* input;
+    T* output;
+
+    // All threads.
+    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
+                         bool is_complete) const {
+        if (has_own && theirs != nullptr)
+            add(slice, theirs, slot, is_complete);
+        else
+            copy(slice, has_own ? own(slice) : theirs, slot, is_complete);
+    }
+
+  private:
+    __device__ void add(const RingSlice& slice, const T* theirs, T* slot, bool is_complete) const {
+        T* result = is_complete ? result_of(slice) : nullptr;
+        add_array(op, result != nullptr ? result : slot, theirs, own(slice),
+                  column_range(slice.size), is_complete ? plan.ranks : 0);
+        if (result == nullptr || slot == nullptr)
+            return;
+        __syncthreads();
+        copy_to(slot, result, slice.size);
+    }
+    __device__ void copy(const RingSlice& slice, const T* from, T* slot, bool is_complete) const {
+        if (is_complete && result_of(slice) != from)
+            copy_to(result_of(slice), from, slice.size);
+        if (slot != nullptr)
+            copy_to(slot, from, slice.size);
+    }
+    __device__ const T* own(const RingSlice& slice) const {
+        return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
+    }
+    __device__ T* result_of(const RingSlice& slice) const {
+        return output + (plan.output_is_whole ? slice.chunk.begin : 0) + slice.begin;
+    }
+    __device__ static void copy_to(T* to, const T* from, std::size_t size) {
+        copy_by_block(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                      size * sizeof(T));
+    }
+};
+
+template <class T>
+__global__ void __launch_bounds__(most_ring_threads, 1)
+    ring_over_hosts(const __grid_constant__ Collective collective,
+                    const __grid_constant__ RingPlan plan, ReduceOp op,
+                    const __grid_constant__ FifoSide from_left,
+                    const __grid_constant__ FifoSide to_right) {
+    const PeersView& view = collective.view;
+    RingWork<T> work{plan, op,
+                     reinterpret_cast<const T*>(view.data_of(view.rank, collective.record)),
+                     reinterpret_cast<T*>(view.result_of(view.rank, collective.record))};
+    RingWalk<T, RingWork<T>> walk(collective, plan, work, from_left, to_right);
+    if (walk.begin() && walk.go() && threadIdx.x == 0)
+        end_operation(view);
+}
+
+// ---- On the host
+
+constexpr int channel_of_ring = 1;
+
+int at_distance(const Placement& placement, int distance) {
+    const int ranks = static_cast<int>(placement.by_host.size());
+    return placement
+        .by_host[static_cast<std::size_t>((placement.position + distance + ranks) % ranks)];
+}
+
+}  // namespace
+
+RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement)
+    : peers_(peers),
+      placement_(placement),
+      neighbours_(peers, proxy, at_distance(placement, -1), at_distance(placement, 1),
+                  channel_of_ring) {
+    if (!std::ranges::is_sorted(placement.by_host)) {
+        order_ = peers.allocate<int>(placement.by_host.size());
+        order_.copy_from(placement.by_host);
+    }
+}
+
+int RingOverHosts::position_of(int index) const {
+    return static_cast<int>(std::ranges::find(placement_.by_host, index) -
+                            placement_.by_host.begin());
+}
+
+// `sums` and `copies`: whether the data goes round the first time, and the second time.
+RingPlan RingOverHosts::plan_of(bool sums, bool copies, std::size_t chunk,
+                                std::size_t total) const {
+    RingPlan plan;
+    plan.position = placement_.position;
+    plan.ranks = peers_.group().size();
+    plan.first = sums ? 0 : plan.ranks - 1;
+    plan.last = copies ? 2 * plan.ranks - 2 : plan.ranks - 1;
+    plan.chunk = chunk;
+    plan.total = total;
+    return plan;
+}
+
+template <class T>
+void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
+    cut_into_slices(plan, sizeof(T));
+    const Collective collective = Collectives::over(peers_).next(call, stream);
+    launch_cooperative(stream, shape_of_walk(), ring_over_hosts<T>, collective, plan,
+                       call.op.value_or(ReduceOp::sum), neighbours_.left(), neighbours_.right());
+    peers_.enqueued(stream);
+}
+
+void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& stream) {
+    with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
+}
+
+void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));
+    RingPlan plan = plan_of(true, true, longest.size, call.count);
+    plan.input_is_whole = plan.output_is_whole = true;
+    launch_sum(call, plan, stream);
+}
+
+// The array has the chunks in the order of the group, not of the ring.
+void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    RingPlan plan = plan_of(true, false, call.count, ranks * call.count);
+    plan.order = order_.data();
+    plan.input_is_whole = true;
+    launch_sum(call, plan, stream);
+}
+
+void RingOverHosts::reduce(const Call& call, Stream& stream) {
+    RingPlan plan = plan_of(true, false, call.count, call.count);
+    plan.root = position_of(call.peer);
+    launch_sum(call, plan, stream);
+}
+
+void RingOverHosts::all_gather(const Call& call, Stream& stream) {
+    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    RingPlan plan = plan_of(false, true, call.bytes(), ranks * call.bytes());
+    plan.order = order_.data();
+    plan.output_is_whole = true;
+    launch<unsigned char>(call, plan, stream);
+}
+
+void RingOverHosts::broadcast(const Call& call, Stream& stream) {
+    RingPlan plan = plan_of(false, true, call.bytes(), call.bytes());
+    plan.root = position_of(call.peer);
+    launch<unsigned char>(call, plan, stream);
+}
+
+}  // namespace ddp

@@ -1,0 +1,20 @@
+#pragma once
+// The link between hosts, as the limit of an all-reduce there.
+#include <memory>
+#include <string>
+
+#include "09_all_reduce/show/candidates.hpp"
+
+namespace ddp {
+
+// Makes a candidate by the name limit_name that sends what no all-reduce between hosts can do
+// without: every host sends 2 (H - 1) / H of an array to the next one, all at once. Null where
+// there is one host only, or no MPI. All ranks call it together.
+std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most);
+// Returns these words for a reader.
+std::string link_limit_text();
+
+// Makes all that can be compared between hosts: the link, MPI, and this book's communicator.
+std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most);
+
+}  // namespace ddp

@@ -1,0 +1,14 @@
+#pragma once
+// The bytes that an all-reduce puts on the network, by its order.
+#include <cstddef>
+
+#include "10_nodes/placement.hpp"
+
+namespace ddp {
+
+// Returns the bytes that leave each host in an all-reduce of `bytes`, on `levels` levels. Between
+// real hosts (`has_network`), a short array goes in one shot if the placement suits.
+double bytes_leaving_host(const Placement& placement, int levels, std::size_t bytes,
+                          bool has_network = false);
+
+}  // namespace ddp

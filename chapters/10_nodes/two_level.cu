@@ -1,0 +1,106 @@
+// The slices of one chunk of rail l, as local rank l of a host works on them:
+//
+//     first          slot  = a[l+1] + ... + a[l]                 reduce-scatter of step 1, and send
+//     add            slot  = left + (a[l+1] + ... + a[l])        the ring's sum grows by this
+//     host's
+//       complete     ... for all arrays of the host: = slot      all-gather of step 3, and send
+//     copy           for all arrays: = left;  slot = left        the ring's second time round
+//
+// a[0] ... a[L-1] are the arrays of the host's ranks, which lie in memory that it can read and
+// write; `left` is the slot that its left neighbour on the rail has filled.
+#include "10_nodes/two_level.hpp"
+
+#include "10_nodes/near_arrays.cuh"
+
+namespace ddp {
+namespace {
+
+// The work of one rank on both levels.
+template <class T>
+class TwoLevelWork {
+  public:
+    __device__ TwoLevelWork(const RingPlan& plan, ReduceOp op, NearArrays<T>& arrays)
+        : plan_(plan), op_(op), arrays_(arrays) {}
+
+    // All threads.
+    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
+                         bool is_complete) {
+        const T* result = theirs;
+        if (has_own) {
+            arrays_.sum(op_, slice, slot);
+            result = slot;
+        }
+        if (has_own && theirs != nullptr) {
+            __syncthreads();
+            add_array(op_, slot, theirs, slot, column_range(slice.size),
+                      is_complete ? plan_.ranks * arrays_.ranks : 0);
+            __syncthreads();
+        }
+        if (is_complete)
+            arrays_.give(slice, result);
+        if (!has_own && slot != nullptr)
+            arrays_.copy_slice(slot, theirs, slice.size);
+    }
+
+  private:
+    const RingPlan& plan_;
+    const ReduceOp op_;
+    NearArrays<T>& arrays_;
+};
+
+template <class T>
+__global__ void __launch_bounds__(most_ring_threads, 1)
+    two_level_kernel(const __grid_constant__ Collective collective,
+                     const __grid_constant__ RingPlan plan, ReduceOp op,
+                     const __grid_constant__ FifoSide from_left,
+                     const __grid_constant__ FifoSide to_right) {
+    __shared__ NearArrays<T> arrays;
+    TwoLevelWork<T> work(plan, op, arrays);
+    RingWalk<T, TwoLevelWork<T>> walk(collective, plan, work, from_left, to_right);
+    if (!walk.begin())
+        return;
+    if (threadIdx.x == 0)
+        arrays.find(collective, plan);
+    __syncthreads();
+    if (walk.go() && threadIdx.x == 0 && leave_host(collective, plan))
+        end_operation(collective.view);
+}
+
+// ---- On the host
+
+constexpr int channel_of_rail = 3;
+
+}  // namespace
+
+RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call) {
+    RingPlan plan;
+    plan.position = placement.host();
+    plan.ranks = placement.hosts();
+    plan.last = 2 * placement.hosts() - 2;
+    const std::size_t chunks = placement.by_host.size();
+    plan.chunk = chunk_of(call.count, chunks, 0, bytes_of(call.type)).size;
+    plan.total = call.count;
+    plan.stride = placement.sizes[0];
+    plan.offset = placement.local_rank();
+    plan.near_begin = peers.view().rank - placement.local_rank();
+    plan.near_end = plan.near_begin + placement.sizes[0];
+    cut_into_slices(plan, bytes_of(call.type));
+    return plan;
+}
+
+TwoLevelAllReduce::TwoLevelAllReduce(Peers& peers, NetworkProxy& proxy, const Placement& placement)
+    : peers_(peers),
+      placement_(placement),
+      neighbours_(peers, proxy, placement.on_rail(-1), placement.on_rail(1), channel_of_rail) {}
+
+void TwoLevelAllReduce::all_reduce(const Call& call, Stream& stream) {
+    const RingPlan plan = plan_of_rail(peers_, placement_, call);
+    const Collective collective = Collectives::over(peers_).next(call, stream);
+    with_type(call.type, [&]<class T>() {
+        launch_cooperative(stream, shape_of_walk(), two_level_kernel<T>, collective, plan, *call.op,
+                           neighbours_.left(), neighbours_.right());
+    });
+    peers_.enqueued(stream);
+}
+
+}  // namespace ddp

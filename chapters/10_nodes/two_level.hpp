@@ -1,0 +1,49 @@
+#pragma once
+// All-reduce on two levels, for hosts that have the same number of ranks: H hosts of L ranks. Rank
+// l of every host is on rail l.
+//
+//     1. reduce-scatter    rank l of a host sums its rail's chunks of the L arrays on the host
+//     2. ring              these sums go round the H ranks of the rail, as in one ring over hosts
+//     3. all-gather        what is complete goes to all L arrays on the host
+//
+//             host 0           host 1
+//     rail 0  rank 0  ◀──────▶ rank 2       chunks 0 and 2
+//               ▲ ▼              ▲ ▼
+//     rail 1  rank 1  ◀──────▶ rank 3       chunks 1 and 3
+//
+// Only step 2 uses the network: 2 (H - 1) / H K bytes leave a host, where one ring over all N = H L
+// ranks sends 2 (N - 1) / N K. The steps go slice by slice, so all three are under way at the same
+// time. (Goyal et al., "Accurate, large minibatch SGD", 2017, section 4, and NCCL do the same.)
+//
+// The array has N chunks. The sum of chunk c L + l adds up each host first, from local rank l + 1
+// round to l, and then the hosts, from c + 1 round to c. Every partial sum is a T; an average
+// divides the whole sum. So the bits depend on H and L, and on nothing else.
+#include "10_nodes/placement.hpp"
+#include "10_nodes/ring_plan.hpp"
+
+namespace ddp {
+
+// Returns the plan of an all-reduce for the ring of this rank's rail. `placement` is even.
+RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call);
+
+class TwoLevelAllReduce {
+  public:
+    // All ranks make theirs together. `placement` is even. Adds channels to `proxy`, which starts
+    // when all are there.
+    TwoLevelAllReduce(Peers& peers, NetworkProxy& proxy, const Placement& placement);
+
+    // The memory that it takes of the arena.
+    static constexpr std::size_t arena_bytes = RingNeighbours::arena_bytes;
+
+    // Keeps to the contract of all_reduce.hpp.
+    void all_reduce(const Call& call, Stream& stream);
+
+    const RingNeighbours& neighbours() const { return neighbours_; }
+
+  private:
+    Peers& peers_;
+    const Placement placement_;
+    RingNeighbours neighbours_;
+};
+
+}  // namespace ddp
