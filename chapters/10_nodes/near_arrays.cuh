@@ -1,6 +1,9 @@
 #pragma once
-// The arrays of the ranks of one host, which lie in memory that each of their kernels can read and
-// write: the first and the last step of an all-reduce on two levels.
+// The arrays of the ranks of one node, which lie in memory that each of their kernels can read and
+// write: the first and the last stage of an all-reduce on two levels. Local rank 1 of three:
+//
+//     stage 1, sum     a[2] + a[0] + a[1] -> slot       from the next rank round to itself
+//     stage 3, give    slot -> a[2], a[0], a[1]
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.hpp"
 #include "09_all_reduce/all_ranks.cuh"
@@ -8,23 +11,23 @@
 
 namespace ddp {
 
-// The arrays from those of the next rank of the host round to this rank's own; in shared memory.
+// These arrays, in the order in which they are summed; in memory that the block shares.
 template <class T>
 struct NearArrays {
     const T* inputs[most_peers];
     T* outputs[most_peers];
     const T* slices[most_peers];  // where the slice at hand begins in `inputs`
-    int ranks;                    // of this host
+    int ranks;                    // of this node
     bool are_aligned;
 
-    // One thread, after the handshakes.
+    // One thread, after the handshakes: where the arrays are.
     __device__ void find(const Collective& collective, const RingPlan& plan) {
         const PeersView& view = collective.view;
         ranks = plan.near_end - plan.near_begin;
         are_aligned = true;
+        const int next = view.rank + 1 - plan.near_begin;
         for (int j = 0; j < ranks; j++) {
-            const int local = view.rank - plan.near_begin;
-            const int peer = plan.near_begin + (local + 1 + j) % ranks;
+            const int peer = plan.near_begin + (next + j) % ranks;
             const BufferOffsets& place = place_of(collective, peer);
             inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, place));
             outputs[j] = reinterpret_cast<T*>(view.result_of(peer, place));
@@ -32,8 +35,8 @@ struct NearArrays {
         }
     }
 
-    // All threads: slot = the sum of the host's arrays there. (An average divides the whole sum,
-    // not this one.)
+    // All threads: slot = the sum of a slice of the node's arrays. (An average divides the whole
+    // sum, not this one.)
     __device__ void sum(ReduceOp op, const RingSlice& slice, T* slot) {
         const std::size_t skip = slice.chunk.begin + slice.begin;
         for (std::size_t j : column_range(static_cast<std::size_t>(ranks)))
@@ -43,7 +46,7 @@ struct NearArrays {
                             {0, slice.size}, are_aligned);
     }
 
-    // All threads: writes a slice to all arrays of the host.
+    // All threads: writes a slice to all arrays of the node.
     __device__ void give(const RingSlice& slice, const T* sum) const {
         for (int j = 0; j < ranks; j++)
             copy_slice(outputs[j] + slice.chunk.begin + slice.begin, sum, slice.size);
@@ -54,7 +57,7 @@ struct NearArrays {
     }
 };
 
-// One thread: waits until no rank of this host reads or writes this rank's arrays any more.
+// One thread: waits until no rank of this node reads or writes this rank's arrays any more.
 __device__ inline bool leave_host(const Collective& collective, const RingPlan& plan) {
     const int self = collective.view.rank;
     for (int r = plan.near_begin; r < plan.near_end; r++)

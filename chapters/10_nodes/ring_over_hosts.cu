@@ -23,33 +23,35 @@ struct RingWork {
     T* output;
 
     // All threads.
-    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
-                         bool is_complete) const {
-        if (has_own && theirs != nullptr)
-            add(slice, theirs, slot, is_complete);
+    __device__ const T* own(const RingSlice& slice, T*) const {
+        return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
+    }
+    // What begins with whole sums keeps them, too.
+    __device__ void send_own(const RingSlice& slice, const T* own, T* slot) const {
+        if (plan.first < plan.complete())
+            copy_to(slot, own, slice.size);
         else
-            copy(slice, has_own ? own(slice) : theirs, slot, is_complete);
+            copy_and_send(slice, own, slot);
+    }
+    __device__ void add_and_send(const RingSlice& slice, const T* own, const T* theirs,
+                                 T* slot) const {
+        add_array(op, slot, theirs, own, column_range(slice.size), 0);
+    }
+    __device__ void complete_and_send(const RingSlice& slice, const T* own, const T* theirs,
+                                      T* slot) const {
+        add_array(op, result_of(slice), theirs, own, column_range(slice.size), plan.ranks);
+        __syncthreads();
+        if (slot != nullptr)
+            copy_to(slot, result_of(slice), slice.size);
+    }
+    __device__ void copy_and_send(const RingSlice& slice, const T* sum, T* slot) const {
+        if (result_of(slice) != sum)
+            copy_to(result_of(slice), sum, slice.size);
+        if (slot != nullptr)
+            copy_to(slot, sum, slice.size);
     }
 
   private:
-    __device__ void add(const RingSlice& slice, const T* theirs, T* slot, bool is_complete) const {
-        T* result = is_complete ? result_of(slice) : nullptr;
-        add_array(op, result != nullptr ? result : slot, theirs, own(slice),
-                  column_range(slice.size), is_complete ? plan.ranks : 0);
-        if (result == nullptr || slot == nullptr)
-            return;
-        __syncthreads();
-        copy_to(slot, result, slice.size);
-    }
-    __device__ void copy(const RingSlice& slice, const T* from, T* slot, bool is_complete) const {
-        if (is_complete && result_of(slice) != from)
-            copy_to(result_of(slice), from, slice.size);
-        if (slot != nullptr)
-            copy_to(slot, from, slice.size);
-    }
-    __device__ const T* own(const RingSlice& slice) const {
-        return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
-    }
     __device__ T* result_of(const RingSlice& slice) const {
         return output + (plan.output_is_whole ? slice.chunk.begin : 0) + slice.begin;
     }

@@ -29,6 +29,9 @@ struct RingPlan {
     // steps before the next one begins: otherwise all ranks would fill their FIFOs, and none would
     // empty them.
     std::size_t slice = 1, rounds = 1;
+
+    // Returns the step in which a chunk's sum becomes complete.
+    __host__ __device__ int complete() const { return ranks - 1; }
 };
 
 // Slices of a round: while some are on their way, as many are worked on.

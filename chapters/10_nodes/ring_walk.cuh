@@ -1,21 +1,28 @@
 #pragma once
-// One rank's walk through the steps of a ring whose neighbours are reached by FIFOs: which slice of
-// which chunk comes when, and the slots that it comes and leaves in. What is done with a slice is
-// the Work's, by all threads of the block:
+// One rank's walk round a ring of ranks on several nodes, whose neighbours are reached by FIFOs.
+// For three ranks, the chunk that each of them sends (step 0) or receives:
 //
-//     work.pass(slice, theirs, slot, has_own, is_complete)
+//                                        position 0   position 1   position 2
+//     phase 1   step 0  send_own              2            0            1
+//     phase 2   step 1  add_and_send          1            2            0     partial sums grow
+//               step 2  complete_and_send     0            1            2     p completes chunk p
+//               step 3  copy_and_send         2            0            1     sums go round
+//     phase 3   step 4  copy                  1            2            0     every rank has all
 //
-// `theirs` has come and `slot` leaves; either can be null. has_own: this rank's own elements are
-// part of what leaves. is_complete: it belongs in the result, too.
+// A reduce-scatter ends with step 2, an all-gather begins there. A chunk is cut into slices, of
+// which four are a round. The own slices of the first round leave (phase 1). A round goes through
+// the steps (phase 2). At its end, an own slice of the next round leaves whenever a sum of this one
+// arrives (phase 3), so that something is always on its way.
 //
-// A ring of three ranks, all-reduce; the chunk that each rank sends or receives:
+// What is done with a slice is the Work's, by all threads of the block. The left neighbour has
+// filled the slot `theirs`, and the right one empties `slot`; the last step has none. `own` is
+// where this rank's elements are, which a work may have to make in the slot first:
 //
-//                    position 0   position 1   position 2
-//     step 0  copy       2            0            1        its own elements leave
-//     step 1  add        1            2            0
-//     step 2  add        0            1            2        complete
-//     step 3  copy       2            0            1
-//     step 4  copy       1            2            0        every rank has all sums
+//     own(slice, slot)                                own elements
+//     send_own(slice, own, slot)                      own -> slot
+//     add_and_send(slice, own, theirs, slot)          theirs + own -> slot
+//     complete_and_send(slice, own, theirs, slot)     theirs + own (complete) -> result and slot
+//     copy_and_send(slice, theirs, slot)              theirs -> result and slot
 #include "07_broadcast/collective.cuh"
 #include "09_all_reduce/all_reduce.hpp"
 #include "10_nodes/network/fifo.cuh"
@@ -75,7 +82,7 @@ class RingWalk {
     // Takes all turns. False if the run fails on the way. (`pass` is called at one place only: it
     // is long, and the compiler has to put it there.)
     __device__ bool go() {
-        const std::size_t turns = slices_of_round + plan_.rounds * turns_of_round();
+        const std::size_t turns = slices_of_round + plan_.rounds * (turns_between() + turns_at_end);
         for (std::size_t t = 0; t < turns; t++) {
             const bool hears_first = t == slices_of_round;
             if ((hears_first && !hear()) || !pass(turn_at(t)))
@@ -91,32 +98,28 @@ class RingWalk {
         std::size_t slice;
     };
 
-    // Returns which turn comes at which time. The slices of the first round leave; then each round
-    // goes through its steps. Its last step and the first of the next round go hand in hand: there
-    // is always something to send.
+    // Returns the turn that comes at `time`.
     __device__ Turn turn_at(std::size_t time) const {
+        // Phase 1: the first round's own slices leave.
         if (time < slices_of_round)
             return {plan_.first, time};
-        const std::size_t since = time - slices_of_round;
-        const std::size_t begin = since / turns_of_round() * slices_of_round;
-        const std::size_t in_round = since % turns_of_round();
-        if (in_round < turns_between()) {
-            const int step = static_cast<int>(in_round / slices_of_round);
-            return {plan_.first + 1 + step, begin + in_round % slices_of_round};
-        }
-        const std::size_t at_end = in_round - turns_between(), slice = begin + at_end / 2;
-        if (at_end % 2 == 0)
-            return {plan_.first, slice + slices_of_round};
-        return {plan_.last, slice};
+        const std::size_t since = time - slices_of_round, all = turns_between() + turns_at_end;
+        const std::size_t round = since / all * slices_of_round, t = since % all;
+        // Phase 2: the round goes through the steps between its first and its last.
+        if (t < turns_between())
+            return {plan_.first + 1 + static_cast<int>(t / slices_of_round),
+                    round + t % slices_of_round};
+        // Phase 3: in turn, an own slice of the next round leaves and a sum of this one arrives.
+        const std::size_t slice = round + (t - turns_between()) / 2;
+        return (t - turns_between()) % 2 == 0 ? Turn{plan_.first, slice + slices_of_round}
+                                              : Turn{plan_.last, slice};
     }
-
-    // Returns how many turns of a round are at the steps between the first and the last, and how
-    // many there are in all. (A ring of one rank has one step.)
+    // The turns of a round in phase 2, and in phase 3. (A ring of one rank has one step.)
     __device__ std::size_t turns_between() const {
         const int steps = plan_.last - plan_.first - 1;
         return steps > 0 ? steps * slices_of_round : 0;
     }
-    __device__ std::size_t turns_of_round() const { return turns_between() + 2 * slices_of_round; }
+    static constexpr std::size_t turns_at_end = 2 * slices_of_round;
 
     // Hears what the left neighbour has begun. This rank's first slices are on their way by now.
     __device__ bool hear() {
@@ -140,8 +143,8 @@ class RingWalk {
         return (plan_.position + 2 * plan_.ranks - 1 - step) % plan_.ranks;
     }
 
-    // One slice of the chunk of a step: receives it, lets the work do its part, sends it on, if the
-    // step asks for it. Nothing if there is no such slice.
+    // One slice of the chunk of a step: finds the slots that it comes and leaves in, and lets the
+    // work do its part. Nothing if there is no such slice.
     __device__ bool pass(Turn turn) {
         const int step = turn.step;
         const Chunk chunk = planned_chunk(plan_, chunk_in(step));
@@ -149,13 +152,22 @@ class RingWalk {
         const RingSlice slice{chunk, begin, smaller_of(plan_.slice, chunk.size - begin)};
         if (slice.size == 0)
             return true;
-        const int complete = plan_.ranks - 1;
         const bool receives = step > plan_.first, sends = step < plan_.last;
         if (!find_slots(receives, sends))
             return false;
         const T* theirs = reinterpret_cast<const T*>(shared_slots().theirs);
         T* slot = reinterpret_cast<T*>(shared_slots().ours);
-        work_.pass(slice, theirs, slot, !receives || step <= complete, step >= complete);
+        if (step > plan_.complete()) {
+            work_.copy_and_send(slice, theirs, slot);
+        } else {
+            const T* own = work_.own(slice, slot);
+            if (!receives)
+                work_.send_own(slice, own, slot);
+            else if (step < plan_.complete())
+                work_.add_and_send(slice, own, theirs, slot);
+            else
+                work_.complete_and_send(slice, own, theirs, slot);
+        }
         give_slots_back(receives, sends, slice.size);
         return true;
     }

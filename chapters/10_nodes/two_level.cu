@@ -1,13 +1,13 @@
-// The slices of one chunk of rail l, as local rank l of a host works on them:
+// A slice of one chunk of rail l, as local rank l of a node works on it. A chunk goes round H nodes
+// (ring_walk.cuh); a[0] ... a[L-1] are the arrays of the node's ranks, which lie in memory that it
+// can read and write.
 //
-//     first          slot  = a[l+1] + ... + a[l]                 reduce-scatter of step 1, and send
-//     add            slot  = left + (a[l+1] + ... + a[l])        the ring's sum grows by this
-//     host's
-//       complete     ... for all arrays of the host: = slot      all-gather of step 3, and send
-//     copy           for all arrays: = left;  slot = left        the ring's second time round
-//
-// a[0] ... a[L-1] are the arrays of the host's ranks, which lie in memory that it can read and
-// write; `left` is the slot that its left neighbour on the rail has filled.
+//     step       operation           1. reduce-scatter          2. ring            3. all-gather
+//     0          send_own            slot = a[l+1]+...+a[l]     ──▶
+//     1 to H-2   add_and_send        slot = a[l+1]+...+a[l]     slot += theirs ──▶
+//     H-1        complete_and_send   slot = a[l+1]+...+a[l]     slot += theirs ──▶  all a = slot
+//     H to 2H-3  copy_and_send                                  slot = theirs  ──▶  all a = theirs
+//     2H-2       copy_and_send                                                      all a = theirs
 #include "10_nodes/two_level.hpp"
 
 #include "10_nodes/near_arrays.cuh"
@@ -15,30 +15,34 @@
 namespace ddp {
 namespace {
 
-// The work of one rank on both levels.
+// The work of one rank on both levels, by all threads of the block.
 template <class T>
 class TwoLevelWork {
   public:
     __device__ TwoLevelWork(const RingPlan& plan, ReduceOp op, NearArrays<T>& arrays)
         : plan_(plan), op_(op), arrays_(arrays) {}
 
-    // All threads.
-    __device__ void pass(const RingSlice& slice, const T* theirs, T* slot, bool has_own,
-                         bool is_complete) {
-        const T* result = theirs;
-        if (has_own) {
-            arrays_.sum(op_, slice, slot);
-            result = slot;
-        }
-        if (has_own && theirs != nullptr) {
-            __syncthreads();
-            add_array(op_, slot, theirs, slot, column_range(slice.size),
-                      is_complete ? plan_.ranks * arrays_.ranks : 0);
-            __syncthreads();
-        }
-        if (is_complete)
-            arrays_.give(slice, result);
-        if (!has_own && slot != nullptr)
+    // Stage 1: the sum of the node's arrays is this rank's own part of the ring.
+    __device__ const T* own(const RingSlice& slice, T* slot) {
+        arrays_.sum(op_, slice, slot);
+        __syncthreads();
+        return slot;
+    }
+    // Stage 2: the sum grows by this node's; stage 3 begins where it is complete.
+    __device__ void send_own(const RingSlice&, const T*, T*) {}  // it is in the slot
+    __device__ void add_and_send(const RingSlice& slice, const T* own, const T* theirs, T* slot) {
+        add_array(op_, slot, theirs, own, column_range(slice.size), 0);
+    }
+    __device__ void complete_and_send(const RingSlice& slice, const T* own, const T* theirs,
+                                      T* slot) {
+        add_array(op_, slot, theirs, own, column_range(slice.size), plan_.ranks * arrays_.ranks);
+        __syncthreads();
+        arrays_.give(slice, slot);
+    }
+    // Stage 3, as the sums go round.
+    __device__ void copy_and_send(const RingSlice& slice, const T* theirs, T* slot) {
+        arrays_.give(slice, theirs);
+        if (slot != nullptr)
             arrays_.copy_slice(slot, theirs, slice.size);
     }
 
