@@ -88,8 +88,8 @@ struct Call {
     std::size_t inputs = 1;
     void* output = nullptr;
     std::size_t outputs = 1;
-    std::string name = "";                      // that the program has given to the data
-    int peer = -1;                              // the other rank of a message, or the root
+    std::string name = "";  // that the program has given to the data
+    int peer = -1;          // the other rank of a message, or the root: its number in the job
     std::optional<ReduceOp> op = std::nullopt;  // of an operation that sums
 
     // Returns the size of one array. More elements than memory has bytes become as many as it has:

@@ -107,8 +107,8 @@ struct DeviceLink {
     std::uint64_t latency_ns = 0;
 };
 
-// All that a kernel needs to know of the ranks; passed by value. It counts the ranks that it can
-// reach: those of this host, from 0 on. On one host, without groups, that is a rank's number.
+// All that a kernel needs to know of the ranks; passed by value. It counts the ranks that share
+// memory, from 0 on. Where these are all of the job, that is a rank's number.
 struct PeersView {
     int rank = 0;
     int world_size = 1;

@@ -80,9 +80,9 @@ int run(World& world, const MessagesOptions& mine, const CommonOptions& common) 
         std::cout << "A single rank has no other to send to: try --ranks 2.\n";
         return 0;
     }
-    if (world.job().members[0].host != world.job().members[1].host) {
+    if (world.job().has_several_hosts()) {
         if (world.has_rank_0())
-            std::cout << "Ranks 0 and 1 are on two hosts, and a kernel reaches the memory of one "
+            std::cout << "These ranks are on several hosts, and a kernel reaches the memory of one "
                          "host only.\n";
         return 0;
     }

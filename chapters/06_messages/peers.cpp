@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 
@@ -33,13 +34,6 @@ bool is_message(const OperationRecord& record) {
     return is_send(record) || record.kind == OperationKind::receive;
 }
 
-// Returns whether rank `peer` is on the host of rank `rank`: only then can its record be read.
-bool is_near(const Job& job, int rank, int peer) {
-    const auto& members = job.members;
-    return members[static_cast<std::size_t>(rank)].host ==
-           members[static_cast<std::size_t>(peer)].host;
-}
-
 // The advice at the end of a time-out that a slow rank, and nothing else, may have caused. A limit
 // that the program has set itself does not change with --timeout.
 std::string advice_if_slow(const Job& job, double timeout_s) {
@@ -48,15 +42,15 @@ std::string advice_if_slow(const Job& job, double timeout_s) {
                : "";
 }
 
+// `is_readable`: the peer shares its memory, where its record stands.
 std::string explain_timeout(const Job& job, int rank, double timeout_s, bool has_link,
-                            const DeviceErrorReport& error_report) {
+                            bool is_readable, const DeviceErrorReport& error_report) {
     const OperationRecord& theirs = error_report.theirs;
     std::string text = "waited " + format_fixed(timeout_s, 1) + " s in " +
                        text_of(error_report.mine) + "; " + job.name(error_report.peer);
     if (theirs.sequence == 0)
-        return text + (is_near(job, rank, error_report.peer)
-                           ? " has begun no operation" + advice_if_slow(job, timeout_s)
-                           : " does not answer");
+        return text + (is_readable ? " has begun no operation" + advice_if_slow(job, timeout_s)
+                                   : " does not answer");
     const bool is_under_way = error_report.their_progress == Progress::under_way;
     text += is_under_way                                    ? " is in "
             : error_report.their_progress == Progress::over ? " has ended "
@@ -96,12 +90,23 @@ struct ArenaAddress {
     int device;
 };
 
-// Throws OptionError if this host has more ranks than can share memory.
-void require_room(const Group& near) {
-    if (near.size() > most_peers)
-        throw OptionError(std::to_string(near.size()) + " ranks on one host are more than the " +
+// Returns `ranks`, or all of the job if there are none. Throws OptionError if they cannot share
+// memory: they are too many, or one is on another machine than this rank.
+std::vector<int> that_share_memory(const Rank& rank, std::vector<int> ranks) {
+    if (ranks.empty()) {
+        ranks.resize(rank.job().members.size());
+        std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    for (const int number : ranks)
+        if (const Member& member = rank.job().members[static_cast<std::size_t>(number)];
+            member.host != rank.host())
+            throw OptionError("rank " + std::to_string(number) + " is on another host (" +
+                              member.host + "), where kernels cannot reach");
+    if (ranks.size() > most_peers)
+        throw OptionError(std::to_string(ranks.size()) + " ranks on one host are more than the " +
                           std::to_string(most_peers) +
                           " that can share memory: start fewer on each host.");
+    return ranks;
 }
 
 // Lets kernels of the current device use the memory of `device`.
@@ -139,15 +144,13 @@ void* open_memory(const cudaIpcMemHandle_t& handle, const std::string& name) {
 }  // namespace
 
 Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s,
-             std::optional<LinkSpeed> link, const std::optional<Group>& group)
+             std::optional<LinkSpeed> link, std::vector<int> ranks)
     : rank_(rank),
-      group_(agreed_group(rank, group)),
-      near_(group_.on_host_of(rank.rank(), rank.job())),
+      ranks_(that_share_memory(rank, std::move(ranks))),
       timeout_s_(longest_wait_s(timeout_s.value_or(rank.job().timeout_s))) {
     view_.ranks_on_device =
         require_kernels_at_the_same_time(rank, (link ? link : rank.job().link).has_value())
             .most_ranks;
-    require_room(near_);
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
     arena_ = std::make_shared<SharedArena>(sizeof(ControlBlock) + extension_bytes +
@@ -159,8 +162,8 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
     arena_->take(sizeof fresh);  // the very beginning
     copy_to_device(arena_->data(), &fresh, sizeof fresh);
     extension_memory_ = allocate<std::byte>(extension_bytes);
-    view_.rank = near_.index_of(rank.rank());
-    view_.world_size = near_.size();
+    view_.rank = index_of(rank.rank());
+    view_.world_size = static_cast<int>(ranks_.size());
     view_.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
     view_.error_report = error_report_->data();
     if (const std::optional<LinkSpeed>& speed = link ? link : job.link)
@@ -180,8 +183,8 @@ void Peers::exchange_arenas() {
     if (rank_.job().has_processes)
         DDP_CHECK(cudaIpcGetMemHandle(&own.handle, own.data));
     const std::vector<ArenaAddress> all = rank_.all_gather(own);
-    for (int i = 0; i < near_.size(); i++) {
-        const auto r = static_cast<std::size_t>(near_.rank(i));
+    for (std::size_t i = 0; i < ranks_.size(); i++) {
+        const auto r = static_cast<std::size_t>(ranks_[i]);
         ArenaAddress address = all[r];
         if (rank_.job().members[r].process == getpid()) {
             allow_access_to(address.device);
@@ -216,7 +219,8 @@ std::string Peers::error() {
     switch (std::atomic_ref<Problem>(error_report.problem).load(std::memory_order_acquire)) {
         case Problem::timeout:
             return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
-                                   view_.link.bytes_per_ns > 0, error_report);
+                                   view_.link.bytes_per_ns > 0, index_of(error_report.peer) >= 0,
+                                   error_report);
         case Problem::mismatch:
             return explain_mismatch(rank_.job(), error_report);
         case Problem::slow_link:
@@ -251,7 +255,7 @@ OperationRecord Peers::next_record(const Call& call) {
     record.offset = input_offset(*arena_, call);
     record.sequence = ++operations_;
     record.count = call.count;
-    record.peer = call.peer < 0 ? -1 : group_.rank(call.peer);
+    record.peer = call.peer;
     record.kind = call.kind;
     record.set_operation(call.title());
     record.set_type(name_of(call.type));
@@ -292,20 +296,20 @@ void Peers::wait_for_last_on(cudaStream_t other, Stream& stream) {
     stream.wait(before->second.last);
 }
 
-// Returns the rank at `peer` of the group, as view() counts it.
-int Peers::require_peer(int peer, const std::string& operation) const {
-    const std::string place = operation + " rank " + std::to_string(peer) + ": ";
-    const int self = group_.index_of(rank_.rank());
-    if (peer < 0 || peer >= group_.size() || peer == self)
-        throw std::invalid_argument(place + "the other ranks of rank " + std::to_string(self) +
-                                    " are those of 0 to " + std::to_string(group_.size() - 1));
-    const int near = near_index(peer);
-    if (near < 0)
-        throw std::invalid_argument(
-            place + "it is on another host (" +
-            rank_.job().members[static_cast<std::size_t>(group_.rank(peer))].host +
-            "), where kernels cannot reach");
-    return near;
+int Peers::index_of(int number) const {
+    const auto found = std::ranges::find(ranks_, number);
+    return found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
+}
+
+// Returns the place of rank `number`, which must be another one.
+int Peers::require_peer(int number, const std::string& operation) const {
+    const int index = index_of(number);
+    if (index < 0 || index == view_.rank)
+        throw std::invalid_argument(operation + " rank " + std::to_string(number) +
+                                    ": the other ranks of rank " + std::to_string(rank_.rank()) +
+                                    " are those of " + std::to_string(ranks_.front()) + " to " +
+                                    std::to_string(ranks_.back()));
+    return index;
 }
 
 }  // namespace ddp

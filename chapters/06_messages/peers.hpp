@@ -1,6 +1,6 @@
 #pragma once
-// A rank's access to the device memory of the other ranks of its host, and the two operations from
-// which all others can be made: send and receive.
+// A rank's access to the device memory of other ranks, and the two operations from which all others
+// can be made: send and receive.
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -13,7 +13,6 @@
 #include "06_messages/call.hpp"
 #include "06_messages/control.hpp"
 #include "06_messages/shared_arena.hpp"
-#include "06_messages/support/group.hpp"
 
 namespace ddp {
 
@@ -30,13 +29,10 @@ class Peers : private Abortable {
     // kernel (0: no limit), `link` is the simulated link between these peers; both are the job's
     // unless given. Throws OptionError if kernels of the ranks could not run at the same time.
     //
-    // `group`: the ranks that work together here, all of the job unless given; operations count
-    // them by their index in it. Every rank still makes its Peers at the same time as all others,
-    // and is in the group that it gives; one that is in none gives itself. Throws
-    // std::invalid_argument if the members of a group do not give the same.
+    // `ranks`: the numbers of those that share memory here, this one among them; all of the job
+    // unless given. They give the same. Throws OptionError if one is where kernels cannot reach.
     Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_s = std::nullopt,
-          std::optional<LinkSpeed> link = std::nullopt,
-          const std::optional<Group>& group = std::nullopt);
+          std::optional<LinkSpeed> link = std::nullopt, std::vector<int> ranks = {});
     // Waits for what this rank has enqueued; ends it early if an exception is under way.
     ~Peers() override;
     Peers(const Peers&) = delete;
@@ -90,11 +86,9 @@ class Peers : private Abortable {
     void synchronize(Stream& stream);
 
     Rank& rank() { return rank_; }
-    const Group& group() const { return group_; }
-    // Returns the members of the group that are on this host: view() counts the ranks so.
-    const Group& near_group() const { return near_; }
-    // Returns the rank at `index` of the group as view() counts it; -1 if it is on another host.
-    int near_index(int index) const { return near_.index_of(group_.rank(index)); }
+    // Returns the place of rank `number` among those that share memory, as view() counts them; -1
+    // if it is none of them.
+    int index_of(int number) const;
     // Returns the arena from which allocate() takes.
     const std::shared_ptr<SharedArena>& arena() const { return arena_; }
 
@@ -132,12 +126,12 @@ class Peers : private Abortable {
 
     void wait_for_problem();
     void exchange_arenas();
-    int require_peer(int peer, const std::string& operation) const;
+    int require_peer(int number, const std::string& operation) const;
     // Returns on how many streams kernels run or wait.
     std::size_t streams_in_use() const;
 
     Rank& rank_;
-    const Group group_, near_;
+    const std::vector<int> ranks_;  // that share memory, by number
     const double timeout_s_;
     std::shared_ptr<SharedArena> arena_;
     std::shared_ptr<PinnedBuffer<DeviceErrorReport>> error_report_;

@@ -86,11 +86,11 @@ using MakeTopology = Topology (*)(int rank, int ranks, int root);
 void broadcast(Peers& peers, const std::string& operation, Call call, Stream& stream,
                MakeTopology make_topology, Plan plan) {
     call.operation = operation;
-    require_reachable(peers, call);
+    const int root = require_root(peers, call);
     plan.bytes = call.bytes();
     const PeersView& view = peers.view();
     launch_collective(peers, call, stream, shape_of_transfer(peers, plan.bytes), broadcast_kernel,
-                      make_topology(view.rank, view.world_size, call.peer), plan);
+                      make_topology(view.rank, view.world_size, root), plan);
 }
 
 }  // namespace

@@ -38,20 +38,13 @@ Collective Collectives::next(const Call& call, Stream& stream) {
     return collective;
 }
 
-void require_reachable(Peers& peers, const Call& call) {
-    const Group& group = peers.group();
-    const bool has_root =
-        call.kind == OperationKind::to_root || call.kind == OperationKind::from_root;
-    if (has_root && (call.peer < 0 || call.peer >= group.size()))
+int require_root(const Peers& peers, const Call& call) {
+    const int root = peers.index_of(call.peer);
+    if (root < 0)
         throw std::invalid_argument(call.title() + ": there is no rank " +
                                     std::to_string(call.peer) + "; the root is one of 0 to " +
-                                    std::to_string(group.size() - 1));
-    for (const int r : group.ranks())
-        if (peers.near_group().index_of(r) < 0)
-            throw std::invalid_argument(
-                call.title() + ": rank " + std::to_string(r) + " is on another host (" +
-                peers.rank().job().members[static_cast<std::size_t>(r)].host +
-                "), where kernels cannot reach");
+                                    std::to_string(peers.view().world_size - 1));
+    return root;
 }
 
 }  // namespace ddp

@@ -72,16 +72,15 @@ class Collectives final : public Peers::Extension {
     cudaStream_t stream_ = nullptr;  // of the last of them
 };
 
-// Throws std::invalid_argument if the root of `call` does not exist, or if kernels do not reach all
-// ranks.
-void require_reachable(Peers& peers, const Call& call);
+// Returns the root of `call`, as view() counts the ranks. Throws std::invalid_argument if there is
+// no such rank.
+int require_root(const Peers& peers, const Call& call);
 
 // Launches a collective's kernel on `stream`, with a Collective as its first argument. Throws as
-// require_reachable and Collectives::next do.
+// Collectives::next does.
 template <class... Parameters, class... Arguments>
 void launch_collective(Peers& peers, const Call& call, Stream& stream, const LaunchShape& shape,
                        void (*kernel)(Collective, Parameters...), Arguments&&... arguments) {
-    require_reachable(peers, call);
     launch_cooperative(stream, shape, kernel, Collectives::over(peers).next(call, stream),
                        std::forward<Arguments>(arguments)...);
     peers.enqueued(stream);

@@ -158,18 +158,18 @@ __global__ void tree_reduce_kernel(const __grid_constant__ Collective collective
 void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
     Call call = asked;
     call.operation = "tree reduce";
-    require_reachable(peers, call);
+    const int root = require_root(peers, call);
     const int rank = peers.view().rank, ranks = peers.view().world_size;
-    Branch branch{tree_topology(rank, ranks, call.peer)};
+    Branch branch{tree_topology(rank, ranks, root)};
     for (int i = 0; i < branch.topology.children; i++)
-        branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, call.peer).children == 0;
+        branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, root).children == 0;
     branch.bytes = call.bytes();
     branch.slices = static_cast<int>(slices_of(branch.bytes));
     const auto slices = static_cast<std::size_t>(branch.slices);
     // The last one: slice_of rounds down where it cuts.
     branch.longest_slice = (slice_of(branch.bytes, slices, slices - 1).bytes + slice_unit - 1) /
                            slice_unit * slice_unit;
-    if (rank != call.peer) {  // what others read is the staging area
+    if (rank != root) {  // what others read is the staging area
         call.output = Collectives::over(peers).staging();
         call.outputs = 0;
     }

@@ -15,8 +15,8 @@ namespace {
 class NativeCommunicator final : public Communicator {
   public:
     NativeCommunicator(Rank& rank, std::size_t arena_bytes, const CommunicatorOptions& options)
-        : Communicator(rank, options.group.value_or(Group::all(rank.job()))),
-          peers_(rank, arena_bytes, options.timeout_s, options.link, group()) {}
+        : Communicator(rank, agreed_group(rank, options.group)),
+          peers_(rank, arena_bytes, options.timeout_s, options.link, group().ranks()) {}
 
     std::string kind() const override { return "native"; }
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }

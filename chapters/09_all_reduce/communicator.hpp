@@ -18,7 +18,7 @@
 #include "05_ranks/rank.hpp"
 #include "06_messages/call.hpp"
 #include "06_messages/shared_arena.hpp"
-#include "06_messages/support/group.hpp"
+#include "09_all_reduce/support/group.hpp"
 
 namespace ddp {
 
@@ -59,7 +59,7 @@ class Communicator {
         require_rank(root, "broadcast from");
         Call call = call_of("broadcast", data, data, count, name);
         call.kind = OperationKind::from_root;
-        call.peer = root;
+        call.peer = group_.rank(root);
         enqueue_broadcast(call, stream);
     }
     // The root's `output` becomes the sum (or average, maximum, minimum) of all ranks' `input`. The
@@ -71,7 +71,7 @@ class Communicator {
         Call call = call_of("reduce", input, output, count, name);
         call.kind = OperationKind::to_root;
         call.outputs = index_ == root ? 1 : 0;
-        call.peer = root;
+        call.peer = group_.rank(root);
         call.op = op;
         enqueue_reduce(call, stream);
     }
@@ -111,7 +111,7 @@ class Communicator {
         Call call = call_of<T>("send", data, nullptr, count, name);
         call.kind = OperationKind::send;
         call.outputs = 0;
-        call.peer = to;
+        call.peer = group_.rank(to);
         enqueue_send(call, stream);
     }
     template <class T>
@@ -121,7 +121,7 @@ class Communicator {
         Call call = call_of<T>("receive", nullptr, data, count, name);
         call.kind = OperationKind::receive;
         call.inputs = 0;
-        call.peer = from;
+        call.peer = group_.rank(from);
         enqueue_receive(call, stream);
     }
 
@@ -133,6 +133,9 @@ class Communicator {
     explicit Communicator(Rank& rank) : Communicator(rank, Group::all(rank.job())) {}
     Communicator(Rank& rank, Group group)
         : rank_(rank), group_(std::move(group)), index_(group_.index_of(rank.rank())) {}
+
+    // Returns the index of a call's root or of its other rank.
+    int peer_of(const Call& call) const { return group_.index_of(call.peer); }
 
   private:
     virtual const std::shared_ptr<SharedArena>& arena() = 0;

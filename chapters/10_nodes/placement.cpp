@@ -1,6 +1,7 @@
 #include "10_nodes/placement.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/report/options.hpp"
 
@@ -21,9 +22,15 @@ bool Placement::is_even() const {
     return std::ranges::count(sizes, sizes[0]) == static_cast<std::ptrdiff_t>(sizes.size());
 }
 
-int Placement::on_rail(int distance) const {
+int Placement::position_of(int number) const {
+    const auto index = std::ranges::find(numbers, number) - numbers.begin();
+    return static_cast<int>(std::ranges::find(by_host, index) - by_host.begin());
+}
+
+int Placement::further(int distance) const {
     const int ranks = static_cast<int>(by_host.size());
-    return by_host[static_cast<std::size_t>((position + distance * sizes[0] + ranks) % ranks)];
+    const int index = by_host[static_cast<std::size_t>((position + distance + ranks) % ranks)];
+    return numbers[static_cast<std::size_t>(index)];
 }
 
 std::string Placement::text() const {
@@ -37,6 +44,14 @@ std::string Placement::text() const {
     for (std::size_t i = 0; i + 1 < sizes.size(); i++)
         text += std::to_string(sizes[i]) + (i + 2 < sizes.size() ? ", " : " and ");
     return text + ranks(sizes.back());
+}
+
+std::vector<int> that_share_memory(const Group& group, const Job& job, int number) {
+    const auto host = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].host; };
+    std::vector<int> near;
+    std::ranges::copy_if(group.ranks(), std::back_inserter(near),
+                         [&](int rank) { return host(rank) == host(number); });
+    return near;
 }
 
 bool goes_on_two_levels(const Placement& placement, int levels) {
@@ -62,6 +77,7 @@ Placement placement_of(const Group& group, const Job& job, int rank,
             std::ranges::count(hosts, host) == 0)
             hosts.push_back(host);
     Placement placement;
+    placement.numbers = group.ranks();
     for (const std::string& host : hosts) {
         const std::size_t before = placement.by_host.size();
         for (int i = 0; i < group.size(); i++)
@@ -73,8 +89,7 @@ Placement placement_of(const Group& group, const Job& job, int rank,
     if (shape && !std::ranges::is_sorted(placement.by_host))
         throw OptionError("--shape " + shape->text() +
                           " takes groups that name their ranks host after host: leave it out.");
-    placement.position = static_cast<int>(
-        std::ranges::find(placement.by_host, group.index_of(rank)) - placement.by_host.begin());
+    placement.position = placement.position_of(rank);
     return placement;
 }
 

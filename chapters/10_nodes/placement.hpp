@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "06_messages/support/group.hpp"
+#include "09_all_reduce/support/group.hpp"
 
 namespace ddp {
 
@@ -21,6 +21,7 @@ struct Placement {
     std::vector<int> by_host;  // indices: host after host, in the order of their first ranks
     std::vector<int> sizes;    // of the hosts, in ranks
     int position = 0;          // this rank's, in by_host
+    std::vector<int> numbers;  // of the ranks in the job, by index
 
     // Returns whether all hosts have the same number of ranks. Only then there are rails: rank l of
     // every host is on rail l.
@@ -28,9 +29,12 @@ struct Placement {
     int hosts() const { return static_cast<int>(sizes.size()); }
     int host() const { return position / sizes[0]; }
     int local_rank() const { return position % sizes[0]; }
-    // Returns the index of the rank of this rank's rail that is `distance` hosts further, round the
-    // ring.
-    int on_rail(int distance) const;
+    // Returns the position of rank `number`.
+    int position_of(int number) const;
+    // Returns the number of the rank that is `distance` ranks further, round the ring of all, or
+    // `distance` hosts further, on the same rail.
+    int further(int distance) const;
+    int on_rail(int distance) const { return further(distance * sizes[0]); }
     // Returns the words for the sizes: "2 hosts of 4 ranks", "hosts of 3 and 1 ranks".
     std::string text() const;
 };
@@ -40,6 +44,10 @@ struct Placement {
 // OptionError if a group with a shape does not name its ranks host after host.
 Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape);
+
+// Returns the numbers of the members of `group` that are on the same machine as rank `number`, in
+// the group's order. Their kernels share memory.
+std::vector<int> that_share_memory(const Group& group, const Job& job, int number);
 
 // Returns whether an all-reduce goes on two levels: it should, and all hosts have the same number
 // of ranks, more than one.

@@ -80,28 +80,16 @@ __global__ void __launch_bounds__(most_ring_threads, 1)
 
 constexpr int channel_of_ring = 1;
 
-int at_distance(const Placement& placement, int distance) {
-    const int ranks = static_cast<int>(placement.by_host.size());
-    return placement
-        .by_host[static_cast<std::size_t>((placement.position + distance + ranks) % ranks)];
-}
-
 }  // namespace
 
 RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement)
     : peers_(peers),
       placement_(placement),
-      neighbours_(peers, proxy, at_distance(placement, -1), at_distance(placement, 1),
-                  channel_of_ring) {
+      neighbours_(peers, proxy, placement.further(-1), placement.further(1), channel_of_ring) {
     if (!std::ranges::is_sorted(placement.by_host)) {
         order_ = peers.allocate<int>(placement.by_host.size());
         order_.copy_from(placement.by_host);
     }
-}
-
-int RingOverHosts::position_of(int index) const {
-    return static_cast<int>(std::ranges::find(placement_.by_host, index) -
-                            placement_.by_host.begin());
 }
 
 // `sums` and `copies`: whether the data goes round the first time, and the second time.
@@ -109,7 +97,7 @@ RingPlan RingOverHosts::plan_of(bool sums, bool copies, std::size_t chunk,
                                 std::size_t total) const {
     RingPlan plan;
     plan.position = placement_.position;
-    plan.ranks = peers_.group().size();
+    plan.ranks = static_cast<int>(placement_.by_host.size());
     plan.first = sums ? 0 : plan.ranks - 1;
     plan.last = copies ? 2 * plan.ranks - 2 : plan.ranks - 1;
     plan.chunk = chunk;
@@ -131,7 +119,7 @@ void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& s
 }
 
 void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
-    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    const std::size_t ranks = placement_.by_host.size();
     const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));
     RingPlan plan = plan_of(true, true, longest.size, call.count);
     plan.input_is_whole = plan.output_is_whole = true;
@@ -140,7 +128,7 @@ void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
 
 // The array has the chunks in the order of the group, not of the ring.
 void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
-    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    const std::size_t ranks = placement_.by_host.size();
     RingPlan plan = plan_of(true, false, call.count, ranks * call.count);
     plan.order = order_.data();
     plan.input_is_whole = true;
@@ -149,12 +137,12 @@ void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
 
 void RingOverHosts::reduce(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(true, false, call.count, call.count);
-    plan.root = position_of(call.peer);
+    plan.root = placement_.position_of(call.peer);
     launch_sum(call, plan, stream);
 }
 
 void RingOverHosts::all_gather(const Call& call, Stream& stream) {
-    const auto ranks = static_cast<std::size_t>(peers_.group().size());
+    const std::size_t ranks = placement_.by_host.size();
     RingPlan plan = plan_of(false, true, call.bytes(), ranks * call.bytes());
     plan.order = order_.data();
     plan.output_is_whole = true;
@@ -163,7 +151,7 @@ void RingOverHosts::all_gather(const Call& call, Stream& stream) {
 
 void RingOverHosts::broadcast(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(false, true, call.bytes(), call.bytes());
-    plan.root = position_of(call.peer);
+    plan.root = placement_.position_of(call.peer);
     launch<unsigned char>(call, plan, stream);
 }
 

@@ -50,7 +50,6 @@ class RingOverHosts {
     template <class T>
     void launch(const Call& call, RingPlan plan, Stream& stream);
     void launch_sum(const Call& call, const RingPlan& plan, Stream& stream);
-    int position_of(int index) const;
 
     Peers& peers_;
     const Placement placement_;

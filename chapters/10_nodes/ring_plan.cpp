@@ -18,10 +18,9 @@ void cut_into_slices(RingPlan& plan, std::size_t element_bytes) {
 RingNeighbours::RingNeighbours(Peers& peers, NetworkProxy& proxy, int left, int right,
                                int channel) {
     const PeersView& view = peers.view();
-    const auto side_of = [&](int index) {
-        const int near = peers.near_index(index);
-        return FifoSide{nullptr, peers.group().rank(index),
-                        near < 0 ? nullptr : view.control[near]};
+    const auto side_of = [&](int number) {
+        const int near = peers.index_of(number);
+        return FifoSide{nullptr, number, near < 0 ? nullptr : view.control[near]};
     };
     const auto arena_of = [](ControlBlock* control) {
         return reinterpret_cast<std::byte*>(control);

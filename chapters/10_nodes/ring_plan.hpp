@@ -46,8 +46,8 @@ void cut_into_slices(RingPlan& plan, std::size_t element_bytes);
 class RingNeighbours {
   public:
     // The ranks of a group make theirs in the same order, and meet in a barrier before the first
-    // operation. `left` and `right` are indices of the group. Where one of them is on another host,
-    // adds `channel` to the proxy, which starts when all are there.
+    // operation. `left` and `right` are ranks by number. Where one of them is on another host, adds
+    // `channel` to the proxy, which starts when all are there.
     RingNeighbours(Peers& peers, NetworkProxy& proxy, int left, int right, int channel);
 
     // The memory that the FIFO takes of the arena.

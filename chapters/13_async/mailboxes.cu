@@ -54,11 +54,6 @@ Mailboxes::Mailboxes(Peers& peers, int workers)
                                     std::to_string(rank.world_size() - 1) + " workers, not rank " +
                                     std::to_string(rank.rank()) + " for " +
                                     std::to_string(workers));
-    // The kernel reads the workers' memory.
-    for (int worker = 1; worker <= workers; worker++)
-        if (peers.near_index(worker) < 0)
-            throw std::invalid_argument("worker " + std::to_string(worker) +
-                                        " is on another host, whose memory kernels cannot reach");
     // A kernel that still waits may write to it after this object has gone.
     peers.rank().keep_until_run_ends(found_);
 }

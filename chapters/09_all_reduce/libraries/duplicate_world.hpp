@@ -1,7 +1,7 @@
 #pragma once
 // A communicator of MPI for one user: MPI never mixes up its messages with those of another.
 #include "05_ranks/rank.hpp"
-#include "06_messages/support/group.hpp"
+#include "09_all_reduce/support/group.hpp"
 #include "09_all_reduce/libraries/check_mpi.hpp"
 
 namespace ddp {

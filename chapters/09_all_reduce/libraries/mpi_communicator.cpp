@@ -205,7 +205,6 @@ class MpiCommunicator final : public Communicator {
     void enqueue_send(const Call& call, Stream& stream) override;
     void enqueue_receive(const Call& call, Stream& stream) override;
 
-    std::string text_for_user(Call call) const;
     MpiOperation collective(const Call& call);
     MpiOperation message(const Call& call);
     void enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
@@ -244,17 +243,10 @@ MpiCommunicator::~MpiCommunicator() {
 
 // ---- The calls
 
-// Returns the words of messages for a call, with the number of its root or peer in the job.
-std::string MpiCommunicator::text_for_user(Call call) const {
-    if (call.peer >= 0)
-        call.peer = group().rank(call.peer);
-    return text_of(call);
-}
-
 // An operation of all ranks, which agree on all of its words.
 MpiOperation MpiCommunicator::collective(const Call& call) {
     MpiOperation operation;
-    const std::string text = text_for_user(call);
+    const std::string text = text_of(call);
     set_text(operation.announcement.call,
              "operation " + std::to_string(++operations_) + ", " + text);
     set_text(operation.announcement.what, text);
@@ -266,19 +258,19 @@ MpiOperation MpiCommunicator::collective(const Call& call) {
 
 // An operation of two ranks, which agree on both ends, count and type.
 MpiOperation MpiCommunicator::message(const Call& call) {
-    const int self = index();
+    const int self = rank().rank();
     if (call.peer == self)
-        throw std::invalid_argument(call.operation + ": rank " + std::to_string(call.peer) +
+        throw std::invalid_argument(call.operation + ": rank " + std::to_string(self) +
                                     " is this rank itself");
     const bool is_send = call.kind == OperationKind::send;
     MpiOperation operation;
     set_text(operation.announcement.call,
-             "operation " + std::to_string(++operations_) + ", " + text_for_user(call));
+             "operation " + std::to_string(++operations_) + ", " + text_of(call));
     set_text(operation.announcement.what, std::to_string(is_send ? self : call.peer) + " to " +
                                               std::to_string(is_send ? call.peer : self) + ": " +
                                               std::to_string(call.count) + " " +
                                               name_of(call.type));
-    operation.peers = {call.peer};
+    operation.peers = {peer_of(call)};
     return operation;
 }
 
@@ -311,10 +303,10 @@ MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp 
 void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
     // The root has an input only, the other ranks an output only.
     Call half = call;
-    const bool is_root = index() == call.peer;
+    const bool is_root = index() == peer_of(call);
     half.inputs = is_root ? 1 : 0;
     half.outputs = is_root ? 0 : 1;
-    const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
+    const auto start = [=, this, root = peer_of(call), type = mpi_type_of(call.type)](
                            const StagedSlice& slice, int count, MPI_Request* request) {
         auto* data = is_root ? const_cast<std::byte*>(slice.input) : slice.output;
         return MPI_Ibcast(data, count, type, root, communicator_, request);
@@ -324,7 +316,7 @@ void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
 
 void MpiCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
     const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, root = call.peer, type = mpi_type_of(call.type)](
+    const auto start = [=, this, root = peer_of(call), type = mpi_type_of(call.type)](
                            const StagedSlice& slice, int count, MPI_Request* request) {
         return MPI_Ireduce(slice.input, slice.output, count, type, *reducer.op, root, communicator_,
                            request);
@@ -364,7 +356,7 @@ void MpiCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
 constexpr int tag_of_data = 1;
 
 void MpiCommunicator::enqueue_send(const Call& call, Stream& stream) {
-    const auto start = [=, this, to = call.peer, type = mpi_type_of(call.type)](
+    const auto start = [=, this, to = peer_of(call), type = mpi_type_of(call.type)](
                            const StagedSlice& slice, int count, MPI_Request* request) {
         return MPI_Issend(slice.input, count, type, to, tag_of_data, communicator_, request);
     };
@@ -372,7 +364,7 @@ void MpiCommunicator::enqueue_send(const Call& call, Stream& stream) {
 }
 
 void MpiCommunicator::enqueue_receive(const Call& call, Stream& stream) {
-    const auto start = [=, this, from = call.peer, type = mpi_type_of(call.type)](
+    const auto start = [=, this, from = peer_of(call), type = mpi_type_of(call.type)](
                            const StagedSlice& slice, int count, MPI_Request* request) {
         return MPI_Irecv(slice.output, count, type, from, tag_of_data, communicator_, request);
     };

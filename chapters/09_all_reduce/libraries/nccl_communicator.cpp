@@ -215,7 +215,7 @@ void NcclCommunicator::enqueue(const Call& call, Stream& stream, const NcclCall&
 void NcclCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
     enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
         return ncclBroadcast(call.input, call.output, call.count, nccl_type_of(call.type),
-                             call.peer, communicator, on);
+                             peer_of(call), communicator, on);
     });
 }
 
@@ -223,7 +223,7 @@ void NcclCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
     const ncclRedOp_t op = nccl_op_of(call);
     enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
         return ncclReduce(call.input, call.output, call.count, nccl_type_of(call.type), op,
-                          call.peer, communicator, on);
+                          peer_of(call), communicator, on);
     });
 }
 
@@ -252,15 +252,15 @@ void NcclCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
 
 void NcclCommunicator::enqueue_send(const Call& call, Stream& stream) {
     enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclSend(call.input, call.count, nccl_type_of(call.type), call.peer, communicator,
-                        on);
+        return ncclSend(call.input, call.count, nccl_type_of(call.type), peer_of(call),
+                        communicator, on);
     });
 }
 
 void NcclCommunicator::enqueue_receive(const Call& call, Stream& stream) {
     enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclRecv(call.output, call.count, nccl_type_of(call.type), call.peer, communicator,
-                        on);
+        return ncclRecv(call.output, call.count, nccl_type_of(call.type), peer_of(call),
+                        communicator, on);
     });
 }
 

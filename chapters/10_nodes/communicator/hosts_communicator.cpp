@@ -26,15 +26,15 @@ ProxyOfRun make_proxy(Rank& rank, std::unique_ptr<Transport> transport) {
 class HostsCommunicator final : public Communicator {
   public:
     HostsCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
-                      std::optional<double> timeout_s, const Group& group,
+                      std::optional<double> timeout_s, const Group& members,
                       const AllReduceOrder& order)
-        : Communicator(rank, group),
+        : Communicator(rank, members),
           proxy_(make_proxy(rank, std::move(transport))),
           peers_(rank, arena_bytes + RingOverHosts::arena_bytes + TwoLevelAllReduce::arena_bytes,
-                 timeout_s, std::nullopt, group),
-          placement_(placement_of(group, rank.job(), rank.rank(), order.shape)),
+                 timeout_s, std::nullopt, that_share_memory(members, rank.job(), rank.rank())),
+          placement_(placement_of(members, rank.job(), rank.rank(), order.shape)),
           ring_(peers_, *proxy_, placement_),
-          pairs_(peers_, *proxy_) {
+          pairs_(peers_, *proxy_, placement_) {
         if (goes_on_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
         // (Hosts that a --shape pretends have no network, whose ways it would spare.)
@@ -49,7 +49,7 @@ class HostsCommunicator final : public Communicator {
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
 
   private:
-    bool is_near(int index) const { return peers_.near_index(index) >= 0; }
+    bool is_near(int number) const { return peers_.index_of(number) >= 0; }
 
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
@@ -104,7 +104,7 @@ std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t ar
             std::string(rank.job().has_several_hosts() ? ", with a real one"
                                                        : ", which --shape pretends") +
             ": leave it out.");
-    const Group group = options.group.value_or(Group::all(rank.job()));
+    const Group group = agreed_group(rank, options.group);
     if (group.size() > most_ranks_over_hosts)
         throw OptionError(std::to_string(group.size()) + " ranks are more than the " +
                           std::to_string(most_ranks_over_hosts) +

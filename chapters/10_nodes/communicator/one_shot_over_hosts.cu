@@ -210,7 +210,7 @@ OneShotOverHosts::OneShotOverHosts(Peers& peers, NetworkProxy& proxy, const Plac
     : peers_(peers), placement_(placement) {
     const int hosts = placement.hosts();
     for (int distance = 1; distance < hosts; distance++) {
-        const int rank = peers.group().rank(placement.on_rail(distance));
+        const int rank = placement.on_rail(distance);
         const int host = (placement.host() + distance) % hosts;
         rail_.to[host] = distance == 1
                              ? neighbours.right()

@@ -73,15 +73,15 @@ __global__ void receive_over_hosts(const __grid_constant__ Collective call,
 
 // ---- On the host
 
-PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy) : peers_(peers) {
+PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement)
+    : peers_(peers) {
     constexpr int channel_of_pairs = 2;
-    for (int i = 0; i < peers.group().size(); i++) {
-        if (peers.near_index(i) >= 0)
+    for (const int rank : placement.numbers) {
+        if (peers.index_of(rank) >= 0)
             continue;
-        const int rank = peers.group().rank(i);
-        to_[i].side = {proxy.channel_to(rank, channel_of_pairs, SendIsDone::receiver_has_it), rank,
-                       nullptr};
-        from_[i].side = {proxy.channel_from(rank, channel_of_pairs), rank, nullptr};
+        to_[rank].side = {proxy.channel_to(rank, channel_of_pairs, SendIsDone::receiver_has_it),
+                          rank, nullptr};
+        from_[rank].side = {proxy.channel_from(rank, channel_of_pairs), rank, nullptr};
     }
 }
 

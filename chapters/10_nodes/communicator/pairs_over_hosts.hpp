@@ -6,13 +6,14 @@
 #include "06_messages/peers.hpp"
 #include "07_broadcast/collective.hpp"
 #include "10_nodes/network/network_proxy.hpp"
+#include "10_nodes/placement.hpp"
 
 namespace ddp {
 
 class PairsOverHosts {
   public:
     // All ranks make theirs together. Adds channels to `proxy`, which starts when all are there.
-    PairsOverHosts(Peers& peers, NetworkProxy& proxy);
+    PairsOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement);
 
     // Do the same as Peers::send and receive, with a rank of another host. A send is over when the
     // receiver's kernel has asked for the data and all of it is on that side.
@@ -31,7 +32,7 @@ class PairsOverHosts {
                 Stream& stream);
 
     Peers& peers_;
-    std::map<int, Direction> to_, from_;  // by index
+    std::map<int, Direction> to_, from_;  // by the other rank
 };
 
 }  // namespace ddp

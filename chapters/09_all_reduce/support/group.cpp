@@ -1,7 +1,6 @@
-#include "06_messages/support/group.hpp"
+#include "09_all_reduce/support/group.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <stdexcept>
 
@@ -25,14 +24,6 @@ Group Group::all(const Job& job) {
 int Group::index_of(int rank) const {
     const auto found = std::ranges::find(ranks_, rank);
     return found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
-}
-
-Group Group::on_host_of(int host_of, const Job& job) const {
-    const auto host = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].host; };
-    std::vector<int> near;
-    std::ranges::copy_if(ranks_, std::back_inserter(near),
-                         [&](int rank) { return host(rank) == host(host_of); });
-    return Group(near);
 }
 
 Group agreed_group(Rank& rank, const std::optional<Group>& given) {

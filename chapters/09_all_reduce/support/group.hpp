@@ -24,9 +24,6 @@ class Group {
     int index_of(int rank) const;
     const std::vector<int>& ranks() const { return ranks_; }
 
-    // Returns the members that are on the host of `host_of`, a rank of the job.
-    Group on_host_of(int host_of, const Job& job) const;
-
   private:
     std::vector<int> ranks_;  // by index
 };
