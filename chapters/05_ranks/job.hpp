@@ -20,13 +20,6 @@ struct Member {
     std::string address;  // by which ranks of other hosts reach its host, if there are several
 };
 
-// The order in which an all-reduce between hosts sums: round one ring of all ranks, or on two
-// levels, within each host first.
-struct AllReduceOrder {
-    int levels = 2;
-    std::optional<HostShape> shape;  // hosts to be pretended on one machine
-};
-
 // A job, the same on all of its ranks.
 struct Job {
     std::vector<Member> members;  // by rank
@@ -34,7 +27,6 @@ struct Job {
     bool has_processes = false;   // every rank is a process of its own
     double timeout_s = 30;        // limits every wait for another rank; 0: no limit
     std::optional<LinkSpeed> link;
-    AllReduceOrder order;
 
     // Returns the limit where a rank starts its process, or reads and writes files, before it
     // comes: the time-out, but never less than these take.

@@ -32,8 +32,6 @@
 namespace ddp {
 namespace {
 
-constexpr int default_ranks = 4;
-
 // Returns the name of this host. Ranks whose hosts have the same name share memory. Where names do
 // not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
 std::string host_name() {
@@ -89,22 +87,6 @@ std::vector<std::jthread> start_threads(int count, const std::function<void(int)
     return threads;
 }
 
-// Throws OptionError if the job cannot have the shape that it is asked to have.
-void require_shape(const Job& job) {
-    if (!job.order.shape)
-        return;
-    if (job.has_several_hosts())
-        throw OptionError(
-            "--shape pretends hosts on one machine, and these ranks are on several: "
-            "leave it out.");
-    if (job.order.shape->ranks() != job.world_size())
-        throw OptionError("--shape " + job.order.shape->text() + " has " +
-                          std::to_string(job.order.shape->ranks()) + " ranks, and there are " +
-                          std::to_string(job.world_size()) +
-                          ": take another shape, or as many "
-                          "ranks.");
-}
-
 // Returns whether this process should print what is wrong with the command line: all processes of a
 // job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
 // other process knows.
@@ -129,13 +111,11 @@ bool prints_refusals() {
 World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
-    job_.order = {options.levels, options.shape};
     // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:
             job_.started_by = "threads of one process";
-            become_threads(
-                options.ranks.value_or(options.shape ? options.shape->ranks() : default_ranks));
+            become_threads(options.ranks.value_or(options.default_ranks));
             break;
         case StartedBy::variables:
             job_.started_by = options.processes ? "our launcher" : "the variables RANK, WORLD_SIZE";
@@ -146,7 +126,6 @@ World::World(const CommonOptions& options) {
             find_others_by_mpi();
             break;
     }
-    require_shape(job_);
 }
 
 World::~World() {

@@ -16,13 +16,14 @@ using namespace ddp;
 struct NodesOptions {
     int mebibytes = 4;
     int rounds = 5;
+    AllReduceOrder order;
 };
 
 // Returns the hosts to pretend: those of --shape, or, if nobody has asked for anything and the job
 // is on one machine, two with half of the ranks each.
-std::optional<HostShape> shape_of(const Job& job) {
-    if (job.order.shape || job.has_several_hosts() || job.world_size() % 2 != 0)
-        return job.order.shape;
+std::optional<HostShape> shape_of(const Job& job, const AllReduceOrder& order) {
+    if (order.shape || job.has_several_hosts() || job.world_size() % 2 != 0)
+        return order.shape;
     return HostShape{2, job.world_size() / 2};
 }
 
@@ -37,7 +38,7 @@ std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
 // Measures both orders on the ranks of this job, and prints what came of it.
 void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& mine,
                     CsvWriter& file) {
-    const std::optional<HostShape> shape = shape_of(rank.job());
+    const std::optional<HostShape> shape = shape_of(rank.job(), mine.order);
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
     const auto sizes = sizes_up_to(static_cast<std::size_t>(mine.mebibytes) << 20, 16);
@@ -54,7 +55,7 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
 // Measures what the program takes for an all-reduce beside MPI and the link between the hosts.
 void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     const auto sizes = sizes_up_to(std::size_t{common.quick ? 1u : 16u} << 20, 4);
-    const auto candidates = make_candidates_over_hosts(rank, sizes.back() / sizeof(float));
+    const auto candidates = make_candidates_over_hosts(rank, sizes.back() / sizeof(float), {});
     const auto measurements = compare(rank, sizes, common.quick ? 1 : 3, candidates);
     if (rank.rank() == 0)
         report_machine(rank.world_size(), "of several hosts", link_limit_text(), measurements,
@@ -62,6 +63,7 @@ void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file)
 }
 
 int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
+    mine.order.require(world.job());
     if (world.world_size() == 1) {
         std::cout << "A sum over hosts takes two or more ranks: try --shape 2x2.\n";
         return 0;
@@ -85,7 +87,7 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
 int main(int argc, char** argv) {
     NodesOptions mine;
     Options options("nodes", "And across machines? An all-reduce between hosts.");
-    options.take_shape();
+    mine.order.add_to(options);
     options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
     options.refuse({"--levels"}, "the program shows both");

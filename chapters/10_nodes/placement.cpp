@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/report/options.hpp"
-
 namespace ddp {
 namespace {
 
@@ -59,11 +57,11 @@ bool goes_on_two_levels(const Placement& placement, int levels) {
            placement.sizes[0] > 1;
 }
 
-std::string order_line(const Job& job) {
-    const Placement placement = placement_of(Group::all(job), job, 0, job.order.shape);
+std::string order_line(const Job& job, const AllReduceOrder& order) {
+    const Placement placement = placement_of(Group::all(job), job, 0, order.shape);
     if (placement.sizes.size() == 1)
         return "";
-    if (goes_on_two_levels(placement, job.order.levels))
+    if (goes_on_two_levels(placement, order.levels))
         return "sums between hosts: on two levels, " + placement.text() + "\n";
     return "sums between hosts: round one ring, " + placement.text() +
            (placement.is_even() ? "" : " (two levels take hosts of one size)") + "\n";
@@ -71,6 +69,8 @@ std::string order_line(const Job& job) {
 
 Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape) {
+    if (shape)
+        shape->require(job);
     std::vector<std::string> hosts;  // in the order of their first ranks
     for (int i = 0; i < group.size(); i++)
         if (const std::string host = host_at(i, group, job, shape);

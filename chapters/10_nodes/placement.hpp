@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "09_all_reduce/support/group.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 
 namespace ddp {
 
@@ -41,7 +42,8 @@ struct Placement {
 
 // Returns the placement of `group`, as rank number `rank` sees it. With a `shape` of H x L the
 // ranks 0 to L - 1 of the job are on the first host, and so on, wherever they are. Throws
-// OptionError if a group with a shape does not name its ranks host after host.
+// OptionError if the job cannot have the shape, or if a group with a shape does not name its ranks
+// host after host.
 Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape);
 
@@ -53,8 +55,8 @@ std::vector<int> that_share_memory(const Group& group, const Job& job, int numbe
 // of ranks, more than one.
 bool goes_on_two_levels(const Placement& placement, int levels);
 
-// Returns a line that says in which order the job's communicators of all ranks sum between hosts;
-// "" if there is one host only.
-std::string order_line(const Job& job);
+// Returns a line that says how a communicator of all ranks with this order sums between hosts; ""
+// if there is one host only.
+std::string order_line(const Job& job, const AllReduceOrder& order);
 
 }  // namespace ddp

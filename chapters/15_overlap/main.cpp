@@ -25,6 +25,7 @@ struct OverlapOptions {
     int cap = 1;
     bool default_caps = false, no_overlap = false, detect_anomaly = false;
     std::string communicator = "native", hook = "average";
+    AllReduceOrder order;
 };
 
 constexpr int test_batch = 500, watched_step = 20;  // by then buckets are rebuilt, and all is warm
@@ -42,7 +43,8 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_model(mine.model, device, random);
     const auto communicator = make_communicator(mine.communicator, rank,
-                                                ddp_arena_bytes(*model) + hook_arena_bytes(*model));
+                                                ddp_arena_bytes(*model) + hook_arena_bytes(*model),
+                                                {.order = mine.order});
     const std::optional cap = static_cast<std::size_t>(mine.cap) << 20;
     DistributedDataParallel ddp(*communicator, device, *model,
                                 {.bucket_cap_bytes = mine.default_caps ? std::nullopt : cap,
@@ -64,7 +66,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
         require_equal_replicas(rank, model->parameters());
         report.add(epoch, trainer.steps(), trained, tested);
     }
-    report.finish(rank, model->parameters());
+    report.finish(rank, model->parameters(), mine.order);
     if (rank.rank() != 0)
         return;
     show_memory(device, model->parameters(), ddp.gradients().plan());
@@ -72,6 +74,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
 }
 
 int run(World& world, const CommonOptions& common, OverlapOptions mine) {
+    mine.order.require(world.job());
     if (common.quick)
         mine.epochs = 1;
     FashionMnist data;
@@ -106,7 +109,7 @@ int main(int argc, char** argv) {
     options.add_choice("--hook", mine.hook, hook_names(), "what is done with a bucket");
     options.add_choice("--communicator", mine.communicator, {"native", "mpi", "nccl"},
                        "the library that carries the gradients");
-    options.take_shape();
+    mine.order.add_to(options);
     options.example("--ranks 2 --cap 1 --trace step.json", "a timeline for ui.perfetto.dev");
     options.example("--processes 4", "ranks that are processes");
     options.example("--cap 1 --link 400MB/s,100us", "over a simulated link");

@@ -29,6 +29,7 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
     if (const std::optional<int> status = launch_processes(common, argv))
         return *status;
     World world(common);
+    mine.plan.order.require(world.job());
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     require_batch(mine.plan.batch, data.train.count(), world.world_size());
@@ -86,7 +87,7 @@ int run(int argc, char** argv) {
     options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
     options.add_text("--hosts", mine.hosts,
                      "for --supervise: node0,node1:2; those that answer are used");
-    options.take_shape();
+    mine.plan.order.add_to(options);
     options.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
     options.example("--processes 4", "a training whose ranks are killed and stopped");
     options.example("--train --folder run1", "again after Ctrl-C: it continues");

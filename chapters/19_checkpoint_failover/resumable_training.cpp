@@ -72,7 +72,8 @@ class ResumableTraining {
           model_(make_network(device_, plan.seed)),
           communicator_(make_communicator(
               plan.communicator, rank,
-              ddp_arena_bytes(*model_) + std::max(resume_arena_bytes(), round_trip_arena_bytes()))),
+              ddp_arena_bytes(*model_) + std::max(resume_arena_bytes(), round_trip_arena_bytes()),
+              {.order = plan_.order})),
           slow_hosts_(*communicator_, device_.stream()),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
@@ -120,8 +121,8 @@ class ResumableTraining {
         const std::string hash = text_of_hash(hash_of(model_->parameters()));
         report("done", hash);
         if (prints())
-            std::cout << order_line(rank_.job()) << text_of_equal_replicas(rank_.world_size(), hash)
-                      << std::endl;
+            std::cout << order_line(rank_.job(), plan_.order)
+                      << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
     }
 
   private:

@@ -2,6 +2,7 @@
 // A training that may be killed at any moment and started again: it continues from its last
 // checkpoint.
 #include "05_ranks/rank.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "19_checkpoint_failover/checkpointed_run.hpp"
 #include "common/data/fashion_mnist.hpp"
 
@@ -13,6 +14,7 @@ struct TrainingPlan {
     double learning_rate = 0.1;
     std::string optimizer = "sgd";
     std::string communicator = "native";
+    AllReduceOrder order;  // of sums between hosts
     std::uint64_t seed = 1;
     CheckpointPlan checkpoints{.every = 50, .keep = 3};
 };

@@ -74,17 +74,6 @@ std::uint64_t parse_seed(const std::string& text) {
     return *value;
 }
 
-HostShape parse_shape(const std::string& text) {
-    constexpr int most_ranks = 64;
-    const std::size_t x = std::min(text.find('x'), text.size());
-    const std::optional<int> hosts = parse_number<int>(text.substr(0, x));
-    const std::optional<int> ranks = parse_number<int>(text.substr(std::min(x + 1, text.size())));
-    const auto is_right = [](std::optional<int> n) { return n && *n >= 1 && *n <= most_ranks; };
-    if (!is_right(hosts) || !is_right(ranks) || *hosts * *ranks > most_ranks)
-        throw_wrong_value("--shape", "HOSTSxRANKS such as 4x2, and at most 64 ranks in all", text);
-    return {*hosts, *ranks};
-}
-
 // Slower or later than any network, and the seconds of a run no longer fit into the machine's
 // clock.
 constexpr double least_bytes_per_second = 1, most_bytes_per_second = 1e15, most_latency_s = 3600;
@@ -352,11 +341,11 @@ void Options::add_flag(const std::string& name, bool& field, const std::string& 
     parser_->add_flag({name, "", help, "", true}, field);
 }
 
-void Options::take_shape() {
-    parser_->add({"--shape", "HxL", "pretend that there are H hosts of L ranks each", "", true},
-                 [this](const std::string& text) { parser_->common.shape = parse_shape(text); });
-    add_int("--levels", parser_->common.levels, {1, 2},
-            "of an all-reduce between hosts: one ring, or within each host first");
+void Options::add_taken(const std::string& name, const std::string& value, const std::string& help,
+                        Take take) {
+    parser_->add(
+        {name, value, help, "", true},
+        [this, take = std::move(take)](const std::string& text) { take(text, parser_->common); });
 }
 
 void Options::refuse(const std::vector<std::string>& names, const std::string& reason) {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -32,20 +33,11 @@ struct LinkSpeed {
     double latency_s = 0;         // 0 or more
 };
 
-// The hosts of --shape, which a job on one machine pretends to have: the first ranks_per_host ranks
-// are on the first of them, and so on.
-struct HostShape {
-    int hosts = 1, ranks_per_host = 1;
-
-    int ranks() const { return hosts * ranks_per_host; }
-    std::string text() const {
-        return std::to_string(hosts) + "x" + std::to_string(ranks_per_host);
-    }
-};
-
 struct CommonOptions {
-    // Ranks as threads of this process. If not given, the chapter or the launcher decides.
+    // Ranks as threads of this process. If not given, the launcher decides; without one there are
+    // default_ranks.
     std::optional<int> ranks;
+    int default_ranks = 4;
     // Ranks as processes that the book's launcher starts. Never given together with `ranks`.
     std::optional<int> processes;
     std::uint64_t seed = 1;
@@ -55,9 +47,6 @@ struct CommonOptions {
     double timeout_s = 30;          // the longest wait; 0: for ever; 10 with --quick unless given
     std::optional<LinkSpeed> link;  // not given: as fast as the machine
     std::filesystem::path data;     // empty: the usual folder of the data sets
-    // For programs that take them: hosts to pretend, and levels of an all-reduce between hosts.
-    std::optional<HostShape> shape;
-    int levels = 2;
 };
 
 // A wrong option or an impossible request. The text is one sentence that says what to do.
@@ -114,8 +103,11 @@ class Options {
                     const std::vector<std::string>& choices, const std::string& help);
     void add_flag(const std::string& name, bool& field, const std::string& help);
 
-    // Adds --shape and --levels, for a program whose sums go through the job's communicators.
-    void take_shape();
+    // Adds an option that `take` reads, into whatever it likes; it may also change the common
+    // options. It throws OptionError for a wrong text. `value` is the name of the value in --help.
+    using Take = std::function<void(const std::string& text, CommonOptions& common)>;
+    void add_taken(const std::string& name, const std::string& value, const std::string& help,
+                   Take take);
 
     // Refuses common options that make no sense here. --help leaves them out, and giving one is an
     // error that quotes `reason`, which says why and what to do: "one device has no ranks: they

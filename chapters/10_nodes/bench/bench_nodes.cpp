@@ -11,6 +11,7 @@ using namespace ddp;
 struct Settings {
     std::vector<int> sizes{4, 16, 64, 256, 1024, 4096, 16384};  // KiB
     int rounds = 2;
+    AllReduceOrder order;
 };
 
 void run(World& world, const CommonOptions& common, const Settings& mine) {
@@ -22,7 +23,7 @@ void run(World& world, const CommonOptions& common, const Settings& mine) {
         rank.select_device();
         const std::size_t most = std::ranges::max(sizes) / sizeof(float);
         const auto measurements =
-            compare(rank, sizes, mine.rounds, make_candidates_over_hosts(rank, most));
+            compare(rank, sizes, mine.rounds, make_candidates_over_hosts(rank, most, mine.order));
         if (rank.rank() == 0)
             report_comparison(rank.world_size(), link_limit_text(), {{"mpi", {}, measurements}},
                               "native", file);
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
     Options options("bench_nodes", "How fast the all-reduces between hosts are, beside the link.");
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds: a batch of each in turn");
-    options.take_shape();
+    mine.order.add_to(options);
     options.refuse({"--shape"}, "hosts that are pretended have no link");
     options.refuse(
         {"--ranks", "--processes", "--link", "--seed", "--data", "--trace"},

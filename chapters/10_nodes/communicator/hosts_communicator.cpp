@@ -104,14 +104,14 @@ std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t ar
             std::string(rank.job().has_several_hosts() ? ", with a real one"
                                                        : ", which --shape pretends") +
             ": leave it out.");
-    const Group group = agreed_group(rank, options.group);
-    if (group.size() > most_ranks_over_hosts)
-        throw OptionError(std::to_string(group.size()) + " ranks are more than the " +
+    const int size = options.group ? options.group->size() : rank.world_size();
+    if (size > most_ranks_over_hosts)
+        throw OptionError(std::to_string(size) + " ranks are more than the " +
                           std::to_string(most_ranks_over_hosts) +
                           " that one communicator can have: start fewer.");
     return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport),
-                                               options.timeout_s, group,
-                                               options.order.value_or(rank.job().order));
+                                               options.timeout_s, agreed_group(rank, options.group),
+                                               options.order);
 }
 
 }  // namespace ddp

@@ -5,15 +5,16 @@
 #include <optional>
 
 #include "09_all_reduce/communicator.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "10_nodes/network/transport.hpp"
 
 namespace ddp {
 
 // The choices of a communicator, where they are not the usual ones.
 struct NodeOptions {
-    std::optional<Group> group = std::nullopt;           // all ranks unless given
-    std::optional<double> timeout_s = std::nullopt;      // of every wait of a kernel; or the job's
-    std::optional<AllReduceOrder> order = std::nullopt;  // of an all-reduce's sums; or the job's
+    std::optional<Group> group = std::nullopt;       // all ranks unless given
+    std::optional<double> timeout_s = std::nullopt;  // of every wait of a kernel; or the job's
+    AllReduceOrder order = {};                       // of an all-reduce's sums
 };
 
 // Makes that communicator; all ranks of the job call it together. `transport` reaches the ranks of

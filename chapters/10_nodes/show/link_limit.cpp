@@ -94,14 +94,15 @@ std::string link_limit_text() {
            "nothing is added. Fewer bytes cannot leave a host.";
 }
 
-std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most) {
+std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most,
+                                                                   const AllReduceOrder& order) {
     std::vector<std::shared_ptr<Candidate>> all;
     if (auto link = make_link_limit(rank, most))
         all.push_back(std::move(link));
     if (auto mpi = make_mpi_candidate(rank, most))
         all.push_back(std::move(mpi));
-    all.push_back(
-        make_communicator_candidate(make_communicator("native", rank, most * sizeof(float)), most));
+    all.push_back(make_communicator_candidate(
+        make_communicator("native", rank, most * sizeof(float), {.order = order}), most));
     rank.barrier();
     return all;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "09_all_reduce/show/candidates.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 
 namespace ddp {
 
@@ -14,7 +15,9 @@ std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most);
 // Returns these words for a reader.
 std::string link_limit_text();
 
-// Makes all that can be compared between hosts: the link, MPI, and this book's communicator.
-std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most);
+// Makes all that can be compared between hosts: the link, MPI, and this book's communicator, which
+// sums in this order.
+std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most,
+                                                                   const AllReduceOrder& order);
 
 }  // namespace ddp

@@ -26,12 +26,13 @@ void TrainingReport::add(int epoch, int steps, const Metrics::Totals& trained,
                   << format_seconds(seconds) << std::endl;
 }
 
-void TrainingReport::finish(const Rank& rank, const Parameters& parameters) const {
+void TrainingReport::finish(const Rank& rank, const Parameters& parameters,
+                            const AllReduceOrder& order) const {
     if (prints_)
         std::cout << "\n"
                   << text_of_equal_replicas(rank.world_size(), text_of_hash(hash_of(parameters)))
                   << "\ntest accuracy " << format_fixed(test_accuracy_, 3) << "\n"
-                  << order_line(rank.job()) << "\n";
+                  << order_line(rank.job(), order) << "\n";
 }
 
 void show_memory(const Device& device, const Parameters& parameters, const BucketPlan& plan) {

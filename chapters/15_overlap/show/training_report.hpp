@@ -5,6 +5,7 @@
 #include "01_sgd/sgd.hpp"
 #include "03_network/metrics.hpp"
 #include "05_ranks/rank.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "14_buckets/bucket_plan.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
@@ -18,8 +19,9 @@ class TrainingReport {
 
     // Adds epoch `epoch`, at whose end `steps` steps have been made in all.
     void add(int epoch, int steps, const Metrics::Totals& trained, const Metrics::Totals& tested);
-    // Prints the hash of the parameters, and the test accuracy of the last epoch.
-    void finish(const Rank& rank, const Parameters& parameters) const;
+    // Prints the hash of the parameters, the test accuracy of the last epoch, and the order in
+    // which sums between hosts were made.
+    void finish(const Rank& rank, const Parameters& parameters, const AllReduceOrder& order) const;
 
   private:
     const bool prints_;

@@ -61,7 +61,7 @@ class Narrator {
 
 std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOptions& common,
                                        double timeout_s) {
-    if (common.shape)
+    if (plan.order.shape)
         throw OptionError("--shape needs --train: a supervised job may go on with fewer ranks.");
     std::vector<std::string> arguments{"--train",
                                        "--epochs=" + std::to_string(plan.epochs),
@@ -71,7 +71,7 @@ std::vector<std::string> job_arguments(const TrainingPlan& plan, const CommonOpt
                                        "--every=" + std::to_string(plan.checkpoints.every),
                                        "--keep=" + std::to_string(plan.checkpoints.keep),
                                        "--seed=" + std::to_string(common.seed),
-                                       "--levels=" + std::to_string(common.levels),
+                                       "--levels=" + std::to_string(plan.order.levels),
                                        "--timeout=" + format_fixed(timeout_s, 3)};
     if (common.quick)
         arguments.push_back("--quick");

@@ -62,12 +62,13 @@ class GroupTraining {
 // Computes by sleeping: as many ranks as wanted do that on one core.
 class SleepingTraining final : public GroupTraining {
   public:
-    SleepingTraining(Rank& rank, const Group& group, const simulator::Step& step)
+    SleepingTraining(Rank& rank, const Group& group, const AllReduceOrder& order,
+                     const simulator::Step& step)
         : GroupTraining(rank, group),
           step_(step),
           communicator_(make_communicator(
               "native", rank, step.buckets.size() * (sleeping_bucket_bytes + SharedArena::unit),
-              {.group = group_})) {
+              {.group = group_, .order = order})) {
         for (const simulator::Bucket& bucket : step.buckets) {
             buckets_.push_back(communicator_->allocate<float>(
                 static_cast<std::size_t>(bucket.bytes) / sizeof(float)));
@@ -107,12 +108,12 @@ class SleepingTraining final : public GroupTraining {
 // Computes this book's network, with overlap.
 class NetworkTraining final : public GroupTraining {
   public:
-    NetworkTraining(Rank& rank, const Group& group, int batch)
+    NetworkTraining(Rank& rank, const Group& group, const AllReduceOrder& order, int batch)
         : GroupTraining(rank, group),
           device_(make_run_scoped<Device>(rank, rank_memory(rank))),
           model_(make_mlp(device_, random_)),
-          communicator_(
-              make_communicator("native", rank, ddp_arena_bytes(*model_), {.group = group_})),
+          communicator_(make_communicator("native", rank, ddp_arena_bytes(*model_),
+                                          {.group = group_, .order = order})),
           training_(*communicator_, device_, *model_, random_,
                     {{784}, 10, batch, false, {.bucket_cap_bytes = network_cap_bytes}}) {
         training_.run(2);  // the second step has the buckets as they stay
@@ -171,7 +172,8 @@ struct AloneStep {
 AloneStep measure_alone(Rank& rank, const ScalingOptions& options) {
     if (options.sleep_s > 0)
         return {sleeping_step(options.sleep_s), options.sleep_s};
-    NetworkTraining alone(rank, first_ranks(rank.job(), 1), batch_on(1, options.is_strong));
+    NetworkTraining alone(rank, first_ranks(rank.job(), 1), options.order,
+                          batch_on(1, options.is_strong));
     const double seconds = median_of_steps(alone, options.rounds);
     // The last step says what a step is made of, and the median how long it takes.
     const simulator::Step parts = alone.parts();
@@ -182,10 +184,11 @@ double measure_step(Rank& rank, const ScalingOptions& options, int ranks) {
     const Group group = first_ranks(rank.job(), ranks);
     if (options.sleep_s > 0) {
         const simulator::Step alone = sleeping_step(options.sleep_s);
-        SleepingTraining training(rank, group, shared_step(alone, options.share_of(ranks)));
+        SleepingTraining training(rank, group, options.order,
+                                  shared_step(alone, options.share_of(ranks)));
         return median_of_steps(training, options.rounds);
     }
-    NetworkTraining training(rank, group, batch_on(ranks, options.is_strong));
+    NetworkTraining training(rank, group, options.order, batch_on(ranks, options.is_strong));
     return median_of_steps(training, options.rounds);
 }
 
@@ -219,7 +222,7 @@ simulator::Step shared_step(simulator::Step step, double share) {
 }
 
 double predicted_step_s(const simulator::Step& step, const Job& job, int ranks,
-                        const ClusterLinks& links) {
+                        const ClusterLinks& links, int levels) {
     if (ranks == 1)
         return step.compute_s();
     const Group group = first_ranks(job, ranks);
@@ -234,9 +237,8 @@ double predicted_step_s(const simulator::Step& step, const Job& job, int ranks,
     };
     const simulator::Cluster cluster{static_cast<int>(placement.sizes.size()), placement.sizes[0],
                                      straight(links.inside), straight(links.between)};
-    const auto algorithm = goes_on_two_levels(placement, job.order.levels)
-                               ? simulator::Algorithm::two_level
-                               : simulator::Algorithm::flat;
+    const auto algorithm = goes_on_two_levels(placement, levels) ? simulator::Algorithm::two_level
+                                                                 : simulator::Algorithm::flat;
     return simulator::step_s(
         step, [&](double bytes) { return simulator::all_reduce_s(algorithm, cluster, bytes); },
         true);
@@ -273,7 +275,8 @@ std::vector<ScalingPoint> measure_scaling(World& world, const ScalingOptions& op
             const double share = options.share_of(ranks);
             const Job& job = rank.job();
             points.push_back({ranks, hosts_of_first(job, ranks), seconds,
-                              predicted_step_s(shared_step(alone.parts, share), job, ranks, links),
+                              predicted_step_s(shared_step(alone.parts, share), job, ranks, links,
+                                               options.order.levels),
                               alone.seconds * share});
         });
     return points;

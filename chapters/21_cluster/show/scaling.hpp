@@ -22,6 +22,7 @@ struct ScalingOptions {
     double sleep_s = 0;       // of one rank alone, in a step; 0: the network computes
     std::vector<int> counts;  // of ranks
     int rounds = 5;
+    AllReduceOrder order;  // of sums between hosts
 
     // Returns which share of the compute of one rank alone each of `ranks` ranks has.
     double share_of(int ranks) const { return is_strong ? 1.0 / ranks : 1; }
@@ -47,7 +48,7 @@ simulator::Step shared_step(simulator::Step step, double share);
 // Returns the step of the first `ranks` ranks of `job` by the simulator, if the links are straight
 // lines through what was measured; NaN where their hosts have different numbers of them.
 double predicted_step_s(const simulator::Step& step, const Job& job, int ranks,
-                        const ClusterLinks& links);
+                        const ClusterLinks& links, int levels);
 
 // Returns 1, 2, 4, ... and at last all ranks of the job.
 std::vector<int> usual_counts(int world_size);

@@ -23,18 +23,20 @@ struct TourOptions {
     std::vector<int> counts;  // of ranks; empty: the usual ones
     bool weak = false, strong = false;
     std::string compute;  // empty: the network
+    AllReduceOrder order;
 };
 
 std::size_t longest_message(const CommonOptions& common) {
     return std::size_t{common.quick ? 1u : 4u} << 20;
 }
 
-int show_where(World& world, const CommonOptions& common, const RankPlace& mine) {
+int show_where(World& world, const CommonOptions& common, const RankPlace& mine,
+               const AllReduceOrder& order) {
     CsvWriter file(world.has_rank_0() ? common.csv : "", where_columns());
     bool is_well = true;
     world.run([&](Rank& rank) {
         const std::vector<RankPlace> places = gather_places(rank, mine);
-        const std::vector<HostNetwork> networks = watch_network(rank);
+        const std::vector<HostNetwork> networks = watch_network(rank, order);
         if (rank.rank() == 0)
             is_well = report_where(rank.job(), places, networks, file);
     });
@@ -96,6 +98,7 @@ int show_scaling(World& world, const CommonOptions& common, const TourOptions& m
     scaling.sleep_s = sleep_of(mine);
     scaling.counts = counts_of(mine, world.world_size());
     scaling.rounds = common.quick ? 2 : 5;
+    scaling.order = mine.order;
     CsvWriter file(world.has_rank_0() ? common.csv : "", scaling_columns());
     ClusterLinks links;
     if (world.world_size() > 1)
@@ -151,7 +154,7 @@ int run_tour(int argc, char** argv) {
     options.add_flag("--strong", mine.strong, "scaling: the ranks share what one alone has to do");
     options.add_text("--compute", mine.compute,
                      "scaling: ranks that sleep for this time, such as 40ms, and no network");
-    options.take_shape();
+    mine.order.add_to(options);
     options.refuse({"--shape"}, "the tour shows the hosts that are there");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"}, "the tour shows the links that are there");
@@ -169,7 +172,7 @@ int run_tour(int argc, char** argv) {
         return *status;
     World world(common);
     if (mine.show == "where")
-        return show_where(world, common, place);
+        return show_where(world, common, place, mine.order);
     return mine.show == "links" ? show_links(world, common) : show_scaling(world, common, mine);
 }
 

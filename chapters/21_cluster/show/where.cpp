@@ -57,8 +57,9 @@ void find_interface(const std::string& addresses, HostNetwork& network) {
 // ---- One all-reduce, and who has sent what
 
 // Returns the bytes that each interface of this host has sent during an all-reduce of all ranks.
-SentBytes sent_in_all_reduce(Rank& rank) {
-    const auto communicator = make_communicator("native", rank, 2 * watched_bytes);
+SentBytes sent_in_all_reduce(Rank& rank, const AllReduceOrder& order) {
+    const auto communicator =
+        make_communicator("native", rank, 2 * watched_bytes, {.order = order});
     ArenaBuffer<float> numbers = communicator->allocate<float>(watched_bytes / sizeof(float));
     Stream stream;
     DDP_CHECK(cudaMemsetAsync(numbers.data(), 0, watched_bytes, stream));
@@ -231,7 +232,7 @@ std::vector<RankPlace> gather_places(Rank& rank, RankPlace mine) {
     return places;
 }
 
-std::vector<HostNetwork> watch_network(Rank& rank) {
+std::vector<HostNetwork> watch_network(Rank& rank, const AllReduceOrder& order) {
     const Job& job = rank.job();
     if (!job.has_several_hosts())
         return {};
@@ -247,7 +248,7 @@ std::vector<HostNetwork> watch_network(Rank& rank) {
     const bool speaks = mine < speakers.size();
     const std::vector<std::string> addresses = rank.all_gather(
         speaks ? addresses_by_name(job.members[speakers[(mine + 1) % speakers.size()]].host) : "");
-    const SentBytes sent = sent_in_all_reduce(rank);
+    const SentBytes sent = sent_in_all_reduce(rank, order);
     HostNetwork network{rank.host(), "", "", 0, most_between({}, sent), 0};
     if (speaks)
         find_interface(addresses[speakers[(mine + speakers.size() - 1) % speakers.size()]],
@@ -258,7 +259,7 @@ std::vector<HostNetwork> watch_network(Rank& rank) {
     std::vector<HostNetwork> networks;
     for (const std::size_t speaker : speakers)
         networks.push_back(network_of_line(
-            lines[speaker], bytes_leaving_host(placement, job.order.levels, watched_bytes)));
+            lines[speaker], bytes_leaving_host(placement, order.levels, watched_bytes)));
     return networks;
 }
 

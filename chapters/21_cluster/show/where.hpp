@@ -10,6 +10,7 @@
 
 #include "05_ranks/rank.hpp"
 #include "05_ranks/support/interfaces.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {
@@ -51,9 +52,9 @@ std::string wrong_network(const HostNetwork& network);
 // Finds the places of all ranks, by rank; `mine` is this process's. All ranks call it together.
 std::vector<RankPlace> gather_places(Rank& rank, RankPlace mine);
 
-// Makes a small all-reduce, and asks the interfaces: one entry for each host, none if there is only
-// one. All ranks call it together, and all get the same.
-std::vector<HostNetwork> watch_network(Rank& rank);
+// Makes a small all-reduce in this order, and asks the interfaces: one entry for each host, none if
+// there is only one. All ranks call it together, and all get the same.
+std::vector<HostNetwork> watch_network(Rank& rank, const AllReduceOrder& order);
 
 // Prints both, writes a row for each rank to `file`, and returns whether no two ranks share a core.
 std::vector<std::string> where_columns();

@@ -12,16 +12,19 @@ namespace {
 
 using namespace ddp;
 
+AllReduceOrder asked_order;  // by the command line
+
 // Prints one line for each operation, with its bits on every rank: the same lines for every
 // launcher.
 void show_calls(Rank& rank, const std::vector<std::size_t>& counts, std::size_t large) {
     const auto communicator = make_communicator(
-        "native", rank, ddp::test::arena_bytes_for(rank.world_size(), counts, large));
+        "native", rank, ddp::test::arena_bytes_for(rank.world_size(), counts, large),
+        {.order = asked_order});
     ddp::test::OrderOfSums order = ddp::test::order_on_one_host(rank.world_size());
     const Placement placement =
-        placement_of(communicator->group(), rank.job(), rank.rank(), rank.job().order.shape);
+        placement_of(communicator->group(), rank.job(), rank.rank(), asked_order.shape);
     order.ring = placement.by_host;
-    order.near = goes_on_two_levels(placement, rank.job().order.levels) ? placement.sizes[0] : 1;
+    order.near = goes_on_two_levels(placement, asked_order.levels) ? placement.sizes[0] : 1;
     for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large, order)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))
@@ -43,7 +46,8 @@ void show_few_calls(Rank& rank) {
 // Prints bytes and seconds for each size: the median of the slowest rank's times.
 void time_all_reduce(Rank& rank, int most_mebibytes) {
     const std::size_t most = static_cast<std::size_t>(most_mebibytes) << 18;
-    const auto communicator = make_communicator("native", rank, most * sizeof(float));
+    const auto communicator =
+        make_communicator("native", rank, most * sizeof(float), {.order = asked_order});
     ArenaBuffer<float> data = communicator->allocate<float>(most);
     data.copy_from(std::vector<float>(most, 1.0f));
     Stream stream;
@@ -65,7 +69,7 @@ void time_all_reduce(Rank& rank, int most_mebibytes) {
 
 // All ranks reduce several times, until rank `victim` does something else.
 void go_wrong(Rank& rank, const std::string& what, int victim) {
-    const auto communicator = make_communicator("native", rank, 1 << 20);
+    const auto communicator = make_communicator("native", rank, 1 << 20, {.order = asked_order});
     ArenaBuffer<float> data = communicator->allocate<float>(100'000);
     Stream stream;
     const auto all_reduce = [&](std::size_t count) {
@@ -94,7 +98,7 @@ int main(int argc, char** argv) {
     int mebibytes = 16;
     Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
     asked.add_to(options);
-    options.take_shape();
+    asked_order.add_to(options);
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");
     const auto first = [&](Rank& rank) {
         if (asked.what == "calls")

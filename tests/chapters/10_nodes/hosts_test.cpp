@@ -89,11 +89,10 @@ using MakeTransport = std::function<std::unique_ptr<Transport>(Rank&)>;
 AllResults results_on(const Hosts& hosts, std::size_t large, int levels,
                       const MakeTransport& make_transport) {
     AllResults results;
-    Job job = job_on(hosts);
-    job.order.levels = levels;
-    const std::string failure = failure_of(job, [&](Rank& rank) {
-        const auto communicator = make_hosts_communicator(
-            rank, arena_bytes_for(rank.world_size(), counts, large), make_transport(rank));
+    const std::string failure = failure_of(job_on(hosts), [&](Rank& rank) {
+        const auto communicator =
+            make_hosts_communicator(rank, arena_bytes_for(rank.world_size(), counts, large),
+                                    make_transport(rank), {.order = {.levels = levels}});
         const AllResults all = results_of(*communicator, large, order_of(hosts, levels));
         if (rank.rank() == 0)
             results = all;
@@ -107,14 +106,14 @@ AllResults results_on(const Hosts& hosts, std::size_t large, int levels) {
     return results_on(hosts, large, levels, [&](Rank& rank) { return transports.of(rank.rank()); });
 }
 
-// Returns the bits of four ranks on one host, with the shape that `options` have.
-std::vector<std::string> bits_on_one_host(const CommonOptions& options, std::size_t large,
+// Returns the bits of four ranks on one host, which sum as they are `asked` to.
+std::vector<std::string> bits_on_one_host(const AllReduceOrder& asked, std::size_t large,
                                           const OrderOfSums& order) {
-    World world(options);
+    World world(thread_options(4));
     std::vector<std::string> bits;
     world.run([&](Rank& rank) {
-        const auto communicator =
-            make_communicator("native", rank, arena_bytes_for(rank.world_size(), counts, large));
+        const auto communicator = make_communicator(
+            "native", rank, arena_bytes_for(rank.world_size(), counts, large), {.order = asked});
         const AllResults all = results_of(*communicator, large, order);
         REQUIRE(all.wrong == 0);
         if (rank.rank() == 0)
@@ -139,8 +138,7 @@ TEST_CASE("all calls between hosts, in every type, with counts that do not divid
 
 TEST_CASE("the same bits on one host and on several") {
     constexpr std::size_t large = 300'007;  // two rounds of slices of each chunk
-    const std::vector<std::string> on_one =
-        bits_on_one_host(thread_options(4), large, order_on_one_host(4));
+    const std::vector<std::string> on_one = bits_on_one_host({}, large, order_on_one_host(4));
     REQUIRE(results_on({"a", "b", "c", "d"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "b", "b", "b"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "a", "b", "b"}, large, 1).bits == on_one);
@@ -157,15 +155,13 @@ TEST_CASE("the same results through sockets") {
 
 TEST_CASE("a shape on one host gives the bits of as many hosts") {
     constexpr std::size_t large = 300'007;
-    CommonOptions options = thread_options(4);
-    options.shape = HostShape{2, 2};
+    AllReduceOrder asked{.levels = 2, .shape = HostShape{2, 2}};
     const Hosts hosts{"a", "a", "b", "b"};
-    const std::vector<std::string> shaped = bits_on_one_host(options, large, order_of(hosts, 2));
+    const std::vector<std::string> shaped = bits_on_one_host(asked, large, order_of(hosts, 2));
     REQUIRE(results_on(hosts, large, 2).bits == shaped);
     REQUIRE(results_on(hosts, large, 1).bits != shaped);
-    options.levels = 1;
-    REQUIRE(results_on(hosts, large, 1).bits ==
-            bits_on_one_host(options, large, order_of(hosts, 1)));
+    asked.levels = 1;
+    REQUIRE(results_on(hosts, large, 1).bits == bits_on_one_host(asked, large, order_of(hosts, 1)));
 }
 
 namespace {

@@ -61,9 +61,7 @@ TEST_CASE("scaling: predictions for links that are known") {
     const simulator::Step step{1, {{2, 4e6}}, 0.5};
     const ClusterLinks links = known_links();
     const auto predicted = [&](const std::string& hosts, int ranks, int levels = 2) {
-        Job job = job_on(hosts);
-        job.order.levels = levels;
-        return predicted_step_s(step, job, ranks, links);
+        return predicted_step_s(step, job_on(hosts), ranks, links, levels);
     };
     REQUIRE(predicted("ab", 1) == Approx(3.5));
     // Two rounds of half of the bytes, behind backward.

@@ -175,26 +175,30 @@ TEST_CASE("a link is a bandwidth and a latency", "[report][options]") {
     }
 }
 
-TEST_CASE("a shape is hosts and ranks of each, for programs that take one", "[report][options]") {
-    const auto parse_shape = [](std::vector<const char*> words) {
-        Options options("hosts", "A program with hosts.");
-        options.take_shape();
-        words.insert(words.begin(), "hosts");
+TEST_CASE("an option that a program reads itself, and that changes a common one",
+          "[report][options]") {
+    std::string given = "nothing";
+    const auto parse_pair = [&](std::vector<const char*> words) {
+        Options options("pairs", "A program with pairs.");
+        options.add_taken("--pairs", "N", "pairs of ranks",
+                          [&](const std::string& text, CommonOptions& common) {
+                              if (text != "3")
+                                  throw OptionError("--pairs needs a 3, not '" + text + "'.");
+                              given = text;
+                              common.default_ranks = 6;
+                          });
+        words.insert(words.begin(), "pairs");
         return options.parse(static_cast<int>(words.size()), words.data());
     };
-    REQUIRE(!parse_shape({}).shape);
-    REQUIRE(parse_shape({}).levels == 2);
-    const CommonOptions given = parse_shape({"--shape", "16x4", "--levels", "1"});
-    REQUIRE(given.shape->hosts == 16);
-    REQUIRE(given.shape->ranks_per_host == 4);
-    REQUIRE(given.shape->text() == "16x4");
-    REQUIRE(given.levels == 1);
-    for (const char* wrong : {"", "4", "x", "4x", "x2", "0x2", "2x0", "13x5", "2x2x2", "-1x-4"})
-        REQUIRE(thrown<OptionError>([&] {
-                    parse_shape({"--shape", wrong});
-                }) == "--shape needs HOSTSxRANKS such as 4x2, and at most 64 ranks in all, not '" +
-                          std::string(wrong) + "'.");
-    REQUIRE(refused({"--shape", "2x2"}).starts_with("There is no option --shape"));
+    REQUIRE(parse_pair({}).default_ranks == 4);
+    REQUIRE(given == "nothing");
+    REQUIRE(parse_pair({"--pairs", "3"}).default_ranks == 6);
+    REQUIRE(given == "3");
+    REQUIRE(thrown<OptionError>([&] {
+                parse_pair({"--pairs", "4"});
+            }) == "--pairs needs a 3, not '4'.");
+    REQUIRE(thrown<OptionError>([&] { parse_pair({"--pairs"}); }) ==
+            "--pairs needs a value: write --pairs N.");
 }
 
 TEST_CASE("files that cannot be written are refused before the work", "[report][options]") {
