@@ -106,7 +106,6 @@ int main(int argc, char** argv) {
     Options options("recipe",
                     "What else does every script do? Clipping, dropout, 16-bit products.");
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
-    options.take_shape();
     options.example("--ranks 2", "two ranks beside one device");
     options.example("--processes 4", "ranks that are processes");
     return run_ranks(argc, argv, options, run);
