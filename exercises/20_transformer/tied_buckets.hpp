@@ -35,10 +35,10 @@ struct LastBucket {
 };
 
 // Task last_bucket. Returns the last bucket of these gradients (one or more), which are in ready
-// order. Buckets are filled in this order by the rule of 14_buckets, all of them with the same limit: a
-// bucket is closed when it has `cap_bytes` or more, the gradient that crosses the limit stays in,
-// and the last bucket is closed with the last gradient. A bucket can travel when its last gradient
-// is ready; backward computes until the last gradient of all is.
+// order. Buckets are filled in this order by the rule of 14_buckets, all of them with the same
+// limit: a bucket is closed when it has `cap_bytes` or more, the gradient that crosses the limit
+// stays in, and the last bucket is closed with the last gradient. A bucket can travel when its last
+// gradient is ready; backward computes until the last gradient of all is.
 LastBucket last_bucket(const std::vector<ReadyGradient>& ready, std::size_t cap_bytes);
 
 // Task tying. `untied` is the forward of a model, and `sizes` has its gradients, in any order. Now

@@ -1,8 +1,8 @@
 #pragma once
 // A communicator of MPI for one user: MPI never mixes up its messages with those of another.
 #include "05_ranks/rank.hpp"
-#include "09_all_reduce/support/group.hpp"
 #include "09_all_reduce/libraries/check_mpi.hpp"
+#include "09_all_reduce/support/group.hpp"
 
 namespace ddp {
 

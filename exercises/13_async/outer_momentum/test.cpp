@@ -1,7 +1,7 @@
 // The exercise outer_momentum: a prediction beside the chapter's own local SGD on real ranks, and
 // an optimizer beside the numbers of PyTorch's.
-#include "exercises/13_async/outer_momentum.hpp"
 #include "10_nodes/make_communicator.hpp"
+#include "exercises/13_async/outer_momentum.hpp"
 
 #include <cmath>
 #include <cstdio>
