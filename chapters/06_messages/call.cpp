@@ -52,10 +52,16 @@ std::optional<ElementType> element_type_named(const std::string& name) {
     return known == type_facts.end() ? std::nullopt : std::optional(known->type);
 }
 
+std::string name_of(OperationKind kind) {
+    static constexpr const char* names[] = {"send",       "receive",        "broadcast",  "reduce",
+                                            "all_reduce", "reduce_scatter", "all_gather", "other"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
 std::string text_of(OperationKind kind, const std::string& title, std::size_t count,
                     const std::string& type, int peer, const std::string& name) {
     std::string text = title + " of " + std::to_string(count) + " " + type;
-    const bool is_from = kind == OperationKind::receive || kind == OperationKind::from_root;
+    const bool is_from = kind == OperationKind::receive || kind == OperationKind::broadcast;
     if (peer >= 0)
         text += (is_from ? " from rank " : " to rank ") + std::to_string(peer);
     if (!name.empty())

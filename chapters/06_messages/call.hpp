@@ -68,18 +68,23 @@ void with_type(ElementType type, const Work& work) {
     }
 }
 
-// Which ranks take part in an operation, and in which direction the data moves.
+// The operations, by the ranks that take part and the direction in which the data moves.
 enum class OperationKind : std::uint64_t {
-    send,       // to rank `peer`
-    receive,    // from rank `peer`
-    to_root,    // from all ranks to rank `peer`
-    from_root,  // from rank `peer` to all ranks
-    all_ranks   // from all ranks to all ranks, or within one rank
+    send,            // to rank `peer`
+    receive,         // from rank `peer`
+    broadcast,       // from rank `peer` to all ranks
+    reduce,          // from all ranks to rank `peer`
+    all_reduce,      // from all ranks to all ranks, and so are the next two
+    reduce_scatter,  // each gets its part of the sum
+    all_gather,      // each gets the parts of all
+    other            // of an algorithm's own
 };
+// Returns the name that messages give it: "all_reduce".
+std::string name_of(OperationKind kind);
 
 struct Call {
     std::string operation;  // "send", "all_reduce": the name that messages give it
-    OperationKind kind = OperationKind::all_ranks;
+    OperationKind kind = OperationKind::other;
     ElementType type = ElementType::float32;
     std::size_t count = 0;  // elements of an array
     // The arrays that lie at `input` and at `output`, one after the other: none, one, or one for

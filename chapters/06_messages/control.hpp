@@ -33,7 +33,7 @@ struct OperationRecord : BufferOffsets {
     std::uint64_t sequence = 0;  // number of this operation among those of the rank, from 1
     std::uint64_t count = 0;     // elements
     std::int64_t peer = -1;      // the other rank of a message, or the root, by number; -1: none
-    OperationKind kind = OperationKind::all_ranks;
+    OperationKind kind = OperationKind::other;
     char operation[32] = "";
     char type[16] = "";
     char name[32] = "";  // that the program has given to the data

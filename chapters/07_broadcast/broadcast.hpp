@@ -17,7 +17,7 @@ namespace ddp {
 template <class T>
 Call broadcast_call(T* data, std::size_t count, int root, const std::string& name = "") {
     return {.operation = "broadcast",
-            .kind = OperationKind::from_root,
+            .kind = OperationKind::broadcast,
             .type = element_type<T>(),
             .count = count,
             .input = data,

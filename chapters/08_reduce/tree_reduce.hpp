@@ -29,7 +29,7 @@ void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, Red
                  Stream& stream, const std::string& name = "") {
     tree_reduce(peers,
                 Call{.operation = "reduce",
-                     .kind = OperationKind::to_root,
+                     .kind = OperationKind::reduce,
                      .type = element_type<T>(),
                      .count = count,
                      .input = input,

@@ -1,6 +1,15 @@
-// The native communicator of one host: it chooses the algorithm of each call by the call's size
-// alone, never by the launcher or a measurement. All algorithms that it can choose for an operation
-// give the same bits.
+// The native communicator of one node. It chooses the algorithm of each call by the call's size
+// alone, never by the launcher or a measurement:
+//
+//     call              algorithm
+//     send, receive     a message (06_messages)
+//     broadcast         a tree, or a chain of slices if it is long (07_broadcast)
+//     reduce            a tree (08_reduce)
+//     all_reduce        one-shot, or two-shot if it is long
+//     reduce_scatter    the first half of two-shot
+//     all_gather        the second half
+//
+// All algorithms that it can choose for an operation give the same bits.
 #include "09_all_reduce/communicator.hpp"
 
 #include <stdexcept>
@@ -24,32 +33,35 @@ class NativeCommunicator final : public Communicator {
   private:
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
-    void enqueue_broadcast(const Call& call, Stream& stream) override {
-        if (call.bytes() <= tree_bytes)
-            tree_broadcast(peers_, call, stream);
-        else
-            chain_broadcast(peers_, call, stream);
+    void enqueue(const Call& call, Stream& stream) override {
+        switch (call.kind) {
+            case OperationKind::send:
+                return peers_.send(call, stream);
+            case OperationKind::receive:
+                return peers_.receive(call, stream);
+            case OperationKind::broadcast:
+                return call.bytes() <= tree_bytes ? tree_broadcast(peers_, call, stream)
+                                                  : chain_broadcast(peers_, call, stream);
+            case OperationKind::reduce:
+                return tree_reduce(peers_, call, stream);
+            case OperationKind::all_reduce:
+                return enqueue_all_reduce(call, stream);
+            case OperationKind::reduce_scatter:
+                return ddp::reduce_scatter(peers_, call, stream);
+            case OperationKind::all_gather:
+                return ddp::all_gather(peers_, call, stream);
+            case OperationKind::other:
+                break;
+        }
+        throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
-    void enqueue_reduce(const Call& call, Stream& stream) override {
-        tree_reduce(peers_, call, stream);
-    }
-    void enqueue_all_reduce(const Call& call, Stream& stream) override {
+    void enqueue_all_reduce(const Call& call, Stream& stream) {
         if (call.bytes() > one_shot_bytes)
             return two_shot_all_reduce(peers_, call, stream);
         // One-shot would take any device memory.
         input_offset(*arena(), call);
         output_offset(*arena(), call);
         one_shot_all_reduce(peers_, call, stream);
-    }
-    void enqueue_reduce_scatter(const Call& call, Stream& stream) override {
-        ddp::reduce_scatter(peers_, call, stream);
-    }
-    void enqueue_all_gather(const Call& call, Stream& stream) override {
-        ddp::all_gather(peers_, call, stream);
-    }
-    void enqueue_send(const Call& call, Stream& stream) override { peers_.send(call, stream); }
-    void enqueue_receive(const Call& call, Stream& stream) override {
-        peers_.receive(call, stream);
     }
 
     // The largest size of a broadcast for which a tree is faster than a chain.

@@ -57,10 +57,9 @@ class Communicator {
     void broadcast(T* data, std::size_t count, int root, Stream& stream,
                    const std::string& name = "") {
         require_rank(root, "broadcast from");
-        Call call = call_of("broadcast", data, data, count, name);
-        call.kind = OperationKind::from_root;
+        Call call = call_of(OperationKind::broadcast, data, data, count, name);
         call.peer = group_.rank(root);
-        enqueue_broadcast(call, stream);
+        enqueue(call, stream);
     }
     // The root's `output` becomes the sum (or average, maximum, minimum) of all ranks' `input`. The
     // other ranks' output is ignored.
@@ -68,39 +67,38 @@ class Communicator {
     void reduce(const T* input, T* output, std::size_t count, ReduceOp op, int root, Stream& stream,
                 const std::string& name = "") {
         require_rank(root, "reduce to");
-        Call call = call_of("reduce", input, output, count, name);
-        call.kind = OperationKind::to_root;
+        Call call = call_of(OperationKind::reduce, input, output, count, name);
         call.outputs = index_ == root ? 1 : 0;
         call.peer = group_.rank(root);
         call.op = op;
-        enqueue_reduce(call, stream);
+        enqueue(call, stream);
     }
     // Gives every rank the same result. `input` and `output` may be the same array.
     template <class T>
     void all_reduce(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                     const std::string& name = "") {
-        Call call = call_of("all_reduce", input, output, count, name);
+        Call call = call_of(OperationKind::all_reduce, input, output, count, name);
         call.op = op;
-        enqueue_all_reduce(call, stream);
+        enqueue(call, stream);
     }
     // `input` has `count` elements for each rank; `output` becomes the sum of those for this one.
     // It may lie where they are in `input`.
     template <class T>
     void reduce_scatter(const T* input, T* output, std::size_t count, ReduceOp op, Stream& stream,
                         const std::string& name = "") {
-        Call call = call_of("reduce_scatter", input, output, count, name);
+        Call call = call_of(OperationKind::reduce_scatter, input, output, count, name);
         call.inputs = static_cast<std::size_t>(world_size());
         call.op = op;
-        enqueue_reduce_scatter(call, stream);
+        enqueue(call, stream);
     }
     // `output` becomes the `count` elements of every rank, by rank. `input` may lie where this
     // rank's go in `output`.
     template <class T>
     void all_gather(const T* input, T* output, std::size_t count, Stream& stream,
                     const std::string& name = "") {
-        Call call = call_of("all_gather", input, output, count, name);
+        Call call = call_of(OperationKind::all_gather, input, output, count, name);
         call.outputs = static_cast<std::size_t>(world_size());
-        enqueue_all_gather(call, stream);
+        enqueue(call, stream);
     }
     // The k-th send from a to b is received by the k-th receive of b from a. A send is over when
     // the receiver has the data.
@@ -108,21 +106,19 @@ class Communicator {
     void send(const T* data, std::size_t count, int to, Stream& stream,
               const std::string& name = "") {
         require_rank(to, "send to");
-        Call call = call_of<T>("send", data, nullptr, count, name);
-        call.kind = OperationKind::send;
+        Call call = call_of<T>(OperationKind::send, data, nullptr, count, name);
         call.outputs = 0;
         call.peer = group_.rank(to);
-        enqueue_send(call, stream);
+        enqueue(call, stream);
     }
     template <class T>
     void receive(T* data, std::size_t count, int from, Stream& stream,
                  const std::string& name = "") {
         require_rank(from, "receive from");
-        Call call = call_of<T>("receive", nullptr, data, count, name);
-        call.kind = OperationKind::receive;
+        Call call = call_of<T>(OperationKind::receive, nullptr, data, count, name);
         call.inputs = 0;
         call.peer = group_.rank(from);
-        enqueue_receive(call, stream);
+        enqueue(call, stream);
     }
 
     // Waits until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed
@@ -139,18 +135,14 @@ class Communicator {
 
   private:
     virtual const std::shared_ptr<SharedArena>& arena() = 0;
-    virtual void enqueue_broadcast(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_reduce(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_all_reduce(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_reduce_scatter(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_all_gather(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_send(const Call& call, Stream& stream) = 0;
-    virtual void enqueue_receive(const Call& call, Stream& stream) = 0;
+    // Enqueues a call of any kind but `other`: the one door to a transport.
+    virtual void enqueue(const Call& call, Stream& stream) = 0;
 
     template <class T>
-    static Call call_of(const char* operation, const T* input, T* output, std::size_t count,
+    static Call call_of(OperationKind kind, const T* input, T* output, std::size_t count,
                         const std::string& name) {
-        return {.operation = operation,
+        return {.operation = name_of(kind),
+                .kind = kind,
                 .type = element_type<T>(),
                 .count = count,
                 .input = input,

@@ -64,7 +64,7 @@ void parameter_server_all_reduce(Peers& peers, const Call& call, Stream& stream)
                           sum_on_server<T>, *call.op, call.count);
     });
     Call broadcast = call;
-    broadcast.kind = OperationKind::from_root;
+    broadcast.kind = OperationKind::broadcast;
     broadcast.peer = server;
     broadcast.input = call.output;
     broadcast.op.reset();

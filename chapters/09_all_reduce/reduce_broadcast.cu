@@ -9,12 +9,12 @@ void reduce_broadcast_all_reduce(Peers& peers, const Call& call, Stream& stream)
     constexpr int root = 0;
     // Phase 1: rank 0 has the sum in its output.
     Call reduce = call;
-    reduce.kind = OperationKind::to_root;
+    reduce.kind = OperationKind::reduce;
     reduce.peer = root;
     tree_reduce(peers, reduce, stream);
     // Phase 2: so has every rank.
     Call broadcast = call;
-    broadcast.kind = OperationKind::from_root;
+    broadcast.kind = OperationKind::broadcast;
     broadcast.peer = root;
     broadcast.input = call.output;
     broadcast.op.reset();

@@ -1,4 +1,4 @@
-// Chapter 10: and across machines? An all-reduce between hosts, round one ring of all ranks and on
+// And across machines? An all-reduce between hosts, round one ring of all ranks and on
 // two levels: which bits it gives, what it puts on the network, and how long it takes.
 #include <iostream>
 

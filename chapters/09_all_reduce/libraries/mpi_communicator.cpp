@@ -187,32 +187,25 @@ class MpiCommunicator final : public Communicator {
     void synchronize(Stream& stream) override { proxy_->synchronize(stream); }
 
   private:
-    // Begins MPI's part of a slice of `count` elements, without waiting.
-    using Start = std::function<int(const StagedSlice& slice, int count, MPI_Request* request)>;
-    // The rest of the work once MPI has ended the operation.
-    using Finish = std::function<void(const StagedSlice& slice, int count)>;
+    // A sum, and the rest of the work once MPI has added up.
     struct Reducer {
-        std::shared_ptr<MpiOp> op;
-        Finish finish;
+        Reducer(const Reduction& reduction, int ranks)
+            : op(reduction), finish([=](const StagedSlice& slice, int count) {
+                  reduction.finish(slice.output, count, ranks);
+              }) {}
+        MpiOp op;
+        std::function<void(const StagedSlice& slice, int count)> finish;
     };
 
     const std::shared_ptr<SharedArena>& arena() override { return arena_; }
-    void enqueue_broadcast(const Call& call, Stream& stream) override;
-    void enqueue_reduce(const Call& call, Stream& stream) override;
-    void enqueue_all_reduce(const Call& call, Stream& stream) override;
-    void enqueue_reduce_scatter(const Call& call, Stream& stream) override;
-    void enqueue_all_gather(const Call& call, Stream& stream) override;
-    void enqueue_send(const Call& call, Stream& stream) override;
-    void enqueue_receive(const Call& call, Stream& stream) override;
-
+    void enqueue(const Call& call, Stream& stream) override;
     MpiOperation collective(const Call& call);
     MpiOperation message(const Call& call);
-    void enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
-                 const Start& start, const Finish& finish = {});
-    Reducer reducer_of(ElementType type, ReduceOp op) const;
+    std::shared_ptr<Reducer> reducer_of(const Call& call) const;
 
     // The proxy's thread:
     void handshake(const MpiOperation& operation);
+    int start(const Call& call, MPI_Op op, const StagedSlice& slice, MPI_Request* request) const;
     void see(const MpiOperation& operation, int peer);
     void end(MPI_Request& request, const MpiOperation& operation);
 
@@ -274,104 +267,72 @@ MpiOperation MpiCommunicator::message(const Call& call) {
     return operation;
 }
 
-void MpiCommunicator::enqueue(const MpiOperation& operation, const Call& call, Stream& stream,
-                              const Start& start, const Finish& finish) {
-    input_offset(*arena_, call);
-    output_offset(*arena_, call);
-    const auto work = [=, this, element_bytes = bytes_of(call.type),
-                       has_output = call.outputs > 0](const StagedSlice& slice) {
-        const int count = static_cast<int>(slice.bytes / element_bytes);
+// Returns what adds up the elements of a call; nothing for one that does not sum.
+std::shared_ptr<MpiCommunicator::Reducer> MpiCommunicator::reducer_of(const Call& call) const {
+    if (!call.op)
+        return nullptr;
+    return std::make_shared<Reducer>(reduction_of(call.type, *call.op), world_size());
+}
+
+void MpiCommunicator::enqueue(const Call& call, Stream& stream) {
+    const std::shared_ptr<Reducer> reducer = reducer_of(call);
+    const bool is_message = call.kind == OperationKind::send || call.kind == OperationKind::receive;
+    Call staged = call;
+    if (call.kind == OperationKind::broadcast) {
+        // The root has an input only, the other ranks an output only.
+        staged.inputs = index() == peer_of(call) ? 1 : 0;
+        staged.outputs = 1 - staged.inputs;
+    }
+    const auto work = [=, this, operation = is_message ? message(call) : collective(call)](
+                          const StagedSlice& slice) {
         handshake(operation);
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(start(slice, count, &request), operation.text());
+        check_mpi(start(staged, reducer ? MPI_Op{reducer->op} : MPI_OP_NULL, slice, &request),
+                  operation.text());
         end(request, operation);
-        if (finish && has_output)
-            finish(slice, count);
+        if (reducer && staged.outputs > 0)
+            reducer->finish(slice, static_cast<int>(slice.bytes / bytes_of(staged.type)));
     };
-    proxy_->enqueue({call.input, call.inputs, call.output, call.outputs, call.bytes(), work},
+    input_offset(*arena_, staged);
+    output_offset(*arena_, staged);
+    proxy_->enqueue({call.input, staged.inputs, call.output, staged.outputs, call.bytes(), work},
                     stream);
 }
 
-MpiCommunicator::Reducer MpiCommunicator::reducer_of(ElementType type, ReduceOp op) const {
-    const Reduction reduction = reduction_of(type, op);
-    return {std::make_shared<MpiOp>(reduction),
-            [reduction, ranks = world_size()](const StagedSlice& slice, int count) {
-                reduction.finish(slice.output, count, ranks);
-            }};
-}
-
-void MpiCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
-    // The root has an input only, the other ranks an output only.
-    Call half = call;
-    const bool is_root = index() == peer_of(call);
-    half.inputs = is_root ? 1 : 0;
-    half.outputs = is_root ? 0 : 1;
-    const auto start = [=, this, root = peer_of(call), type = mpi_type_of(call.type)](
-                           const StagedSlice& slice, int count, MPI_Request* request) {
-        auto* data = is_root ? const_cast<std::byte*>(slice.input) : slice.output;
-        return MPI_Ibcast(data, count, type, root, communicator_, request);
-    };
-    enqueue(collective(call), half, stream, start);
-}
-
-void MpiCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
-    const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, root = peer_of(call), type = mpi_type_of(call.type)](
-                           const StagedSlice& slice, int count, MPI_Request* request) {
-        return MPI_Ireduce(slice.input, slice.output, count, type, *reducer.op, root, communicator_,
-                           request);
-    };
-    enqueue(collective(call), call, stream, start, reducer.finish);
-}
-
-void MpiCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
-    const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
-                                                                MPI_Request* request) {
-        return MPI_Iallreduce(slice.input, slice.output, count, type, *reducer.op, communicator_,
-                              request);
-    };
-    enqueue(collective(call), call, stream, start, reducer.finish);
-}
-
-void MpiCommunicator::enqueue_reduce_scatter(const Call& call, Stream& stream) {
-    const Reducer reducer = reducer_of(call.type, *call.op);
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
-                                                                MPI_Request* request) {
-        return MPI_Ireduce_scatter_block(slice.input, slice.output, count, type, *reducer.op,
-                                         communicator_, request);
-    };
-    enqueue(collective(call), call, stream, start, reducer.finish);
-}
-
-void MpiCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
-    const auto start = [=, this, type = mpi_type_of(call.type)](const StagedSlice& slice, int count,
-                                                                MPI_Request* request) {
-        return MPI_Iallgather(slice.input, count, type, slice.output, count, type, communicator_,
-                              request);
-    };
-    enqueue(collective(call), call, stream, start);
-}
-
-constexpr int tag_of_data = 1;
-
-void MpiCommunicator::enqueue_send(const Call& call, Stream& stream) {
-    const auto start = [=, this, to = peer_of(call), type = mpi_type_of(call.type)](
-                           const StagedSlice& slice, int count, MPI_Request* request) {
-        return MPI_Issend(slice.input, count, type, to, tag_of_data, communicator_, request);
-    };
-    enqueue(message(call), call, stream, start);
-}
-
-void MpiCommunicator::enqueue_receive(const Call& call, Stream& stream) {
-    const auto start = [=, this, from = peer_of(call), type = mpi_type_of(call.type)](
-                           const StagedSlice& slice, int count, MPI_Request* request) {
-        return MPI_Irecv(slice.output, count, type, from, tag_of_data, communicator_, request);
-    };
-    enqueue(message(call), call, stream, start);
-}
-
 // ---- The thread that calls MPI
+
+// Begins MPI's part of a slice, without waiting: the one call of MPI that does what `call` says.
+int MpiCommunicator::start(const Call& call, MPI_Op op, const StagedSlice& slice,
+                           MPI_Request* request) const {
+    constexpr int tag_of_data = 1;
+    const MPI_Datatype type = mpi_type_of(call.type);
+    const int count = static_cast<int>(slice.bytes / bytes_of(call.type));
+    const int peer = call.peer < 0 ? -1 : peer_of(call);
+    switch (call.kind) {
+        case OperationKind::send:
+            return MPI_Issend(slice.input, count, type, peer, tag_of_data, communicator_, request);
+        case OperationKind::receive:
+            return MPI_Irecv(slice.output, count, type, peer, tag_of_data, communicator_, request);
+        case OperationKind::broadcast: {
+            auto* data = call.inputs > 0 ? const_cast<std::byte*>(slice.input) : slice.output;
+            return MPI_Ibcast(data, count, type, peer, communicator_, request);
+        }
+        case OperationKind::reduce:
+            return MPI_Ireduce(slice.input, slice.output, count, type, op, peer, communicator_,
+                               request);
+        case OperationKind::all_reduce:
+            return MPI_Iallreduce(slice.input, slice.output, count, type, op, communicator_,
+                                  request);
+        case OperationKind::reduce_scatter:
+            return MPI_Ireduce_scatter_block(slice.input, slice.output, count, type, op,
+                                             communicator_, request);
+        case OperationKind::all_gather:
+            return MPI_Iallgather(slice.input, count, type, slice.output, count, type,
+                                  communicator_, request);
+        default:
+            return MPI_ERR_ARG;
+    }
+}
 
 // Waits until all peers have come to the same call.
 void MpiCommunicator::handshake(const MpiOperation& operation) {

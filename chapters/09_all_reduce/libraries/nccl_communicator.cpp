@@ -9,7 +9,6 @@
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -100,18 +99,9 @@ class NcclCommunicator final : public Communicator, private Abortable {
     void synchronize(Stream& stream) override;
 
   private:
-    using NcclCall = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
-
     const std::shared_ptr<SharedArena>& arena() override { return arena_; }
-    void enqueue_broadcast(const Call& call, Stream& stream) override;
-    void enqueue_reduce(const Call& call, Stream& stream) override;
-    void enqueue_all_reduce(const Call& call, Stream& stream) override;
-    void enqueue_reduce_scatter(const Call& call, Stream& stream) override;
-    void enqueue_all_gather(const Call& call, Stream& stream) override;
-    void enqueue_send(const Call& call, Stream& stream) override;
-    void enqueue_receive(const Call& call, Stream& stream) override;
-
-    void enqueue(const Call& call, Stream& stream, const NcclCall& nccl_call);
+    void enqueue(const Call& call, Stream& stream) override;
+    ncclResult_t call_nccl(const Call& call, ncclRedOp_t op, Stream& stream);
     void wait_for_nccl(ncclResult_t result, const std::string& what);
     ncclResult_t state();
     bool has_pending();
@@ -193,7 +183,36 @@ void NcclCommunicator::close() noexcept try {
 
 // ---- The calls
 
-void NcclCommunicator::enqueue(const Call& call, Stream& stream, const NcclCall& nccl_call) {
+// Enqueues the one call of NCCL that does what `call` says.
+ncclResult_t NcclCommunicator::call_nccl(const Call& call, ncclRedOp_t op, Stream& stream) {
+    const ncclDataType_t type = nccl_type_of(call.type);
+    const int peer = call.peer < 0 ? -1 : peer_of(call);
+    switch (call.kind) {
+        case OperationKind::send:
+            return ncclSend(call.input, call.count, type, peer, communicator_, stream);
+        case OperationKind::receive:
+            return ncclRecv(call.output, call.count, type, peer, communicator_, stream);
+        case OperationKind::broadcast:
+            return ncclBroadcast(call.input, call.output, call.count, type, peer, communicator_,
+                                 stream);
+        case OperationKind::reduce:
+            return ncclReduce(call.input, call.output, call.count, type, op, peer, communicator_,
+                              stream);
+        case OperationKind::all_reduce:
+            return ncclAllReduce(call.input, call.output, call.count, type, op, communicator_,
+                                 stream);
+        case OperationKind::reduce_scatter:
+            return ncclReduceScatter(call.input, call.output, call.count, type, op, communicator_,
+                                     stream);
+        case OperationKind::all_gather:
+            return ncclAllGather(call.input, call.output, call.count, type, communicator_, stream);
+        default:
+            return ncclInvalidArgument;
+    }
+}
+
+void NcclCommunicator::enqueue(const Call& call, Stream& stream) {
+    const ncclRedOp_t op = call.op ? nccl_op_of(call) : ncclSum;
     const std::string text = "operation " + std::to_string(operations_ + 1) + ", " + text_of(call);
     input_offset(*arena_, call);
     output_offset(*arena_, call);
@@ -204,64 +223,12 @@ void NcclCommunicator::enqueue(const Call& call, Stream& stream, const NcclCall&
     {
         std::lock_guard lock(mutex_);
         if (!is_over_)
-            result = nccl_call(communicator_, stream);
+            result = call_nccl(call, op, stream);
     }
     wait_for_nccl(result, text);
     pending.end.record(stream);
     std::lock_guard lock(mutex_);
     pending_.push_back(std::move(pending));
-}
-
-void NcclCommunicator::enqueue_broadcast(const Call& call, Stream& stream) {
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclBroadcast(call.input, call.output, call.count, nccl_type_of(call.type),
-                             peer_of(call), communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_reduce(const Call& call, Stream& stream) {
-    const ncclRedOp_t op = nccl_op_of(call);
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclReduce(call.input, call.output, call.count, nccl_type_of(call.type), op,
-                          peer_of(call), communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_all_reduce(const Call& call, Stream& stream) {
-    const ncclRedOp_t op = nccl_op_of(call);
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclAllReduce(call.input, call.output, call.count, nccl_type_of(call.type), op,
-                             communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_reduce_scatter(const Call& call, Stream& stream) {
-    const ncclRedOp_t op = nccl_op_of(call);
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclReduceScatter(call.input, call.output, call.count, nccl_type_of(call.type), op,
-                                 communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_all_gather(const Call& call, Stream& stream) {
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclAllGather(call.input, call.output, call.count, nccl_type_of(call.type),
-                             communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_send(const Call& call, Stream& stream) {
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclSend(call.input, call.count, nccl_type_of(call.type), peer_of(call),
-                        communicator, on);
-    });
-}
-
-void NcclCommunicator::enqueue_receive(const Call& call, Stream& stream) {
-    enqueue(call, stream, [&](ncclComm_t communicator, cudaStream_t on) {
-        return ncclRecv(call.output, call.count, nccl_type_of(call.type), peer_of(call),
-                        communicator, on);
-    });
 }
 
 // ---- Waiting

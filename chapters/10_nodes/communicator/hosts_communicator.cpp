@@ -53,35 +53,35 @@ class HostsCommunicator final : public Communicator {
 
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
-    void enqueue_broadcast(const Call& call, Stream& stream) override {
-        ring_.broadcast(call, stream);
+    void enqueue(const Call& call, Stream& stream) override {
+        switch (call.kind) {
+            case OperationKind::send:
+                return is_near(call.peer) ? peers_.send(call, stream) : pairs_.send(call, stream);
+            case OperationKind::receive:
+                return is_near(call.peer) ? peers_.receive(call, stream)
+                                          : pairs_.receive(call, stream);
+            case OperationKind::broadcast:
+                return ring_.broadcast(call, stream);
+            case OperationKind::reduce:
+                return ring_.reduce(call, stream);
+            case OperationKind::all_reduce:
+                return enqueue_all_reduce(call, stream);
+            case OperationKind::reduce_scatter:
+                return ring_.reduce_scatter(call, stream);
+            case OperationKind::all_gather:
+                return ring_.all_gather(call, stream);
+            case OperationKind::other:
+                break;
+        }
+        throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
-    void enqueue_reduce(const Call& call, Stream& stream) override { ring_.reduce(call, stream); }
-    void enqueue_all_reduce(const Call& call, Stream& stream) override {
+    void enqueue_all_reduce(const Call& call, Stream& stream) {
         if (one_shot_ && call.bytes() <= OneShotOverHosts::most_bytes)
             one_shot_->all_reduce(call, stream);
         else if (two_level_)
             two_level_->all_reduce(call, stream);
         else
             ring_.all_reduce(call, stream);
-    }
-    void enqueue_reduce_scatter(const Call& call, Stream& stream) override {
-        ring_.reduce_scatter(call, stream);
-    }
-    void enqueue_all_gather(const Call& call, Stream& stream) override {
-        ring_.all_gather(call, stream);
-    }
-    void enqueue_send(const Call& call, Stream& stream) override {
-        if (is_near(call.peer))
-            peers_.send(call, stream);
-        else
-            pairs_.send(call, stream);
-    }
-    void enqueue_receive(const Call& call, Stream& stream) override {
-        if (is_near(call.peer))
-            peers_.receive(call, stream);
-        else
-            pairs_.receive(call, stream);
     }
 
     ProxyOfRun proxy_;  // the first member: the others use it to their end

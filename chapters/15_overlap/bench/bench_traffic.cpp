@@ -129,7 +129,7 @@ int run(World& world, const CommonOptions& common) {
 
 int main(int argc, char** argv) {
     Options options("bench_traffic", "What bucket hooks and no_sync save in a step, and lose.");
-    options.refuse({"--trace"}, "the timeline of a step is in chapter 15");
+    options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.example("--ranks 2", "what two ranks send");
     return run_ranks(argc, argv, options, run);
 }

@@ -40,20 +40,14 @@ class CountingCommunicator final : public Communicator {
 
   private:
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
-    void enqueue_broadcast(const Call& call, Stream& stream) override {
-        tree_broadcast(peers_, call, stream);
-    }
-    void enqueue_all_reduce(const Call& call, Stream& stream) override {
+    void enqueue(const Call& call, Stream& stream) override {
+        if (call.kind == OperationKind::broadcast)
+            return tree_broadcast(peers_, call, stream);
+        if (call.kind != OperationKind::all_reduce)
+            throw Wrong("Only NaiveDdp communicates here, by all-reduces.");
         all_reduces++;
         one_shot_all_reduce(peers_, call, stream);
     }
-    // No others are needed here.
-    void enqueue_reduce(const Call&, Stream&) override { refuse(); }
-    void enqueue_reduce_scatter(const Call&, Stream&) override { refuse(); }
-    void enqueue_all_gather(const Call&, Stream&) override { refuse(); }
-    void enqueue_send(const Call&, Stream&) override { refuse(); }
-    void enqueue_receive(const Call&, Stream&) override { refuse(); }
-    static void refuse() { throw Wrong("Only NaiveDdp communicates here, by all-reduces."); }
 
     Peers peers_;
 };
