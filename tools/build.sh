@@ -31,15 +31,19 @@ lock_folder() {  # one ./book at a time builds in a folder: until unlock_folder,
 }
 unlock_folder() { exec 9>&-; }
 
-configure() {  # only if this machine has changed: the build itself sees a change of the tree
-    local options=(-DBUILD_TESTING=OFF) state built_in
+configure() {  # VERB: only if this machine has changed: the build itself sees a change of the tree
+    local options tests=OFF state built_in
     built_in=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$folder/CMakeCache.txt" 2>/dev/null) || true
     if [[ -n $built_in && ! $built_in -ef $root ]]; then
         say "build/${folder##*/} was built in $built_in: building it anew here"
         find "$folder" -mindepth 1 -maxdepth 1 ! -name book.lock ! -name book.log -exec rm -rf {} +
     fi
-    if has catch2; then options=(-DBUILD_TESTING=ON); fi
-    state="${compiler[*]} $compiler_has $(command -v mpicxx || true)"
+    # The tests are half of what CMake reads: they are left out until a verb needs them.
+    if has catch2 && { [[ $1 == test || $1 == grade ]] || grep -qs '^BUILD_TESTING:BOOL=ON' "$folder/CMakeCache.txt"; }; then
+        tests=ON
+    fi
+    options=("-DBUILD_TESTING=$tests")
+    state="${compiler[*]} $compiler_has $(command -v mpicxx || true) tests=$tests"
     [[ $mode == cpu ]] || state+=" $(nvcc_version "$(find_nvcc)") $(names_of_gpus)"
     [[ $state != "$(cat "$folder/book.state" 2>/dev/null)" ]] || return 0
     if [[ $mode == gpu ]]; then rm -f "$folder/CMakeCache.txt"; fi  # it would keep the architecture of another GPU
@@ -56,7 +60,7 @@ prepare() {  # everything before the first target can be built
     lock_folder
     join_prefixes
     ensure_parts "$1"
-    configure
+    configure "$1"
 }
 build() {  # build "what the reader calls it" targets...
     step "building $1" cmake --build "$folder" --parallel "$cores" --target "${@:2}" ||

@@ -23,6 +23,7 @@ expect 0 "this is 01_line with 4 options, the last a b" ./book run 1 x "a b"
 [[ $(wc -l <<<"$output") == 3 ]] || complain "more than a line a step: $output"
 [[ $output == "configuring build/cpu ("*" s)"*"building chapter 01 ("*" s)"* ]] || complain "no steps: $output"
 [[ ! -e build/cpu/bin/slope ]] || complain "run 01 built chapter 02, too"
+grep -q BUILD_TESTING:BOOL=OFF build/cpu/CMakeCache.txt || complain "a run waited for the tests to be configured"
 [[ $(./book run --cpu 01 2>/dev/null) == "this is 01_line with 2 options"* ]] || complain "stdout is not the program's alone"
 expect 0 "this is 02_slope with 3 options, the last --quick" ./book run --quick --cpu
 lacks configuring
@@ -41,6 +42,9 @@ skipped: 4
       2 no second GPU
       1 the whole test gives_up
 slow tests left out: 1 (./book test --all runs them)" ]] || complain "skips are not counted and named: $output"
+[[ $output == "configuring build/cpu ("* ]] || complain "tests need a step of their own: $output"
+expect 0 "this is 01_line" ./book run 1
+lacks configuring
 expect 0 "0 tests failed out of 4" ./book test --all
 lacks "left out"
 
