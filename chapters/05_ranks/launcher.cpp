@@ -2,15 +2,13 @@
 //
 //     launch_processes              rank 0   rank 1   ...
 //     1. listen at a free port
-//     2. fork, execve          ───▶ main     main      with RANK, WORLD_SIZE, MASTER_ADDR, ...
+//     2. start_process         ───▶ main     main      with RANK, WORLD_SIZE, MASTER_ADDR, ...
 //     3. print what they print ◀─── lines    lines     line by line
 //     4. one has failed, or is stopped, or all have ended?
 //     5. wait 2 s, SIGTERM, SIGKILL ───▶               so that nothing is left behind
 //
 // The ranks know best why one of them has failed. Step 5 gives them two seconds to report it.
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +24,7 @@
 
 #include "05_ranks/environment.hpp"
 #include "common/report/main.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
@@ -66,65 +65,25 @@ std::vector<std::string> environment_of(int rank, int world_size,
                                  "TORCHELASTIC_RUN_ID=" + endpoint.job};
     if (rank == 0)
         all.push_back("DDP_LISTENER=" + std::to_string(listener.number()));
-    for (char** entry = environ; *entry != nullptr; entry++)
-        all.push_back(*entry);
-    return all;
-}
-
-// Returns pointers to `words`, with a null pointer at the end, as execve wants them.
-std::vector<char*> pointers(std::vector<std::string>& words) {
-    std::vector<char*> result;
-    for (std::string& word : words)
-        result.push_back(word.data());
-    result.push_back(nullptr);
-    return result;
-}
-
-std::array<Descriptor, 2> make_pipe() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-// Runs in the child after fork: makes it rank's process, which dies with the launcher, prints into
-// the launcher's pipes, and runs the program from its beginning.
-[[noreturn]] void become_rank(pid_t parent, int output, int error, int listener,
-                              const char* program, char** argv, char** environment) {
-    // Whatever happens to the launcher, even kill -9, this process ends with it.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)  // the launcher died before the line above
-        _exit(1);
-    // Its output goes into the launcher's pipes.
-    dup2(output, STDOUT_FILENO);
-    dup2(error, STDERR_FILENO);
-    if (listener >= 0)
-        fcntl(listener, F_SETFD, 0);  // keeps it open in the new program
-    // The program begins anew, with the variables of its rank. (execve returns only if it fails.)
-    execve(program, argv, environment);
-    _exit(127);
+    return environment_with(all);
 }
 
 // Starts rank `rank` with this program and the arguments `argv`.
 Process start(int rank, int world_size, const RendezvousEndpoint& endpoint,
               const Descriptor& listener, char** argv) {
-    // All that needs memory comes before fork: the child of a program with threads must not
-    // allocate.
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-    std::vector<std::string> environment = environment_of(rank, world_size, endpoint, listener);
-    const std::vector<char*> variables = pointers(environment);
+    std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe")};
+    for (char** argument = argv + 1; *argument != nullptr; argument++)
+        command.emplace_back(*argument);
     std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();  // read end, write end
-    const pid_t parent = getpid();
-    const pid_t child = fork();
-    if (child < 0)
-        throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
-    if (child == 0)
-        become_rank(parent, output[1].number(), error[1].number(),
-                    rank == 0 ? listener.number() : -1, program.c_str(), argv,
-                    const_cast<char**>(variables.data()));
+    const pid_t process =
+        start_process(command, {.environment = environment_of(rank, world_size, endpoint, listener),
+                                .output = output[1].number(),
+                                .error = error[1].number(),
+                                .kept = rank == 0 ? listener.number() : -1,
+                                .signal_at_end = SIGKILL});
     // The launcher keeps the read ends of the pipes; the write ends close when this returns.
-    const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-    return {child,
+    const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    return {process,
             Descriptor(pidfd),
             {Output{std::move(output[0]), STDOUT_FILENO, "", false},
              Output{std::move(error[0]), STDERR_FILENO, "", false}},
@@ -195,11 +154,6 @@ void poll_processes(std::vector<Process>& processes) {
 }
 
 // ---- Steps 4 and 5: end them all
-
-// Returns the exit status, or 128 and the signal's number, as a shell does.
-int exit_status(int status) {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 // Prints "launcher: rank 2 (process 4711)" and `what`.
 void print_about(const std::vector<Process>& processes, const Process& process,

@@ -25,6 +25,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/report/process.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {

@@ -3,64 +3,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <stdexcept>
 #include <system_error>
 
-extern char** environ;
+#include "common/report/process.hpp"
 
 namespace ddp::test {
-namespace {
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> result;
-    for (const std::string& word : words)
-        result.push_back(const_cast<char*>(word.c_str()));
-    result.push_back(nullptr);
-    return result;
-}
-
-// This process's environment; an entry of `added` takes the place of one of the same name.
-std::vector<std::string> environment_with(const std::vector<std::string>& added) {
-    std::vector<std::string> all = added;
-    for (char** entry = environ; *entry != nullptr; entry++) {
-        const std::string text = *entry;
-        const std::string name = text.substr(0, text.find('=') + 1);
-        bool replaced = false;
-        for (const std::string& word : added)
-            replaced = replaced || word.starts_with(name);
-        if (!replaced)
-            all.push_back(text);
-    }
-    return all;
-}
-
-}  // namespace
 
 ChildResult run_command(const std::vector<std::string>& command,
                         const std::vector<std::string>& environment, int timeout_s) {
     int output[2];
     if (pipe2(output, O_CLOEXEC) != 0)
         throw std::system_error(errno, std::generic_category(), "pipe2");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, output[1], STDERR_FILENO);
-    const std::vector<std::string> all = environment_with(environment);
-    pid_t pid = 0;
-    const int error = posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
-                                   pointers(command).data(), pointers(all).data());
-    posix_spawn_file_actions_destroy(&actions);
+    const pid_t pid = start_process(
+        command,
+        {.environment = environment_with(environment), .output = output[1], .error = output[1]});
     close(output[1]);
-    if (error != 0) {
-        close(output[0]);
-        throw std::system_error(error, std::generic_category(), "cannot start " + command[0]);
-    }
-
     ChildResult result;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
     char text[4096];

@@ -1,6 +1,7 @@
 #include "05_ranks/coordinator/connection.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -60,6 +61,13 @@ Descriptor::~Descriptor() {
 }
 
 // ---- Addresses and sockets
+
+std::array<Descriptor, 2> make_pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
 
 Descriptor listen_at(const std::string& address, std::uint16_t port) {
     Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

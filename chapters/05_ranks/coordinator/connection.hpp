@@ -1,5 +1,6 @@
 #pragma once
 // A connection between two processes, from listening at a port to whole messages.
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -22,10 +23,16 @@ class Descriptor {
     }
     ~Descriptor();
     int number() const { return number_; }
+    // Gives the file to somebody else, who closes it.
+    int release() { return std::exchange(number_, -1); }
 
   private:
     int number_;
 };
+
+// Returns a pipe: the end to read from, and the end to write to. A program that is started inherits
+// neither. Throws std::runtime_error if there is none.
+std::array<Descriptor, 2> make_pipe();
 
 // Listens at `port` of `address` (empty: of every network of this host); 0 picks a free port.
 // Throws std::runtime_error with the reason, such as that another program has the port.

@@ -1,9 +1,6 @@
 #include "09_all_reduce/bench/comparison.hpp"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -13,6 +10,7 @@
 #include <stdexcept>
 
 #include "05_ranks/support/mpirun.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 
@@ -30,20 +28,12 @@ std::vector<MpiVariant> mpi_variants(int ranks) {
 }
 
 int run_job(const std::vector<std::string>& command) {
-    std::vector<char*> words;
-    for (const std::string& word : command)
-        words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);  // a bench that is killed takes its job with it
-        execvp(words[0], words.data());
-        _exit(127);
-    }
+    // A bench that is killed takes its job with it.
+    const pid_t process = start_process(command, {.signal_at_end = SIGTERM});
     int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        throw std::runtime_error("cannot start " + command[0] + ": " + std::strerror(errno));
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (waitpid(process, &status, 0) != process)
+        throw std::runtime_error("cannot wait for " + command[0] + ": " + std::strerror(errno));
+    return exit_status(status);
 }
 
 void write_measurements(const std::filesystem::path& path,

@@ -16,6 +16,7 @@
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
+#include "common/report/process.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -133,7 +134,7 @@ BenchmarkSubprocess start_ours(const std::string& model, int ranks, bool alone,
     if (alone || ranks == 1)
         command.push_back("--alone");
     std::optional<BenchmarkSubprocess> ours =
-        BenchmarkSubprocess::start(command, own_environment(), false);
+        BenchmarkSubprocess::start(command, environment_with({}), false);
     if (!ours)
         throw std::runtime_error("this program has started itself with " + std::to_string(ranks) +
                                  " ranks, and the new process ended at once");

@@ -1,8 +1,6 @@
 #include "15_overlap/bench/benchmark_subprocess.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,51 +10,26 @@
 #include <stdexcept>
 #include <utility>
 
+#include "05_ranks/coordinator/connection.hpp"
+#include "common/report/process.hpp"
+
 namespace ddp {
 namespace {
 
 constexpr int longest_answer_ms = 600'000;
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-    std::vector<char*> pointers;
-    for (std::string& text : texts)
-        pointers.push_back(text.data());
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
-// Starts `command` with these ends of pipes as stdin and stdout. -1 if it cannot be started.
-pid_t spawn(std::vector<std::string> command, std::vector<std::string> environment, int in, int out,
-            bool is_quiet) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    if (is_quiet)
-        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    pid_t process = -1;
-    const int error = posix_spawnp(&process, command[0].c_str(), &files, nullptr,
-                                   pointers_to(command).data(), pointers_to(environment).data());
-    posix_spawn_file_actions_destroy(&files);
-    return error == 0 ? process : -1;
-}
-
 }  // namespace
 
-std::optional<BenchmarkSubprocess> BenchmarkSubprocess::start(std::vector<std::string> command,
-                                                              std::vector<std::string> environment,
-                                                              bool is_quiet) {
-    std::array<int, 2> in{}, out{};
-    if (pipe2(in.data(), O_CLOEXEC) != 0 || pipe2(out.data(), O_CLOEXEC) != 0)
-        throw std::runtime_error(
-            "no more pipes can be opened: close other programs, or raise ulimit -n");
+std::optional<BenchmarkSubprocess> BenchmarkSubprocess::start(
+    const std::vector<std::string>& command, std::vector<std::string> environment, bool is_quiet) {
+    std::array<Descriptor, 2> in = make_pipe(), out = make_pipe();
     BenchmarkSubprocess subprocess;
-    subprocess.process_ =
-        spawn(std::move(command), std::move(environment), in[0], out[1], is_quiet);
-    close(in[0]);
-    close(out[1]);
-    subprocess.to_ = fdopen(in[1], "w");
-    subprocess.from_ = fdopen(out[0], "r");
+    subprocess.process_ = start_process(command, {.environment = std::move(environment),
+                                                  .input = in[0].number(),
+                                                  .output = out[1].number(),
+                                                  .error = is_quiet ? -1 : STDERR_FILENO});
+    subprocess.to_ = fdopen(in[1].release(), "w");
+    subprocess.from_ = fdopen(out[0].release(), "r");
     const std::string line = subprocess.read_line();
     if (!line.starts_with("# "))
         return std::nullopt;
@@ -107,13 +80,6 @@ std::string BenchmarkSubprocess::read_line() {
     for (int c; (c = std::fgetc(from_)) != EOF && c != '\n';)
         line += static_cast<char>(c);
     return line;
-}
-
-std::vector<std::string> own_environment() {
-    std::vector<std::string> all;
-    for (char** entry = environ; *entry != nullptr; entry++)
-        all.emplace_back(*entry);
-    return all;
 }
 
 }  // namespace ddp

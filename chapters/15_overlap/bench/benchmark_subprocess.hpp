@@ -16,7 +16,7 @@ class BenchmarkSubprocess {
     // Starts `command` with these variables ("NAME=value") as its environment, and returns when it
     // is warm. Returns nothing if it cannot be started or ends before that. Its stderr is this
     // process's, or /dev/null if it is_quiet.
-    static std::optional<BenchmarkSubprocess> start(std::vector<std::string> command,
+    static std::optional<BenchmarkSubprocess> start(const std::vector<std::string>& command,
                                                     std::vector<std::string> environment,
                                                     bool is_quiet);
 
@@ -40,8 +40,5 @@ class BenchmarkSubprocess {
     std::FILE* from_ = nullptr;
     std::string greeting_;
 };
-
-// Returns this process's environment variables.
-std::vector<std::string> own_environment();
 
 }  // namespace ddp

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/gpu/launch.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
@@ -26,7 +27,7 @@ std::optional<fs::path> find_script() {
 // that ./book made for this book's OpenBLAS is not passed on: PyTorch is measured as it is
 // installed.
 std::vector<std::string> environment_of_one_thread() {
-    std::vector<std::string> all = own_environment();
+    std::vector<std::string> all = environment_with({});
     std::erase_if(all, [](const std::string& entry) {
         return entry.starts_with("OPENBLAS_") || entry.starts_with("OMP_NUM_THREADS=");
     });

@@ -1,8 +1,6 @@
 #include "19_checkpoint_failover/job/job.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,37 +8,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <stdexcept>
 
 #include "19_checkpoint_failover/job/status_line.hpp"
 #include "common/report/bench.hpp"
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
-
-std::array<Descriptor, 2> make_pipe() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-// Runs the command in the child of fork: in a new process group, with its output in the pipes.
-[[noreturn]] void become(char** command, pid_t parent, int output, int error) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)  // the parent died before prctl took effect
-        _exit(1);
-    setpgid(0, 0);
-    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(error, STDERR_FILENO);
-    setenv(supervised_variable, "1", 1);
-    execvp(command[0], command);
-    dprintf(STDERR_FILENO, "error: cannot start %s: %s\n", command[0], std::strerror(errno));
-    _exit(status_of_missing_program);
-}
 
 Descriptor open_process(pid_t process) {
     return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
@@ -54,19 +28,15 @@ bool is_gone(const Descriptor& process) {
 
 }  // namespace
 
-SupervisedProcess::SupervisedProcess(std::vector<std::string> command) {
-    std::vector<char*> words;
-    for (std::string& word : command)
-        words.push_back(word.data());
-    words.push_back(nullptr);
+SupervisedProcess::SupervisedProcess(const std::vector<std::string>& command) {
     std::array<Descriptor, 2> output = make_pipe(), error = make_pipe();
-    const pid_t parent = getpid();
-    process_ = fork();
-    if (process_ < 0)
-        throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
-    if (process_ == 0)
-        become(words.data(), parent, output[1].number(), error[1].number());
-    setpgid(process_, process_);  // parent and child both do it: no matter which is first
+    process_ = start_process(
+        command, {.environment = environment_with({std::string(supervised_variable) + "=1"}),
+                  .input = -1,
+                  .output = output[1].number(),
+                  .error = error[1].number(),
+                  .signal_at_end = SIGKILL,
+                  .leads_group = true});
     pidfd_ = open_process(process_);
     outputs_ = {Output{std::move(output[0]), ""}, Output{std::move(error[0]), ""}};
 }
@@ -85,7 +55,7 @@ void SupervisedProcess::read_lines(const OnLine& on_line) {
             read(outputs_[i], on_line);
     int status = 0;
     if (!status_ && waitpid(process_, &status, WNOHANG) == process_)
-        status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        status_ = exit_status(status);
 }
 
 void SupervisedProcess::read(Output& output, const OnLine& on_line) {

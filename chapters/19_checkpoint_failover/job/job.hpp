@@ -13,16 +13,13 @@
 
 namespace ddp {
 
-// The exit status by which a shell, too, says that there is no such program.
-inline constexpr int status_of_missing_program = 127;
-
 // A running program, in a process group of its own. It dies with this process.
 class SupervisedProcess {
   public:
     // Starts the program; command[0] is looked up on PATH. Throws std::runtime_error if no process
     // can be made. For a program that cannot be started a line says why, and the status is
     // status_of_missing_program.
-    explicit SupervisedProcess(std::vector<std::string> command);
+    explicit SupervisedProcess(const std::vector<std::string>& command);
     // Kills what is left of it.
     ~SupervisedProcess();
     SupervisedProcess(const SupervisedProcess&) = delete;

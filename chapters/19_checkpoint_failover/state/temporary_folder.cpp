@@ -1,14 +1,16 @@
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
+
+#include "common/report/process.hpp"
 
 namespace ddp {
 namespace {
@@ -30,45 +32,24 @@ std::filesystem::path make_folder() {
     return name;
 }
 
-// Starts a shell in a session of its own, where Ctrl-C and signals to this process's group do not
-// reach it. Its standard input is `input`, and it prints nothing.
-pid_t start_shell(const char* script, const std::string& argument, int input) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-    const char* words[] = {"sh", "-c", script, argument.c_str(), nullptr};
-    pid_t process = -1;
-    const int error =
-        posix_spawn(&process, "/bin/sh", &files, &attributes, const_cast<char**>(words), environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0)
-        throw std::runtime_error("the shell that is to remove '" + argument +
-                                 "' at the end cannot be started (" + std::strerror(error) +
-                                 "): give --folder a folder that is to stay.");
-    return process;
-}
-
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        throw std::runtime_error(std::string("cannot make a pipe: ") + std::strerror(errno));
-    const Descriptor read_end(ends[0]);
-    lifeline_ = Descriptor(ends[1]);
+    std::array<Descriptor, 2> lifeline = make_pipe();  // read end, write end
     path_ = make_folder();
     try {
-        remover_ = start_shell(remove_at_end, path_.string(), read_end.number());
-    } catch (const std::exception&) {
+        remover_ = start_process({"/bin/sh", "-c", remove_at_end, path_},
+                                 {.input = lifeline[0].number(),
+                                  .output = -1,
+                                  .error = -1,
+                                  .leads_group = true});  // Ctrl-C does not reach it
+    } catch (const std::exception& error) {
         std::filesystem::remove(path_);
-        throw;
+        throw std::runtime_error("the shell that is to remove '" + path_.string() +
+                                 "' at the end cannot be started (" + error.what() +
+                                 "): give --folder a folder that is to stay.");
     }
+    lifeline_ = std::move(lifeline[1]);
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -21,6 +21,7 @@
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/options.hpp"
+#include "common/report/process.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -234,7 +235,7 @@ Entry start_ours(int width, int ranks, const TransformerBenchOptions& mine, std:
          kernels_run_on_cpu ? "--processes" : "--ranks",  // a GPU serves one process at a time
          std::to_string(ranks), "--width", std::to_string(width), "--sentences",
          std::to_string(mine.sentences), "--seed", std::to_string(seed), "--timeout", "3600"},
-        own_environment(), false);
+        environment_with({}), false);
     if (!ours)
         throw std::runtime_error("this program has started itself with " + std::to_string(ranks) +
                                  " ranks, and the new process ended at once");

@@ -2,7 +2,6 @@
 // answers for all of this.
 #include <dirent.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/report/process.hpp"
 #include "tests/common/runtime/ipc_memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
@@ -51,13 +51,8 @@ class Owner {
     Owner() {
         int output[2];
         REQUIRE(pipe2(output, O_CLOEXEC) == 0);
-        posix_spawn_file_actions_t actions;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
-        char program[] = "/proc/self/exe", name[] = "child owns memory and waits";
-        char* words[] = {program, name, nullptr};
-        REQUIRE(posix_spawn(&process_, program, &actions, nullptr, words, environ) == 0);
-        posix_spawn_file_actions_destroy(&actions);
+        process_ =
+            start_process({"/proc/self/exe", "child owns memory and waits"}, {.output = output[1]});
         close(output[1]);
         FILE* lines = fdopen(output[0], "r");
         char line[1000] = "";
