@@ -11,7 +11,7 @@ using namespace ddp::test;
 
 namespace {
 
-const std::string header = "golden 1 PyTorch 9.8.7\n";
+const std::string header = "golden 2 PyTorch 9.8.7\n";
 
 // The message with which reading fails; empty if it does not.
 template <typename Function>
@@ -67,10 +67,13 @@ TEST_CASE("golden: a file holds its maker, numbers and tensors") {
 
 TEST_CASE("golden: a broken file is refused with its name and line") {
     REQUIRE(refusal(header + "v 2\n1 2\n") == "");
-    REQUIRE(contains(refusal(""), "case.txt, line 0: the file does not start with 'golden 1'"));
-    REQUIRE(contains(refusal("golden 2 PyTorch\n"), "line 1: the file does not start"));
-    REQUIRE(contains(refusal(header + "v 2\n1\n"), "line 3: a row of 'v' must have 2 values"));
-    REQUIRE(contains(refusal(header + "v 2 2\n1 2\n"), "line 3: a row of 'v' must have 2 values"));
+    REQUIRE(contains(refusal(""), "case.txt, line 0: the file does not start with 'golden 2'"));
+    REQUIRE(contains(refusal("golden 1 PyTorch 1.2.3\n"), "line 1: the file does not start"));
+    REQUIRE(contains(refusal(header + "v 2\n1\n"), "line 3: a line of 'v' must have 2 values"));
+    REQUIRE(contains(refusal(header + "v 2 2\n1 2\n"), "line 3: a line of 'v' must have 2 values"));
+    REQUIRE(refusal(header + "v 1 2 2 3\n1 2 3 4 5 6\n6 5 4 3 2 1\n") == "");
+    REQUIRE(contains(refusal(header + "v 1 1 2 2\n1 2\n3 4\n"),
+                     "line 3: a line of 'v' must have 4 values"));
     REQUIRE(contains(refusal(header + "v 2\n1 2\n3 4\n"), "line 4: '3' is no name"));
     REQUIRE(contains(refusal(header + "v 2\n1 x2\n"), "line 3: 'x2' is not a finite number"));
     REQUIRE(contains(refusal(header + "v 2\n1 2x\n"), "line 3: '2x' is not a finite number"));

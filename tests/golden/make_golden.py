@@ -12,11 +12,12 @@ others, as NAME.in_1.13.txt; --check knows them.
 
 A file is text that people can diff:
 
-    golden 1 PyTorch 2.15.0            the format's number, and who made it
+    golden 2 PyTorch 2.15.0            the format's number, and who made it
     # Linear(37, 21), batch 9          comments say what the case is
     lr = 0.1                           one number
     weight 21 37                       a tensor's name and dimensions, then its values in C order,
-    0.0625 -1.5 ...                    the last dimension in one line; %.9g holds all of a float32
+    0.0625 -1.5 ...                    the last dimension in one line, of four dimensions the last two
+                                       (a picture); %.9g holds all of a float32
 
 PyTorch computes in float32 on one thread. No number comes from PyTorch's random generator: all data
 are a formula's (tests/support/golden.hpp has the same one), so every version starts from the same.
@@ -106,7 +107,7 @@ def uniform(stream, *shape, low=-1.0, high=1.0):
 
 def write(path, description, tensors):
     """tensors: name -> number, nested list or tensor (of no dimension: a number)."""
-    lines = [f"golden 1 PyTorch {torch.__version__.split('+')[0]}"]
+    lines = [f"golden 2 PyTorch {torch.__version__.split('+')[0]}"]
     lines += ["# " + line for line in description.splitlines()]
     for name, values in tensors.items():
         tensor = torch.as_tensor(values, dtype=torch.float64).detach()
@@ -114,7 +115,7 @@ def write(path, description, tensors):
             lines.append(f"{name} = {tensor.item():.9g}")
             continue
         lines.append(" ".join([name, *map(str, tensor.shape)]))
-        rows = tensor.reshape(-1, tensor.shape[-1]).tolist()
+        rows = tensor.reshape(-1, math.prod(tensor.shape[2 if tensor.dim() == 4 else -1:])).tolist()
         lines += [" ".join("%.9g" % value for value in row) for row in rows]
     path.write_text("\n".join(lines) + "\n")
 
@@ -184,7 +185,7 @@ def convolutions(folder):
             for padding in (0, 2):
                 layer_case(
                     folder / f"conv2d_k{kernel}_s{stride}_p{padding}.txt",
-                    torch.nn.Conv2d(3, 4, kernel, stride, padding), uniform(1, 2, 3, 9, 12),
+                    torch.nn.Conv2d(3, 4, kernel, stride, padding), uniform(1, 2, 3, 7, 8),
                     f"Conv2d(3, 4), kernel {kernel}, stride {stride}, padding {padding}, batch 2",
                     kernel=kernel, stride=stride, padding=padding)
 
@@ -200,7 +201,7 @@ def poolings(folder):
 
 def batch_norms(folder):
     centre = torch.tensor([-2.0, 0.25, 5.0]).reshape(1, 3, 1, 1)
-    inputs = [uniform(1, 4, 3, 5, 7) + centre, 2 * uniform(2, 4, 3, 5, 7) - centre]
+    inputs = [uniform(1, 2, 3, 4, 5) + centre, 2 * uniform(2, 2, 3, 4, 5) - centre]
 
     layer = torch.nn.BatchNorm2d(3)
     set_parameters(layer)
@@ -212,7 +213,7 @@ def batch_norms(folder):
         tensors[f"step{step}.running_mean"] = layer.running_mean.clone()
         tensors[f"step{step}.running_var"] = layer.running_var.clone()
     write(folder / "batch_norm2d_train.txt",
-          "BatchNorm2d(3) in training, batch 4, two steps with the same weight and bias.\n"
+          "BatchNorm2d(3) in training, batch 2, two steps with the same weight and bias.\n"
           "The batch is normalised by its biased variance, running_var takes the unbiased one.",
           tensors)
 
@@ -220,7 +221,7 @@ def batch_norms(folder):
     layer.running_mean = uniform(3, 3, low=-1.0, high=1.0)
     layer.running_var = uniform(4, 3, low=0.5, high=2.0)
     layer_case(folder / "batch_norm2d_eval.txt", layer, inputs[0],
-               "BatchNorm2d(3) in evaluation, batch 4: the running statistics are constants",
+               "BatchNorm2d(3) in evaluation, batch 2: the running statistics are constants",
                eps=layer.eps, running_mean=layer.running_mean, running_var=layer.running_var)
 
 
@@ -619,7 +620,7 @@ def ddp_buckets(folder):
 def samplers(folder):
     """200 samplers; of the last ones, as large as a data set, what identifies a list."""
     choose = random.Random(9)
-    settings, lists, large = [], {}, []
+    settings, all_indices, large = [], [], []
     for case in range(200):
         samples = choose.randint(1, 40) if case < 180 else choose.randint(10_000, 60_000)
         ranks, seed, epoch = choose.randint(1, 9), choose.randint(0, 2**31), choose.randint(0, 30)
@@ -632,14 +633,14 @@ def samplers(folder):
         settings.append([samples, ranks, rank, seed // 65536, seed % 65536, epoch, drop_last, shuffle, len(indices)])
         if case >= 180:
             large.append([case, *indices[:8], sum((i + 1) * index for i, index in enumerate(indices)) % 65521])
-        elif indices:
-            lists[f"indices{case}"] = indices
+        else:
+            all_indices += indices
     write(folder / "samplers.txt",
           "torch.utils.data.distributed.DistributedSampler\n"
           "settings: samples, ranks, rank, seed / 65536, seed % 65536, epoch, drop_last, shuffle, indices\n"
-          "indicesK: those of case K, unless there are none; large: the case, its first 8 indices, and the sum\n"
-          "of (i + 1) * indices[i], % 65521",
-          {"settings": settings, "large": large, **lists})
+          "indices: those of the small ones, one after the other; large: the case, its first 8 indices, and the\n"
+          "sum of (i + 1) * indices[i], % 65521",
+          {"settings": settings, "large": large, "indices": all_indices})
 
 
 # ---- Making and checking -----------------------------------------------------------------------

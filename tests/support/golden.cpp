@@ -13,9 +13,9 @@ namespace ddp::test {
 namespace {
 
 // Walks through the lines that are no comments, and knows how to complain about the present one.
-class ProxyChannels {
+class Lines {
   public:
-    ProxyChannels(const std::string& text, const std::string& name) : text_(text), name_(name) {}
+    Lines(const std::string& text, const std::string& name) : text_(text), name_(name) {}
 
     // False at the end of the file.
     bool next() {
@@ -48,7 +48,7 @@ class ProxyChannels {
 };
 
 template <typename T>
-T parse(const std::string& word, const ProxyChannels& lines) {
+T parse(const std::string& word, const Lines& lines) {
     T value{};
     const char* end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, value);
@@ -57,8 +57,8 @@ T parse(const std::string& word, const ProxyChannels& lines) {
     return value;
 }
 
-// The present line holds `name dims...`; the values follow, one line for each row.
-GoldenTensor parse_tensor(ProxyChannels& lines) {
+// The present line holds `name dims...`; the values follow, one line for each row or picture.
+GoldenTensor parse_tensor(Lines& lines) {
     constexpr std::size_t most_numbers =
         1 << 20;  // no golden file holds more; a broken one shall not eat memory
     GoldenTensor tensor;
@@ -72,10 +72,12 @@ GoldenTensor parse_tensor(ProxyChannels& lines) {
     const std::string name = lines.words()[0];
     if (tensor.shape.empty())
         lines.fail("'" + name + "' has neither dimensions nor a value");
-    for (std::size_t row = 0; row < count / tensor.shape.back(); row++) {
-        if (!lines.next() || lines.words().size() != tensor.shape.back())
-            lines.fail("a row of '" + name + "' must have " + std::to_string(tensor.shape.back()) +
-                       " values");
+    std::size_t in_line = tensor.shape.back();
+    if (tensor.shape.size() == 4)
+        in_line *= tensor.shape[2];
+    for (std::size_t line = 0; line < count / in_line; line++) {
+        if (!lines.next() || lines.words().size() != in_line)
+            lines.fail("a line of '" + name + "' must have " + std::to_string(in_line) + " values");
         for (const std::string& word : lines.words())
             tensor.values.push_back(parse<float>(word, lines));
     }
@@ -149,10 +151,10 @@ std::vector<std::string> golden_files(const std::string& prefix) {
 
 Golden parse_golden(const std::string& text, const std::string& name) {
     Golden golden;
-    ProxyChannels lines(text, name);
+    Lines lines(text, name);
     if (!lines.next() || lines.words().size() < 3 || lines.words()[0] != "golden" ||
-        lines.words()[1] != "1")
-        lines.fail("the file does not start with 'golden 1' and its maker");
+        lines.words()[1] != "2")
+        lines.fail("the file does not start with 'golden 2' and its maker");
     golden.made_by_ = lines.words()[2];
     for (std::size_t i = 3; i < lines.words().size(); i++)
         golden.made_by_ += " " + lines.words()[i];
