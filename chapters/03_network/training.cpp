@@ -88,6 +88,7 @@ Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader) {
 }
 
 Tensor SmallTraining::step(const Loss& loss_of, const Backward& backward) {
+    tape_.clear();  // a step that was not completed may have left something
     const Variable loss = loss_of(tape_);
     gradients_.begin_backward(loss);
     if (backward)
@@ -98,6 +99,11 @@ Tensor SmallTraining::step(const Loss& loss_of, const Backward& backward) {
     const Tensor value = loss.value();
     tape_.clear();
     return value;
+}
+
+void SmallTraining::step(const std::function<void()>& compute) {
+    compute();
+    gradients_.step_and_zero();
 }
 
 }  // namespace ddp

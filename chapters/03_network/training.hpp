@@ -57,6 +57,9 @@ class SmallTraining {
     using Loss = std::function<Variable(Tape& tape)>;
     using Backward = std::function<void(Variable loss)>;
     Tensor step(const Loss& loss_of, const Backward& backward = {});
+    // Makes a step with the gradients that `compute` leaves in the parameters: those of several
+    // micro-batches or of several replicas, for example.
+    void step(const std::function<void()>& compute);
 
   private:
     ZeroedGradients gradients_;

@@ -74,8 +74,6 @@ int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
         const Comparison comparison =
             compare_trainings(rank, images, order, {mine.batch, mine.communicator, common.seed});
         show_comparison(rank, comparison, mine.batch, common.csv);
-        show_one_process(rank, images, comparison.summed, mine.batch, common.quick ? 3 : 20,
-                         common.seed);
     });
     if (world.world_size() > 1 && !world.job().has_several_hosts())  // its kernels need one host
         show_rank_0_only(world);

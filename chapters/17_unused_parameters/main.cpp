@@ -1,38 +1,11 @@
-// Why does it hang? Six failure cases: the error that each one gives, its cure, and
-// the cost of the cures.
+// Why does it hang? Six failure cases: the error that each one gives, and its cure.
 #include <iostream>
 
-#include "17_unused_parameters/show/costs.hpp"
 #include "17_unused_parameters/show/demo.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace {
 
 using namespace ddp;
-
-void show_costs(Rank& rank, const CommonOptions& common) {
-    rank.select_device();
-    const std::vector<StepCost> costs = measure_steps(rank, common.seed, common.quick ? 10 : 200);
-    const double search_s = measure_search(rank, common.seed);
-    if (rank.rank() != 0)
-        return;
-    Table table("What the cures cost in a step that needs none",
-                {"training", "a step", "relative to plain DDP"});
-    CsvWriter csv(common.csv, {"way", "ranks", "step_ms", "ratio"});
-    for (const StepCost& cost : costs) {
-        table.row({cost.training, format_seconds(cost.seconds),
-                   common.quick ? "-" : format_fixed(cost.ratio, 2)});
-        if (!common.quick)
-            csv.row({cost.training, rank.world_size(), cost.seconds * 1e3, cost.ratio});
-    }
-    table.note(common.quick
-                   ? "So few steps show nothing about the costs: run it without --quick."
-                   : "relative to plain DDP: the median of the ratios, each to a plain step that "
-                     "was measured beside it");
-    table.note("The search alone takes " + format_seconds(search_s) + " of the host's time.");
-    std::cout << "\n" << table;
-}
 
 int run(World& world, const CommonOptions& common) {
     if (world.world_size() == 1)
@@ -41,7 +14,6 @@ int run(World& world, const CommonOptions& common) {
     Demo demo(world, common);
     for (const FailureCase failure : all_failure_cases)
         demo.show(failure);
-    world.run([&](Rank& rank) { show_costs(rank, common); });
     return 0;
 }
 
@@ -53,6 +25,5 @@ int main(int argc, char** argv) {
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.refuse({"--data"}, "the pictures are drawn");
     options.example("--ranks 3", "three ranks, of which the last one is different");
-    options.example("--link 1GB/s,1ms", "the cost of the cures where a message takes its time");
     return run_ranks(argc, argv, options, run);
 }

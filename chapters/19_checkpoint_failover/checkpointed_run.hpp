@@ -1,5 +1,5 @@
 #pragma once
-// Makes a training one that may be killed at any moment and started again:
+// Lets a training be killed at any moment and started again:
 //
 //     CheckpointedRun run(communicator, device, model, optimizer, plan, configuration);
 //     run.set_hooks(...);
@@ -22,9 +22,9 @@
 namespace ddp {
 
 struct CheckpointPlan {
-    std::filesystem::path folder;  // of the checkpoints; empty: none are made
-    int every = 100;               // steps between two checkpoints
-    int keep = 2;                  // how many checkpoints stay
+    std::filesystem::path folder = {};  // of the checkpoints; empty: none are made
+    int every = 100;                    // steps between two checkpoints
+    int keep = 2;                       // how many checkpoints stay
 };
 
 // The state that this training has beside tensors, counts and the optimizer's numbers, such as a

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 from shared import BLUE, RED, GREY, TIMELINE, new_figure, bars
 
 
-def draw_unused_parameters(measured):
+def draw_bench_cures(measured):
     """What the cures cost in a step that needs none of them."""
     figure, (panel,) = new_figure(1, width=7.2, height=2.6)
     ways, ratios = measured.text("way"), measured.numbers("ratio")
@@ -82,6 +82,6 @@ def draw_unused_parameters_timeline(measured):
 
 
 DRAWINGS = {
-    "unused_parameters": draw_unused_parameters,
+    "bench_cures": draw_bench_cures,
     "unused_parameters_timeline": draw_unused_parameters_timeline,
 }

@@ -30,7 +30,7 @@ draw 1 "overlap.csv cannot be drawn: "
 
 # What the drawings hold, asked of the figures themselves.
 curve 1,0.9,0.7,0.7 2,0.5,0.8,0.8
-printf '%s\n' way,ranks,step_ms,ratio "plain DDP,2,2.15,1" "static_graph,2,1.84,0.76" >unused_parameters.csv
+printf '%s\n' way,ranks,step_ms,ratio "plain DDP,2,2.15,1" "static_graph,2,1.84,0.76" >bench_cures.csv
 printf '%s\n' part,rank,stream,name,begin_ms,end_ms hangs,0,compute,forward,0,1 "hangs,0,communication,bucket 0,1,900" \
     cured,0,compute,forward,0,1 "cured,0,communication,bucket 0,1,2" "cured,0,communication,used map,2,3" >unused_parameters_timeline.csv
 output=$("$plots" - "$root/plots" <<'END' 2>&1
@@ -47,7 +47,7 @@ for panel in figure_of("overlap").axes:
     low, high = panel.get_xlim()
     ticks = [tick for tick in panel.get_xticks() if low <= tick <= high]
     assert ticks == [1, 2], f"epochs are {ticks}"
-(panel,) = figure_of("unused_parameters").axes
+(panel,) = figure_of("bench_cures").axes
 for bar, text in zip(panel.patches, panel.texts):
     assert text.get_text() == f"{bar.get_width():.2f}", f"a bar of {bar.get_width()} says {text.get_text()}"
 assert [bar.get_width() for bar in panel.patches] == [1, 0.76], "the bars are not the ratios"

@@ -4,14 +4,10 @@
 #include <iostream>
 
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
-#include "11_data_parallel/one_process.hpp"
 #include "11_data_parallel/show/drift.hpp"
-#include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
-#include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -138,58 +134,6 @@ void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                   << largest_difference(means, comparison.whole.losses, means.size())
                   << " in all steps: rounding errors grow";
     std::cout << ".\n\n";
-}
-
-// ---- One process
-
-void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
-                      int batch, int steps, std::uint64_t seed) {
-    const int replicas = rank.world_size();
-    // The other ranks wait for each step in a barrier of its own: a wait for all of them could
-    // exceed the time-out.
-    if (rank.rank() != 0) {
-        for (int step = 0; step <= steps; step++)
-            rank.barrier();
-        return;
-    }
-    auto& device = make_run_scoped<Device>(rank);
-    Random random(seed);
-    const auto model = make_mlp(device, random);
-    const auto make = [&](Device& other) { return make_mlp(other, random); };
-    DataParallel data_parallel(device, *model, replicas, make);
-    Sgd optimizer(model->parameters(), fixed_learning_rate);
-    Loader loader(device, images, fashion_mnist_normalisation,
-                  std::min(batch * replicas, static_cast<int>(images.count())));
-    loader.start_epoch(in_order(loader.samples()));
-    std::vector<double> replicate, compute, gather, whole;
-    for (int step = 0; step <= steps; step++) {
-        std::optional<Batch> samples = loader.next();
-        if (!samples) {
-            loader.start_epoch(in_order(loader.samples()));
-            samples = loader.next();
-        }
-        const Stopwatch watch;
-        data_parallel.learn(*samples);
-        optimizer.step();
-        optimizer.zero_gradients();
-        device.stream().synchronize();
-        const double seconds = watch.seconds();
-        rank.barrier();
-        if (step == 0)
-            continue;  // the warm-up
-        whole.push_back(seconds);
-        replicate.push_back(data_parallel.last_step().replicate);
-        compute.push_back(data_parallel.last_step().compute);
-        gather.push_back(data_parallel.last_step().gather);
-    }
-    Table table("A step of " + std::to_string(replicas) + " replicas with " +
-                    std::to_string(batch) + " samples each",
-                {"driven by", "the step", "replicate", "compute", "gather"});
-    table.row({"one process for all", format_seconds(median(whole)),
-               format_seconds(median(replicate)), format_seconds(median(compute)),
-               format_seconds(median(gather))});
-    table.row({"one rank for each", format_seconds(ranks.step_s), "", "", ""});
-    std::cout << table << "\n";
 }
 
 }  // namespace ddp

@@ -41,10 +41,4 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
 void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                      const std::filesystem::path& csv);
 
-// Measures and prints the phases of a step of DataParallel with as many replicas as there are
-// ranks, all driven by rank 0, beside the step of `ranks`, a training run in which every rank took
-// part. The other ranks wait. All ranks call it together.
-void show_one_process(Rank& rank, const LabelledImages& images, const TrainingResult& ranks,
-                      int batch, int steps, std::uint64_t seed);
-
 }  // namespace ddp

@@ -1,4 +1,4 @@
-// Measures how much momentum random orders of stale gradients have, beside the formula.
+// Measures the momentum of random orders of stale gradients, beside the formula.
 #include "13_async/bench/implicit_momentum.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
@@ -12,7 +12,7 @@ int run(int argc, char** argv) {
     Options options("bench_implicit_momentum",
                     "Asynchrony acts like momentum: random orders on a parabola, and the formula.");
     options.add_int("--runs", runs, {100, 10'000'000}, "random orders to take the mean of");
-    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace", "--csv"},
+    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--data", "--trace"},
                    "this bench simulates the workers, and prints one table");
     const CommonOptions common = options.parse(argc, argv);
     show_implicit_momentum(common.quick ? 2'000 : runs, common.seed);

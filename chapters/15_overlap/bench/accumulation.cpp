@@ -6,7 +6,7 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
 #include "common/report/bench.hpp"
@@ -50,6 +50,7 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
             average_bucket(ranks, bucket, stream, name);
         });
     Sgd optimizer(model->parameters(), fixed_learning_rate);
+    SmallTraining training(device, optimizer);
     Tape tape(device);
     std::vector<int> samples;
     for (int i = 0; i < accumulation.micro_batches * batch; i++)
@@ -60,10 +61,10 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
     for (int begin = 0; begin < accumulation.micro_batches; begin += accumulation.group) {
         // The last group may have fewer micro-batches: the mean is over those that it has.
         const int size = std::min(accumulation.group, accumulation.micro_batches - begin);
-        for (int i = 0; i < size; i++)
-            learn(ddp, tape, *loader.next(), around, i, size);
-        optimizer.step();
-        optimizer.zero_gradients();
+        training.step([&] {
+            for (int i = 0; i < size; i++)
+                learn(ddp, tape, *loader.next(), around, i, size);
+        });
         result.steps++;
     }
     communicator->synchronize(device.stream());

@@ -8,7 +8,7 @@
 #include "03_network/layers/flatten.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/training_result.hpp"
@@ -93,7 +93,16 @@ Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& w
         ddp.emplace(*communicator, device, model);
     }
     Sgd optimizer(parameters, recipe_rate);
-    Tape tape(device);
+    SmallTraining training(device, optimizer);
+    const auto backward = [&](Variable loss) {
+        loss.tape->backward(loss);
+        if (way.before_average)
+            way.before_average(rank, parameters);
+        if (ddp)
+            ddp->average_gradients();
+        if (way.after_average)
+            way.after_average(rank, parameters);
+    };
     Learnt learnt{values_of(parameters), {}, 0};
     if (!is_whole)
         rank.barrier();
@@ -102,16 +111,10 @@ Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& w
                      .samples = batch.labels.dim(0),
                      .first = has_own_masks ? 0 : part,
                      .stride = has_own_masks ? 1 : parts});
-        tape.backward(cross_entropy(model.forward(tape.constant(batch.images)), batch.labels));
-        if (way.before_average)
-            way.before_average(rank, parameters);
-        if (ddp)
-            ddp->average_gradients();
-        if (way.after_average)
-            way.after_average(rank, parameters);
-        optimizer.step();
-        optimizer.zero_gradients();
-        tape.clear();
+        const auto loss_of = [&](Tape& tape) {
+            return cross_entropy(model.forward(tape.constant(batch.images)), batch.labels);
+        };
+        training.step(loss_of, backward);
     });
     learnt.end = values_of(parameters);
     learnt.hash = hash_of(parameters);

@@ -40,7 +40,7 @@ TrainingRun::TrainingRun(Rank& rank, const Training& training, std::uint64_t see
             .rebuild_buckets = training.rebuilds_buckets && training.unused != Unused::searched}),
       recorder_(ddp_, recorded.state),
       optimizer_(model_->parameters(), expert_learning_rate),
-      tape_(device_),
+      steps_(device_, optimizer_),
       compute_("compute", device_.stream()),
       communication_("communication", ddp_.communication_stream()) {
     recorded_.state = {};
@@ -98,26 +98,30 @@ void TrainingRun::learn(int watched) {
 void TrainingRun::step(const Batch& batch) {
     if (is_watched_)
         compute_.begin();
-    if (training_.goes_past_ddp)
-        return step_of_this_rank(batch);
-    const Variable loss = cross_entropy(ddp_.forward(tape_.constant(batch.images)), batch.labels);
-    mark("forward");
-    if (training_.sends_when_ready)
-        return send_when_ready(loss);
+    const auto loss_of = [&](Tape& tape) {
+        // Past DDP: PyTorch's ddp.module(x) in place of ddp(x).
+        const Variable images = tape.constant(batch.images);
+        const Variable loss = cross_entropy(
+            training_.goes_past_ddp ? model_->forward(images) : ddp_.forward(images), batch.labels);
+        mark("forward");
+        return loss;
+    };
     try {
-        ddp_.backward(loss,
-                      [this](Parameter& parameter) { mark("backward to " + parameter.name); });
+        steps_.step(loss_of, [this](Variable loss) { backward(loss); });
+        mark("optimizer");
     } catch (const GradientsMissing&) {  // PyTorch does not check here, and goes on
         recorded_.state.afterwards =
             "went on to the barrier after the steps as if nothing were missing";
-        tape_.clear();
-        return;
     }
+}
+
+void TrainingRun::backward(Variable loss) {
+    if (training_.goes_past_ddp)
+        return loss.tape->backward(loss);
+    if (training_.sends_when_ready)
+        return send_when_ready(loss);
+    ddp_.backward(loss, [this](Parameter& parameter) { mark("backward to " + parameter.name); });
     mark(waiting_for_gradients);
-    optimizer_.step();
-    mark("optimizer");
-    optimizer_.zero_gradients();
-    tape_.clear();
 }
 
 // Reduces each gradient as soon as it is ready: a DistributedDataParallel without ordered buckets.
@@ -127,24 +131,11 @@ void TrainingRun::send_when_ready(Variable loss) {
         communicator_->all_reduce(gradient.data(), gradient.data(), gradient.size(),
                                   ReduceOp::average, device_.stream(), parameter.name);
     });
-    tape_.clear();
-}
-
-// Makes a step of this rank's own: PyTorch's ddp.module(x) in place of ddp(x).
-void TrainingRun::step_of_this_rank(const Batch& batch) {
-    const Variable images = tape_.constant(batch.images);
-    tape_.backward(cross_entropy(model_->forward(images), batch.labels));
-    optimizer_.step();
-    optimizer_.zero_gradients();
-    tape_.clear();
 }
 
 void TrainingRun::end() {
     if (join_)
-        join_->shadow_others([this] {
-            optimizer_.step();
-            optimizer_.zero_gradients();
-        });
+        join_->shadow_others([this] { steps_.step([] {}); });  // its gradients are there already
     if (recorded_.state.afterwards.empty())
         recorded_.state.afterwards = "has no batch left and waits at the barrier after the steps";
     if (recorded_.state.missing.empty())

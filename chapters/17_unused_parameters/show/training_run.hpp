@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "17_unused_parameters/desync.hpp"
 #include "17_unused_parameters/find_unused.hpp"
 #include "17_unused_parameters/join.hpp"
@@ -53,8 +53,8 @@ class TrainingRun {
     void plug_in();
     void watch_map(DdpHooks& hooks);
     void step(const Batch& batch);
+    void backward(Variable loss);
     void send_when_ready(Variable loss);
-    void step_of_this_rank(const Batch& batch);
     void end();
     void mark(const std::string& what);
     void collect();
@@ -72,7 +72,7 @@ class TrainingRun {
     std::optional<Join> join_;
     StepRecorder recorder_;
     Sgd optimizer_;
-    Tape tape_;
+    SmallTraining steps_;
     StreamTrack compute_, communication_;
     bool is_watched_ = false;
     std::vector<Batch> batches_;

@@ -1,5 +1,5 @@
 #pragma once
-// Tells the supervisor about a training while it goes on; rank 0 does.
+// Rank 0's reports to the supervisor while a training goes on.
 #include "15_overlap/training.hpp"
 #include "19_checkpoint_failover/training_state.hpp"
 #include "common/report/bench.hpp"

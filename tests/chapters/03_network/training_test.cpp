@@ -10,7 +10,7 @@
 #include "03_network/linear.hpp"
 #include "03_network/loader.hpp"
 #include "03_network/models.hpp"
-#include "03_network/optimizers.hpp"
+#include "03_network/training.hpp"
 #include "tests/chapters/support/golden_training.hpp"
 #include "tests/support/catch.hpp"
 
@@ -88,8 +88,12 @@ struct Run {
     std::vector<std::size_t> live, allocations;  // after each step
 };
 
+// Who takes the four phases of a step: this file, or one of SmallTraining's two.
+enum class Steps { by_hand, by_loss, by_gradients };
+
 // `epochs` of 40 samples in batches of 12, so that each epoch ends with a batch of 4.
-Run train(const std::string& name, std::uint64_t seed, bool with_adam, int epochs) {
+Run train(const std::string& name, std::uint64_t seed, bool with_adam, int epochs,
+          Steps steps = Steps::by_hand) {
     Device device;
     Random random(seed);
     const LabelledImages images = noise_images(40);
@@ -103,13 +107,22 @@ Run train(const std::string& name, std::uint64_t seed, bool with_adam, int epoch
         optimizer = std::make_unique<Sgd>(model->parameters(), 0.05);
     Run run;
     Tape tape(device);
+    SmallTraining small(device, *optimizer);
     for (int epoch = 0; epoch < epochs; epoch++) {
         loader.start_epoch(shuffled(loader.samples(), seed, epoch));
         while (const auto batch = loader.next()) {
-            tape.backward(
-                cross_entropy(model->forward(tape.constant(batch->images)), batch->labels));
-            optimizer->step();
-            optimizer->zero_gradients();
+            const auto loss_of = [&](Tape& on) {
+                return cross_entropy(model->forward(on.constant(batch->images)), batch->labels);
+            };
+            if (steps == Steps::by_loss) {
+                small.step(loss_of);
+            } else if (steps == Steps::by_gradients) {
+                small.step([&] { tape.backward(loss_of(tape)); });
+            } else {
+                tape.backward(loss_of(tape));
+                optimizer->step();
+                optimizer->zero_gradients();
+            }
             tape.clear();
             run.live.push_back(device.memory().live_bytes);
             run.allocations.push_back(device.memory().allocations);
@@ -142,6 +155,33 @@ TEST_CASE("training: the same seed gives the same bits, another seed others") {
             REQUIRE(run.parameters == train(model, 7, with_adam, 2).parameters);
             REQUIRE(run.parameters != train(model, 8, with_adam, 2).parameters);
         }
+}
+
+TEST_CASE("training: small steps give the bits of a loop that has all four phases") {
+    for (const bool with_adam : {false, true}) {
+        const Run right = train("mlp", 7, with_adam, 2);
+        for (const Steps steps : {Steps::by_loss, Steps::by_gradients})
+            REQUIRE(train("mlp", 7, with_adam, 2, steps).parameters == right.parameters);
+    }
+}
+
+TEST_CASE("training: a small step that fails leaves nothing for the next one") {
+    Device device;
+    const auto w =
+        std::make_shared<Parameter>("w", Tensor(device, {1, 2}, std::vector<float>{1, 3}));
+    PlainSgd optimizer({w}, 0.5);
+    SmallTraining small(device, optimizer);
+    const auto loss_of = [&](Tape& tape) {
+        REQUIRE(tape.nodes().empty());
+        return cross_entropy(tape.parameter(w), Labels(device, {1}, std::vector<int>{0}));
+    };
+    const auto fails = [](Variable) { throw std::runtime_error("no gradient"); };
+    REQUIRE_THROWS_WITH(small.step(loss_of, fails), "no gradient");
+    REQUIRE(w->value.to_host() == std::vector<float>{1, 3});
+    const float loss = small.step(loss_of).to_host()[0];
+    REQUIRE(loss == Approx(2.126928).epsilon(1e-5));
+    REQUIRE(w->value.to_host()[0] > 1);
+    REQUIRE(!w->has_gradient());
 }
 
 TEST_CASE("training: memory does not grow, and a step like one before allocates nothing") {

@@ -28,7 +28,7 @@ TEST_CASE(
         program.run({"--data", data.folder(), "--ranks", "3", "--steps", "12", "--batch", "16"});
     REQUIRE(run.count("The same network after 12 steps") == 1);
     for (const char* part :
-         {"One step with 100 samples, by hand", "mean of means", "one process for all",
+         {"One step with 100 samples, by hand", "mean of means",
           "A collective inside `if (rank == 0)`", "\"validation loss\"", "it goes through"})
         REQUIRE(run.count(part) == 1);
     const Words alone = hashes(run.output, 1);
@@ -44,6 +44,16 @@ TEST_CASE(
     REQUIRE(losses.number(11, "drift_alone") > 1e-3);
     REQUIRE(losses.number(11, "drift_averaged") == 0);
     REQUIRE(std::abs(losses.number(11, "alone") - losses.number(11, "one_rank")) > 1e-4);
+}
+
+TEST_CASE("data_parallel: the bench measures one process for all, and one rank for each") {
+    const Pictures data(200, 20);
+    const ProgramRun run =
+        Program(ONE_PROCESS_BENCH)
+            .run({"--quick", "--data", data.folder(), "--ranks", "2", "--batch", "4"});
+    REQUIRE(run.count("A step of 2 replicas with 4 samples each") == 1);
+    REQUIRE(run.count("one process for all") == 1);
+    REQUIRE(run.count("one rank for each") == 1);
 }
 
 TEST_CASE("data_parallel: one rank, and every launcher, give the same bits") {

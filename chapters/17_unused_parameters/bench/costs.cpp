@@ -1,4 +1,4 @@
-#include "17_unused_parameters/show/costs.hpp"
+#include "17_unused_parameters/bench/costs.hpp"
 
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"
