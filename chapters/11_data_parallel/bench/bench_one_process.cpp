@@ -6,6 +6,7 @@
 #include "03_network/models.hpp"
 #include "03_network/training.hpp"
 #include "05_ranks/world.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/naive_ddp.hpp"
 #include "11_data_parallel/one_process.hpp"
 #include "11_data_parallel/training_result.hpp"
