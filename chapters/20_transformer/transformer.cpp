@@ -51,13 +51,10 @@ std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const Transf
 }
 
 template <class Layer>
-std::vector<Layer> make_stack(Sequential& layers, const std::string& name, Device& device,
-                              const TransformerOptions& options, Random& random,
-                              const DropoutMasks& masks) {
+std::vector<Layer> make_stack(const std::string& name, const PartMaker& make) {
     std::vector<Layer> stack;
-    for (int i = 0; i < options.layers; i++)
-        stack.emplace_back(layers, name + ".layers." + std::to_string(i), device, options, random,
-                           masks);
+    for (int i = 0; i < make.options.layers; i++)
+        stack.emplace_back(name + ".layers." + std::to_string(i), make);
     return stack;
 }
 
@@ -80,27 +77,38 @@ void draw_matrices(const Parameters& parameters, Random& random) {
 
 // ---- The layers of encoder and decoder
 
-EncoderLayer::EncoderLayer(Sequential& layers, const std::string& name, Device& device,
-                           const TransformerOptions& o, Random& random, const DropoutMasks& masks)
-    : self_attn_(layers, name + ".self_attn", device, o.width, o.heads, o.dropout, random, masks),
-      feed_forward_(layers, name, device, o.width, o.feed_forward, o.dropout, random, masks),
-      residual1_(layers, name, 1, device, o.width, o.dropout, o.norm_first, masks),
-      residual2_(layers, name, 2, device, o.width, o.dropout, o.norm_first, masks) {}
+MultiHeadAttention PartMaker::attention(const std::string& name) const {
+    return {layers, name, device, options.width, options.heads, options.dropout, random, masks};
+}
+
+FeedForward PartMaker::feed_forward(const std::string& name) const {
+    return {layers,          name,   device, options.width, options.feed_forward,
+            options.dropout, random, masks};
+}
+
+Residual PartMaker::residual(const std::string& name, int number) const {
+    return {layers, name, number, device, options.width, options.dropout, options.norm_first,
+            masks};
+}
+
+EncoderLayer::EncoderLayer(const std::string& name, const PartMaker& make)
+    : self_attn_(make.attention(name + ".self_attn")),
+      feed_forward_(make.feed_forward(name)),
+      residual1_(make.residual(name, 1)),
+      residual2_(make.residual(name, 2)) {}
 
 Variable EncoderLayer::forward(Variable x, const AttentionMask& mask) {
     x = residual1_.around(x, [&](Variable x) { return self_attn_.forward(x, x, mask); });
     return residual2_.around(x, [&](Variable x) { return feed_forward_.forward(x); });
 }
 
-DecoderLayer::DecoderLayer(Sequential& layers, const std::string& name, Device& device,
-                           const TransformerOptions& o, Random& random, const DropoutMasks& masks)
-    : self_attn(layers, name + ".self_attn", device, o.width, o.heads, o.dropout, random, masks),
-      multihead_attn(layers, name + ".multihead_attn", device, o.width, o.heads, o.dropout, random,
-                     masks),
-      feed_forward_(layers, name, device, o.width, o.feed_forward, o.dropout, random, masks),
-      residual1_(layers, name, 1, device, o.width, o.dropout, o.norm_first, masks),
-      residual2_(layers, name, 2, device, o.width, o.dropout, o.norm_first, masks),
-      residual3_(layers, name, 3, device, o.width, o.dropout, o.norm_first, masks) {}
+DecoderLayer::DecoderLayer(const std::string& name, const PartMaker& make)
+    : self_attn(make.attention(name + ".self_attn")),
+      multihead_attn(make.attention(name + ".multihead_attn")),
+      feed_forward_(make.feed_forward(name)),
+      residual1_(make.residual(name, 1)),
+      residual2_(make.residual(name, 2)),
+      residual3_(make.residual(name, 3)) {}
 
 Variable DecoderLayer::forward(Variable x, Variable memory, const AttentionMask& target_mask,
                                const AttentionMask& source_mask) {
@@ -128,12 +136,12 @@ Transformer::Transformer(Device& device, const TransformerOptions& o, Random& ra
       source_embedding_(layers_.add<Embedding>("source_embedding", tables_[0],
                                                sinusoidal_positions(device, o.longest, o.width))),
       source_dropout_(layers_.add<Dropout>("source_dropout", o.dropout, masks)),
-      encoder_(make_stack<EncoderLayer>(layers_, "encoder", device, o, random, masks)),
+      encoder_(make_stack<EncoderLayer>("encoder", {layers_, device, options_, random, masks})),
       encoder_norm_(layers_.add<LayerNorm>("encoder.norm", device, o.width)),
       target_embedding_(
           layers_.add<Embedding>("target_embedding", tables_[1], source_embedding_.positions())),
       target_dropout_(layers_.add<Dropout>("target_dropout", o.dropout, masks)),
-      decoder_(make_stack<DecoderLayer>(layers_, "decoder", device, o, random, masks)),
+      decoder_(make_stack<DecoderLayer>("decoder", {layers_, device, options_, random, masks})),
       decoder_norm_(layers_.add<LayerNorm>("decoder.norm", device, o.width)),
       output_(layers_.add<TokenScores>("output", tables_[2])) {
     draw_matrices(parameters(), random);

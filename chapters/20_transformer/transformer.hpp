@@ -30,12 +30,24 @@ struct TransformerOptions {
     bool tie_embeddings = true;  // one table for source, target and output
 };
 
+// Makes the parts of a model, all of one size, and adds their layers to `layers`, which must
+// outlive the parts. The names of a part's layers begin with its `name`.
+struct PartMaker {
+    MultiHeadAttention attention(const std::string& name) const;
+    FeedForward feed_forward(const std::string& name) const;
+    Residual residual(const std::string& name, int number) const;
+
+    Sequential& layers;
+    Device& device;
+    const TransformerOptions& options;
+    Random& random;
+    const DropoutMasks& masks;
+};
+
 // One layer of the encoder: every token of the source looks at all of them.
 class EncoderLayer {
   public:
-    // Adds its layers to `layers`, which must outlive this object; their names begin with `name`.
-    EncoderLayer(Sequential& layers, const std::string& name, Device& device,
-                 const TransformerOptions& options, Random& random, const DropoutMasks& masks);
+    EncoderLayer(const std::string& name, const PartMaker& make);
     Variable forward(Variable x, const AttentionMask& mask);
 
   private:
@@ -47,9 +59,7 @@ class EncoderLayer {
 // One layer of the decoder: every token of the target looks back, and then at the source.
 class DecoderLayer {
   public:
-    // Adds its layers to `layers`, as EncoderLayer does.
-    DecoderLayer(Sequential& layers, const std::string& name, Device& device,
-                 const TransformerOptions& options, Random& random, const DropoutMasks& masks);
+    DecoderLayer(const std::string& name, const PartMaker& make);
     Variable forward(Variable x, Variable memory, const AttentionMask& target_mask,
                      const AttentionMask& source_mask);
     // Does the same where both attentions are the caller's.

@@ -1,8 +1,7 @@
 // The search for one batch of sources; a row is a beginning of a translation:
 //
 //     encode    the sources, once
-//     next      the scores of every token behind every row (keys and values of earlier tokens are
-//               kept)
+//     next      the scores of every token behind every row (earlier keys and values are kept)
 //     extend    of each sentence: the best `beam` of its rows with every token behind them; what
 //               ends in end_token is a candidate, the others are the new rows
 //     drop      the rows that cannot win any more, until none is left, or the sentence is as long

@@ -139,12 +139,12 @@ TEST_CASE("pytorch: encoder and decoder layers are its own, with the norm first 
     for (const bool norm_first : {true, false}) {
         const std::string kind = norm_first ? "pre" : "post";
         Sequential layers("layers"), more_layers("layers");
-        EncoderLayer encoder(layers, "layer", device, options_of(norm_first), random, masks);
+        EncoderLayer encoder("layer", {layers, device, options_of(norm_first), random, masks});
         REQUIRE(differences(device, "encoder_layer_" + kind + ".txt", layers.parameters(), "layer",
                             [&](Variable x, Variable) {
                                 return encoder.forward(x, golden_mask(device, lengths, false));
                             }) == "");
-        DecoderLayer decoder(more_layers, "layer", device, options_of(norm_first), random, masks);
+        DecoderLayer decoder("layer", {more_layers, device, options_of(norm_first), random, masks});
         REQUIRE(differences(device, "decoder_layer_" + kind + ".txt", more_layers.parameters(),
                             "layer", [&](Variable x, Variable memory) {
                                 return decoder.forward(x, memory,
