@@ -5,7 +5,6 @@
 
 #include "04_gradient_accumulation/batch_models.hpp"
 #include "04_gradient_accumulation/show/house_report.hpp"
-#include "04_gradient_accumulation/show/memory_report.hpp"
 #include "04_gradient_accumulation/show/picture_report.hpp"
 #include "common/data/fashion_mnist.hpp"
 #include "common/report/csv.hpp"
@@ -82,9 +81,7 @@ int run(int argc, char** argv) {
     options.add_double("--learning-rate", mine.learning_rate, {1e-12, 1},
                        "length of a step with the houses");
     options.add_int("--passes", mine.passes, {1, 100'000}, "passes over the two houses");
-    options.add_int("--batch", pictures.batch, {1, 60'000}, "pictures for one step");
-    options.add_ints("--micro-batch", pictures.micro_batch, {1, 60'000},
-                     "pictures at a time; several sizes are compared");
+    add_picture_sizes(options, pictures);
     options.add_int("--steps", pictures.steps, {1, 10'000}, "steps with the pictures");
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
                    "this chapter computes on one device; ranks begin in 05_ranks");
@@ -107,7 +104,6 @@ int run(int argc, char** argv) {
     show_incomplete(device, seven);
     show_descents(device, two, mine, common.csv);
     show_pictures(images, pictures, common.seed);
-    show_memory_over_time(images, pictures, common.seed, beside(common.csv, "memory"));
     return 0;
 }
 

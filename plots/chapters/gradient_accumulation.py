@@ -33,7 +33,7 @@ def draw_gradient_accumulation(measured):
     return figure
 
 
-def draw_gradient_accumulation_memory(measured):
+def draw_bench_micro_batches(measured):
     """The memory of tensors during one step, in one batch and in eight micro-batches."""
     columns = measured.numbers("pictures"), measured.text("phase"), *map(
         measured.numbers, ("seconds", "bytes"))
@@ -71,5 +71,5 @@ def draw_gradient_accumulation_memory(measured):
 
 DRAWINGS = {
     "gradient_accumulation": draw_gradient_accumulation,
-    "gradient_accumulation_memory": draw_gradient_accumulation_memory,
+    "bench_micro_batches": draw_bench_micro_batches,
 }

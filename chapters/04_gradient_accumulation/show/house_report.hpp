@@ -1,6 +1,5 @@
 #pragma once
-// The chapter's tables about houses. Each function prints one or more of them, and throws
-// std::runtime_error if numbers that must be equal differ.
+// The chapter's tables about houses. Each function prints one or more of them.
 #include "01_sgd/device.hpp"
 #include "common/data/houses.hpp"
 

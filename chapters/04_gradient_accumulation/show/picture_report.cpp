@@ -11,7 +11,6 @@
 #include "03_network/models.hpp"
 #include "04_gradient_accumulation/batch_models.hpp"
 #include "common/report/bench.hpp"
-#include "common/report/options.hpp"
 #include "common/report/progress.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
@@ -165,6 +164,12 @@ void show_results(const std::vector<std::unique_ptr<Training>>& trainings,
 }
 
 }  // namespace
+
+void add_picture_sizes(Options& command_line, PictureOptions& options) {
+    command_line.add_int("--batch", options.batch, {1, 60'000}, "pictures for one step");
+    command_line.add_ints("--micro-batch", options.micro_batch, {1, 60'000},
+                          "pictures at a time; several sizes are compared");
+}
 
 PictureOptions checked(PictureOptions options, const LabelledImages& images) {
     require_batch(options.batch, images);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/data/images.hpp"
+#include "common/report/options.hpp"
 
 namespace ddp {
 
@@ -14,6 +15,9 @@ struct PictureOptions {
     std::vector<int> micro_batch;  // sizes, in pictures
     int steps = 20;
 };
+
+// Adds --batch and --micro-batch.
+void add_picture_sizes(Options& command_line, PictureOptions& options);
 
 // Returns the options with the sizes filled in if the user gave none: the batch, a half of it, a
 // quarter, an eighth, and one picture at a time. Throws OptionError if the data set has fewer

@@ -95,6 +95,28 @@ TEST_CASE("accumulation: the book's two houses, as by hand") {
     REQUIRE(relative_difference({0.150f, 0.054f, 0.027f}, learner.values()) < 1e-6);
 }
 
+TEST_CASE("accumulation: what the chapter's tables show as equal is equal") {
+    // Two houses of whole numbers, whose sums are exact in a float.
+    const std::vector<House> seven = make_houses(7, 1), two(seven.begin(), seven.begin() + 2);
+    const std::vector<MicroBatch> sum{{{0, 1}, 1.0f}, {{1, 1}, 1.0f}};
+    Worker whole(two, 1e-3), mean(two, 1e-3), slower(two, 0.5e-3);
+    whole.step(micro_batches({0, 2}, 2));
+    mean.step(micro_batches({0, 2}, 1));
+    slower.step(sum);
+    REQUIRE(mean.values() == whole.values());
+    REQUIRE(slower.values() == mean.values());
+    const Values half = gradient_of(two, micro_batches({0, 2}, 1)), added = gradient_of(two, sum);
+    REQUIRE(gradient_of(two, micro_batches({0, 2}, 2)) == half);
+    for (std::size_t i = 0; i < 3; i++)
+        REQUIRE(added[i] == 2 * half[i]);
+    // Seven houses: the last group alone, and all of them in micro-batches of 3, 3 and 1.
+    REQUIRE(gradient_of(seven, micro_batches({6, 1}, 1)) == gradient_of(seven, {{{6, 1}, 1.0f}}));
+    const Values batch = gradient_of(seven, micro_batches({0, 7}, 7)),
+                 weighted = gradient_of(seven, micro_batches({0, 7}, 3));
+    for (std::size_t i = 0; i < 3; i++)  // about ten roundings of a float
+        REQUIRE(weighted[i] == Approx(batch[i]).epsilon(1e-6));
+}
+
 TEST_CASE("accumulation: pieces cover all samples once, in order, and scales add up to 1") {
     for (const int count : {1, 2, 7, 8, 512})
         for (int size = 1; size <= std::min(count, 9); size++) {

@@ -1,9 +1,8 @@
-// A step's memory, sampled at every allocation and release:
+// A step's memory against time, in micro-batches of several sizes; sampled at every allocation and
+// release:
 //
 //     512 pictures at a time  ▇▇▇▇▇▇▇▇▇███████    forward fills the memory, backward empties it
 //      64 pictures at a time  ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃    eight times an eighth, above the parameters
-#include "04_gradient_accumulation/show/memory_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -12,13 +11,18 @@
 #include <system_error>
 #include <vector>
 
+#include "03_network/models.hpp"
 #include "04_gradient_accumulation/batch_models.hpp"
+#include "04_gradient_accumulation/show/picture_report.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
+#include "common/report/main.hpp"
+#include "common/report/options.hpp"
 #include "common/report/units.hpp"
 
-namespace ddp {
 namespace {
+
+using namespace ddp;
 
 constexpr std::size_t columns = 64;            // of a drawn line
 constexpr std::size_t most_micro_batches = 8;  // more of them cannot be told apart in it
@@ -85,8 +89,8 @@ std::string line_of(const std::vector<MemoryChange>& changes, std::size_t most) 
     return line;
 }
 
-}  // namespace
-
+// Takes a step with each size that divides the batch into at most `most_micro_batches`, and prints
+// how much memory tensors hold from the step's beginning to its end.
 void show_memory_over_time(const LabelledImages& images, const PictureOptions& options,
                            std::uint64_t seed, const std::filesystem::path& csv) {
     const Samples batch{0, options.batch};
@@ -97,7 +101,7 @@ void show_memory_over_time(const LabelledImages& images, const PictureOptions& o
     if (steps.empty()) {
         std::error_code ignored;
         std::filesystem::remove(csv, ignored);  // of an earlier run
-        std::cout << "\nMemory during one step is drawn where the step has at most "
+        std::cout << "Memory during one step is drawn where the step has at most "
                   << most_micro_batches << " micro-batches: here there are "
                   << split(batch, options.micro_batch.front()).size() << ".\n";
         return;
@@ -109,14 +113,31 @@ void show_memory_over_time(const LabelledImages& images, const PictureOptions& o
             file.row({size, change.phase, change.seconds, change.bytes});
             most = std::max(most, change.bytes);
         }
-    std::cout << "\nMemory during one step, from its beginning to its end\n";
+    std::cout << "Memory during one step, from its beginning to its end\n";
     for (const auto& [size, changes] : steps) {
         const std::string name = std::to_string(size) + " pictures at a time";
         std::cout << std::string(26 - std::min<std::size_t>(25, name.size()), ' ') << name << "  "
                   << line_of(changes, most) << "\n";
     }
     std::cout << "The highest block is " << format_bytes(static_cast<double>(most))
-              << ". Each line is as long as its own step took.\n\n";
+              << ". Each line is as long as its own step took.\n";
 }
 
-}  // namespace ddp
+int run(int argc, char** argv) {
+    PictureOptions mine;
+    Options options("bench_micro_batches", "The memory of a step, from its beginning to its end.");
+    add_picture_sizes(options, mine);
+    options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
+                   "this chapter computes on one device; ranks begin in chapter 05");
+    options.example("--batch 4096 --micro-batch 4096,512", "a larger batch, whole and divided");
+    const CommonOptions common = options.parse(argc, argv);
+    const LabelledImages images = load_data(common).train;
+    show_memory_over_time(images, checked(mine, images), common.seed, common.csv);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return ddp::run_main([&] { return run(argc, argv); });
+}
