@@ -1,5 +1,5 @@
 #pragma once
-// Dropout: in training a random share of the numbers becomes 0, and another one in every step.
+// Dropout: in training a random share of the numbers becomes 0, a different one in every step.
 // (Srivastava et al., 2014; torch.nn.Dropout.) The share of the mask that belongs to a sample
 // depends on the sample alone, not on the rank that computes it.
 //

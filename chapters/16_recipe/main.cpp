@@ -27,7 +27,8 @@ void show_beside_one_device(Rank& rank, const LabelledImages& images, int steps,
                    result.are_equal ? "equal" : "differ"});
         csv.row({way.name, result.difference, int{result.are_equal}});
     }
-    table.note("The distance between the parameters, of the way that those of one device went.");
+    table.note(
+        "The distance between the parameters, as a share of how far those of one device moved.");
     if (prints)
         std::cout << table << "\n";
 }

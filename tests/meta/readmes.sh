@@ -283,6 +283,14 @@ wrong_minutes() {
         ! sed '/^## /,$d; /^<!-- minutes/,/^$/d' "$readme" | grep -qE '[0-9] minutes\.' || echo "$readme: minutes that nobody counts"
     done
 }
+# A chapter's title begins with its number.
+wrong_titles() {
+    local readme number
+    for readme in chapters/[0-9]*/README.md; do
+        number=${readme#chapters/} && number=${number%%_*}
+        [[ $(head -n 1 "$readme") == "# $number "* ]] || echo "$readme: its title does not begin with $number"
+    done
+}
 # A page (its chapter is one file) is shown by its README line for line, each line once, in at most 1,500 words of prose.
 shown() { awk '/^```/ { is_code = !is_code; first = is_code && excerpt; excerpt = 0; next } is_code && first == 1 { first = 2; next }
     is_code && first && NF; /^<!-- excerpt: / { excerpt = 1 }' "$1"; }
@@ -316,7 +324,7 @@ early_terms() { awk -f "$root/tests/meta/early_terms.awk" chapters/glossary.md c
 
 (($(commands | wc -l) > 50)) || complain "these are not the commands of the READMEs: $(commands)"
 (($(links | wc -l) > 50)) || complain "these are not the links of the READMEs: $(links)"
-wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_pages; wrong_lengths; wrong_parts; early_terms)
+wrong=$(wrong_commands; wrong_links; wrong_predictions; wrong_glossary; wrong_minutes; wrong_titles; wrong_pages; wrong_lengths; wrong_parts; early_terms)
 [[ -z $wrong ]] || complain "$wrong"
 # Both can fail.
 # shellcheck disable=SC2016  # these backticks are text
@@ -410,6 +418,9 @@ slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 0
 slow "$readme" "a chapter and each exercise have one line <!-- minutes -->" "# 01 X\n\n$minutes$minutes"
 slow "$readme" "minutes that nobody counts" "# 01 X\n\nIt takes 30 minutes.\n\n$minutes"
 slow "$readme" "" "# 01 X\n\n$minutes\n## Try\n\nIt takes 30 minutes.\n"
+
+printf '# 02 X\n' >"$readme"
+[[ $(wrong_titles) == "chapters/01_x/README.md: its title does not begin with 01" ]] || complain "a title with the number of another chapter passes"
 
 # A page of which a line is left out, shown twice, changed or out of its place; and one with too many words.
 echo 'ddp_add_chapter(00_x PAGE)' >chapters/CMakeLists.txt

@@ -25,7 +25,7 @@ struct TokenBatch {
     std::vector<int> target_in = {};   // [sentences, length]: begin, the target
     std::vector<int> target_out = {};  // [sentences, length]: the target, end
     int target_tokens = 0;             // in this share's target_out, without padding
-    // Target tokens of all ranks' shares of this step. Every rank knows the plan, so nobody has to
+    // Target tokens of all ranks' shares of this step. Every rank knows the plan, so none has to
     // be asked.
     int all_target_tokens = 0;
 };
