@@ -128,7 +128,7 @@ int run(int argc, char** argv) {
     Options options("bench_micro_batches", "The memory of a step, from its beginning to its end.");
     add_picture_sizes(options, mine);
     options.refuse({"--ranks", "--processes", "--link", "--timeout", "--trace"},
-                   "this chapter computes on one device; ranks begin in chapter 05");
+                   "this chapter computes on one device; ranks begin in 05_ranks");
     options.example("--batch 4096 --micro-batch 4096,512", "a larger batch, whole and divided");
     const CommonOptions common = options.parse(argc, argv);
     const LabelledImages images = load_data(common).train;
