@@ -142,7 +142,7 @@ check_flags() {  # NAME KERNEL...
 group sums "75 80 90" 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
 group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
 group ring "75 90" 128 09_all_reduce/ring.cu
-group hosts "75 80 90" 128 10_nodes/{ring,pairs,one_shot}_over_hosts.cu 10_nodes/two_level.cu
+group hosts "75 80 90" 128 10_nodes/{ring_over_hosts,two_level,communicator/pairs_over_hosts,communicator/one_shot_over_hosts}.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
 group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/proxy}.cu 13_async/mailboxes.cu
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \

@@ -451,6 +451,17 @@ TEST_CASE("more ranks than a communicator can have are refused") {
         "1025 ranks are more than the 1024 that one communicator can have: start fewer.");
 }
 
+TEST_CASE("kernels that reach the memory of one host only refuse ranks of several") {
+    const std::string failure =
+        failure_of(job_on({"a", "a", "b"}), [](Rank& rank) { Peers peers(rank, 1 << 16); });
+    CAPTURE(failure);
+    const bool is_of_2 =
+        failure.ends_with("rank 2 is on another host (b), where kernels cannot reach");
+    const bool is_by_2 =
+        failure.ends_with("rank 0 is on another host (a), where kernels cannot reach");
+    REQUIRE((is_of_2 || is_by_2));
+}
+
 TEST_CASE("a communicator that does not exist is refused in one sentence") {
     World world(thread_options(1));
     world.run([](Rank& rank) {

@@ -68,6 +68,15 @@ done
 same_bits 2x2 shape_2x2 1
 same_bits 2x2 shape_2x2 2
 
+# What reaches the memory of one host only says so.
+others=$(dirname "$program")
+for other in all_reduce bench_all_reduce; do
+    if timeout 60 "$hosts" 4 mpirun --host host0:2,host1:2 -np 4 "$others/$other" --quick >"$scratch/said" 2>&1; then
+        complain "$other runs on several hosts"
+    fi
+    grep -q "^error: These ranks are on several hosts, and" "$scratch/said" || complain "$other does not say why it cannot run"
+done
+
 if [[ $all ]]; then
     "$program" --quick --mebibytes 1 --shape 4x2 --csv "$scratch/shape_4x2.csv" >"$scratch/said" || complain "--shape 4x2"
     on_hosts 4x2 --host host0:2,host1:2,host2:2,host3:2 -np 8
