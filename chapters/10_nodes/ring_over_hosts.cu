@@ -26,7 +26,7 @@ struct RingWork {
     __device__ const T* own(const RingSlice& slice, T*) const {
         return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
     }
-    // What begins with whole sums keeps them, too.
+    // (A walk that begins with whole sums keeps them, too.)
     __device__ void send_own(const RingSlice& slice, const T* own, T* slot) const {
         if (plan.first < plan.complete())
             copy_to(slot, own, slice.size);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <set>
 
+#include "06_messages/peers.hpp"
 #include "10_nodes/communicator/hosts_communicator.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
