@@ -60,6 +60,7 @@ case $1 in
         rate=$2 hosts=$3
         shift 3
         mount -t tmpfs tmpfs /run
+        mount -t tmpfs tmpfs /dev/shm  # where MPI names its segments as it does in every such namespace
         mkdir /run/netns
         echo "127.0.0.1 localhost" >/run/hosts
         make_switch
