@@ -1,5 +1,5 @@
-// Measures the all-reduces between hosts beside MPI and beside the link: of the ranks that mpirun or
-// srun has started, such as those of ./book cluster up.
+// Measures the all-reduces between hosts beside MPI and beside the link: of the ranks that mpirun
+// or srun has started, such as those of ./book cluster up.
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
 #include "10_nodes/show/link_limit.hpp"

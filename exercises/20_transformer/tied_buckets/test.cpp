@@ -1,6 +1,6 @@
 // The exercise tied_buckets, beside steps of the chapter's own transformer, tied and not.
-#include "exercises/20_transformer/tied_buckets.hpp"
 #include "10_nodes/make_communicator.hpp"
+#include "exercises/20_transformer/tied_buckets.hpp"
 
 #include <algorithm>
 #include <mutex>

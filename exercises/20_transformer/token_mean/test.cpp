@@ -1,7 +1,7 @@
 // The exercise token_mean: what each token weighs, and the gradient of a real step of
 // DistributedDataParallel beside that of one rank with all tokens.
-#include "exercises/20_transformer/token_mean.hpp"
 #include "10_nodes/make_communicator.hpp"
+#include "exercises/20_transformer/token_mean.hpp"
 
 #include <cmath>
 #include <cstdio>

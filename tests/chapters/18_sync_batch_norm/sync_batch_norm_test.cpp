@@ -64,7 +64,8 @@ TEST_CASE("sync_batch_norm: plain BatchNorm2d is not, and every mistake has its 
         World world(thread_options(ranks));
         for (const auto& [mistake, cause] : mistakes) {
             CAPTURE(ranks, cause);
-            REQUIRE(cause_of(compare(world, make_mistaken(mistake), picture_counts(ranks))) == cause);
+            REQUIRE(cause_of(compare(world, make_mistaken(mistake), picture_counts(ranks))) ==
+                    cause);
         }
         const auto plain = [](std::unique_ptr<BatchNorm2d> norm, Communicator&) { return norm; };
         REQUIRE(compare(world, plain, {picture_counts(ranks)[0]})[0].output > 0.1);
