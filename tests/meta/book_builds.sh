@@ -50,9 +50,16 @@ lacks "left out"
 
 exec 8>build/cpu/book.lock
 flock 8
-expect 124 "another ./book is building in build/cpu: waiting for it" timeout 1 ./book run 1
-lacks "this is"
+./book run 1 8>&- &>"$scratch/waiting" &
+for ((i = 0; i < 600; i++)); do  # until it says so, but for a minute at most
+    [[ ! -s $scratch/waiting ]] || break
+    sleep 0.1
+done
+[[ $(cat "$scratch/waiting") == "another ./book is building in build/cpu: waiting for it" ]] ||
+    complain "it does not wait for the other one: $(cat "$scratch/waiting")"
 exec 8>&-
+wait
+grep -q "this is 01_line" "$scratch/waiting" || complain "it does not go on when the other one has ended: $(cat "$scratch/waiting")"
 ./book run 1 &>"$scratch/first" &
 ./book run 2 &>"$scratch/second" &
 wait
