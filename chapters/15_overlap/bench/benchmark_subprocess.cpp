@@ -28,6 +28,9 @@ std::optional<BenchmarkSubprocess> BenchmarkSubprocess::start(
                                                   .input = in[0].number(),
                                                   .output = out[1].number(),
                                                   .error = is_quiet ? -1 : STDERR_FILENO});
+    // These ends are its alone now: once it has ended, there is nothing more to read.
+    in[0] = Descriptor();
+    out[1] = Descriptor();
     subprocess.to_ = fdopen(in[1].release(), "w");
     subprocess.from_ = fdopen(out[0].release(), "r");
     const std::string line = subprocess.read_line();
