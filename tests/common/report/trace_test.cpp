@@ -38,7 +38,7 @@ TEST_CASE("a rank is a process, a stream one of its threads", "[report][trace]")
     const Track other = trace.track(0, "compute");
     const Track again = trace.track(3, "copies");
     CHECK(again.index == copies.index);
-    CHECK(again.rank == 3);
+    CHECK(again.process == 3);
     CHECK(other.index == 0);
     const Trace::Time start(1234567us);
     trace.add(copies, "gradients", start + 250ns, start + 1500250ns, {{"bytes", "1.5 MiB"}});
