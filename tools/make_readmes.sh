@@ -174,10 +174,13 @@ minutes() {  # README EXERCISE: the line for a chapter or, in a README of exerci
         echo "*$(minutes_of_chapter "$folder" | sed 's/, \(.*\)/ minutes to read and run, \1 with the files marked ●/').*"
     fi
 }
+marked_files() {  # README: the files of the first reading
+    sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1" | sed '/^$/d'
+}
 minutes_of_chapter() {  # FOLDER: as "25, 60": to read and run it, and with the files of the first reading
     local files seconds
     seconds=$(reading_seconds <"$1/README.md")
-    mapfile -t files < <(sed -n '/^| ● |/{ s/^| ● | *\([^|]*\) |.*/\1/; s/[^(]*(\([^)]*\))[^(]*/\1\n/g; p; }' "$1/README.md" | sed '/^$/d')
+    mapfile -t files < <(marked_files "$1/README.md")
     echo "$(rounded "$seconds"), $(rounded $((seconds + 6 * $(cd "$1" && lines /dev/null "${files[@]}"))))"
 }
 minutes_of_exercise() {  # FOLDER EXERCISE: to read text and contract, to think about each task, and to write the lines of the solution

@@ -304,8 +304,20 @@ wrong_pages() {
         (($(words_of "$readme") <= 1500)) || echo "$readme has $(words_of "$readme") words of prose; 1,500 are the most"
     done < <(sed -n 's|^ddp_add_chapter(\([0-9a-z_]*\) PAGE).*|chapters/\1/README.md|p' chapters/CMakeLists.txt)
 }
-# The top README is read in the first ten minutes: 700 words of prose are the most.
-wrong_lengths() { (($(words_of README.md) <= 700)) || echo "README.md has $(words_of README.md) words of prose; 700 are the most"; }
+# The top README is read in the first ten minutes: 700 words of prose are the most. A chapter is read in an evening or two: its README
+# has at most 3,800 words of prose, what it marks with ● at most 1,000 lines, and both together take at most two hours.
+wrong_lengths() {
+    local readme lines minutes
+    (($(words_of README.md) <= 700)) || echo "README.md has $(words_of README.md) words of prose; 700 are the most"
+    for readme in chapters/[0-9]*/README.md; do
+        (($(words_of "$readme") <= 3800)) || echo "$readme has $(words_of "$readme") words of prose; 3,800 are the most"
+        lines=$(cd "${readme%/*}" && marked_files README.md | xargs -r cat | wc -l)
+        ((lines <= 1000)) || echo "$readme marks $lines lines with ●; 1,000 are the most"
+        minutes=$(sed -n '/^<!-- minutes -->$/{ n; s/.* \([0-9]*\) with the files marked.*/\1/p; }' "$readme")
+        ((${minutes:-0} <= 120)) || echo "$readme takes $minutes minutes with the files marked ●; 120 are the most"
+    done
+}
+eval "$(sed -n '/^marked_files() {/,/^}/p' tools/make_readmes.sh)"
 # shellcheck disable=SC2016  # the backquotes are Markdown's
 words_of() { sed '/^```/,/^```/d; /^<!--/d; /^|/d; /^    /d; s/](\([^)]*\))//g' "$1" | tr -cs "[:alnum:]'./-" '\n' | grep -c '[[:alnum:]]'; }
 # The first paragraph of every other chapter names a part of a page that its own code replaces: [`name`](../00_x/x.cpp).
@@ -460,4 +472,21 @@ printf 'one\ntwo\n' >chapters/00_x/x.cpp
 [[ ! $(wrong_lengths) ]] || complain "700 words in the top README are too many"
 printf 'more' >>README.md
 [[ $(wrong_lengths) == "README.md has 701 words of prose; 700 are the most" ]] || complain "701 words pass in the top README"
+# A chapter at its three limits, and beyond each of them.
+: >README.md
+times 500 'int i;\n' | tee chapters/01_x/one.cu >chapters/01_x/two.hpp
+long() {  # SENTENCE WORDS MINUTES: what is said of a README with so many words, the eleven of the minutes among them
+    {
+        times $(($2 - 11)) 'word '
+        printf '\n\n<!-- minutes -->\n*60 minutes to read and run, %s with the files marked ●.*\n\n' "$3"
+        printf '%s\n' '| ● | [one.cu](one.cu), [two.hpp](two.hpp) | x |' '| | [x.cu](x.cu) | x |'
+    } >"$readme"
+    wrong=$(wrong_lengths)
+    [[ $wrong == "${1:+chapters/01_x/README.md }$1" ]] || complain "not '$1' but '$wrong' is said of a chapter of $2 words and $3 minutes"
+}
+long "" 3800 120
+long "has 3801 words of prose; 3,800 are the most" 3801 120
+long "takes 125 minutes with the files marked ●; 120 are the most" 3800 125
+echo >>chapters/01_x/two.hpp
+long "marks 1001 lines with ●; 1,000 are the most" 3800 120
 finish
