@@ -65,10 +65,10 @@ Samples draw_shapes(int count) {
     std::mt19937 random(count);
     Samples shapes;
     for (int i = 0; i < count; i++) {
-        const int label = i % 3, middle = 6 + random() % 16;
+        const int label = i % 3, middle = 6 + random() % 16;  // of three classes
         for (int pixel = 0; pixel < image_size; pixel++) {
             const int x = pixel % 28, y = pixel / 28, across[] = {x, y, (x + y) / 2};
-            shapes.x.push_back(std::abs(across[label] - middle) < 3 ? 1 : 0);
+            shapes.x.push_back(std::abs(across[label] - middle) < 3 ? 1 : 0);  // a bar
         }
         shapes.labels.push_back(label);
     }
@@ -76,7 +76,7 @@ Samples draw_shapes(int count) {
 }
 
 Samples gather(const Samples& from, std::span<const int> indices) {
-    Samples batch;
+    Samples batch;  // the pictures side by side
     for (const int i : indices) {
         const auto image = from.x.begin() + i * image_size;
         batch.x.insert(batch.x.end(), image, image + image_size);
@@ -114,7 +114,7 @@ struct Layer {
                 gradients[row + i] += dy[k] * x[sample + i];
                 dx[sample + i] += dy[k] * parameters[row + i];
             }
-            gradients[row + inputs] += dy[k];
+            gradients[row + inputs] += dy[k];  // of the bias
         }
         std::ranges::transform(dx, x, dx.begin(), [](float d, float x) { return x > 0 ? d : 0; });
         return dx;

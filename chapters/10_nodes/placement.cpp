@@ -1,3 +1,11 @@
+// Which node has which ranks. Six ranks, dealt out in turn (mpirun --map-by node):
+//
+//     rank            0  1  2  3  4  5
+//     node            a  b  a  b  a  b
+//     nodes           a  b                 in the order of their first ranks
+//     by_host         0  2  4  1  3  5     node after node: the ring
+//     sizes           3  3                 ranks of each node: as many on both, so there are rails
+//     rails           0-1  2-3  4-5        ranks with one place on their nodes
 #include "10_nodes/placement.hpp"
 
 #include <algorithm>
@@ -20,17 +28,20 @@ bool Placement::is_even() const {
     return std::ranges::count(sizes, sizes[0]) == static_cast<std::ptrdiff_t>(sizes.size());
 }
 
+// From a rank's number in the job to its index in the group, and from there to its place.
 int Placement::position_of(int number) const {
     const auto index = std::ranges::find(numbers, number) - numbers.begin();
     return static_cast<int>(std::ranges::find(by_host, index) - by_host.begin());
 }
 
+// Round the ring: a distance below 0 goes the other way.
 int Placement::further(int distance) const {
     const int ranks = static_cast<int>(by_host.size());
     const int index = by_host[static_cast<std::size_t>((position + distance + ranks) % ranks)];
     return numbers[static_cast<std::size_t>(index)];
 }
 
+// Says the sizes in words. One number is enough where all nodes are alike.
 std::string Placement::text() const {
     const auto ranks = [](int number) {
         return std::to_string(number) + (number == 1 ? " rank" : " ranks");
@@ -46,12 +57,13 @@ std::string Placement::text() const {
 
 std::vector<int> that_share_memory(const Group& group, const Job& job, int number) {
     const auto host = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].host; };
-    std::vector<int> near;
+    std::vector<int> near;  // this rank is one of them
     std::ranges::copy_if(group.ranks(), std::back_inserter(near),
                          [&](int rank) { return host(rank) == host(number); });
     return near;
 }
 
+// Rails need nodes of one size; and with one rank a node, the one ring is the rail.
 bool goes_on_two_levels(const Placement& placement, int levels) {
     return levels == 2 && placement.is_even() && placement.sizes.size() > 1 &&
            placement.sizes[0] > 1;
@@ -71,11 +83,13 @@ Placement placement_of(const Group& group, const Job& job, int rank,
                        const std::optional<HostShape>& shape) {
     if (shape)
         shape->require(job);
+    // The nodes, and then the ranks of each.
     std::vector<std::string> hosts;  // in the order of their first ranks
     for (int i = 0; i < group.size(); i++)
         if (const std::string host = host_at(i, group, job, shape);
             std::ranges::count(hosts, host) == 0)
             hosts.push_back(host);
+    // By node, and within a node by rank.
     Placement placement;
     placement.numbers = group.ranks();
     for (const std::string& host : hosts) {

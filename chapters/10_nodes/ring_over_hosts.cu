@@ -1,3 +1,14 @@
+// The operations that go round one ring of all ranks, as parts of the one walk (ring_walk.cuh). N
+// ranks; in which step the walk begins and ends, and what a rank has before and after:
+//
+//     operation        steps            input           output
+//     all_reduce       0 to 2N - 2      all chunks      all chunks, summed
+//     reduce_scatter   0 to N - 1       all chunks      this rank's chunk, summed
+//     reduce           0 to N - 1       one chunk       the same, summed; of the root only
+//     all_gather       N - 1 to 2N - 2  this rank's     all chunks
+//     broadcast        N - 1 to 2N - 2  the root's      one chunk
+//
+// In a reduce and a broadcast only the root's chunk has elements: the whole array.
 #include "10_nodes/ring_over_hosts.hpp"
 
 #include <algorithm>
@@ -22,7 +33,7 @@ struct RingWork {
     const T* input;
     T* output;
 
-    // All threads.
+    // All threads. The input lies where it is: nothing has to be made.
     __device__ const T* own(const RingSlice& slice, T*) const {
         return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
     }
@@ -35,6 +46,7 @@ struct RingWork {
     }
     __device__ void add_and_send(const RingSlice& slice, const T* own, const T* theirs,
                                  T* slot) const {
+        // 0 ranks: no average is taken before the sum is complete.
         add_array(op, slot, theirs, own, column_range(slice.size), 0);
     }
     __device__ void complete_and_send(const RingSlice& slice, const T* own, const T* theirs,
@@ -61,6 +73,7 @@ struct RingWork {
     }
 };
 
+// One block walks. A walk that fails leaves its operation open, for the messages of others.
 template <class T>
 __global__ void __launch_bounds__(most_ring_threads, 1)
     ring_over_hosts(const __grid_constant__ Collective collective,
@@ -86,6 +99,8 @@ RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement&
     : peers_(peers),
       placement_(placement),
       neighbours_(peers, proxy, placement.further(-1), placement.further(1), channel_of_ring) {
+    // Where ranks were dealt out in turn, chunks lie in the array in another order than in the
+    // ring.
     if (!std::ranges::is_sorted(placement.by_host)) {
         order_ = peers.allocate<int>(placement.by_host.size());
         order_.copy_from(placement.by_host);
@@ -105,6 +120,7 @@ RingPlan RingOverHosts::plan_of(bool sums, bool copies, std::size_t chunk,
     return plan;
 }
 
+// Every operation is this launch, with a plan of its own.
 template <class T>
 void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
     cut_into_slices(plan, sizeof(T));
@@ -114,15 +130,17 @@ void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
     peers_.enqueued(stream);
 }
 
+// For the types that can be added up.
 void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& stream) {
     with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
 }
 
+// The chunks are those of the ring: whoever has which, all of them come together.
 void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
     const std::size_t ranks = placement_.by_host.size();
     const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));
     RingPlan plan = plan_of(true, true, longest.size, call.count);
-    plan.input_is_whole = plan.output_is_whole = true;
+    plan.input_is_whole = plan.output_is_whole = true;  // all chunks, before and after
     launch_sum(call, plan, stream);
 }
 
@@ -135,12 +153,14 @@ void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
     launch_sum(call, plan, stream);
 }
 
+// The root's chunk is the array; all others are empty, and cost nothing.
 void RingOverHosts::reduce(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(true, false, call.count, call.count);
     plan.root = placement_.position_of(call.peer);
     launch_sum(call, plan, stream);
 }
 
+// Bytes are enough: nothing is added up.
 void RingOverHosts::all_gather(const Call& call, Stream& stream) {
     const std::size_t ranks = placement_.by_host.size();
     RingPlan plan = plan_of(false, true, call.bytes(), ranks * call.bytes());
@@ -149,6 +169,7 @@ void RingOverHosts::all_gather(const Call& call, Stream& stream) {
     launch<unsigned char>(call, plan, stream);
 }
 
+// Only the root's chunk has elements; it goes round once.
 void RingOverHosts::broadcast(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(false, true, call.bytes(), call.bytes());
     plan.root = placement_.position_of(call.peer);

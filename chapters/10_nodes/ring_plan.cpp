@@ -1,3 +1,16 @@
+// How a chunk is cut, and where a rank's FIFOs are. The longest chunk of a ring:
+//
+//     chunk    |................................................................|
+//     rounds   |...............|...............|...............|................|   one by one
+//     slices   |...|...|...|...|                                                    slices_of_round
+//
+// A slice fills a slot of a FIFO, or less: all slices are of one length. Which FIFO a neighbour
+// uses depends on where it is:
+//
+//     left neighbour, on this node       fills the FIFO in this rank's arena
+//     left neighbour, on another node    the proxy fills one in pinned memory
+//     right neighbour, on this node      empties the FIFO in its own arena
+//     right neighbour, on another node   the proxy empties one in pinned memory
 #include "10_nodes/ring_plan.hpp"
 
 #include <algorithm>

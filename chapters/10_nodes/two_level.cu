@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(most_ring_threads, 1)
     RingWalk<T, TwoLevelWork<T>> walk(collective, plan, work, from_left, to_right);
     if (!walk.begin())
         return;
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0)  // the calls of the node's ranks say where their arrays are
         arrays.find(collective, plan);
     __syncthreads();
     if (walk.go() && threadIdx.x == 0 && leave_host(collective, plan))
@@ -78,6 +78,7 @@ constexpr int channel_of_rail = 3;
 
 RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call) {
     RingPlan plan;
+    // The ring is of nodes: this rank walks it with its own part of the array.
     plan.position = placement.host();
     plan.ranks = placement.hosts();
     plan.last = 2 * placement.hosts() - 2;

@@ -51,12 +51,14 @@ LaunchShape shape_for_squares(std::size_t n) {
 
 // Returns the sum of the squares of all gradients, one number on the device.
 BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gradients) {
+    // First how many threads there are in all: each leaves one sum.
     std::size_t threads = 0;
     for (const Tensor& gradient : gradients) {
         const LaunchShape shape = shape_for_squares(gradient.size());
         threads += std::size_t{shape.grid.x} * shape.block.x;
     }
     const BasicTensor<double> sums(device, {static_cast<int>(threads)}), all(device, {1});
+    // Then a launch for each gradient, whose threads write behind those of the one before.
     std::size_t next = 0;
     for (const Tensor& gradient : gradients) {
         const LaunchShape shape = shape_for_squares(gradient.size());
@@ -64,6 +66,7 @@ BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gr
                sums.data() + next);
         next += std::size_t{shape.grid.x} * shape.block.x;
     }
+    // Last, the sums become one.
     const BlockReduce how;
     const BasicTensor<double> scratch(device, {static_cast<int>(scratch_elements(how, threads))});
     block_reduce<ReduceOp::sum>(how, threads, static_cast<const double*>(sums.data()), all.data(),
@@ -78,7 +81,7 @@ Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_
         throw std::invalid_argument("the largest norm of the gradients is " +
                                     std::to_string(max_norm) +
                                     "; it must be a positive number, such as 1");
-    std::vector<Tensor> gradients;
+    std::vector<Tensor> gradients;  // a parameter that was not used has none
     for (const auto& parameter : parameters)
         if (parameter->has_gradient())
             gradients.push_back(parameter->gradient());
@@ -90,6 +93,7 @@ Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_
     const Tensor norm(device, {1}), factor(device, {1});
     launch(device.stream(), {1, 1}, finish_norm, sum.data(), static_cast<float>(max_norm),
            norm.data(), factor.data());
+    // The only look of the host, and the only wait: for those who ask for it.
     if (error_if_nonfinite && !std::isfinite(norm.to_host()[0]))
         throw std::runtime_error(
             "the norm of the gradients is infinite or no number, so they cannot be clipped: the "

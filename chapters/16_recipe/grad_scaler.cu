@@ -41,6 +41,7 @@ Tensor make_flag(Device& device, Communicator* communicator) {
 
 }  // namespace
 
+// Without a communicator: each rank looks for itself.
 GradScaler::GradScaler(Device& device, const GradScalerOptions& options)
     : GradScaler(device, nullptr, options) {}
 
@@ -73,6 +74,7 @@ void GradScaler::unscale(const Parameters& parameters) {
     is_unscaled_ = true;
 }
 
+// Unscales some of the gradients on a stream of the caller's: a bucket, for example.
 void GradScaler::unscale_part(const Tensor& gradients, Stream& stream) {
     launch(stream, grid_for(gradients.size()), multiply_and_search, gradients.size(),
            1.0f / state_.scale, gradients.data(), found_.data());
@@ -86,7 +88,7 @@ bool GradScaler::step(Optimizer& optimizer) {
     if (communicator_ != nullptr)
         communicator_->all_reduce(found_.data(), found_.data(), 1, ReduceOp::maximum,
                                   device_.stream(), "found_inf");
-    overflowed_ = found_.to_host()[0] != 0;
+    overflowed_ = found_.to_host()[0] != 0;  // waits for the device, once a step
     if (!*overflowed_)
         optimizer.step();
     return !*overflowed_;

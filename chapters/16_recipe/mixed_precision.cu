@@ -56,6 +56,7 @@ __global__ void sum_rows_and_round(int batch, int outputs, const T* dy, float* d
 
 // ---- Products
 
+// Returns a copy of `from`, rounded to T.
 template <class T>
 BasicTensor<T> rounded(const Tensor& from) {
     BasicTensor<T> to(from.device(), from.shape());
@@ -126,6 +127,7 @@ Variable MixedLinear<T>::forward(Variable input) {
     return input.tape->record(
         "mixed linear", y, from, [=](const Tensor& dy, Tape::InputGradients& gradients) {
             const std::size_t input_at = has_bias ? 1 : 0, weight_at = input_at + 1;
+            // dy comes in float32, from a loss that may be scaled; here it is rounded.
             const BasicTensor<T> dy16 = rounded<T>(dy);
             if (has_bias && gradients.is_wanted(0)) {
                 const GradientTarget db = gradients.target(0);
@@ -139,6 +141,7 @@ Variable MixedLinear<T>::forward(Variable input) {
         });
 }
 
+// Every Linear gives its parameters to a MixedLinear, which takes its place.
 template <class T>
 void use_mixed_precision(Sequential& model) {
     model.replace_layers([](std::unique_ptr<Module> layer) -> std::unique_ptr<Module> {

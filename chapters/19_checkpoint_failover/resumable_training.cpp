@@ -43,6 +43,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Paramet
     return std::make_unique<Sgd>(parameters, learning_rate);
 }
 
+// Makes the network: small, so that many steps fit between two failures.
 std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
     Random random(seed);
     return make_mlp(device, random, {784, 256, 256, 10});
@@ -50,7 +51,7 @@ std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
 
 // A checkpoint of a training with other values is refused.
 std::map<std::string, std::string> configuration_of(const TrainingPlan& plan, int pictures) {
-    return {{"optimizer", plan.optimizer},
+    return {{"optimizer", plan.optimizer},  // names for the message
             {"batch", std::to_string(plan.batch)},
             {"learning rate", format_fixed(plan.learning_rate, 6)},
             {"seed", std::to_string(plan.seed)},
@@ -89,6 +90,7 @@ class ResumableTraining {
         ddp_.set_hooks({.before_finalize = [this] { run_.wait_for_copy(); }});
         trainer_.set_hooks({.before_step = [this](const Batch& batch) { prepare(batch); },
                             .after_step = [this](int steps) { count(steps); }});
+        // What a checkpoint has beside tensors and counts goes in and comes out here.
         run_.set_hooks({.before_save =
                             [this](TrainingState& state) {
                                 state.random = coins_.state();
@@ -113,7 +115,7 @@ class ResumableTraining {
             if (state.epoch < plan_.epochs)
                 slow_hosts_.look(state.step);
         }
-        trainer_.set_hooks({});
+        trainer_.set_hooks({});  // the last test is no step
         run_.finish();
         if (const std::optional<double> waited = run_.seconds_waited())
             report("waited", std::to_string(*waited));

@@ -29,7 +29,7 @@ __global__ void layer_norm_forward(int rows, int width, float eps, const float* 
     const GridRange mine = column_range(width);
     const std::size_t first = mine.first, last = mine.last, step = mine.step;
     for (std::size_t row : row_range(rows)) {
-        const float* from = x + row * width;
+        const float* from = x + row * width;  // this row's numbers
         // Mean and variance, one after the other: the mean of squares minus the square of the mean
         // would be lost in rounding where the mean is large.
         const float sum = sum_by_block<float>(width, [=](std::size_t c) { return from[c]; });
@@ -58,7 +58,7 @@ __global__ void layer_norm_backward(int rows, int width, const float* weight, co
     for (std::size_t row : row_range(rows)) {
         const float* gradient = dy + row * width;
         const float* normalised = z + row * width;
-        float sum = 0.0f, product = 0.0f;
+        float sum = 0.0f, product = 0.0f;  // of g and of g z
 #pragma omp simd reduction(+ : sum, product)
         for (std::size_t c = first; c < last; c += step) {
             const float g = weight[c] * gradient[c];
@@ -84,7 +84,7 @@ LayerNorm::LayerNorm(std::string name, Device& device, int width)
       bias(std::make_shared<Parameter>(this->name() + ".bias", constant(device, {width}, 0))) {}
 
 Variable LayerNorm::forward(Variable input) {
-    const Tensor x = input.value(), w = weight->value;
+    const Tensor x = input.value(), w = weight->value;  // [rows, width] and [width]
     const int width = w.dim(0);
     if (x.shape().size() != 2 || x.dim(1) != width)
         throw std::invalid_argument(name() + " takes [rows, " + std::to_string(width) + "], not " +
@@ -99,11 +99,11 @@ Variable LayerNorm::forward(Variable input) {
     return tape.record(
         "layer_norm", y, {tape.parameter(bias), input, tape.parameter(weight)},
         [=](const Tensor& dy, Tape::InputGradients& inputs) {
-            if (inputs.is_wanted(0)) {
+            if (inputs.is_wanted(0)) {  // dbias: dy, summed over the rows
                 const GradientTarget db = inputs.target(0);
                 sum_rows(dy.device(), matrix(dy), db.tensor.data(), db.accumulate);
             }
-            if (inputs.is_wanted(2)) {
+            if (inputs.is_wanted(2)) {  // dweight: the same of dy z
                 const GradientTarget dw = inputs.target(2);
                 sum_rows(dy.device(), matrix(dy), dw.tensor.data(), dw.accumulate, z.data());
             }

@@ -25,6 +25,7 @@
 namespace ddp {
 namespace {
 
+// The sizes of a batch, and the two numbers of its loss, as kernels get them.
 struct TokenLossSizes {
     int rows, vocabulary;
     float smoothing, divisor;
@@ -49,7 +50,7 @@ __global__ void token_losses(TokenLossSizes s, const float* logits, const int* t
         const float sum = sum_by_block<float>(
             s.vocabulary, [=](std::size_t c) { return exponential(from[c] - largest); });
         if (threadIdx.x != 0)
-            continue;
+            continue;  // the rest is one number a row
         largest_logits[row] = largest;
         sums[row] = sum;
         // Padding costs nothing. A token that does not exist is shown by a NaN.
@@ -81,9 +82,10 @@ __global__ void token_loss_backward(TokenLossSizes s, const float* logits, const
         const float* from = logits + row * s.vocabulary;
         float* to = gradient + row * s.vocabulary;
         const int token = target[row];
-        const float row_factor = token == pad_token ? 0.0f : factor;
+        const float row_factor = token == pad_token ? 0.0f : factor;  // padding learns nothing
         const float largest = largest_logits[row], inverse = 1.0f / sums[row];
         for (std::size_t c : column_range(s.vocabulary)) {
+            // The softmax again, from the two numbers that forward has kept.
             const float wanted = static_cast<int>(c) == token ? right : spread;
             const float value = row_factor * (exponential(from[c] - largest) * inverse - wanted);
             to[c] = accumulate ? to[c] + value : value;
@@ -108,7 +110,7 @@ Variable token_loss(Variable logits, const Labels& target, double smoothing, dou
                                     std::to_string(divisor) + " is not");
     Device& device = x.device();
     const TokenLossSizes sizes{x.dim(0), x.dim(1), static_cast<float>(smoothing),
-                               static_cast<float>(divisor)};
+                               static_cast<float>(divisor)};  // as kernels take them
     const Tensor losses(device, {sizes.rows}), largest(device, {sizes.rows}),
         sums(device, {sizes.rows}), loss(device, {1});
     launch(device.stream(), rows_for(sizes.rows, sizes.vocabulary), token_losses, sizes, x.data(),

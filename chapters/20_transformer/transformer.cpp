@@ -44,7 +44,7 @@ std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const Transf
         return std::make_shared<Parameter>(name + ".weight",
                                            Tensor(device, {o.vocabulary, o.width}));
     };
-    if (!o.tie_embeddings)
+    if (!o.tie_embeddings)  // three parameters, each final at its own time
         return {make("source_embedding"), make("target_embedding"), make("output")};
     const auto shared = make("embedding");
     return {shared, shared, shared};
@@ -52,7 +52,7 @@ std::vector<std::shared_ptr<Parameter>> make_tables(Device& device, const Transf
 
 template <class Layer>
 std::vector<Layer> make_stack(const std::string& name, const PartMaker& make) {
-    std::vector<Layer> stack;
+    std::vector<Layer> stack;  // from the bottom up
     for (int i = 0; i < make.options.layers; i++)
         stack.emplace_back(name + ".layers." + std::to_string(i), make);
     return stack;
@@ -119,8 +119,8 @@ Variable DecoderLayer::forward(Variable x, Variable memory, const AttentionMask&
 
 Variable DecoderLayer::forward(Variable x, const Sublayer& look_back,
                                const Sublayer& look_at_source) {
-    x = residual1_.around(x, look_back);
-    x = residual2_.around(x, look_at_source);
+    x = residual1_.around(x, look_back);       // at the target so far
+    x = residual2_.around(x, look_at_source);  // at the memory
     return residual3_.around(x, [&](Variable x) { return feed_forward_.forward(x); });
 }
 
@@ -151,7 +151,7 @@ Variable Transformer::forward(Tape& tape, const Tokens& source, const Tokens& ta
     if (source.shape().size() != 2 || source.shape() != target.shape())
         throw std::invalid_argument("the transformer takes two tensors [sentences, length], not " +
                                     text_of(source.shape()) + " and " + text_of(target.shape()));
-    const AttentionMask source_mask{lengths_without_padding(source)};
+    const AttentionMask source_mask{lengths_without_padding(source)};  // for both stacks
     return decode(target, encode(tape, source, source_mask), source_mask);
 }
 
