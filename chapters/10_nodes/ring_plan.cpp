@@ -1,4 +1,4 @@
-// How a chunk is cut, and where a rank's FIFOs are. The longest chunk of a ring:
+// Cuts chunks into slices, and finds a rank's FIFOs. The longest chunk of a ring:
 //
 //     chunk    |................................................................|
 //     rounds   |...............|...............|...............|................|   one by one

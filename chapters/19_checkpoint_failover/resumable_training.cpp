@@ -90,7 +90,7 @@ class ResumableTraining {
         ddp_.set_hooks({.before_finalize = [this] { run_.wait_for_copy(); }});
         trainer_.set_hooks({.before_step = [this](const Batch& batch) { prepare(batch); },
                             .after_step = [this](int steps) { count(steps); }});
-        // What a checkpoint has beside tensors and counts goes in and comes out here.
+        // The rest of a checkpoint, beside tensors and counts, goes in and comes out here.
         run_.set_hooks({.before_save =
                             [this](TrainingState& state) {
                                 state.random = coins_.state();
