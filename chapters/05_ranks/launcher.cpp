@@ -227,8 +227,9 @@ int wait_for_all(std::vector<Process>& processes, double timeout_s) {
     while (!have_ended(processes) && first_failed(processes) == nullptr &&
            find_stopped(processes, timeout_s) == nullptr)
         poll_processes(processes);
-    // The others end by themselves if they can. The first one seen to fail may have heard of a rank
-    // that was killed before that itself is seen to have ended: so the cause is looked for then.
+    // The others end by themselves if they can. One of them may fail only because it has
+    // heard that another rank was killed, and may be seen first. So the cause is looked for when
+    // all have had time to end.
     poll_for(processes, 2s);
     const Process* failed = first_failed(processes);
     const Process* stopped = find_stopped(processes, timeout_s);

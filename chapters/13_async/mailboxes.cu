@@ -6,7 +6,7 @@
 //     worker 3             4                        3                   full: found first
 //
 // The next search begins at worker 1, the one after worker 3: taking turns, the server passes over
-// no worker for ever.
+// no worker forever.
 #include "13_async/mailboxes.hpp"
 
 #include <stdexcept>

@@ -43,7 +43,7 @@ inline void let_kernels_run_side_by_side() {
 #endif
 }
 
-// Allows kernels to run for up to `seconds` (0: for ever). Kernels that wait for others may take so
+// Allows kernels to run for up to `seconds` (0: forever). Kernels that wait for others may take so
 // long, and their waits have time-outs of their own. A GPU lets any kernel run. The runtime on a
 // CPU takes a kernel beyond its limit for an endless loop, so this raises that limit where it is
 // lower.

@@ -99,8 +99,8 @@ void CoordinatorEndpoint::poll_rank(int rank) {
     poll_overdue(rank);
 }
 
-// A rank that computes for ever, or waits inside another library (MPI's calls have no limit and
-// cannot be interrupted), would keep its process for ever, and the job with it.
+// A rank that computes forever, or waits inside another library (MPI's calls have no limit and
+// cannot be interrupted), would keep its process forever, and the job with it.
 void CoordinatorEndpoint::poll_overdue(int rank) {
     const std::chrono::duration<double> overdue(events(rank).seconds_overdue());
     if (overdue.count() == 0 || job_.timeout_s == 0)

@@ -1,6 +1,6 @@
 #pragma once
 // Limits where ranks that mpirun or srun has started wait for each other outside a run: MPI's calls
-// have none, and nothing can interrupt them; and mpirun waits for a stopped process for ever.
+// have none, and nothing can interrupt them; and mpirun waits for a stopped process forever.
 #include <sys/types.h>
 
 #include <condition_variable>

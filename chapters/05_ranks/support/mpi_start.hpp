@@ -11,7 +11,7 @@ class MpiStart {
     // within `limit_s` (mpi_limit.hpp). Throws std::runtime_error if this program was built without
     // MPI.
     explicit MpiStart(double limit_s);
-    // Does not end MPI: MPI_Finalize would wait for ever for a process that is gone. MPI_Abort is
+    // Does not end MPI: MPI_Finalize would wait forever for a process that is gone. MPI_Abort is
     // never called: it ends all processes before they can report the cause.
     ~MpiStart() = default;
     MpiStart(const MpiStart&) = delete;

@@ -28,7 +28,7 @@ bool has_mps(const std::string& folder);
 std::string mps_folder();
 
 // Returns the longest time that a kernel may wait, in seconds, if it may wait for `wanted_s` (0:
-// for ever). The driver of a GPU that also drives a display ends kernels after some seconds, and
+// forever). The driver of a GPU that also drives a display ends kernels after some seconds, and
 // all that the process has on the device: a wait must end before, to say what it has waited for.
 double longest_wait_s(double wanted_s);
 

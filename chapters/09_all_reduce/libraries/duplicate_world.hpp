@@ -7,7 +7,7 @@
 namespace ddp {
 
 // Returns a new communicator of all ranks. All of them must call it. Unlike MPI_Comm_dup, it does
-// not wait for a rank that is lost or stopped for ever: it throws RunFailed, or std::runtime_error
+// not wait for a rank that is lost or stopped forever: it throws RunFailed, or std::runtime_error
 // after the job's time-out.
 MPI_Comm duplicate_world(Rank& rank);
 

@@ -1,6 +1,6 @@
 #pragma once
 // All-reduce of a short array between hosts. However short a message is, its way from one host to
-// another takes a while, and in a ring 2 (H - 1) such ways follow each other. In one shot, all
+// another takes a while, and in a ring 2 (H - 1) such trips follow each other. In one shot, all
 // messages are on their way at the same time:
 //
 //     1. rank l of a host sums its rail's chunks of the L arrays on the host (two_level.hpp)

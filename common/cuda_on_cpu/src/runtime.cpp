@@ -74,7 +74,7 @@ void at_exit(int status, void*) {
 }
 
 // Ends the process when all of its own code has ended, and does not unload its libraries. OpenBLAS
-// would wait for a thread of its own, which tries for ever to get memory where there is none: under
+// would wait for a thread of its own, which tries forever to get memory where there is none: under
 // a memory limit, a program that has said so would not end. (Sanitizers report after this.)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void end_process(int status, void*) {

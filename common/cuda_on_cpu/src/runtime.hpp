@@ -26,7 +26,7 @@ cudaError_t enter_call(const char* call);
 
 // Refuses, in strict mode, a call that on a GPU may wait for every kernel of the device
 // (allocating, freeing, cuBLAS's handles) while a cooperative kernel is in flight: one that waits
-// for a peer would wait for ever. `what` says more of the call.
+// for a peer would wait forever. `what` says more of the call.
 cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what);
 
 // Handles of cublasCreate that were not destroyed yet.

@@ -136,7 +136,7 @@ void run_on_new_threads(KernelRun& run) {
 std::atomic<void (*)(const FinishedKernel&)> kernel_observer{nullptr};
 
 // The multiprocessors of a small GPU: a cooperative kernel begins when there is one free for each
-// of its blocks. One that waits for a kernel which finds too few of them waits for ever.
+// of its blocks. One that waits for a kernel which finds too few of them waits forever.
 class Multiprocessors {
   public:
     void take(int blocks, int all) {
