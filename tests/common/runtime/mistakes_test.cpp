@@ -128,7 +128,11 @@ TEST_CASE("each mistake shows where the table of the README says") {
                           {"CUDA_ON_CPU=" + settings, "DDP_MISTAKE=" + example.name, no_sleep});
             INFO(child.output);
             INFO("mistake: " << example.name << ", column: " << column);
-            CHECK(cell_for(child.output, row.at("the sentence")) == row.at(column));
+            const std::string cell = cell_for(child.output, row.at("the sentence"));
+            if (row.at(column) == "sometimes")
+                CHECK((cell == "race" || cell.empty()));
+            else
+                CHECK(cell == row.at(column));
         }
     }
     CHECK(table.empty());
