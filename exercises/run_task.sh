@@ -15,12 +15,18 @@ more_orders=("random:1,shape=3x33" "random:2,shape=2x37")  # of the threads of a
 # they meet, they must not disturb each other. An answer in CUDA, SOURCE.cu, is run in more orders, without measuring times: its
 # races are looked for, and who does its work.
 run_task() {
-    local order
+    local order measures=yes
     for order in "${orders[@]}"; do
         run_in_order "$1" "$2" "$order"
         [[ $verdict == passed ]] || break
     done
-    if [[ $verdict == passed && ${3-} == *.cu ]]; then run_more_orders "$1" "$2"; fi
+    if [[ $verdict == passed && ${3-} == *.cu ]]; then
+        measures=no
+        for order in "${more_orders[@]}"; do
+            run_in_order "$1" "$2" "$order"
+            [[ $verdict == passed ]] || break
+        done
+    fi
     [[ $verdict == wrong ]] || return 0
     explain "$1" "$2"
     if took_too_long && is_busy; then
@@ -30,21 +36,6 @@ run_task() {
         what+=" So this says nothing about your code: check again when the machine has less to do. What was seen:"
         words=$what$'\n'$words
     fi
-}
-# Runs a task in more_orders, at the same time, as nothing is measured: the first of them that is not passed counts.
-run_more_orders() {  # PROGRAM TASK
-    local results measures=no running=()
-    results=$(mktemp -d)
-    for order in "${more_orders[@]}"; do
-        { run_in_order "$1" "$2" "$order" && printf '%s\n' "$verdict" "$ended" "$words" >"$results/$order"; } &
-        running+=($!)
-    done
-    wait "${running[@]}"
-    for order in "${more_orders[@]}"; do
-        { read -r verdict && read -r ended && words=$(cat); } <"$results/$order"
-        [[ $verdict == passed ]] || break
-    done
-    rm -r "$results"
 }
 explain() {  # PROGRAM TASK: adds to $words what the way in which the program has ended tells
     case $ended in

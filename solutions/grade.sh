@@ -209,14 +209,6 @@ run_in_order() {
     fi
 }
 
-run_more_orders() {  # one after the other: they would share the pipes
-    local measures=no
-    for order in "${more_orders[@]}"; do
-        run_in_order "$1" "$2" "$order"
-        [[ $verdict == passed ]] || break
-    done
-}
-
 # judge PROGRAM TASK EXERCISE: sets verdict and words, and gives a wrong answer its name.
 judge() {
     local lines=$work/$3.$2 ended attempt
