@@ -76,6 +76,29 @@ expect 1 "The solution's own up of 01_line/slope.cpp is not passed in the sandbo
 rm "$PATH/bwrap"
 ln -s "$real_bwrap" "$PATH/bwrap"
 
+# part FUNCTION: the grader's function, by itself.
+part() { sed -n "/^$1() {/,/^}/p" "$root/solutions/grade.sh"; }
+# A program that never began asks for no number, and nobody waits for it.
+(
+    work="$scratch/part" assertions=1
+    mkdir "$work" && mkfifo "$work/numbers"
+    export work assertions
+    timeout 20 bash -c "random_lines() { echo 1 && echo 2; }"$'\n'"$(part tell)"$'\n''tell </dev/null'
+) || complain "numbers are kept for a program that never began"
+# An answer keeps its own copy of an inline function that the test has, too.
+(
+    cd "$scratch/part"
+    printf 'inline int which() { return MARK; }\nint NAME() { return which(); }\n' >whose.cpp
+    for whose in "test 1" "answer 2"; do
+        g++ -c -O0 -DNAME="${whose% *}" -DMARK="${whose#* }" whose.cpp -o "${whose% *}.o"
+    done
+    printf 'int test();\nint answer();\nint main() { return 10 * test() + answer(); }\n' >main.cpp
+    bash -c "$(part keep_own_functions)"$'\n''keep_own_functions answer.o'
+    g++ main.cpp test.o answer.o -o whose && ended=0 || ended=$?
+    [[ $ended == 0 ]] && { ./whose || ended=$?; }
+    [[ $ended == 12 ]]
+) || complain "the answer calls the test's copy of an inline function"
+
 # ---- Honest ones
 mkdir -p "$class/in_my/my/01_line" && cp solutions/01_line/slope.cpp "$class/in_my/my/01_line"
 hand_in 'stub, "first"' <exercises/01_line/slope/stub.cpp
