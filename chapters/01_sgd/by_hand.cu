@@ -92,7 +92,7 @@ EarlyRead read_too_early(Device& device, const HouseData& houses, int epochs, fl
            houses.bathrooms.data(), houses.price.data(), learning_rate, law.data());
     DDP_CHECK(cudaMemcpyAsync(on_host.data(), law.data(), law.bytes(), cudaMemcpyDeviceToHost,
                               device.stream()));
-    // The mistake: read w1 although neither of them needs to have run.
+    // The mistake: read w1 when the kernel and the copy may not have run yet.
     read.enqueued_s = watch.seconds();
     read.too_early = on_host[0];
     // The right way: wait for the stream, then read.

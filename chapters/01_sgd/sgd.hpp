@@ -32,7 +32,7 @@ class Optimizer {
     void set_learning_rate(double learning_rate);
     double learning_rate() const { return learning_rate_; }
     const Parameters& parameters() const { return parameters_; }
-    // Returns the memory that a step leaves for the next one; this one has none.
+    // Returns what a step remembers for the next one. Plain descent remembers nothing.
     virtual OptimizerState state();
 
   protected:

@@ -12,12 +12,12 @@
 //     <------------- backward visits them from right to left, and fills in the gradients ---------
 //
 // A box's inputs are always to its left. So when backward reaches a box, it has visited all boxes
-// that use it, and the box's gradient is complete. In five lines:
+// that use it, and the box's gradient is complete. Backpropagation is three lines:
 //
 //     the gradient of the loss is 1
 //     for each box, from the last to the first:
-//         skip it if the loss does not depend on it, or if it has no inputs
-//         for each of its inputs: add (its own gradient) * (how it changes with that input)
+//         if it has inputs: add to each input's gradient (its own) * (how it changes with that
+//         input)
 //
 // The rest of this file is bookkeeping: whether a gradient is the first or is added to another,
 // and which parameter's gradient has just become final.

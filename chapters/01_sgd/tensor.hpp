@@ -3,6 +3,7 @@
 //
 // A tensor is a handle, as in PyTorch: copies share the memory, and the last copy returns it to its
 // Device (or to another owner). All arithmetic is done by kernels, which receive data() and size().
+// `where` is the caller's line, for error messages; no caller passes it.
 #include <cstddef>
 #include <memory>
 #include <span>
