@@ -27,7 +27,7 @@ struct BufferOffsets {
     std::uint64_t result = 0;  // of the output
 };
 
-// The operation of one rank, written down before any data moves. A rank that waits in vain can so
+// The operation of one rank, written down before any data moves. So a rank that waits in vain can
 // report what the other rank is doing instead.
 struct OperationRecord : BufferOffsets {
     std::uint64_t sequence = 0;  // number of this operation among those of the rank, from 1
@@ -36,7 +36,7 @@ struct OperationRecord : BufferOffsets {
     OperationKind kind = OperationKind::other;
     char operation[32] = "";
     char type[16] = "";
-    char name[32] = "";  // that the program has given to the data
+    char name[32] = "";  // the program's name for the data
 
     // Longer texts are cut.
     void set_operation(const std::string& text) { set(operation, sizeof operation, text); }
@@ -65,8 +65,8 @@ struct alignas(64) Flag {
 };
 
 // The largest number of blocks of a kernel that works with kernels of other ranks. Block b of one
-// rank works with block b of another. On a GPU it takes many blocks to keep its memory busy; more
-// than a quarter of its multiprocessors would be missed by what the rank computes meanwhile.
+// rank works with block b of another. It takes many blocks to keep a GPU's memory busy, but what
+// the rank computes meanwhile needs at least three quarters of the multiprocessors.
 inline constexpr int most_blocks = kernels_run_on_cpu ? 16 : 32;
 
 // The beginning of each rank's arena. A rank that waits polls its own block, and its peers write
@@ -82,7 +82,8 @@ struct ControlBlock {
     // acknowledged[r]: number of this rank's sends that rank r has received; written by rank r
     std::uint64_t acknowledged[most_peers] = {};
     // Room for the flags of operations that later chapters add; all zero at first. Collectives need
-    // two flags for each peer and block, and a flag has a cache line: 8 KiB a block, and some more.
+    // two flags for each peer and block, and each flag has a cache line of its own. That makes 8
+    // KiB a block; the other 2 KiB are for what a collective keeps besides.
     alignas(64) std::byte room[most_blocks * (10 << 10)] = {};
 };
 
@@ -107,8 +108,8 @@ struct DeviceLink {
     std::uint64_t latency_ns = 0;
 };
 
-// All that a kernel needs to know of the ranks; passed by value. It counts the ranks that share
-// memory, from 0 on. Where these are all of the job, that is a rank's number.
+// All that a kernel needs to know of the ranks; passed by value. The ranks that share memory are
+// numbered from 0. If all ranks of the job share memory, these are their numbers in the job.
 struct PeersView {
     int rank = 0;
     int world_size = 1;

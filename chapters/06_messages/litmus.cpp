@@ -69,7 +69,7 @@ std::vector<AccessOrder> possible_orders(bool release, bool acquire) {
 }
 
 bool is_torn(const AccessOrder& order) {
-    // True if this one is new in memory; and what the receiver has seen of it.
+    // True: the new value is in memory; for the last two: the receiver has read it.
     bool flag = false, record = false, saw_flag = false, saw_record = false;
     for (const Access access : order) {
         flag |= access == Access::write_flag;

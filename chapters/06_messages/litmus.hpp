@@ -26,7 +26,7 @@ using AccessOrder = std::vector<Access>;
 // Returns every order that is possible with or without release and acquire.
 std::vector<AccessOrder> possible_orders(bool release, bool acquire);
 
-// Whether, in this order, the receiver sees the flag raised and still reads the old record.
+// Returns whether the receiver, in this order, sees the flag raised and still reads the old record.
 bool is_torn(const AccessOrder& order);
 
 // Prints how many orders are possible in each of the four cases, and how many of them are torn.

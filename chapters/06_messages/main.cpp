@@ -38,7 +38,7 @@ void print_costs(const std::vector<MessageTime>& times, const CommonOptions& com
     std::cout << table << "\n";
 }
 
-// Ranks 0 and 1 exchange messages of 4 bytes, 16 bytes, ...
+// Measures messages of 4 bytes, 16 bytes, ... between ranks 0 and 1.
 void show_ping_pong(Rank& rank, const MessagesOptions& mine, const CommonOptions& common) {
     rank.select_device();
     Peers peers(rank, 20 << 20);

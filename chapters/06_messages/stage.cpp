@@ -81,8 +81,8 @@ void Stage::forward(InFlightMicroBatch& micro_batch, const Tensor& inputs, const
         micro_batch.end = send_output(micro_batch, output);
 }
 
-// Receives the activations of the stage before, and makes them a leaf of the tape, as a parameter
-// is: backward then computes their gradient, right where send() needs it, in the arena.
+// Receives the activations of the stage before, and puts them on the tape as a parameter, so that
+// backward computes their gradient: in the arena, from where send() sends it.
 Variable Stage::receive_input(InFlightMicroBatch& micro_batch) {
     const Shape shape{micro_batch.samples.count, input_width_};
     const Tensor value(device_, shape);

@@ -25,7 +25,7 @@ template <class T>
 __device__ T load_acquire(T& value) {
     return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_acquire);
 }
-// Polls: says that the value is there, and nothing of what was written before it.
+// Reads the value alone, to poll it: what was written before it need not be visible yet.
 template <class T>
 __device__ T load_relaxed(T& value) {
     return cuda::atomic_ref<T, cuda::thread_scope_system>(value).load(cuda::memory_order_relaxed);
@@ -35,20 +35,22 @@ __device__ void store_release(T& value, T to) {
     cuda::atomic_ref<T, cuda::thread_scope_system>(value).store(to, cuda::memory_order_release);
 }
 
-// Copies a record to where it may be read while it is written. Such a copy may be half of one
-// record and half of another, which is good enough for a message to the user. publish_record takes
-// a rank's own record, which no other thread writes: that of its kernel is a parameter, and atomic
-// accesses are for global and shared memory only (PTX ISA, Memory Consistency Model). copy_record
-// takes one that may itself be overwritten meanwhile.
+// Records are copied word by word, with relaxed accesses, because another rank may read one while
+// it is written. Such a reader may get half of one record and half of another, which is good enough
+// for a message to the user.
 using RecordWord = cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>;
 inline constexpr std::size_t words_of_record = sizeof(OperationRecord) / sizeof(std::uint64_t);
 
+// Copies this rank's own record, which no other thread writes. It may be a kernel's parameter, so
+// it is read plainly: atomic accesses are for global and shared memory (PTX ISA, Memory Consistency
+// Model).
 __device__ inline void publish_record(OperationRecord& to, const OperationRecord& own) {
     auto* target = reinterpret_cast<std::uint64_t*>(&to);
     const auto* source = reinterpret_cast<const std::uint64_t*>(&own);
     for (std::size_t i = 0; i < words_of_record; i++)
         RecordWord(target[i]).store(source[i], cuda::memory_order_relaxed);
 }
+// Copies a record that its rank may overwrite meanwhile.
 __device__ inline void copy_record(OperationRecord& to, OperationRecord& from) {
     auto* target = reinterpret_cast<std::uint64_t*>(&to);
     auto* source = reinterpret_cast<std::uint64_t*>(&from);
@@ -66,8 +68,9 @@ __device__ inline bool is_same_text(const char* a, const char* b) {
     return *a == *b;
 }
 
-// One thread of each block; that of the first one writes down the operation that the rank begins.
-// False if the run has failed: a peer may still be reading data that this operation would write.
+// Begins an operation: one thread of each block calls it, and that of the first block writes the
+// operation down, for other ranks to read. Returns false if the run has failed: a peer may still be
+// reading data that this operation would overwrite.
 __device__ inline bool begin_operation(const PeersView& view, const OperationRecord& record) {
     if (load_acquire(view.own().gave_up) != 0)
         return false;
@@ -77,7 +80,7 @@ __device__ inline bool begin_operation(const PeersView& view, const OperationRec
     }
     return true;
 }
-// One thread of the grid: writes down that the operation has ended.
+// Writes down that the operation has ended. One thread of the grid calls it.
 __device__ inline void end_operation(const PeersView& view) {
     if (load_acquire(view.own().gave_up) == 0)
         store_release(view.own().is_over, std::uint64_t{1});
@@ -111,9 +114,8 @@ __device__ inline void report_problem(const PeersView& view, Problem problem,
 }
 
 // Waits until ready(), which polls by load_relaxed: a load with acquire empties the cache of its
-// multiprocessor, which the kernels that compute need. False if the wait has ended in vain: the run
-// has failed, or more than `limit_ns` have passed (0: no limit); in the second case report() has
-// reported it to the host.
+// multiprocessor, which the kernels that compute need. Returns false if the run has failed, or if
+// more than `limit_ns` have passed (0: no limit); in the second case report() tells the host.
 template <class Ready, class Report>
 __device__ bool wait_or_report(const PeersView& view, std::uint64_t limit_ns, Ready ready,
                                Report report) {
@@ -168,9 +170,9 @@ __device__ inline bool wait_until(const PeersView& view, const OperationRecord& 
     return wait_for_flag(view, mine, flag, value, [peer] { return peer; });
 }
 
-// Sleeps until the device's clock shows `time_ns`, when the simulated link has delivered, so that
-// other ranks can have the core. False if the run fails meanwhile, or if the link is so slow that
-// this would be longer than any wait may be: then there is nothing to wait for.
+// Waits until the device's clock shows `time_ns`, when the simulated link has delivered. Sleeps
+// meanwhile, so that other ranks can have the core. Returns false if the run fails, or at once if
+// the time is farther away than the limit of every wait.
 __device__ inline bool sleep_until(const PeersView& view, std::uint64_t time_ns) {
     const std::uint64_t begin_ns = device_clock_ns();
     if (view.timeout_ns > 0 && time_ns > begin_ns && time_ns - begin_ns > view.timeout_ns) {
