@@ -17,6 +17,7 @@ namespace ddp {
 namespace {
 
 // Writes each thread's sum of squares. Sums are doubles: a million squares lose no digits in them.
+// (By the pragma a CPU adds several squares at once; on a GPU it means nothing.)
 __global__ void add_squares(std::size_t n, const float* values, double* sums) {
     const GridRange mine = grid_range(n);
     const std::size_t first = mine.first, last = mine.last, step = mine.step;
@@ -93,7 +94,7 @@ Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_
     const Tensor norm(device, {1}), factor(device, {1});
     launch(device.stream(), {1, 1}, finish_norm, sum.data(), static_cast<float>(max_norm),
            norm.data(), factor.data());
-    // The only look of the host, and the only wait: for those who ask for it.
+    // The host looks at the norm, and waits for it, only if the caller asks for that.
     if (error_if_nonfinite && !std::isfinite(norm.to_host()[0]))
         throw std::runtime_error(
             "the norm of the gradients is infinite or no number, so they cannot be clipped: the "

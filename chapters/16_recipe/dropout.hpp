@@ -13,7 +13,7 @@
 
 namespace ddp {
 
-// Names what the coming forward passes see. Sample i of this rank's batch has the number
+// Says which samples the coming forward passes see. Sample i of this rank's batch has the number
 // first + i * stride within the whole batch of the step, the one that all ranks (and all
 // micro-batches) share.
 struct DropoutStep {
@@ -27,7 +27,8 @@ class DropoutMasks {
   public:
     explicit DropoutMasks(std::uint64_t seed) : seed_(seed) {}
 
-    // To be called before every forward in training; the same arguments give the same masks.
+    // Sets what the masks depend on; call it before every forward in training. The same arguments
+    // give the same masks.
     // Throws std::invalid_argument unless samples and stride are positive and `first` is not
     // negative.
     void begin(const DropoutStep& step);
@@ -49,7 +50,7 @@ class Dropout : public Module {
     // In training, replaces each number by 0 or by itself / (1 - probability), so that the expected
     // value stays the same; in evaluation, returns the input. The first dimension is the samples,
     // or a multiple of them: [batch, ...] or [batch * tokens, ...]. Throws std::logic_error if it
-    // is none.
+    // is neither.
     Variable forward(Variable input) override;
 
   private:

@@ -97,7 +97,7 @@ bool GradScaler::step(Optimizer& optimizer) {
 void GradScaler::update() {
     if (!overflowed_)
         throw std::logic_error("there was no step() since the last update()");
-    // Halve after an overflow; double after so many steps without one.
+    // Halve after an overflow; double after growth_interval steps without one.
     if (*overflowed_) {
         state_ = {state_.scale * static_cast<float>(options_.backoff_factor), 0};
     } else if (++state_.good_steps == options_.growth_interval) {

@@ -59,8 +59,9 @@ void show_products(Rank& rank, const LabelledImages& images, int steps, std::uin
     row({.products = "float16", .scaler = small});
     row({.products = "bfloat16", .scaler = small});
     table.note(
-        "Rounded to 0: a share of the last step's gradient of the first row, if it were multiplied "
-        "by the scale and sent through the products' type.");
+        "Rounded to 0: how much of the first row's last gradient becomes 0 if it is multiplied by "
+        "the "
+        "scale and rounded to the type of the products.");
     if (rank.rank() == 0)
         std::cout << table << "\n";
 }

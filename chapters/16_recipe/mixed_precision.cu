@@ -111,11 +111,9 @@ Variable MixedLinear<T>::forward(Variable input) {
     const BasicTensor<T> x16 = rounded<T>(x), w16 = rounded<T>(weight);
     const Tensor y(x.device(), {x.dim(0), weight.dim(0)});
     multiply_short(x16, false, w16, true, y);
-    const BasicTensor<T> b16 =
-        has_bias ? rounded<T>(linear_->bias->value) : BasicTensor<T>(x.device(), {0});
     if (has_bias)
         launch(x.device().stream(), grid_for(y.size()), add_bias_and_round<T>, y.size(), y.dim(1),
-               b16.data(), y.data());
+               rounded<T>(linear_->bias->value).data(), y.data());
     else
         launch(x.device().stream(), grid_for(y.size()), write_rounded<T>, y.size(), y.data(),
                y.data(), false);

@@ -233,7 +233,7 @@ MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay
         optimizer.zero_gradients();
         tape.clear();
         result.steps++;
-        // Comparing takes time. Only one way needs it in every step.
+        // Comparing takes time. Only one variant needs it in every step.
         if (way.found_inf == FoundInf::in_its_own || step + 1 == steps)
             result.are_equal = are_equal(rank.all_gather(hash_of(parameters)));
     };

@@ -19,8 +19,8 @@ namespace ddp {
 struct RecipeWay {
     std::string name;
     // Called around the average of the gradients; may be absent.
-    std::function<void(const Rank&rank, const Parameters&parameters)> before_average = {},
-                                                                      after_average = {};
+    using Hook = std::function<void(const Rank& rank, const Parameters& parameters)>;
+    Hook before_average = {}, after_average = {};
     // The masks of a rank depend on the sample, or on the rank's own generator.
     double dropout = 0;
     bool has_own_masks = false, has_same_seed = false;
@@ -29,7 +29,7 @@ struct RecipeWay {
 std::vector<RecipeWay> recipe_ways();
 
 struct RecipeResult {
-    double difference = 0;  // from one device with all samples, relative to the way it has gone
+    double difference = 0;  // from one device with all samples, relative to how far that has moved
     bool are_equal = true;  // the replicas
 };
 
