@@ -30,6 +30,9 @@
 #include "common/report/options.hpp"
 
 namespace ddp {
+
+// ---- Step 2: find the other ranks
+
 namespace {
 
 // Returns the name of this host. Ranks whose hosts have the same name share memory. Where names do
@@ -51,62 +54,7 @@ std::vector<pid_t> processes_of_other_ranks(const Job& job) {
     return processes;
 }
 
-// Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
-// cause: RunFailed means that it began on another rank.
-std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
-    const std::string name = rank.job().name(rank.rank());
-    try {
-        work(rank);
-        return "";
-    } catch (const RunFailed&) {
-        return "";
-    } catch (const std::exception& error) {
-        return name + ": " + sentence_of(error);
-    } catch (...) {
-        return name + ": something was thrown that is no std::exception";
-    }
-}
-
-// Calls work(i) for i from 1 to count - 1, each in a thread of its own. None of them begins before
-// all have their threads: if the system refuses one, no rank waits for it.
-std::vector<std::jthread> start_threads(int count, const std::function<void(int)>& work) {
-    std::promise<bool> all_are_there;
-    const std::shared_future<bool> begins = all_are_there.get_future().share();
-    std::vector<std::jthread> threads;
-    try {
-        for (int i = 1; i < count; i++)
-            threads.emplace_back([=] {
-                if (begins.get())
-                    work(i);
-            });
-        all_are_there.set_value(true);
-    } catch (const std::system_error&) {
-        all_are_there.set_value(false);
-        throw;
-    }
-    return threads;
-}
-
-// Returns whether this process should print what is wrong with the command line: all processes of a
-// job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
-// other process knows.
-bool prints_refusals() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
-        if (const char* rank = std::getenv(name))
-            return std::string(rank) == "0";
-    if (std::getenv("RANK") || std::getenv("WORLD_SIZE"))
-        try {
-            return read_launch_variables().rank == 0;
-        } catch (const OptionError&) {
-            return true;
-        }
-    const char* task = std::getenv("SLURM_PROCID");
-    return task == nullptr || std::string(task) == "0";
-}
-
 }  // namespace
-
-// ---- Step 2: find the other ranks
 
 World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
@@ -206,6 +154,46 @@ void World::find_others(const Descriptor* listener, const RendezvousEndpoint& en
 
 // ---- Step 3: run the ranks of this process
 
+namespace {
+
+// Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
+// cause: RunFailed means that it began on another rank.
+std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
+    const std::string name = rank.job().name(rank.rank());
+    try {
+        work(rank);
+        return "";
+    } catch (const RunFailed&) {
+        return "";
+    } catch (const std::exception& error) {
+        return name + ": " + sentence_of(error);
+    } catch (...) {
+        return name + ": something was thrown that is no std::exception";
+    }
+}
+
+// Calls work(i) for i from 1 to count - 1, each in a thread of its own. None of them begins before
+// all have their threads: if the system refuses one, no rank waits for it.
+std::vector<std::jthread> start_threads(int count, const std::function<void(int)>& work) {
+    std::promise<bool> all_are_there;
+    const std::shared_future<bool> begins = all_are_there.get_future().share();
+    std::vector<std::jthread> threads;
+    try {
+        for (int i = 1; i < count; i++)
+            threads.emplace_back([=] {
+                if (begins.get())
+                    work(i);
+            });
+        all_are_there.set_value(true);
+    } catch (const std::system_error&) {
+        all_are_there.set_value(false);
+        throw;
+    }
+    return threads;
+}
+
+}  // namespace
+
 void World::run(const std::function<void(Rank&)>& work) {
     if (lost_)
         throw failure("no further run is possible: " + lost_->cause, lost_->reporter);
@@ -265,6 +253,27 @@ RunFailed World::failure(const std::string& cause, int reporter) const {
 }
 
 // ---- Whole programs
+
+namespace {
+
+// Returns whether this process should print what is wrong with the command line: all processes of a
+// job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
+// other process knows.
+bool prints_refusals() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
+        if (const char* rank = std::getenv(name))
+            return std::string(rank) == "0";
+    if (std::getenv("RANK") || std::getenv("WORLD_SIZE"))
+        try {
+            return read_launch_variables().rank == 0;
+        } catch (const OptionError&) {
+            return true;
+        }
+    const char* task = std::getenv("SLURM_PROCID");
+    return task == nullptr || std::string(task) == "0";
+}
+
+}  // namespace
 
 int run_ranks(int argc, char** argv, Options& options,
               const std::function<int(World& world, const CommonOptions& common)>& work) {
