@@ -5,7 +5,7 @@
 //     0 ──▶ 1                  0 ──▶ 2 ──▶ 3        0 ──▶ 1 ──▶ 2 ──▶ 3
 //     0 ──▶ 2                  0 ──▶ 1
 //     0 ──▶ 3
-//     1 slice in turn, or many 1 slice in turn      many slices
+//     1 slice, or many         1 slice              many slices
 //
 // In each step a rank consumes one slice from its parent, and posts it to its children.
 #include "07_broadcast/broadcast.hpp"
@@ -117,7 +117,7 @@ void chain_broadcast(Peers& peers, const Call& call, Stream& stream, int slices)
     if (slices < 1)
         throw std::invalid_argument("chain broadcast: the data cannot be cut into " +
                                     std::to_string(slices) + " slices; 1 is the least");
-    // A rank that cuts the data otherwise is found out by its record.
+    // A rank that cuts the data differently is found out by its record.
     broadcast(peers, "chain broadcast (" + std::to_string(slices) + ")", call, stream,
               chain_topology, {.slices = slices});
 }

@@ -82,8 +82,8 @@ __device__ inline void post_call(const Collective& collective, CollectiveState& 
     store_release(posted.number, collective.number);
 }
 
-// One thread of each block; that of the first one posts the call to every rank of this host. False
-// if the run fails.
+// Begins a collective: one thread of each block calls it, and that of the first block posts the
+// call to every rank of this host. Returns false if the run fails.
 __device__ inline bool begin_collective(const Collective& collective) {
     const PeersView& view = collective.view;
     if (is_over_link(collective))
@@ -100,9 +100,9 @@ __device__ inline bool begin_collective(const Collective& collective) {
     return true;
 }
 
-// One thread. Waits until rank `peer` has begun this collective, and compares the calls. False if
-// they differ, which is then reported, or if the run fails. The fingerprint has come with the post;
-// the record would have to be fetched from the peer's memory.
+// One thread. Waits until rank `peer` has begun this collective, and compares the calls. Returns
+// false if they differ, which is then reported, or if the run fails. Fingerprints are compared,
+// because they come with the post; a record would have to be fetched from the peer's memory.
 __device__ inline bool handshake(const Collective& collective, int peer) {
     if (!wait_for_call(collective, peer, collective.number))
         return false;

@@ -11,8 +11,8 @@ namespace ddp {
 double linear_seconds(const CostModel& message, int ranks, std::size_t bytes);
 
 // The root's port is as busy, but while one rank waits out its latency the others get their slices:
-// alpha + (N - 1) bytes beta. Unless there are too few of them, or the slices are too small: then
-// each rank needs slices (alpha + bytes / slices beta) by itself.
+// alpha + (N - 1) bytes beta. If the ranks are too few to keep the port busy, or the slices too
+// small, each rank needs slices (alpha + bytes / slices beta) by itself.
 double all_at_once_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
 
 // log2(N), rounded up, messages one after the other.
@@ -22,8 +22,9 @@ double tree_seconds(const CostModel& message, int ranks, std::size_t bytes);
 // (N - 2 + slices) (alpha + bytes / slices beta).
 double chain_seconds(const CostModel& message, int ranks, std::size_t bytes, int slices);
 
-// With how many slices, at most `most`, a chain takes least: sqrt((N - 2) bytes beta / alpha). The
-// fewer, the longer the last rank waits for its first; the more, the more often alpha is paid.
+// Returns the number of slices, at most `most`, with which a chain takes least:
+// sqrt((N - 2) bytes beta / alpha). With fewer, the last rank waits longer for its first slice;
+// with more, alpha is paid more often.
 int best_slices(const CostModel& message, int ranks, std::size_t bytes, int most);
 
 }  // namespace ddp

@@ -25,7 +25,7 @@ struct Slice {
     std::size_t begin = 0, bytes = 0;
 };
 
-// Slices are cut at multiples of so many bytes: between elements, and between cache lines.
+// Slices are cut at multiples of this many bytes: between elements, and between cache lines.
 inline constexpr std::size_t slice_unit = 128;
 
 // Returns slice `i` of `slices` that `bytes` are cut into, all of nearly the same size.

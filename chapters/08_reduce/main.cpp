@@ -54,7 +54,8 @@ void show_orders(const CommonOptions& common) {
         add("kernel, " + name_of(version), sum_on_device({version, block_threads}, values));
     table.row({"exact, in double", format_fixed(exact, 5), "0.0"});
     table.note(
-        "Atomics add in the order in which threads come, on a GPU another in every run. All "
+        "Atomics add in the order in which threads come, which on a GPU differs from run to run. "
+        "All "
         "other orders are fixed: the same bits in every run.");
     std::cout << table;
 }

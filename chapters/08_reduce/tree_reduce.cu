@@ -18,11 +18,11 @@
 namespace ddp {
 namespace {
 
-// A rank between the leaves and the root keeps its sums in its staging area, from where the next
-// one takes them: so many slices at a time.
+// A rank between the leaves and the root keeps its sums in its staging area until its parent has
+// added them: `slots` slices at a time.
 constexpr std::size_t slots = 4, slot_bytes = Collectives::most_staged / slots;
 
-// Returns the number of slices of so many bytes; an empty array is one, too.
+// Returns how many slices `bytes` are cut into; an empty array is one.
 std::size_t slices_of(std::size_t bytes) {
     return std::max<std::size_t>((bytes + slot_bytes - 1) / slot_bytes, 1);
 }
@@ -50,9 +50,9 @@ std::string order_of(int first, int ranks) {
 
 // ---- On the device
 
-// Returns this block's share of a slice, which begins so far from the slice's beginning. Slices are
-// not all of one length, but a block's share begins at the same place in each of them. So a slot's
-// next slice overwrites only what the parent's same block has read.
+// Returns this block's share of a slice, counted from the slice's beginning. Slices are not all of
+// one length, but a block's share begins at the same place in each of them. So a slot's next slice
+// overwrites only what the same block of the parent has read.
 __device__ Slice share_within(const Slice& slice, std::size_t longest_slice) {
     const Slice place = slice_of(longest_slice, gridDim.x, blockIdx.x);
     const std::size_t end = place.begin + place.bytes;
@@ -60,12 +60,13 @@ __device__ Slice share_within(const Slice& slice, std::size_t longest_slice) {
     return {place.begin, last > place.begin ? last - place.begin : 0};
 }
 
-// Where slice `step` of this block's share begins in the staging area at `staging`.
+// Returns the place of slice `step` in the staging area, `skip` bytes into its slot.
 __device__ std::byte* slot_of(std::byte* staging, int step, std::size_t skip) {
     return staging + static_cast<std::size_t>(step - 1) % slots * slot_bytes + skip;
 }
 
-// All threads of a block: to = a op b. `to` may be a or b. `ranks` is 1 until the end.
+// Computes to = a op b with all threads of a block; `to` may be a or b. Divides an average by
+// `ranks`, which is 1 in all additions but the last.
 template <class T>
 __device__ void combine_by_block(ReduceOp op, T* to, const T* a, const T* b, std::size_t count,
                                  int ranks) {
@@ -75,7 +76,7 @@ __device__ void combine_by_block(ReduceOp op, T* to, const T* a, const T* b, std
     });
 }
 
-// All threads of a block: waits until the parent has read what was in the slot of `step` before.
+// Waits, with all threads of a block, until the parent has read what the slot of `step` holds.
 __device__ bool wait_for_slot(Neighbour& parent, int step) {
     __shared__ bool is_free;
     constexpr int slot_count = static_cast<int>(slots);
@@ -86,7 +87,8 @@ __device__ bool wait_for_slot(Neighbour& parent, int step) {
     return is_free;
 }
 
-// All threads of a block: slice `step` of this rank's own elements and of all below it, at `to`.
+// Adds up slice `step` of this rank and all ranks below it, at `to`. All threads of a block call
+// it. Returns false if the run fails.
 template <class T>
 __device__ bool gather_slice(const Collective& collective, ReduceOp op, const Branch& branch,
                              int step, const Slice& share, std::size_t skip, T* to) {
@@ -185,7 +187,7 @@ std::string tree_order(int ranks) {
 }
 
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
-    // A level of the tree after the other; on each, all slices pass one port.
+    // The levels of the tree follow each other; on each, all slices pass one port.
     const double steps = std::bit_width(static_cast<unsigned int>(ranks - 1));
     const auto slices = static_cast<double>(slices_of(bytes));
     return steps *

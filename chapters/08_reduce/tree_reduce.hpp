@@ -40,7 +40,7 @@ void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, Red
                 stream);
 }
 
-// Who adds what: "(x0+x1)+x2" for three ranks.
+// Returns who adds what: "(x0+x1)+x2" for three ranks.
 std::string tree_order(int ranks);
 
 // Returns the predicted seconds: the root gets log2(N), rounded up, times all bytes, each time in
