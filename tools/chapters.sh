@@ -10,7 +10,7 @@ benches() { find "$root/chapters" "$root/common" -name 'bench_*.cu' -o -name 'be
 
 joined() { paste -sd, | sed 's/,/, /g; s/^$/none/'; }  # the lines of stdin as "a, b, c"
 list_chapters() { chapters | sed 's/_/ /' | joined; }
-explored() { find "$root/chapters" -name 'explore_*.cpp' | sort; }
+explored() { find "$root/tools/explore" -name 'explore_*.cpp' | sort; }
 list_explored() { explored | sed 's|.*/explore_||; s|\.cpp$||' | joined; }
 list_benches() { benches | sed 's|.*/bench_||; s|\.[a-z]*$||' | joined; }
 

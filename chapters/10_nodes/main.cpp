@@ -3,9 +3,9 @@
 #include <iostream>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/show/reports.hpp"
+#include "10_nodes/bench/link_limit.hpp"
+#include "10_nodes/bench/machine_report.hpp"
 #include "10_nodes/placement.hpp"
-#include "10_nodes/show/link_limit.hpp"
 #include "10_nodes/show/order_report.hpp"
 #include "common/report/csv.hpp"
 
@@ -58,8 +58,7 @@ void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file)
     const auto candidates = make_candidates_over_hosts(rank, sizes.back() / sizeof(float), {});
     const auto measurements = compare(rank, sizes, common.quick ? 1 : 3, candidates);
     if (rank.rank() == 0)
-        report_machine(rank.world_size(), "of several hosts", link_limit_text(), measurements,
-                       file);
+        report_machine(rank.world_size(), measurements, file);
 }
 
 int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
@@ -72,7 +71,7 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     CsvWriter orders(writes ? common.csv : "", order_columns());
     CsvWriter machine(
         writes && world.job().has_several_hosts() ? beside(common.csv, "machine") : "",
-        report_columns());
+        machine_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
         compare_orders(rank, common, mine, orders);

@@ -6,66 +6,52 @@ from shared import (BLUE, ORANGE, GREEN, RED, GREY, RANKS, new_figure, predicted
                     size_axis)
 
 
+def rows_of(measured):
+    """The rows of all-reduces: who, of how much, how fast, and how fast by the formula."""
+    columns = ("algorithm", "ranks", "bytes", "seconds", "expected_seconds")
+    return [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
+
+
 def draw_all_reduce(measured):
-    """All-reduces over a link, beside predictions; which wins at which size; and in memory."""
-    columns = ("table", "algorithm", "ranks", "bytes", "seconds", "expected_seconds",
-               "bus_bytes_per_second")
-    rows = [dict(zip(columns, row)) for row in zip(*map(measured.text, columns))]
-    link_runs = [row for row in rows if row["table"] == "link"]
-    runs = [row for row in rows if row["table"] == "machine"]
-    duels = [row for row in rows if row["table"] == "cross-over"]
-    figure, panels = new_figure(3 if runs else 2, width=5.2)
-    for way, color in (("reduce+broadcast", ORANGE), ("ring", BLUE)):
-        mine = [row for row in duels if row["algorithm"] == way]
-        sizes = [int(row["bytes"]) / 1024 for row in mine]
-        panels[1].plot(sizes, [float(row["seconds"]) * 1e3 for row in mine], color=color,
-                       marker="o", markersize=4, label=way)
-        panels[1].plot(sizes, [float(row["expected_seconds"]) * 1e3 for row in mine], color=color,
-                       linestyle=":", linewidth=1.2)
-    panels[1].plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
-    panels[1].set(title="Fewer messages, or fewer bytes?", xlabel="KiB, over a simulated link",
-                  ylabel="milliseconds (less is better)")
-    panels[1].set(xscale="log", yscale="log")
-    for axis in (panels[1].xaxis, panels[1].yaxis):
-        axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
-        axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
-    panels[1].xaxis.set_major_locator(
-        matplotlib.ticker.LogLocator(base=2, subs=(1.0,), numticks=12))
-    panels[1].yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
-    panels[1].legend(loc="lower right")
+    """All-reduces over a link, beside predictions."""
+    rows = rows_of(measured)
+    figure, panels = new_figure(1, width=5.2)
     predicted_and_measured(
         panels[0],
-        [row["algorithm"] for row in link_runs],
-        [float(row["expected_seconds"]) * 1e3 for row in link_runs],
-        [float(row["seconds"]) * 1e3 for row in link_runs],
+        [row["algorithm"] for row in rows],
+        [float(row["expected_seconds"]) * 1e3 for row in rows],
+        [float(row["seconds"]) * 1e3 for row in rows],
         lambda ms: f"{ms:.3g} ms",
     )
-    mebibytes = int(link_runs[0]["bytes"]) / 2**20
+    mebibytes = int(rows[0]["bytes"]) / 2**20
     panels[0].set(
-        title=f"{mebibytes:g} MiB over a simulated link, {link_runs[0]['ranks']} ranks",
+        title=f"{mebibytes:g} MiB over a simulated link, {rows[0]['ranks']} ranks",
         xlabel="milliseconds (less is better)",
     )
-    if not runs:
-        return figure
-    colors = {
-        "server": RED, "reduce+broadcast": ORANGE, "host ring": GREEN, "ring": BLUE,
-        "two-shot": "#7a4fa3", "one-shot": "#2aa3a3"
-    }
-    for way in dict.fromkeys(row["algorithm"] for row in runs):
-        mine = [row for row in runs if row["algorithm"] == way]
-        line = {"limit": ":", "native": "--"}.get(way, "-")
-        style = {
-            "color": colors.get(way, GREY), "linestyle": line,
-            "marker": "o" if way in colors else None, "markersize": 4
-        }
-        panels[2].plot([int(row["bytes"]) for row in mine],
-                       [float(row["bus_bytes_per_second"]) / 1e9 for row in mine], label=way,
-                       **style)
-    panels[2].set_yscale("log")
-    size_axis(panels[2], [int(row["bytes"]) for row in runs])
-    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    panels[2].set(title=f"In the memory of this machine, {runs[0]['ranks']} ranks",
-                  ylabel="bus bandwidth, GB/s (more is better)")
+    return figure
+
+
+def draw_bench_cross_overs(measured):
+    """Ring against reduce + broadcast over a link: which wins at which size."""
+    rows = rows_of(measured)
+    figure, panels = new_figure(1, width=5.2)
+    panel = panels[0]
+    for way, color in (("reduce+broadcast", ORANGE), ("ring", BLUE)):
+        mine = [row for row in rows if row["algorithm"] == way]
+        sizes = [int(row["bytes"]) / 1024 for row in mine]
+        panel.plot(sizes, [float(row["seconds"]) * 1e3 for row in mine], color=color,
+                   marker="o", markersize=4, label=way)
+        panel.plot(sizes, [float(row["expected_seconds"]) * 1e3 for row in mine], color=color,
+                   linestyle=":", linewidth=1.2)
+    panel.plot([], [], color=GREY, linestyle=":", linewidth=1.2, label="predicted")
+    panel.set(title="Fewer messages, or fewer bytes?", xlabel="KiB, over a simulated link",
+              ylabel="milliseconds (less is better)", xscale="log", yscale="log")
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_formatter(matplotlib.ticker.FormatStrFormatter("%g"))
+        axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    panel.xaxis.set_major_locator(matplotlib.ticker.LogLocator(base=2, subs=(1.0,), numticks=12))
+    panel.yaxis.set_major_locator(matplotlib.ticker.LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    panel.legend(loc="lower right")
     return figure
 
 
@@ -186,4 +172,5 @@ DRAWINGS = {
     "all_reduce_steps": draw_all_reduce_steps,
     "all_reduce_ports": draw_all_reduce_ports,
     "bench_all_reduce": draw_bench_all_reduce,
+    "bench_cross_overs": draw_bench_cross_overs,
 }

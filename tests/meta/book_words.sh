@@ -41,8 +41,8 @@ expect_sentence 2 "Chapter 01 grows from no other: there is nothing to compare."
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench
 expect_sentence 2 "bench needs a name; there are: slope." "$book" bench --csv file
 expect_sentence 2 "There is no bench 'slop'; there are: slope." "$book" bench slop
-mkdir -p "$scratch/book/chapters/02_slope/show/explore"
-echo 'int main() {}' >"$scratch/book/chapters/02_slope/show/explore/explore_slope.cpp"
+rm "$scratch"/book/tools/explore/explore_*.cpp
+echo 'int main() {}' >"$scratch/book/tools/explore/explore_slope.cpp"
 expect_sentence 2 "explore needs a name; there are: slope." "$book" explore
 expect_sentence 2 "There is nothing to explore called 'line'; there are: slope." "$book" explore line
 expect_sentence 2 "CUDA_ON_CPU=races is about kernels on a CPU: call it without --gpu" env CUDA_ON_CPU=strict,races "$book" run 1 --gpu

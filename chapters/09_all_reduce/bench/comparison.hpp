@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 #include "common/report/csv.hpp"
 
 namespace ddp {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "09_all_reduce/bench/comparison.hpp"
-#include "09_all_reduce/show/times.hpp"
+#include "09_all_reduce/show/algorithms.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// The all-reduces of this chapter side by side, under one signature.
+// The all-reduces of this chapter side by side, under one signature; what one of them takes, and
+// the bits that it gives. All ranks call what stands here together.
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "07_broadcast/collective.hpp"
 #include "09_all_reduce/all_reduce.hpp"
+#include "09_all_reduce/communicator.hpp"
 #include "09_all_reduce/cost.hpp"
 #include "09_all_reduce/host_ring.hpp"
 
@@ -23,7 +25,7 @@ struct AllReduceAlgorithm {
 };
 
 // All of them over `peers`, for up to `most` elements. The host ring takes room in the arena for a
-// chunk of them. All ranks call it together.
+// chunk of them.
 template <class T>
 std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size_t most) {
     using Run = void (*)(Peers&, const T*, T*, std::size_t, ReduceOp, Stream&, const std::string&);
@@ -49,5 +51,28 @@ std::vector<AllReduceAlgorithm<T>> all_reduce_algorithms(Peers& peers, std::size
          std::min(most, Collectives::most_staged / sizeof(T))},
     };
 }
+
+// Two arrays of one rank, in the arena.
+struct AllReduceData {
+    AllReduceData(Peers& peers, std::size_t most)
+        : input(peers.allocate<float>(most)), output(peers.allocate<float>(most)) {}
+
+    ArenaBuffer<float> input, output;
+};
+
+// One sum, from when all ranks are ready until the last one has it.
+double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, AllReduceData& data,
+                      std::size_t count);
+
+// Returns a hash of the bits of every rank's sum, by rank. The numbers have to be rounded.
+std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
+                                       AllReduceData& data, std::size_t count);
+
+// Returns the hashes of the same numbers, summed by a communicator, on one host or on several.
+std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count);
+
+// Returns the bus bandwidth, as nccl-tests defines it: bytes per second through each rank's port,
+// if it gets 2 (N - 1) / N of the data. NaN for one rank.
+double bus_bandwidth(int ranks, std::size_t bytes, double seconds);
 
 }  // namespace ddp

@@ -1,9 +1,10 @@
 #pragma once
 // Who holds what while the ring goes round: as a table with a row for each step and a column for
-// each rank, and as a CSV file for the picture.
+// each rank, step by step in the terminal, and as a CSV file for the picture.
 #include <array>
 #include <cstddef>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "05_ranks/world.hpp"
@@ -36,5 +37,16 @@ void write_chunks(const std::vector<Step>& steps, const std::filesystem::path& c
 
 // Writes beside `csv` how many arrays the busiest port carries, by the formulas, for 2 to 64 ranks.
 void write_ports(const std::filesystem::path& csv);
+
+// ---- In the terminal, in colour, with the ports under the steps
+
+// Returns one step as text: a row for each chunk, a column for each rank, and a digit for each rank
+// whose numbers are in the chunk. Below that: what has come in, and how much of an array each port
+// has carried so far, in either direction. `in_color` gives every rank a colour, by the escape
+// sequences of a terminal.
+std::string picture_of_step(const std::vector<Step>& steps, std::size_t step, bool in_color);
+
+// Prints all steps. On a terminal, in colour, and each waits for the reader's Enter.
+void show_step_by_step(const std::vector<Step>& steps);
 
 }  // namespace ddp

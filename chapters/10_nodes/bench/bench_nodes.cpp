@@ -2,7 +2,7 @@
 // or srun has started, such as those of ./book cluster up.
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
-#include "10_nodes/show/link_limit.hpp"
+#include "10_nodes/bench/link_limit.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // `./book bench all_reduce --algorithm mine`: the reader's all-reduce beside the chapter's.
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 #include "exercises/09_all_reduce/halving_doubling.hpp"
 
 namespace ddp {

@@ -1,6 +1,6 @@
 // The protocols of 06_messages to 09_all_reduce hold in every order; and each of them fails without
 // a release, an acquire or a wait that it needs.
-#include "09_all_reduce/show/explore/exploration.hpp"
+#include "tools/explore/exploration.hpp"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <cmath>
 
-#include "09_all_reduce/show/cross_over.hpp"
-#include "09_all_reduce/show/times.hpp"
+#include "09_all_reduce/cost.hpp"
+#include "09_all_reduce/show/algorithms.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,4 +1,5 @@
-// The chapter's program: what it prints, and what it writes to its CSV file.
+// The chapter's program and its bench of cross-overs: what they print, and what they write to their
+// CSV files.
 #include <cmath>
 #include <map>
 
@@ -10,18 +11,19 @@
 namespace ddp::test {
 namespace {
 
-const Program all_reduce(ALL_REDUCE_PROGRAM);
+const Program all_reduce(ALL_REDUCE_PROGRAM), cross_overs(BENCH_CROSS_OVERS);
 
-// Returns how many rows each algorithm has in one part of the file.
-std::map<std::string, int> rows_of(const Csv& file, const std::string& part) {
+// Returns how many rows each algorithm has.
+std::map<std::string, int> rows_of(const Csv& file) {
     std::map<std::string, int> rows;
     for (std::size_t i = 0; i < file.rows.size(); i++)
-        if (file.text(i, "table") == part)
-            rows[file.text(i, "algorithm")]++;
+        rows[file.text(i, "algorithm")]++;
     return rows;
 }
 
-void require_numbers(const Csv& file, int ranks) {
+// Checks the numbers of a file, of which no time is far below `expected` seconds.
+template <class Expected>
+void require_numbers(const Csv& file, int ranks, Expected expected) {
     for (std::size_t i = 0; i < file.rows.size(); i++) {
         const double bytes = file.number(i, "bytes"), seconds = file.number(i, "seconds");
         const double n = file.number(i, "ranks");
@@ -29,14 +31,7 @@ void require_numbers(const Csv& file, int ranks) {
         REQUIRE(seconds > 0);
         REQUIRE(file.number(i, "bus_bytes_per_second") ==
                 Approx(2 * (n - 1) / n * bytes / seconds));
-        if (file.text(i, "table") == "link")  // which is as slow on every machine
-            REQUIRE(seconds > 0.98 * file.number(i, "expected_seconds"));
-        if (file.text(i, "table") == "cross-over") {  // 1 ms, 100 MB/s
-            const double steps =
-                file.text(i, "algorithm") == "ring" ? 2 * (n - 1) : 2 * std::ceil(std::log2(n));
-            const double message = file.text(i, "algorithm") == "ring" ? bytes / n : bytes;
-            REQUIRE(seconds > 0.98 * steps * (1e-3 + message / 100e6));
-        }
+        REQUIRE(seconds > 0.98 * expected(i, n, bytes));
     }
 }
 
@@ -72,9 +67,10 @@ const char* three_ranks =
 
 }  // namespace
 
-TEST_CASE("the program shows links, memory and bits, for threads and for processes") {
-    const std::pair<const char*, int> jobs[] = {
-        {"--ranks", 2}, {"--ranks", 3}, {"--processes", 3}, {"--processes", 4}};
+constexpr std::pair<const char*, int> jobs[] = {
+    {"--ranks", 2}, {"--ranks", 3}, {"--processes", 3}, {"--processes", 4}};
+
+TEST_CASE("the program shows the ring, the link and bits, for threads and for processes") {
     for (const auto& [how, ranks] : jobs) {
         if (std::string(how) == "--processes" && !processes_can_run_kernels(ranks))
             continue;
@@ -83,30 +79,37 @@ TEST_CASE("the program shows links, memory and bits, for threads and for process
         REQUIRE(run.count(three_ranks) == (ranks == 3 ? 1 : 0));
         REQUIRE(run.count("An all-reduce of 1 MiB on " + std::to_string(ranks) +
                           " ranks, whose ports carry 100 MB/s") == 1);
-        REQUIRE(run.count("of this machine: bus bandwidth") == 1);
         REQUIRE(run.count("  the same") >= 6);
         // The ring's bits are those of four others, and with two ranks there is one order only.
         REQUIRE(run.count("the same       " + std::string(ranks == 2 ? "server" : "host ring")) ==
                 (ranks == 2 ? 6 : 4));
-        const Csv& file = run.csv;
         std::map<std::string, int> link{
             {"server", 1}, {"reduce+broadcast", 1}, {"host ring", 1}, {"ring", 1}, {"two-shot", 1}};
         if (sizes_of_one_shot({1 << 20}) > 0)
             link["one-shot"] = 1;
-        REQUIRE(rows_of(file, "link") == link);
+        REQUIRE(rows_of(run.csv) == link);
+        // The link is as slow on every machine.
+        require_numbers(run.csv, ranks, [&](std::size_t row, double, double) {
+            return run.csv.number(row, "expected_seconds");
+        });
+    }
+}
+
+TEST_CASE("bench cross_overs: predicted and measured, for threads and for processes") {
+    for (const auto& [how, ranks] : jobs) {
+        if (std::string(how) == "--processes" && !processes_can_run_kernels(ranks))
+            continue;
+        CAPTURE(how, ranks);
+        const ProgramRun run = cross_overs.run({"--quick", how, std::to_string(ranks)});
         // Six sizes around 100 MB/s * 1 ms.
-        REQUIRE(rows_of(file, "cross-over") ==
+        REQUIRE(rows_of(run.csv) ==
                 std::map<std::string, int>{{"reduce+broadcast", 6}, {"ring", 6}});
         require_cross_overs(run.output, ranks);
-        std::map<std::string, int> machine = rows_of(file, "machine");
-        for (const char* algorithm :
-             {"limit", "native", "server", "reduce+broadcast", "host ring", "ring", "two-shot"}) {
-            CAPTURE(algorithm);
-            REQUIRE(machine[algorithm] == 5);
-        }
-        REQUIRE(machine["one-shot"] ==
-                sizes_of_one_shot({4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}));
-        require_numbers(file, ranks);
+        require_numbers(run.csv, ranks, [&](std::size_t row, double n, double bytes) {
+            const bool is_ring = run.csv.text(row, "algorithm") == "ring";
+            const double steps = is_ring ? 2 * (n - 1) : 2 * std::ceil(std::log2(n));
+            return steps * (1e-3 + (is_ring ? bytes / n : bytes) / 100e6);
+        });
     }
 }
 
@@ -153,14 +156,17 @@ TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal"
             "error: --show draws 2 to 8 ranks of one host.\n");
 }
 
-TEST_CASE("with --link only the link is shown, and one rank has nothing to do") {
-    const ProgramRun link = all_reduce.run({"--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
-    REQUIRE(link.count("on 3 ranks, whose ports carry 200 MB/s") == 1);
-    REQUIRE(link.count("of this machine") == 0);
+TEST_CASE(
+    "--link is the link of the run, and the only one of the bench; one rank has nothing to do") {
+    const ProgramRun run = all_reduce.run({"--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
+    REQUIRE(run.count("on 3 ranks, whose ports carry 200 MB/s") == 1);
+    const ProgramRun link = cross_overs.run({"--quick", "--ranks", "3", "--link", "200MB/s,1ms"});
     REQUIRE(link.count("ring beats reduce+broadcast") == 1);
     REQUIRE(link.count("two-shot beats one-shot") == 0);
     REQUIRE(all_reduce.run({"--ranks", "1"}).output ==
             "A sum over ranks takes two or more of them: try --ranks 4.\n");
+    REQUIRE(cross_overs.refusal({"--ranks", "1"}) ==
+            "error: One rank has nobody to sum with: try --ranks 4.\n");
 }
 
 }  // namespace ddp::test

@@ -1,9 +1,9 @@
-#include "10_nodes/show/link_limit.hpp"
+#include "10_nodes/bench/link_limit.hpp"
 
 #include "10_nodes/make_communicator.hpp"
 #include "10_nodes/placement.hpp"
 #if defined(DDP_MPI)
-#include "09_all_reduce/show/mpi_caller.hpp"
+#include "09_all_reduce/bench/mpi_caller.hpp"
 #endif
 
 namespace ddp {

@@ -1,5 +1,5 @@
 // Alone in its file: the linker takes it from the library only for a program that has no other one.
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 
 namespace ddp {
 

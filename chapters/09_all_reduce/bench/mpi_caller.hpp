@@ -2,8 +2,8 @@
 // A candidate that calls MPI itself. Only where the program is built with it.
 #include <algorithm>
 
+#include "09_all_reduce/bench/candidates.hpp"
 #include "09_all_reduce/libraries/duplicate_world.hpp"
-#include "09_all_reduce/show/candidates.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {

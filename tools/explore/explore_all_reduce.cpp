@@ -4,11 +4,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "09_all_reduce/show/explore/exploration.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
+#include "tools/explore/exploration.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/explore/timeline.hpp"
+#include "tools/explore/timeline.hpp"
 
 #include <algorithm>
 

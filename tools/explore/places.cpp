@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/explore/places.hpp"
+#include "tools/explore/places.hpp"
 
 #include <algorithm>
 #include <cstddef>

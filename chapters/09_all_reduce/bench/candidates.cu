@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 #if defined(DDP_MPI)
-#include "09_all_reduce/show/mpi_caller.hpp"
+#include "09_all_reduce/bench/mpi_caller.hpp"
 #endif
 
 namespace ddp {

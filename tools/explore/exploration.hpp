@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "09_all_reduce/show/explore/cases.hpp"
-#include "09_all_reduce/show/explore/places.hpp"
+#include "tools/explore/cases.hpp"
+#include "tools/explore/places.hpp"
 
 namespace ddp {
 

@@ -1,11 +1,12 @@
-#include "09_all_reduce/show/reports.hpp"
+#include "10_nodes/bench/machine_report.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <map>
 
-#include "09_all_reduce/show/times.hpp"
+#include "09_all_reduce/show/algorithms.hpp"
+#include "10_nodes/bench/link_limit.hpp"
 #include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
@@ -13,7 +14,7 @@
 namespace ddp {
 namespace {
 
-// Values without repetition, in the order in which they come.
+// Returns values without repetition, in the order in which they come.
 template <class Value, class Get>
 std::vector<Value> each_once(const std::vector<AllReduceMeasurement>& measurements, Get get) {
     std::vector<Value> values;
@@ -25,7 +26,7 @@ std::vector<Value> each_once(const std::vector<AllReduceMeasurement>& measuremen
 
 }  // namespace
 
-std::vector<std::string> report_columns() {
+std::vector<std::string> machine_columns() {
     return {"table",
             "algorithm",
             "ranks",
@@ -35,8 +36,8 @@ std::vector<std::string> report_columns() {
             "bus_bytes_per_second"};
 }
 
-void report_machine(int ranks, const std::string& where, const std::string& limit,
-                    const std::vector<AllReduceMeasurement>& measurements, CsvWriter& file) {
+void report_machine(int ranks, const std::vector<AllReduceMeasurement>& measurements,
+                    CsvWriter& file) {
     const auto sizes =
         each_once<std::size_t>(measurements, [](const AllReduceMeasurement& s) { return s.bytes; });
     const auto algorithms = each_once<std::string>(
@@ -48,7 +49,7 @@ void report_machine(int ranks, const std::string& where, const std::string& limi
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
     const std::string title =
-        "An all-reduce on " + std::to_string(ranks) + " ranks " + where + ": ";
+        "An all-reduce on " + std::to_string(ranks) + " ranks of several hosts: ";
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
     const bool has_limit = std::ranges::count(algorithms, limit_name) != 0;
     for (const std::string& algorithm : algorithms) {
@@ -67,7 +68,7 @@ void report_machine(int ranks, const std::string& where, const std::string& limi
         times.row(time_cells);
         bandwidths.row(bandwidth_cells);
     }
-    bandwidths.note(std::string(limit_name) + ": " + limit);
+    bandwidths.note(std::string(limit_name) + ": " + link_limit_text());
     std::cout << times << "\n" << bandwidths << "\n";
 }
 

@@ -5,7 +5,7 @@
 
 #include <cuda_on_cpu/explore.hpp>
 
-#include "09_all_reduce/show/explore/places.hpp"
+#include "tools/explore/places.hpp"
 
 namespace ddp {
 

@@ -7,7 +7,7 @@
 #include <cuda_on_cpu/explore.hpp>
 
 #include "06_messages/peers.hpp"
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 
 namespace ddp {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "09_all_reduce/show/candidates.hpp"
+#include "09_all_reduce/bench/candidates.hpp"
 #include "10_nodes/communicator/node_order.hpp"
 
 namespace ddp {

@@ -1,4 +1,4 @@
-#include "09_all_reduce/show/explore/cases.hpp"
+#include "tools/explore/cases.hpp"
 
 #include "06_messages/support/copy.cuh"
 #include "09_all_reduce/all_reduce.hpp"

@@ -1,9 +1,9 @@
-#include "09_all_reduce/show/explore/exploration.hpp"
+#include "tools/explore/exploration.hpp"
 
 #include <algorithm>
 
 #include "05_ranks/world.hpp"
-#include "09_all_reduce/show/explore/timeline.hpp"
+#include "tools/explore/timeline.hpp"
 
 namespace ddp {
 namespace {
