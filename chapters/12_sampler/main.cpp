@@ -5,6 +5,8 @@
 
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
+#include "11_data_parallel/replica.hpp"
+#include "12_sampler/mistakes.hpp"
 #include "12_sampler/show/epochs.hpp"
 #include "12_sampler/show/index_report.hpp"
 #include "common/report/csv.hpp"
@@ -30,11 +32,11 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
                   {"division", "steps", "seconds", "seen", "twice", "missed", "accuracy"});
     for (Division division : divisions) {
         const Coverage all = coverage_of(division, samples, batch, ranks, common.seed);
-        EpochTraining training(rank, device, data, batch, common.seed);
         const Epoch epoch =
-            training.learn(divided(division, samples, rank.rank(), ranks, common.seed));
+            learn(rank, device, data.train,
+                  divided(division, samples, rank.rank(), ranks, common.seed), batch, common.seed);
         const double accuracy =
-            training.measure(unpadded_indices(pictures, rank.rank(), ranks)).accuracy();
+            measure(rank, device, *epoch.model, data.test, pictures, batch).accuracy();
         table.row({text_of(division), format_count(epoch.steps), format_seconds(epoch.seconds),
                    format_count(all.seen), format_count(all.twice), format_count(all.missed),
                    format_fixed(accuracy, 3)});
@@ -46,49 +48,22 @@ void show_divisions(Rank& rank, Device& device, const FashionMnist& data, int sa
         std::cout << table << "\n";
 }
 
-// Measures one network on a number of pictures that is no multiple of the number of ranks, with
-// padding and without. All ranks call it together.
-void show_metrics(Rank& rank, Device& device, const FashionMnist& data, int batch, bool is_quick,
-                  std::uint64_t seed) {
-    const int ranks = rank.world_size();
-    const int pictures = std::min(10 * ranks + 1, static_cast<int>(data.test.count()));
-    const int samples =
-        std::min((is_quick ? 16 : 64) * batch, static_cast<int>(data.train.count()));
-    EpochTraining training(rank, device, data, batch, seed);
-    training.learn(divided(Division::sampler, samples, rank.rank(), ranks, seed));
-    const auto padded = DistributedSampler(pictures, rank.rank(), ranks, {.shuffle = false});
-    Table table("The accuracy on " + std::to_string(pictures) + " test pictures",
-                {"indices", "counted", "correct", "accuracy"});
-    const auto row = [&](const std::string& name, const Metrics::Totals& totals) {
-        table.row({name, std::to_string(totals.samples), std::to_string(totals.correct),
-                   format_fixed(totals.accuracy(), 4)});
-    };
-    row("padded", training.measure(padded.indices()));
-    row("unpadded", training.measure(unpadded_indices(pictures, rank.rank(), ranks)));
-    if (rank.rank() == 0)
-        std::cout << table << "\n";
-}
-
 int run(World& world, const CommonOptions& common, int batch) {
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
-    const int pictures = static_cast<int>(data.train.count());
-    const int samples = std::min(common.quick ? 300 : 12'000, pictures);
+    const int samples = std::min(common.quick ? 300 : 12'000, static_cast<int>(data.train.count()));
     const int ranks = world.world_size();
     world.run([&](Rank& rank) {
         rank.select_device();
-        show_integers(rank, common.seed);
         if (rank.rank() == 0) {
             if (ranks > 1)
                 show_remainders(ranks);
-            show_epochs(pictures, ranks, common.seed);
             show_updates(ranks, common.seed);
             write_deals(ranks, common.seed, beside(common.csv, "dealt"));
         }
         auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
         show_divisions(rank, device, data, samples, batch, common);
-        show_metrics(rank, device, data, batch, common.quick, common.seed);
-        show_no_sampler(rank, device, data, batch, common.seed);
+        show_no_sampler(rank, device, data.train, batch, common.seed);
     });
     if (ranks == 1)
         return 0;

@@ -1,10 +1,8 @@
 // The chapter's program: what it prints and writes, for threads and for processes.
-#include <regex>
-
+#include "tests/support/program.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/program.hpp"
 
 namespace ddp::test {
 namespace {
@@ -13,7 +11,7 @@ const Program sampler(SAMPLER_PROGRAM);
 
 }  // namespace
 
-TEST_CASE("sampler: samples seen, samples counted, and a hang that is explained") {
+TEST_CASE("sampler: samples seen, and a hang that is explained") {
     const Pictures data(96, 100);
     const std::pair<const char*, int> starts[] = {
         {"--ranks", 1}, {"--ranks", 3}, {"--ranks", 8}, {"--processes", 3}};
@@ -31,12 +29,7 @@ TEST_CASE("sampler: samples seen, samples counted, and a hang that is explained"
         REQUIRE(file.number(1, "steps") == 24);
         REQUIRE(file.number(1, "twice") == (ranks == 1 ? 0 : 96));
         REQUIRE((file.number(2, "missed") > 0) == (ranks > 1));
-        // 10 W + 1 pictures: padded to 11 W.
-        const std::string pictures = std::to_string(10 * ranks + 1);
-        REQUIRE(run.count("The accuracy on " + pictures + " test pictures") == 1);
-        const std::string counted = std::to_string(11 * ranks);
-        REQUIRE(std::regex_search(run.output, std::regex("\npadded +" + counted + " ")));
-        REQUIRE(std::regex_search(run.output, std::regex("\nunpadded +" + pictures + " ")));
+        REQUIRE(run.count(" samples do not divide by ") == (ranks == 1 ? 0 : 1));
         // Without a sampler all ranks have the same gradients, and their mean is a gradient again,
         // except for the rounding of 3 a, 5 a, 6 a and 7 a on the way to a sum.
         const Words difference =

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "12_sampler/show/epochs.hpp"
+#include "12_sampler/mistakes.hpp"
 #include "12_sampler/show/index_report.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/golden.hpp"
@@ -142,6 +142,35 @@ TEST_CASE("for a measurement every sample counts once, with any remainder") {
             CAPTURE(ranks, samples);
             REQUIRE(all == each);
         }
+}
+
+TEST_CASE("an accuracy over padded samples is another one: the repeated samples count twice") {
+    for (const int ranks : {2, 3, 4, 8}) {
+        // Right are the first W - 1 pictures only, which padding repeats.
+        const int pictures = 10 * ranks + 1;
+        int padded = 0, padded_right = 0, counted = 0, right = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            for (const int i :
+                 DistributedSampler(pictures, rank, ranks, {.shuffle = false}).indices())
+                padded++, padded_right += i < ranks - 1;
+            for (const int i : unpadded_indices(pictures, rank, ranks))
+                counted++, right += i < ranks - 1;
+        }
+        CAPTURE(ranks);
+        REQUIRE((padded == 11 * ranks && padded_right == 2 * (ranks - 1)));
+        REQUIRE((counted == pictures && right == ranks - 1));
+    }
+}
+
+TEST_CASE("24 integers, whose ranks add up their own: 276, whatever divides them") {
+    for (const int ranks : {1, 2, 3, 4, 8, 12}) {
+        int sum = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            const std::vector<int> own = DistributedSampler(24, rank, ranks, {.seed = 1}).indices();
+            sum += std::accumulate(own.begin(), own.end(), 0);
+        }
+        REQUIRE(sum == 276);
+    }
 }
 
 TEST_CASE("the samples that wrong divisions see") {
