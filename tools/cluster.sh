@@ -25,7 +25,7 @@ start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
 
 cluster() {
     case ${1:-} in
-        up) exec bash "$root/chapters/21_cluster/hosts/up.sh" "${@:2}" ;;
+        up) exec bash "$root/tools/cluster_up.sh" "${@:2}" ;;
         where) tour cluster_where where "${@:2}" ;;
         measure) tour links links "${@:2}" ;;
         scale) tour cluster_scale scaling "${@:2}" ;;

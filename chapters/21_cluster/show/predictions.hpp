@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "21_cluster/measured/step_file.hpp"
-#include "21_cluster/show/track_record.hpp"
+#include "21_cluster/measured/track_record.hpp"
 #include "21_cluster/simulator/all_reduce.hpp"
 
 namespace ddp {

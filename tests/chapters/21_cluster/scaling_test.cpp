@@ -1,7 +1,7 @@
 // Scaling: the prediction for known links, and a sleeping training on the ranks of one machine.
 #include <cmath>
 
-#include "21_cluster/show/scaling.hpp"
+#include "21_cluster/bench/scaling.hpp"
 #include "21_cluster/simulator/all_reduce.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/support/catch.hpp"

@@ -22,7 +22,7 @@
 set -euo pipefail
 
 script=$(readlink -f "${BASH_SOURCE[0]}")
-book=$(cd "${script%/*}/../../.." && pwd)
+book=$(cd "${script%/*}/.." && pwd)
 PATH=$PATH:/usr/sbin:/sbin  # where ip and tc are on some systems
 faults=(wrong-interface blocked-port unknown-name cut off)
 

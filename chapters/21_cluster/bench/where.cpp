@@ -1,4 +1,4 @@
-#include "21_cluster/show/where.hpp"
+#include "21_cluster/bench/where.hpp"
 
 #include <netdb.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
 //
 //     rank a   mark  send ──▶           receive   ...   mark
 //     rank b               receive ──▶ send       ...          (marks apart) / 2N: one message
-#include "21_cluster/show/links.hpp"
+#include "21_cluster/bench/links.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -1,4 +1,4 @@
-#include "21_cluster/show/scaling.hpp"
+#include "21_cluster/bench/scaling.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "05_ranks/world.hpp"
-#include "21_cluster/show/links.hpp"
+#include "21_cluster/bench/links.hpp"
 #include "21_cluster/simulator/training.hpp"
 #include "common/report/csv.hpp"
 

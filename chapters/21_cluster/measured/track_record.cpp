@@ -1,4 +1,4 @@
-#include "21_cluster/show/track_record.hpp"
+#include "21_cluster/measured/track_record.hpp"
 
 #include <cmath>
 #include <iostream>

@@ -6,9 +6,9 @@
 
 #include "05_ranks/world.hpp"
 #include "10_nodes/placement.hpp"
-#include "21_cluster/show/links.hpp"
-#include "21_cluster/show/scaling.hpp"
-#include "21_cluster/show/where.hpp"
+#include "21_cluster/bench/links.hpp"
+#include "21_cluster/bench/scaling.hpp"
+#include "21_cluster/bench/where.hpp"
 #include "common/gpu/launch.hpp"
 #include "common/report/units.hpp"
 
