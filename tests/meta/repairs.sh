@@ -3,8 +3,8 @@
 # repair is taken back in a copy of the book, one after the other, and its test must then fail:
 #     repairs.sh            all of them
 #     repairs.sh NAME...    some of them
-# Takes a quarter of an hour of two cores. The names are those of a review of the CUDA build: C what would certainly have failed,
-# L what could have hung, S what was slow.
+# Takes a quarter of an hour of two cores. The names are those of two reviews of the CUDA build: C and A what would certainly have
+# failed, L and B what could have hung, S what was slow.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
 wanted=("$@")
@@ -65,6 +65,9 @@ red C6 "CMake takes no nvcc before 12" CMakeLists.txt 's/VERSION_LESS 12\)/VERSI
 red C6 "./book takes none" book 's/BASH_REMATCH\[0\] < 12/BASH_REMATCH[0] < 1/' meta book_modes
 red C7 "GPUs are told apart by their address" chapters/06_messages/support/shared_device.cpp \
     's/if \(address != device.address\)/if (false)/' holds test_shared_device shared_device
+
+red A1 "MPS is found at its socket" chapters/06_messages/support/shared_device.cpp 's/SOCK_SEQPACKET/SOCK_STREAM/' \
+    holds test_shared_device shared_device
 
 # ---- Hangs and hazards
 

@@ -1,14 +1,11 @@
 #include "06_messages/support/shared_device.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <set>
 
@@ -25,20 +22,11 @@ std::string address_of_device() {
     return address;
 }
 
-// Returns whether a process reads from the pipe, or listens at the socket, at `path`.
+// Returns whether a process listens at the socket `path`.
 bool has_listener(const std::string& path) {
-    struct stat status {};
-    if (stat(path.c_str(), &status) != 0)
-        return false;
-    if (!S_ISSOCK(status.st_mode)) {  // a pipe opens for writing only if somebody reads
-        const int pipe = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        if (pipe >= 0)
-            close(pipe);
-        return S_ISFIFO(status.st_mode) && pipe >= 0;
-    }
     sockaddr_un address{AF_UNIX, {}};
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     const bool is_heard =
         connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     close(socket);

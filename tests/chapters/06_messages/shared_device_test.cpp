@@ -1,9 +1,7 @@
 // Ranks that share a device. (This test runs with two devices.)
 #include "06_messages/support/shared_device.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -70,28 +68,20 @@ TEST_CASE("more ranks than a small GPU can run are refused") {
     REQUIRE(refusal(device, {~0u, ~0u}, false, false).empty());  // a CPU
 }
 
+// NVIDIA's MPS listens at a socket of this kind, and Linux refuses whoever connects with another.
 TEST_CASE("MPS is there if somebody listens in its folder") {
     const TemporaryFolder folder;
     const std::string control = folder / "control";
     REQUIRE_FALSE(has_mps((folder / "").string()));
-    SECTION("at a pipe") {
-        REQUIRE(mkfifo(control.c_str(), 0600) == 0);
-        REQUIRE_FALSE(has_mps((folder / "").string()));  // what it left behind
-        const int reader = open(control.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        REQUIRE(has_mps((folder / "").string()));
-        close(reader);
-    }
-    SECTION("at a socket") {
-        sockaddr_un address{AF_UNIX, {}};
-        control.copy(address.sun_path, sizeof address.sun_path - 1);
-        const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-        REQUIRE_FALSE(has_mps((folder / "").string()));
-        REQUIRE(listen(listener, 1) == 0);
-        REQUIRE(has_mps((folder / "").string()));
-        close(listener);
-        REQUIRE_FALSE(has_mps((folder / "").string()));
-    }
+    sockaddr_un address{AF_UNIX, {}};
+    control.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    REQUIRE(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE_FALSE(has_mps((folder / "").string()));
+    REQUIRE(listen(listener, 1) == 0);
+    REQUIRE(has_mps((folder / "").string()));
+    close(listener);
+    REQUIRE_FALSE(has_mps((folder / "").string()));  // what it left behind
 }
 
 }  // namespace
