@@ -34,13 +34,13 @@ __device__ inline std::uint64_t device_clock_ns() {
 // Lets kernels of several streams begin although they wait for one another. By default the streams
 // of a GPU share 8 queues, where a kernel may queue up behind the very kernel that waits for it;
 // and a kernel is loaded at its first launch, which may wait for all running kernels. check.cpp
-// calls this before main, since the process's first CUDA call reads these settings. Values that the
-// environment already sets are kept.
+// calls this before main, since the process's first CUDA call reads these variables. What the
+// environment says is overwritten, because containers and job scripts set values that suit other
+// programs; DDP_KEEP_CUDA_VARIABLES=1 keeps it.
 inline void let_kernels_run_side_by_side() {
-#if defined(DDP_CUDA)
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-#endif
+    const int overwrite = std::getenv("DDP_KEEP_CUDA_VARIABLES") == nullptr;
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", overwrite);
+    setenv("CUDA_MODULE_LOADING", "EAGER", overwrite);
 }
 
 // Allows kernels to run for up to `seconds` (0: forever). Kernels that wait for others may take so

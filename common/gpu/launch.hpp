@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 
 #include "common/gpu/check.hpp"
 #if !defined(DDP_CUDA)
@@ -40,7 +41,6 @@ struct DeviceLimits {
 // Returns the limits of the current device. A CPU, whose threads take turns, has none, unless it
 // plays a small GPU (CUDA_ON_CPU=multiprocessors=20).
 inline DeviceLimits device_limits() {
-    constexpr unsigned int most_queues = 32;  // CUDA_DEVICE_MAX_CONNECTIONS can be no more
 #if !defined(DDP_CUDA)
     if (cuda_on_cpu::played_multiprocessors() == 0)
         return {~0u, ~0u};
@@ -49,7 +49,11 @@ inline DeviceLimits device_limits() {
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "cudaDeviceGetAttribute");
-    return {static_cast<unsigned int>(multiprocessors), most_queues};
+    // check.cpp has set it, unless it was to keep what it found.
+    const char* queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    return {
+        static_cast<unsigned int>(multiprocessors),
+        static_cast<unsigned int>(queues == nullptr ? 8 : std::clamp(std::atoi(queues), 1, 32))};
 }
 
 // Returns whether a launch may have to load its kernel first: on a GPU, and on a CPU that plays
@@ -60,6 +64,13 @@ inline bool loads_kernels() {
 #else
     return cuda_on_cpu::played_multiprocessors() > 0;
 #endif
+}
+
+// Returns whether every launch waits until its kernel has ended, which CUDA_LAUNCH_BLOCKING=1 asks
+// of a GPU.
+inline bool launches_wait() {
+    const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return loads_kernels() && blocking != nullptr && std::atoi(blocking) != 0;
 }
 
 // Returns the shape that a CPU gives to kernels of any number of threads: one thread, whose loop

@@ -68,6 +68,12 @@ red C7 "GPUs are told apart by their address" chapters/06_messages/support/share
 
 red A1 "MPS is found at its socket" chapters/06_messages/support/shared_device.cpp 's/SOCK_SEQPACKET/SOCK_STREAM/' \
     holds test_shared_device shared_device
+red A3 "variables that keep kernels apart are overwritten" common/gpu/clock.hpp 's/", overwrite\);/", 0);/' \
+    holds test_small_gpu small_gpu
+red A3 "the number of queues is read" common/gpu/launch.hpp 's/queues == nullptr \? 8 : std::clamp.*/32)};/' \
+    holds test_small_gpu small_gpu
+red A3 "launches that wait are refused" chapters/06_messages/support/shared_device.cpp \
+    's/launches_wait\(\) && /false \&\& /' holds test_small_gpu small_gpu
 
 # ---- Hangs and hazards
 

@@ -102,6 +102,10 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
 }
 
 SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link) {
+    if (launches_wait() && rank.world_size() > 1)
+        throw OptionError(
+            "CUDA_LAUNCH_BLOCKING makes each launch wait for its kernel, which here may wait for "
+            "the next launch of another rank: unset it, or start one rank only.");
     const SharedDevice device = find_shared_device(rank);
     const bool take_turns = !kernels_run_on_cpu && !has_mps(mps_folder());
     if (const std::string text =

@@ -1,8 +1,11 @@
-// Ranks on a GPU of 20 multiprocessors and 4 GiB, which the CPU plays.
+// Ranks on a GPU of 20 multiprocessors and 4 GiB, which the CPU plays. The environment has
+// variables with which ranks hang on a GPU.
 #include <atomic>
+#include <cstdlib>
 
 #include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
+#include "common/gpu/clock.hpp"
 #include "tests/chapters/06_messages/neighbours.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -43,6 +46,49 @@ TEST_CASE("more ranks, and more streams, are refused before they wait") {
                            }),
                 "8 ranks with 5 streams each share a GPU of 32 queues, where one stream would wait "
                 "for another's kernel: start at most 6 ranks on it."));
+}
+
+TEST_CASE("variables with which kernels would not run side by side are overwritten") {
+    REQUIRE(std::string(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS")) == "32");
+    REQUIRE(std::string(std::getenv("CUDA_MODULE_LOADING")) == "EAGER");
+}
+
+// A variable of this process, until the end of the test.
+struct Variable {
+    Variable(const char* name, const char* value) : name(name) { setenv(name, value, 1); }
+    ~Variable() { unsetenv(name); }
+    const char* name;
+};
+
+TEST_CASE("whoever keeps the variables is told what they allow") {
+    {
+        const Variable keep("DDP_KEEP_CUDA_VARIABLES", "1"),
+            two("CUDA_DEVICE_MAX_CONNECTIONS", "2");
+        let_kernels_run_side_by_side();
+        World world(thread_options(2));
+        REQUIRE(has(failure_of(world,
+                               [](Rank& rank) {
+                                   Peers peers(rank, 1 << 16);
+                                   Stream stream;
+                                   ArenaBuffer<int> data = peers.allocate<int>(1);
+                                   peers.receive(data.data(), 1, 1 - rank.rank(), stream);
+                               }),
+                    "2 ranks with 2 streams each share a GPU of 2 queues"));
+    }
+    REQUIRE(device_limits().queues == 8);  // of a GPU whose variable nobody has set
+    let_kernels_run_side_by_side();
+    REQUIRE(device_limits().queues == 32);
+}
+
+TEST_CASE("launches that wait for their kernels are refused to several ranks") {
+    const Variable blocking("CUDA_LAUNCH_BLOCKING", "1");
+    World world(thread_options(2));
+    REQUIRE(
+        has(failure_of(world, [](Rank& rank) { Peers peers(rank, 1 << 16); }),
+            "CUDA_LAUNCH_BLOCKING makes each launch wait for its kernel, which here may wait for "
+            "the next launch of another rank: unset it, or start one rank only."));
+    World alone(thread_options(1));
+    REQUIRE(failure_of(alone, [](Rank& rank) { Peers peers(rank, 1 << 16); }).empty());
 }
 
 }  // namespace
