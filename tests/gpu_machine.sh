@@ -4,7 +4,8 @@
 #     tests/gpu_machine.sh                 a CSV and a log for each bench under $OUT, or out/ if it is not set
 #     tests/gpu_machine.sh --build         one phase of it, at most nine minutes: where commands may not take longer,
 #     tests/gpu_machine.sh --tests         call each again until it says that its phase is over. What has passed, or
-#     tests/gpu_machine.sh --benches       is measured, is not done again
+#     tests/gpu_machine.sh --processes     is measured, is not done again
+#     tests/gpu_machine.sh --benches
 #     tests/gpu_machine.sh --build-only    the target all of it, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,12 +17,12 @@ give_up() {
     echo "$*" >&2
     exit 1
 }
-rehearsal=false folder=$root/build/cuda targets=(all rest) phases=(build tests benches) limit=infinity
+rehearsal=false folder=$root/build/cuda targets=(all rest) phases=(build tests processes benches) limit=infinity
 case "$*" in
     "") ;;
-    --build | --tests | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;
+    --build | --tests | --processes | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;
     --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) phases=(build) ;;
-    *) give_up "gpu_machine.sh takes nothing, --build, --tests, --benches or --build-only." ;;
+    *) give_up "gpu_machine.sh takes nothing, --build, --tests, --processes, --benches or --build-only." ;;
 esac
 [[ " ${phases[*]} " == *" build "* || -f $folder/CTestTestfile.cmake ]] ||
     give_up "Nothing is built here: call gpu_machine.sh --build first."
@@ -85,32 +86,40 @@ if $rehearsal; then
 fi
 [[ ${phases[*]} != build ]] || exit 0
 
-# Kernels of several processes run at the same time on one GPU only under NVIDIA's Multi-Process Service. Without it the tests that
-# need it are skipped.
+# Kernels of several processes run at the same time on one GPU only under NVIDIA's Multi-Process Service: the tests that start
+# processes skip those parts without it. It has a phase of its own, since all other tests are better off without: MPS gives each
+# process connections that others then lack, and a fault of one process ends the others.
 start_mps() {
     command -v nvidia-cuda-mps-control >/dev/null || return
     CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) && export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
     trap 'rm -rf "$CUDA_MPS_PIPE_DIRECTORY"' EXIT
     nvidia-cuda-mps-control -d || return
-    trap 'echo quit | nvidia-cuda-mps-control; rm -rf "$CUDA_MPS_PIPE_DIRECTORY"' EXIT
+    trap end_mps EXIT
 }
-if start_mps; then echo "MPS runs: processes share the GPU"; else echo "no MPS: tests of processes that share a GPU are skipped"; fi
+end_mps() {
+    echo quit | nvidia-cuda-mps-control
+    rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    trap - EXIT
+}
 
 failed=()
 # Only one test at a time uses the GPU (RESOURCE_LOCK gpu): kernels of several that wait for each other would take its time in turns.
-passed=$folder/passed_tests log=$folder/tests.log
+log=$folder/tests.log
+# run_tests PHASE FILTER...: those tests that the filter of ctest takes and that have not passed in this phase yet.
 run_tests() {
-    local before stop=() rc
+    local phase=$1 passed=$folder/passed_$1 before stop=() rc
+    shift
     touch "$passed" "$log"
     before=$(paste -sd '|' "$passed")
     [[ $limit == infinity ]] || stop=(--stop-time "$(date -d "+$(left) seconds" +%T)")
-    ctest --test-dir "$folder" -LE '^(meta|slow)$' -E "^(${before:-none})$" --output-on-failure -j "$cores" "${stop[@]}" |
-        tee "$folder/tests.now"
+    ctest --test-dir "$folder" "$@" -LE '^(meta|slow)$' -E "^(${before:-none})$" --output-on-failure -j "$cores" "${stop[@]}" |
+        tee "$folder/$phase.now"
     rc=${PIPESTATUS[0]}
-    cat "$folder/tests.now" >>"$log"
-    sed -nE 's/.* Test +#[0-9]+: ([^ ]+) \.+( +Passed|\*\*\*Skipped) .*/\1/p' "$folder/tests.now" >>"$passed"
-    grep -q 'The CTest stop time has been passed' "$folder/tests.now" && to_be_continued tests
-    ((rc == 0)) || failed+=(ctest)
+    cat "$folder/$phase.now" >>"$log"
+    sed -nE 's/.* Test +#[0-9]+: ([^ ]+) \.+( +Passed|\*\*\*Skipped) .*/\1/p' "$folder/$phase.now" >>"$passed"
+    grep -q 'The CTest stop time has been passed' "$folder/$phase.now" && to_be_continued "$phase"
+    ((rc == 0)) || failed+=("ctest, $phase")
 }
 run_benches() {
     local name program
@@ -129,18 +138,25 @@ run_benches() {
         fi
     done
 }
-if does tests; then
-    [[ $limit != infinity ]] || rm -f "$passed" "$log"
-    run_tests
+[[ $limit != infinity ]] || rm -f "$folder"/passed_* "$folder"/*.now "$log"
+if does tests; then run_tests tests; fi
+if does processes; then
+    if start_mps; then
+        echo "MPS runs: processes share the GPU"
+        run_tests processes -L '^processes$'
+        end_mps
+    else
+        echo "no MPS: tests of processes that share a GPU are skipped"
+    fi
 fi
 if does benches; then run_benches; fi
 
 echo "== summary"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader
 nvcc --version | grep release
-if [[ -f $passed ]]; then
+if [[ -f $log ]]; then
     echo "tests: $(grep -cE ' Test +#[0-9]+: .* Passed ' "$log") passed, $(grep -c '\*\*\*Skipped' "$log") skipped," \
-        "$(grep -cE ' Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception)' "$folder/tests.now") failed"
+        "$(cat "$folder"/*.now | grep -cE ' Test +#[0-9]+: .*\*\*\*(Failed|Timeout|Exception)') failed"
     sed -n 's/^SKIPPED: /skipped: /p' "$folder/Testing/Temporary/LastTest.log" | sort | uniq -c
 fi
 echo "benches: $(find "$out" -name 'bench_*.csv' | wc -l) CSV files in $out"

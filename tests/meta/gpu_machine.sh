@@ -12,7 +12,7 @@ real_cmake=$(command -v cmake)
 PATH=$(machine_without nvcc nvidia-smi cmake)
 stub() { printf '#!/bin/sh\n%s\n' "$2" >"$PATH/$1" && chmod +x "$PATH/$1"; }
 
-expect_sentence 1 "gpu_machine.sh takes nothing, --build, --tests, --benches or --build-only." $script --fast
+expect_sentence 1 "gpu_machine.sh takes nothing, --build, --tests, --processes, --benches or --build-only." $script --fast
 expect_sentence 1 "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH." $script
 stub nvcc "echo release 13.0"
 expect_sentence 1 "No GPU answers nvidia-smi: only --build-only makes sense here." $script
@@ -47,11 +47,19 @@ GPU_MACHINE_SECONDS=1 expect 75 "to be continued: call gpu_machine.sh --benches 
 expect 0 "== bench_slope" $script --benches
 expect 0 "0 CSV files" $script --benches
 [[ $output != *"== bench_slope"* ]] || complain "what is measured is measured again: $output"
+expect 0 "no MPS: tests" $script --processes
 stub nvidia-cuda-mps-control "[ \"\$1\" = -d ] || read -r word; echo \"\$1\$word in \$CUDA_MPS_PIPE_DIRECTORY\" >>'$scratch/mps'"
 echo 'int main() { return 3; }' >chapters/02_slope/bench/bench_slope.cpp
-sed -i '$a add_test(NAME breaks COMMAND false)' tests/CMakeLists.txt
-expect 1 "failed: ctest bench_slope" $script
+cat >>tests/CMakeLists.txt <<END
+add_test(NAME breaks COMMAND false)
+add_test(NAME jobs COMMAND sh -c [[echo jobs \${CUDA_MPS_PIPE_DIRECTORY:+under MPS} >>$scratch/ran]])
+add_test(NAME no_jobs COMMAND sh -c [[echo no jobs \${CUDA_MPS_PIPE_DIRECTORY:+under MPS} >>$scratch/ran]])
+set_tests_properties(jobs PROPERTIES LABELS "ranks;processes")
+END
+expect 1 "failed: ctest, tests bench_slope" $script
+[[ $(sort "$scratch/ran" | xargs -d '\n' printf '%s, ') == "jobs, jobs under MPS, no jobs, " ]] ||
+    complain "not only tests of processes ran under MPS: $(cat "$scratch/ran")"
 [[ $output == *"MPS runs"* && $(sed 's/ in .*//' "$scratch/mps" | xargs) == "-d quit" ]] ||
     complain "MPS was not started and ended: $output $(cat "$scratch/mps")"
-[[ $output == *"tests: 2 passed, 1 skipped, 1 failed"* ]] || complain "failures are not counted: $output"
+[[ $output == *"tests: 5 passed, 1 skipped, 1 failed"* ]] || complain "failures are not counted: $output"
 finish
