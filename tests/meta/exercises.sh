@@ -42,6 +42,8 @@ fi
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
+    # The museum of the chapter on one's own job: programs in Python, which tests/chapters/23_your_job looks at.
+    find exercises/23_your_job solutions/23_your_job -type f 2>/dev/null
     # The labs, which tests/chapters/21_cluster/labs_test.sh looks at.
     find exercises/21_cluster/labs -type f
     [[ ! $has_solutions ]] || echo solutions/21_cluster/labs_key.md
