@@ -5,7 +5,7 @@
 // A rank is a thread with a replica, a whole copy of the network. One step of four ranks:
 //
 //                 rank 0       rank 1       rank 2       rank 3
-//     sampler     0 4 8 ...    1 5 9 ...    2 6 10 ...   3 7 11 ...   each takes other samples
+//     sampler     0 4 8 ...    1 5 9 ...    2 6 10 ...   3 7 11 ...   each takes different samples
 //     forward     loss         loss         loss         loss
 //     backward    gradient     gradient     gradient     gradient     four different ones
 //     all-reduce  mean ------- mean ------- mean ------- mean         in buckets, during backward
@@ -194,7 +194,7 @@ void wait_until(const std::atomic<int>& counter, int value) {
         counter.wait(seen, std::memory_order_acquire);
 }
 
-// The way from a rank to its right neighbour: room for one message, and how many there have been.
+// The path from a rank to its right neighbour: room for one message, and how many there have been.
 struct Channel {
     Array message;
     std::atomic<int> sent = 0, received = 0;
