@@ -1,11 +1,11 @@
 #pragma once
-// A rank's access to its GPU: a stream, a cuBLAS handle, and memory that every step reuses.
+// Access to a GPU: a stream, a cuBLAS handle, and memory that every step reuses.
 //
 // A training step allocates and frees the same tensors every time. Device keeps freed blocks and
 // reuses them, so that nothing is allocated after the first step. This matters because cudaMalloc
-// and cudaFree may wait for the whole GPU, including the kernels of other ranks. Ranks that wait
-// for each other must not allocate at all, not even in their first step: they reserve their memory
-// before they begin.
+// and cudaFree may wait for the whole GPU. Later several ranks train together, and their kernels
+// wait for each other. Such ranks must not allocate at all, not even in their first step: they
+// reserve their memory before they begin.
 #include <cublas_v2.h>
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class Device {
 
     // Returns at least `bytes` of device memory, not initialised. The block becomes free when its
     // last owner is destroyed. Work that is on stream() by then may still use the block, because
-    // the next owner's work is enqueued behind it on the same stream. Only the rank's own thread
-    // may call this and destroy owners. `where` is the caller's place, for error messages.
+    // the next owner's work is enqueued behind it on the same stream. Only the thread that uses the
+    // Device may call this and destroy owners. `where` is the caller's place, for error messages.
     std::shared_ptr<std::byte> allocate(std::size_t bytes, Where where);
 
     struct Memory {

@@ -66,8 +66,8 @@ class ZeroedGradients {
     explicit ZeroedGradients(Optimizer& optimizer);
     // Does what optimizer.step() and optimizer.zero_gradients() do.
     void step_and_zero();
-    // To be called before backward from `loss`: makes the gradients present, as zeros, that this
-    // pass will reach and whose memory has been zeroed since it was last written.
+    // Prepares a backward from `loss`: makes present, as zeros, those gradients that it will reach
+    // and whose memory has been zeroed since it was last written.
     void begin_backward(Variable loss);
 
   private:

@@ -50,7 +50,7 @@ Sgd::Sgd(Parameters parameters, double learning_rate, double momentum, double we
         velocities_.push_back(constant(parameter->value.device(), parameter->value.shape(), 0.0f));
 }
 
-// The velocities are state: a run that is resumed without them takes other steps.
+// The velocities are state: a run that is resumed without them takes different steps.
 OptimizerState Sgd::state() {
     OptimizerState state;
     for (std::size_t i = 0; i < parameters_.size(); i++)

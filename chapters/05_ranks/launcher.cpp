@@ -197,8 +197,8 @@ const Process* first_failed(const std::vector<Process>& processes) {
 // Returns a rank that has been stopped for longer than the others wait for it; null if none has.
 // They may have ended, and a stopped process does not.
 const Process* find_stopped(const std::vector<Process>& processes, double timeout_s) {
-    const std::chrono::duration<double> limit(timeout_s +
-                                              2);  // the others know more, and speak first
+    // Two seconds more than theirs: the others know more, and report first.
+    const std::chrono::duration<double> limit(timeout_s + 2);
     for (const Process& process : processes)
         if (timeout_s > 0 && process.stopped_from && Clock::now() - *process.stopped_from > limit)
             return &process;
@@ -214,7 +214,7 @@ bool has_lost_output(const std::vector<Process>& processes) {
     return std::ranges::any_of(processes, [](const Process& p) { return p.outputs[0].is_lost; });
 }
 
-// Waits until all have ended, at most so long.
+// Waits until all have ended, for at most `limit`.
 void poll_for(std::vector<Process>& processes, std::chrono::seconds limit) {
     const Clock::time_point end = Clock::now() + limit;
     while (!have_ended(processes) && Clock::now() < end)

@@ -212,7 +212,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
         Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
         if (caller.number() >= 0)
             callers.push_back(std::make_unique<Connection>(std::move(caller)));
-        // A rank says its hello at once: whoever has called first and said nothing is a stranger.
+        // A rank sends its hello at once: the first caller that has sent none is a stranger.
         if (callers.size() > most_callers)
             callers.erase(callers.begin());
         // Steps 1 and 2: read what has arrived, and check it.

@@ -97,8 +97,8 @@ struct Call {
     int peer = -1;          // the other rank of a message, or the root: its number in the job
     std::optional<ReduceOp> op = std::nullopt;  // of an operation that sums
 
-    // Returns the size of one array. More elements than memory has bytes become as many as it has:
-    // then the data does not lie in the arena.
+    // Returns the size of one array. A count that is too large for any memory gives the largest
+    // size there is, which no arena has.
     std::size_t bytes() const {
         return std::min(count, SIZE_MAX / bytes_of(type)) * bytes_of(type);
     }

@@ -301,7 +301,7 @@ int Peers::index_of(int number) const {
     return found == ranks_.end() ? -1 : static_cast<int>(found - ranks_.begin());
 }
 
-// Returns the place of rank `number`, which must be another one.
+// Returns the place of rank `number`, which must not be this rank.
 int Peers::require_peer(int number, const std::string& operation) const {
     const int index = index_of(number);
     if (index < 0 || index == view_.rank)

@@ -45,7 +45,7 @@ class Peers : private Abortable {
         return ArenaBuffer<T>(arena_, size);
     }
 
-    // Sends `count` elements to rank `to`, or receives as many from rank `from`. The k-th send from
+    // Sends `count` elements to rank `to`, or receives them from rank `from`. The k-th send from
     // a to b is received by the k-th receive of b from a; count and type must be the same. A send
     // is over, and its data may be overwritten, when the receiver has the data: two ranks that both
     // send first wait for each other until the time-out. `data` of a send must lie in this rank's

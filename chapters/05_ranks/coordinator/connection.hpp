@@ -23,7 +23,7 @@ class Descriptor {
     }
     ~Descriptor();
     int number() const { return number_; }
-    // Gives the file to somebody else, who closes it.
+    // Gives the file away: the caller has to close it.
     int release() { return std::exchange(number_, -1); }
 
   private:

@@ -160,7 +160,7 @@ void Coordinator::find_late_ranks(Clock::time_point now) {
     cause += first->ended
                  ? " for " + missing_ranks("has not")
                  : " in " + text_of_call(first->call) + " for " + missing_ranks("did not come");
-    if (silent_ranks(now).empty())  // whoever is late lives
+    if (silent_ranks(now).empty())  // the late ranks are alive
         cause += ": if it is only slow, or the machine is busy, give a longer --timeout";
     for (RankState& state : ranks_)  // a stopped rank cannot end the run when it fails
         state.lost |= can_be_lost_ && state.is_awaited() && now - state.message_at > usual_silence;

@@ -8,7 +8,8 @@
 //   once; a rank that does not come is named after the time-out. The time counts from the moment
 //   that another rank begins to wait for it, in a call or at the end of the run: work of its own,
 //   such as loading data, may take as long as it likes.
-// - A process that says nothing is stopped, whatever it was doing, and whoever waits for it.
+// - A process that sends nothing counts as stopped, whatever it was doing, and even if no rank
+//   waits for it.
 // - The first cause, by time, ends the run. It is sent to every rank, whatever the rank is doing.
 // - A run is over when all ranks have ended it. All receive the same result.
 #include <algorithm>
@@ -82,7 +83,7 @@ class Coordinator {
 };
 
 // Returns the silence after which a process counts as stopped. It is a little longer than the
-// time-out: whoever waits for the process knows more about the reason, and is to report it first.
+// time-out: a rank that waits for the process knows more about the reason, and is to report first.
 inline double longest_silence_s(double timeout_s) {
     return timeout_s + std::min(timeout_s / 2, 1.0);
 }

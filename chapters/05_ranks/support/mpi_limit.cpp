@@ -158,7 +158,7 @@ void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) 
 }
 
 // Begins to find out what other hosts know. Neither the launcher nor a network needs to answer, so
-// nobody waits for this thread.
+// nothing waits for this thread.
 void MpiLimit::ask_others(int rank, const std::string& stopped) {
     std::packaged_task<Silence()> task(
         [ask = ask_, own = report_of_host(rank, stopped, sent_before_)] {

@@ -16,15 +16,15 @@
 
 namespace ddp {
 
-// Gives this rank's line to whoever asks, over the launcher's network, and returns the lines of the
-// ranks that have given theirs within a second or so.
+// Gives this rank's line to ranks that ask, over the launcher's network, and returns the lines of
+// the ranks that have given theirs within a second or so.
 using AskRanks = std::function<std::vector<std::string>(const std::string& mine)>;
 
 class MpiLimit {
   public:
     // Ends this process, with one sentence that names `call`, if this object lives for longer than
     // `limit_s` and a rank of this host is stopped, or for longer than `longest_s` whatever the
-    // reason. 0: no limit. With `ask`, which may be called in a thread that nobody waits for, the
+    // reason. 0: no limit. With `ask`, which may be called in a thread that nothing waits for, the
     // sentence says which hosts do not answer, and why (silent_hosts.hpp).
     MpiLimit(std::string call, double limit_s, double longest_s, AskRanks ask = nullptr);
     ~MpiLimit();

@@ -11,7 +11,7 @@
 namespace ddp {
 
 // Calls work.operator()<n>(i) for the elements of one thread: for `at_a_time` of them, i, i + step,
-// ..., as long as there are so many, and then for one after the other. A GPU's memory is kept busy
+// ..., as long as that many are left, and then for one after the other. A GPU's memory is kept busy
 // by loads that are under way together: work loads all n elements before it stores one. A CPU needs
 // no such help, and its compiler makes vectors of neighbours.
 template <std::size_t at_a_time, class Work>

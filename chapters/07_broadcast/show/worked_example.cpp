@@ -23,8 +23,8 @@ std::string each_arrival(std::vector<double> arrived) {
     return each;
 }
 
-// Writes from when to when each reader receives, in the order in which they have the file. Whoever
-// receives alone has all of the sender's port, and so takes as long as the file; all at once
+// Writes from when to when each reader receives, in the order in which they have the file. A reader
+// that receives alone has all of the sender's port, and so takes as long as the file; all at once
 // receive from the beginning on.
 void write_readers(CsvWriter& file, const BroadcastAlgorithm& algorithm,
                    std::vector<double> arrived) {

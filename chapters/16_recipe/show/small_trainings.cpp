@@ -26,7 +26,7 @@ int batch_for(const LabelledImages& images, int ranks) {
     return std::min(32, static_cast<int>(images.count()) / ranks);
 }
 
-// Calls `learn` with `steps` batches, of as many epochs as that takes, of share `part` of `parts`.
+// Calls `learn` with `steps` batches of share `part` of `parts`, over several epochs if need be.
 void for_each_batch(Loader& loader, int steps, std::uint64_t seed, int part, int parts,
                     const std::function<void(const Batch& batch, int step)>& learn) {
     for (int epoch = 1, step = 0; step < steps; epoch++) {
