@@ -8,7 +8,6 @@
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/show/hooks_by_name.hpp"
 #include "15_overlap/show/linked_steps.hpp"
-#include "15_overlap/show/out_of_order.hpp"
 #include "15_overlap/show/timeline_report.hpp"
 #include "15_overlap/show/training_report.hpp"
 #include "15_overlap/training.hpp"
@@ -86,7 +85,6 @@ int run(World& world, const CommonOptions& common, OverlapOptions mine) {
     world.run([&](Rank& rank) { show_linked_steps(rank, common); });
     if (world.has_rank_0())
         show_watched_steps(watched, common, trace);
-    show_sending_orders(world);
     return 0;
 }
 

@@ -30,25 +30,11 @@ constexpr int layer_count = 8;
 constexpr std::size_t cap_bytes = 1 << 20;  // about a layer
 constexpr int step_count = 4;               // of a round
 
-// Medians of a step's times.
-struct Times {
-    double step_s = 0, backward_s = 0, communication_s = 0;
-};
 struct Result {
-    Times off, on;
+    StepParts off, on;  // the medians of the rounds
     double hidden = 0;  // median over the rounds
     double gradient_bytes = 0;
 };
-
-Times medians(const std::vector<StepParts>& rounds) {
-    std::vector<double> step, backward, communication;
-    for (const StepParts& round : rounds) {
-        step.push_back(round.whole / step_count);
-        backward.push_back(round.backward / step_count);
-        communication.push_back(round.communication / step_count);
-    }
-    return {median(step), median(backward), median(communication)};
-}
 
 // Measures steps with overlap and without, in turn. Returns the same on all ranks.
 Result compare(Rank& rank, const OverlapOptions& mine, const CommonOptions& common) {
@@ -118,12 +104,14 @@ class OverlapReport {
     }
 
   private:
-    void row(int ranks, const std::string& link, const std::string& overlap, const Times& times,
+    void row(int ranks, const std::string& link, const std::string& overlap, const StepParts& round,
              double hidden) {
-        csv_.row({ranks, link, overlap, times.step_s * 1e3, times.backward_s * 1e3,
-                  times.communication_s * 1e3, hidden});
-        table_.row({std::to_string(ranks), link, overlap, format_seconds(times.step_s),
-                    format_seconds(times.backward_s), format_seconds(times.communication_s),
+        const double step_s = round.whole / step_count, backward_s = round.backward / step_count,
+                     communication_s = round.communication / step_count;
+        csv_.row(
+            {ranks, link, overlap, step_s * 1e3, backward_s * 1e3, communication_s * 1e3, hidden});
+        table_.row({std::to_string(ranks), link, overlap, format_seconds(step_s),
+                    format_seconds(backward_s), format_seconds(communication_s),
                     overlap == "on" ? format_percent(hidden) : "-"});
     }
 
@@ -145,8 +133,8 @@ int run(int argc, char** argv) {
     OverlapReport report(common.csv);
     for (const int ranks : mine.ranks) {
         const Result bare = measure_steps(ranks, std::nullopt, mine, common);
-        const LinkSpeed link =
-            common.link.value_or(link_as_slow_as(bare.off.backward_s, bare.gradient_bytes, ranks));
+        const LinkSpeed link = common.link.value_or(
+            link_as_slow_as(bare.off.backward / step_count, bare.gradient_bytes, ranks));
         report.add(ranks, link, measure_steps(ranks, link, mine, common));
         report.add(ranks, std::nullopt, bare);
     }

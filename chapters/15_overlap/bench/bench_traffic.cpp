@@ -1,5 +1,6 @@
-// Sending less in a step: what 16-bit numbers lose, what each bucket hook sends and loses in a
-// short training, and what no_sync saves.
+// What is sent in a step, and when: what becomes of gradients that are sent out of order, what
+// 16-bit numbers lose, what each bucket hook sends and loses in a short training, and what no_sync
+// saves.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -11,6 +12,7 @@
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/bench/accumulation.hpp"
 #include "15_overlap/bench/hook_training.hpp"
+#include "15_overlap/bench/out_of_order.hpp"
 #include "15_overlap/compression.hpp"
 #include "15_overlap/show/hooks_by_name.hpp"
 #include "common/report/csv.hpp"
@@ -116,6 +118,7 @@ void show_accumulation(Rank& rank, const LabelledImages& images, const CommonOpt
 int run(World& world, const CommonOptions& common) {
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
+    show_sending_orders(world);
     world.run([&](Rank& rank) {
         rank.select_device();
         show_short_numbers(rank);
@@ -128,7 +131,9 @@ int run(World& world, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    Options options("bench_traffic", "What bucket hooks and no_sync save in a step, and lose.");
+    Options options(
+        "bench_traffic",
+        "What gradients sent out of order become, and what bucket hooks and no_sync save.");
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.example("--ranks 2", "what two ranks send");
     return run_ranks(argc, argv, options, run);

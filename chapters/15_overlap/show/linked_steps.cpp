@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "03_network/models.hpp"
-#include "common/report/bench.hpp"
+#include "15_overlap/show/timed_training.hpp"
+#include "15_overlap/show/timeline_report.hpp"
 #include "common/report/csv.hpp"
-#include "common/report/stats.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -20,10 +20,6 @@ constexpr int layer_count = 8;
 constexpr std::size_t layer_cap_bytes = 1 << 20;  // closes a bucket at each layer
 constexpr int quick_steps = 3, usual_steps = 20;  // of each kind
 
-TimedOptions options_of(int batch) {
-    return {{layer_width}, layer_width, batch, false, {.bucket_cap_bytes = layer_cap_bytes}};
-}
-
 // The measured steps of one kind.
 struct StepsOfKind {
     std::vector<StepParts> parts;
@@ -34,76 +30,67 @@ struct StepsOfKind {
         spans.push_back(training.spans());
     }
 
-    double median_of(double StepParts::*part) const {
-        std::vector<double> values;
-        for (const StepParts& step : parts)
-            values.push_back(step.*part);
-        return median(values);
-    }
-
-    StepMedians medians() const {
-        return {median_of(&StepParts::whole), median_of(&StepParts::backward),
-                median_of(&StepParts::communication), median_of(&StepParts::exposed)};
-    }
-
-    // Returns the step whose length is nearest to the median: the same one on every rank.
-    std::size_t typical() const {
-        const double middle = median_of(&StepParts::whole);
+    // Returns the timeline of the step whose length is nearest to the median: of the same step on
+    // every rank. All ranks call it together.
+    std::vector<StreamSpan> typical(Rank& rank) const {
+        const double middle = medians(parts).whole;
         const auto distance = [&](const StepParts& step) { return std::abs(step.whole - middle); };
-        return static_cast<std::size_t>(std::ranges::min_element(parts, {}, distance) -
-                                        parts.begin());
+        const auto nearest = std::ranges::min_element(parts, {}, distance);
+        return gather(rank, spans[static_cast<std::size_t>(nearest - parts.begin())]);
     }
 };
 
-std::unique_ptr<Sequential> make_layers(Device& device, Random& random) {
-    return make_mlp(device, random, std::vector<int>(layer_count + 1, layer_width));
-}
+// A training over a link, or without one.
+struct LayerTraining {
+    LayerTraining(Rank& rank, Device& device, Random& random, int batch,
+                  const CommunicatorOptions& options = {})
+        : model(make_mlp(device, random, std::vector<int>(layer_count + 1, layer_width))),
+          communicator(make_native_communicator(rank, ddp_arena_bytes(*model), options)),
+          timed(*communicator, device, *model, random,
+                {{layer_width}, layer_width, batch, false, {.bucket_cap_bytes = layer_cap_bytes}}) {
+    }
+
+    const std::unique_ptr<Sequential> model;
+    const std::unique_ptr<Communicator> communicator;
+    TimedTraining timed;
+};
 
 // Measures backward without a link and with nothing beside it, and returns the link on which the
 // all-reduce of all gradients takes as long.
 LinkSpeed choose_link(Rank& rank, Device& device, Random& random, int batch) {
     constexpr int warm_up = 2, counted = 5;
-    const auto model = make_layers(device, random);
-    const auto communicator = make_native_communicator(rank, ddp_arena_bytes(*model));
-    TimedTraining training(*communicator, device, *model, random, options_of(batch));
-    training.set_overlap(false);
-    training.run(warm_up);
+    LayerTraining training(rank, device, random, batch);
+    training.timed.set_overlap(false);
+    training.timed.run(warm_up);
     StepsOfKind steps;
     for (int i = 0; i < counted; i++)
-        steps.add(training);
-    return link_as_slow_as(steps.median_of(&StepParts::backward), training.gradient_bytes(),
+        steps.add(training.timed);
+    return link_as_slow_as(medians(steps.parts).backward, training.timed.gradient_bytes(),
                            rank.world_size());
 }
 
-}  // namespace
-
-LinkedSteps measure_linked_steps(Rank& rank, int batch, int steps, std::uint64_t seed) {
-    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-    Random random(seed);
-    LinkedSteps result;
-    result.steps = steps;
-    result.link = choose_link(rank, device, random, batch);
-    const auto model = make_layers(device, random);
-    const auto communicator =
-        make_native_communicator(rank, ddp_arena_bytes(*model), {.link = result.link});
-    TimedTraining training(*communicator, device, *model, random, options_of(batch));
-    training.run(2);  // the second step has the buckets as they stay
-    StepsOfKind off, on;
-    for (int i = 0; i < steps; i++) {
-        training.set_overlap(false);
-        off.add(training);
-        training.set_overlap(true);
-        on.add(training);
-    }
-    result.off = off.medians();
-    result.on = on.medians();
-    result.hidden = hidden_share(off.parts, on.parts);
-    result.timelines = {gather(rank, on.spans[on.typical()]),
-                        gather(rank, off.spans[off.typical()])};
-    return result;
+void print(const LinkSpeed& link, const StepsOfKind& off, const StepsOfKind& on) {
+    Table table("A step over a simulated link as slow as backward, " +
+                    format_bandwidth(link.bytes_per_second) + " (medians of " +
+                    std::to_string(on.parts.size()) + ")",
+                {"overlap", "the step", "backward", "communication", "waiting", "hidden"});
+    const auto row = [&](const std::string& overlap, const StepParts& step,
+                         const std::string& hidden) {
+        table.row({overlap, format_seconds(step.whole), format_seconds(step.backward),
+                   format_seconds(step.communication), format_seconds(step.exposed), hidden});
+    };
+    const bool is_quick = on.parts.size() < usual_steps;
+    row("off", medians(off.parts), "-");
+    row("on", medians(on.parts),
+        is_quick ? "-" : format_percent(hidden_share(off.parts, on.parts)));
+    table.note("Eight linear layers, 512 wide, made-up samples, a bucket for each layer.");
+    table.note(is_quick
+                   ? "So few steps show how a step is made up, and not how much overlap hides: run "
+                     "it without --quick."
+                   : "Hidden: the time that overlap saves, as a share of the most that it could "
+                     "save.");
+    std::cout << table << "\n";
 }
-
-namespace {
 
 // Returns why there is nothing to measure; empty if there is.
 std::string reason_to_skip(const Rank& rank, const CommonOptions& common) {
@@ -114,28 +101,6 @@ std::string reason_to_skip(const Rank& rank, const CommonOptions& common) {
     if (common.link)
         return "The steps of this run went over your own --link; no other link is measured.";
     return "";
-}
-
-void print(const LinkedSteps& measured) {
-    Table table("A step over a simulated link as slow as backward, " +
-                    format_bandwidth(measured.link.bytes_per_second) + " (medians of " +
-                    std::to_string(measured.steps) + ")",
-                {"overlap", "the step", "backward", "communication", "waiting", "hidden"});
-    const auto row = [&](const std::string& overlap, const StepMedians& step,
-                         const std::string& hidden) {
-        table.row({overlap, format_seconds(step.whole), format_seconds(step.backward),
-                   format_seconds(step.communication), format_seconds(step.exposed), hidden});
-    };
-    row("off", measured.off, "-");
-    const bool is_quick = measured.steps < usual_steps;
-    row("on", measured.on, is_quick ? "-" : format_percent(measured.hidden));
-    table.note("Eight linear layers, 512 wide, made-up samples, a bucket for each layer.");
-    table.note(is_quick
-                   ? "So few steps show how a step is made up, and not how much overlap hides: run "
-                     "it without --quick."
-                   : "Hidden: the time that overlap saves, as a share of the most that it could "
-                     "save.");
-    std::cout << table << "\n";
 }
 
 }  // namespace
@@ -152,14 +117,24 @@ void show_linked_steps(Rank& rank, const CommonOptions& common) {
         return;
     }
     // Ranks of one host share its cores: the more ranks, the fewer samples for each.
-    const int samples = common.quick ? 128 : 1024;
-    const int batch = std::max(8, samples / rank.world_size());
-    const LinkedSteps measured =
-        measure_linked_steps(rank, batch, common.quick ? quick_steps : usual_steps, common.seed);
+    const int batch = std::max(8, (common.quick ? 128 : 1024) / rank.world_size());
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    Random random(common.seed);
+    const LinkSpeed link = choose_link(rank, device, random, batch);
+    LayerTraining training(rank, device, random, batch, {.link = link});
+    training.timed.run(2);  // the second step has the buckets as they stay
+    StepsOfKind off, on;
+    for (int i = 0; i < (common.quick ? quick_steps : usual_steps); i++) {
+        training.timed.set_overlap(false);
+        off.add(training.timed);
+        training.timed.set_overlap(true);
+        on.add(training.timed);
+    }
+    const TwoSteps timelines{on.typical(rank), off.typical(rank)};
     if (!prints)
         return;
-    print(measured);
-    write_timeline(common.csv, measured.timelines, name);
+    print(link, off, on);
+    write_timeline(common.csv, timelines, name);
 }
 
 }  // namespace ddp

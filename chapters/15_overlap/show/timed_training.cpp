@@ -1,6 +1,7 @@
 #include "15_overlap/show/timed_training.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "15_overlap/training.hpp"
 #include "common/report/bench.hpp"
@@ -25,12 +26,13 @@ double sum_of(const std::vector<StreamSpan>& spans, const std::string& what) {
     return sum;
 }
 
+constexpr std::array all_parts{&StepParts::whole, &StepParts::compute,       &StepParts::backward,
+                               &StepParts::left,  &StepParts::communication, &StepParts::exposed};
+
 StepParts mean_over_all(Rank& rank, const StepParts& mine) {
     StepParts mean;
     for (const StepParts& theirs : rank.all_gather(mine))
-        for (double StepParts::*part :
-             {&StepParts::whole, &StepParts::compute, &StepParts::backward, &StepParts::left,
-              &StepParts::communication, &StepParts::exposed})
+        for (double StepParts::*part : all_parts)
             mean.*part += theirs.*part / rank.world_size();
     return mean;
 }
@@ -111,6 +113,17 @@ StepParts TimedTraining::read() {
     parts.communication = sum_of(communication, "");
     spans_.insert(spans_.end(), communication.begin(), communication.end());
     return parts;
+}
+
+StepParts medians(std::span<const StepParts> rounds) {
+    StepParts middle;
+    for (double StepParts::*part : all_parts) {
+        std::vector<double> values;
+        for (const StepParts& round : rounds)
+            values.push_back(round.*part);
+        middle.*part = median(values);
+    }
+    return middle;
 }
 
 double hidden_share(std::span<const StepParts> off, std::span<const StepParts> on) {

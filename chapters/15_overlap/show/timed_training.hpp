@@ -71,6 +71,9 @@ class TimedTraining {
     std::size_t steps_ = 0;
 };
 
+// Returns the median of each part.
+StepParts medians(std::span<const StepParts> rounds);
+
 // Returns the share of the communication that overlap hides, of what it could hide: the median over
 // the rounds of (off.whole - on.whole) / min(off.communication, off.left). Communication cannot
 // begin before the first bucket is ready. Round i of `off` and of `on` were measured in turn.

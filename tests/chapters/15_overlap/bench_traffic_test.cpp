@@ -10,11 +10,12 @@ const Program traffic(BENCH_TRAFFIC);
 
 }  // namespace
 
-TEST_CASE("bench traffic: three tables, and a row of each hook in the file") {
+TEST_CASE("bench traffic: three orders, three tables, and a row of each hook in the file") {
     const Pictures data(600, 110);
     const ProgramRun run = traffic.run({"--data", data.folder()});
-    for (const char* part : {"float16, divided after", "Bucket hooks: 60 steps",
-                             "forward and backward      3            3 "})
+    for (const char* part : {"all ranks must do the same, in the same order",
+                             "is right to the last digits", "float16, divided after",
+                             "Bucket hooks: 60 steps", "forward and backward      3            3 "})
         REQUIRE(run.count(part) == 1);
     REQUIRE(run.csv.rows.size() == 6);
 }

@@ -1,4 +1,4 @@
-#include "15_overlap/show/out_of_order.hpp"
+#include "15_overlap/bench/out_of_order.hpp"
 
 #include <algorithm>
 #include <array>
