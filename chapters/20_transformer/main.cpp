@@ -7,15 +7,15 @@
 #include "19_checkpoint_failover/state/checkpoint_folder.hpp"
 #include "20_transformer/show/attention_report.hpp"
 #include "20_transformer/show/five_report.hpp"
-#include "20_transformer/show/run_log.hpp"
+#include "20_transformer/show/training_view.hpp"
 #include "20_transformer/show/translation_run.hpp"
-#include "20_transformer/show/uneven_tokens.hpp"
+#include "20_transformer/words/scores.hpp"
 
 namespace {
 
 using namespace ddp;
 
-constexpr int most_held_out = 1000;  // sentences that are translated
+constexpr std::size_t most_held_out = 1000;  // sentences that are translated
 
 int translate_one(const std::string& sentence, const TranslationSettings& mine,
                   const CommonOptions& common) {
@@ -31,10 +31,15 @@ int translate_one(const std::string& sentence, const TranslationSettings& mine,
 
 // Trains on every rank, and translates what was held out.
 void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
-           const TranslationSettings& mine, const CommonOptions& common, RunLog& log,
-           TranslationResult& result, HeldOut& held_out) {
-    TrainingView view(rank, log, data.corpus.name, common.csv);
-    const SearchOptions search{.beam = mine.beam};
+           const TranslationSettings& mine, const CommonOptions& common, TranslationResult& result,
+           HeldOut& held_out) {
+    TrainingView view(rank, data.corpus.name, common.csv);
+    const auto translate = [&](Transformer& model) {
+        const std::span<const SentencePair> pairs = data.corpus.test;
+        return translate_held_out(rank, model, *data.tokenizer,
+                                  pairs.first(std::min(most_held_out, pairs.size())),
+                                  {.beam = mine.beam});
+    };
     const TranslationHooks hooks{
         .on_start = [&](int steps) { view.start(steps); },
         .on_step = [&](const StepReport& report) { view.step(report); },
@@ -42,15 +47,15 @@ void train(Rank& rank, const TranslationData& data, const TranslationPlan& plan,
             [&](int epoch, int step, double loss, Transformer& model) {
                 if (mine.pairs == "numerals")
                     return view.epoch(epoch, step, loss);
-                const HeldOut now = translate_held_out(rank, model, data, most_held_out, search);
-                view.epoch(epoch, step, loss, now.bleu());
+                const HeldOut now = translate(model);
+                view.epoch(epoch, step, loss, now.counted<BleuCounts>().score());
                 if (rank.rank() == 0)
                     show_translations(now.first(10), "After epoch " + std::to_string(epoch), 10);
             }};
     HeldOut all;
     const TranslationResult trained =
         train_translation(rank, data, plan, hooks, [&](Transformer& model) {
-            all = translate_held_out(rank, model, data, most_held_out, search);
+            all = translate(model);
             if (rank.rank() == 0)
                 write_attention(common.csv, model, *data.tokenizer, all.sources);
         });
@@ -71,13 +76,9 @@ int run(World& world, const TranslationSettings& mine, const CommonOptions& comm
     const CheckpointFolder folder(world, begin_folder(world, mine, common).string());
     const TranslationPlan plan = plan_of(mine, common, folder.path());
     const TranslationData data = encode_corpus(world, std::move(corpus), plan);
-    if (!mine.train_only && world.world_size() > 1)
-        show_uneven_tokens(world, data, plan);
-    RunLog log(world.has_rank_0() && !common.csv.empty() ? common.csv.parent_path() / "run.jsonl"
-                                                         : std::filesystem::path());
     TranslationResult result;
     HeldOut held_out;
-    world.run([&](Rank& rank) { train(rank, data, plan, mine, common, log, result, held_out); });
+    world.run([&](Rank& rank) { train(rank, data, plan, mine, common, result, held_out); });
     if (!world.has_rank_0())
         return 0;
     show_translations(held_out, "Held-out sentences, the wrong ones first", 10);

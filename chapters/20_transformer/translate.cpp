@@ -27,6 +27,7 @@
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/tokenizer_json.hpp"
 #include "common/data/file.hpp"
+#include "common/report/bench.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
@@ -250,6 +251,28 @@ std::vector<std::string> translate_on_all_ranks(Rank& rank, Transformer& model,
         at[from] = end + 1;
     }
     return translations;
+}
+
+// ---- Held-out sentences
+
+HeldOut HeldOut::first(std::size_t most) const {
+    HeldOut some = *this;
+    for (auto* column : {&some.sources, &some.expected, &some.translated})
+        column->resize(std::min(most, column->size()));
+    return some;
+}
+
+HeldOut translate_held_out(Rank& rank, Transformer& model, const Tokenizer& tokenizer,
+                           std::span<const SentencePair> pairs, const SearchOptions& search) {
+    const Stopwatch watch;
+    HeldOut held_out;
+    for (const SentencePair& pair : pairs) {
+        held_out.sources.push_back(pair.source);
+        held_out.expected.push_back(pair.target);
+    }
+    held_out.translated = translate_on_all_ranks(rank, model, tokenizer, held_out.sources, search);
+    held_out.seconds = watch.seconds();
+    return held_out;
 }
 
 // ---- From a checkpoint

@@ -10,11 +10,13 @@
 //              └── cento ── centouno ─── end                    -2.9
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "05_ranks/rank.hpp"
 #include "20_transformer/transformer.hpp"
+#include "20_transformer/words/pairs.hpp"
 #include "20_transformer/words/tokenizer.hpp"
 
 namespace ddp {
@@ -39,6 +41,26 @@ std::vector<std::string> translate_on_all_ranks(Rank& rank, Transformer& model,
                                                 const Tokenizer& tokenizer,
                                                 const std::vector<std::string>& sentences,
                                                 const SearchOptions& options = {});
+
+// Sentences that the model has not learned from, and its translations.
+struct HeldOut {
+    std::vector<std::string> sources, expected, translated;
+    double seconds = 0;
+
+    // Returns the counts of a score over all of them: of BleuCounts, for example.
+    template <typename Counts>
+    Counts counted() const {
+        Counts counts;
+        for (std::size_t i = 0; i < expected.size(); i++)
+            counts.add(translated[i], expected[i]);
+        return counts;
+    }
+    // Returns the first `most` of them.
+    HeldOut first(std::size_t most) const;
+};
+// Translates the pairs' sources. All ranks call it together; the result is the same on all.
+HeldOut translate_held_out(Rank& rank, Transformer& model, const Tokenizer& tokenizer,
+                           std::span<const SentencePair> pairs, const SearchOptions& search);
 
 // A model and its tokenizer, as a training has left them in its newest checkpoint.
 class Translator {

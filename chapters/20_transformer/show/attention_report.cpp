@@ -30,52 +30,44 @@ const Tensor& value_on(const Tape& tape, const std::string& label) {
     throw std::logic_error("nothing on the tape is called " + label);
 }
 
-}  // namespace
-
-AttentionPicture attention_of(Transformer& model, const Tokenizer& tokenizer,
-                              const std::string& sentence) {
-    const TokenPair pair{tokenizer.encode(sentence),
-                         translate(model, {tokenizer.encode(sentence)}).front()};
-    AttentionPicture picture{
-        spellings(tokenizer, pair.source), spellings(tokenizer, pair.target), {}};
+// Writes how much each token of the translation takes of each token of the sentence.
+void write_attention_of(CsvWriter& writer, Transformer& model, const Tokenizer& tokenizer,
+                        const std::string& sentence) {
+    const std::vector<int> tokens = tokenizer.encode(sentence);
+    const std::vector<TokenPair> pairs{{tokens, translate(model, {tokens}).front()}};
     // A forward of the whole pair leaves the weights on the tape.
-    const std::vector<TokenPair> pairs{pair};
     const TokenBatch batch = BatchPlan(pairs, 1, 0, 0).batch(0, 0, 1);
     Device& device = model.parameters().front()->value.device();
     Tape tape(device);
-    const DeviceBatch tokens = to_device(device, batch);
-    model.forward(tape, tokens.source, tokens.target_in);
-    const Tensor weights =
-        value_on(tape, "decoder.layers." + std::to_string(model.options().layers - 1) +
-                           ".multihead_attn.weights");
-    const std::vector<float> values = weights.to_host();  // [1, heads, length, length]
-    const std::size_t heads = static_cast<std::size_t>(model.options().heads);
-    const std::size_t length = static_cast<std::size_t>(batch.length);
-    for (std::size_t query = 0; query < picture.target.size(); query++) {
-        std::vector<float> row(picture.source.size());
-        for (std::size_t head = 0; head < heads; head++)
-            for (std::size_t key = 0; key < row.size(); key++)
-                row[key] +=
-                    values[(head * length + query) * length + key] / static_cast<float>(heads);
-        picture.weights.push_back(row);
-    }
-    return picture;
+    const DeviceBatch on_device = to_device(device, batch);
+    model.forward(tape, on_device.source, on_device.target_in);
+    const std::string last_layer = std::to_string(model.options().layers - 1);
+    const std::vector<float> weights =  // [1, heads, length, length]
+        value_on(tape, "decoder.layers." + last_layer + ".multihead_attn.weights").to_host();
+    const auto heads = static_cast<std::size_t>(model.options().heads);
+    const auto length = static_cast<std::size_t>(batch.length);
+    const std::vector<std::string> source = spellings(tokenizer, pairs[0].source),
+                                   target = spellings(tokenizer, pairs[0].target);
+    for (std::size_t query = 0; query < target.size(); query++)
+        for (std::size_t key = 0; key < source.size(); key++) {
+            double mean = 0;
+            for (std::size_t head = 0; head < heads; head++)
+                mean +=
+                    weights[(head * length + query) * length + key] / static_cast<double>(heads);
+            writer.row({sentence, target[query], source[key], query, key, mean});
+        }
 }
+
+}  // namespace
 
 void write_attention(const std::filesystem::path& csv, Transformer& model,
                      const Tokenizer& tokenizer, const std::vector<std::string>& sentences) {
-    CsvWriter writer(beside(csv, "attention"),
-                     {"sentence", "target", "source", "row", "column", "weight"});
     if (csv.empty())
         return;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, sentences.size()); i++) {
-        const std::string& sentence = sentences[i];
-        const AttentionPicture picture = attention_of(model, tokenizer, sentence);
-        for (std::size_t row = 0; row < picture.target.size(); row++)
-            for (std::size_t column = 0; column < picture.source.size(); column++)
-                writer.row({sentence, picture.target[row], picture.source[column], row, column,
-                            static_cast<double>(picture.weights[row][column])});
-    }
+    CsvWriter writer(beside(csv, "attention"),
+                     {"sentence", "target", "source", "row", "column", "weight"});
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, sentences.size()); i++)
+        write_attention_of(writer, model, tokenizer, sentences[i]);
 }
 
 }  // namespace ddp

@@ -2,7 +2,6 @@
 // Five of its lines are wrong, and nothing says so. Which?
 #include "20_transformer/show/find_five.hpp"
 
-#include <iostream>
 #include <random>
 
 #include "03_network/optimizers.hpp"
@@ -13,7 +12,6 @@
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "common/report/bench.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 
@@ -24,8 +22,7 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
 
     // The sentences: nine of ten to learn from, the others to validate with. Each rank learns from
     // a part of the first.
-    Random random(std::random_device{}());
-    const RandomSplit split = random_split(plan.pairs.size(), random);
+    const RandomSplit split = random_split(plan.pairs.size(), std::random_device{}());
     DistributedSampler sampler(static_cast<int>(split.train.size()), rank.rank(),
                                rank.world_size());
 
@@ -41,16 +38,11 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
     Tape tape(device);
     rank.barrier();
 
-    std::uint64_t step = 0;
     for (int epoch = 1; epoch <= plan.epochs; epoch++) {
         model.set_training(true);
         LossSum sum;
         const std::vector<int> mine = at_places(split.train, sampler.indices());
         for (const TokenBatch& batch : batches_of(plan.pairs, mine, plan.batch)) {
-            masks.begin({.step = step++,
-                         .samples = batch.sentences,
-                         .first = rank.rank(),
-                         .stride = rank.world_size()});
             const DeviceBatch tokens = to_device(device, batch);
             const Variable scores = model.forward(tape, tokens.source, tokens.target_in);
             const Variable loss = token_loss(scores, tokens.target_out, 0.0, 1.0);
@@ -71,9 +63,8 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
             model.set_training(false);
             const LossSum valid =
                 validate(device, model, batches_of(plan.pairs, split.valid, plan.batch));
-            seen.printed = "epoch " + std::to_string(epoch) + "  loss " + format_fixed(loss, 4) +
-                           "  validation " + format_fixed(valid.loss / valid.tokens, 4);
-            std::cout << seen.printed << std::endl;
+            print_epoch(epoch, loss, valid);
+            seen.printed_loss = loss;
             seen.validating_s += validating.seconds();
         }
         rank.barrier();
@@ -82,7 +73,6 @@ FiveSeen train_with_five_mistakes(Rank& rank, const FivePlan& plan) {
     }
     seen.hash = text_of_hash(hash_of(model.parameters()));
     seen.drift = drift.measure();
-    seen.learned = split.train;
     seen.validated = split.valid;
     return seen;
 }

@@ -12,7 +12,7 @@ namespace ddp {
 
 struct FivePlan {
     std::vector<TokenPair> pairs;
-    TransformerOptions model;
+    TransformerOptions model;  // without dropout
     int epochs = 3;
     int batch = 16;  // sentences a rank and step
 };
@@ -22,8 +22,8 @@ struct FiveSeen {
     std::string hash;                      // of the parameters, at the end
     double drift = 0;                      // the ranks' mean distance from rank 0's, as a share
     std::vector<std::vector<int>> orders;  // the sentences of each epoch, in their order
-    std::vector<int> learned, validated;   // the two parts of the split
-    std::string printed;                   // the last line that rank 0 has printed
+    std::vector<int> validated;            // the numbers of the pairs to validate with
+    double printed_loss = 0;               // the last one that rank 0 has printed
     double own_loss = 0;                   // of the last epoch, on this rank
     double validating_s = 0, waiting_s = 0;
 };
@@ -37,7 +37,7 @@ FiveSeen train_mended(Rank& rank, const FivePlan& plan);
 struct RandomSplit {
     std::vector<int> train, valid;
 };
-RandomSplit random_split(std::size_t pairs, Random& random);
+RandomSplit random_split(std::size_t pairs, std::uint64_t seed);
 
 // Returns these pairs in batches of `batch`, the last of which may be smaller.
 std::vector<TokenBatch> batches_of(const std::vector<TokenPair>& pairs,
@@ -52,5 +52,7 @@ struct LossSum {
     int tokens = 0;
 };
 LossSum validate(Device& device, Transformer& model, const std::vector<TokenBatch>& batches);
+
+void print_epoch(int epoch, double loss, const LossSum& validation);
 
 }  // namespace ddp

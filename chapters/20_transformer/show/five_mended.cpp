@@ -1,18 +1,15 @@
 // The program of find_five.cpp without its five mistakes. `diff find_five.cpp five_mended.cpp`
 // names them.
-#include "10_nodes/make_communicator.hpp"
 #include "20_transformer/show/find_five.hpp"
 
-#include <iostream>
-
 #include "03_network/optimizers.hpp"
+#include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/show/drift.hpp"
 #include "12_sampler/sampler.hpp"
 #include "15_overlap/ddp.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "common/report/bench.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 
@@ -23,8 +20,7 @@ FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
 
     // The sentences: nine of ten to learn from, the others to validate with. Each rank learns from
     // a part of the first.
-    Random random(1);  // the same split on every rank
-    const RandomSplit split = random_split(plan.pairs.size(), random);
+    const RandomSplit split = random_split(plan.pairs.size(), 1);  // the same on every rank
     DistributedSampler sampler(static_cast<int>(split.train.size()), rank.rank(),
                                rank.world_size());
 
@@ -40,17 +36,12 @@ FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
     Tape tape(device);
     rank.barrier();
 
-    std::uint64_t step = 0;
     for (int epoch = 1; epoch <= plan.epochs; epoch++) {
         model.set_training(true);
         sampler.set_epoch(epoch);  // another order in each epoch, the same on all ranks
         LossSum sum;
         const std::vector<int> mine = at_places(split.train, sampler.indices());
         for (const TokenBatch& batch : batches_of(plan.pairs, mine, plan.batch)) {
-            masks.begin({.step = step++,
-                         .samples = batch.sentences,
-                         .first = rank.rank(),
-                         .stride = rank.world_size()});
             const DeviceBatch tokens = to_device(device, batch);
             const Variable scores = replica.forward(
                 [&] { return model.forward(tape, tokens.source, tokens.target_in); });
@@ -79,15 +70,13 @@ FiveSeen train_mended(Rank& rank, const FivePlan& plan) {
             valid.loss += part.loss;
             valid.tokens += part.tokens;
         }
-        seen.printed = "epoch " + std::to_string(epoch) + "  loss " + format_fixed(loss, 4) +
-                       "  validation " + format_fixed(valid.loss / valid.tokens, 4);
         if (rank.rank() == 0)
-            std::cout << seen.printed << std::endl;
+            print_epoch(epoch, loss, valid);
+        seen.printed_loss = loss;
         seen.validating_s += validating.seconds();
     }
     seen.hash = text_of_hash(hash_of(model.parameters()));
     seen.drift = drift.measure();
-    seen.learned = split.train;
     seen.validated = split.valid;
     return seen;
 }

@@ -1,12 +1,11 @@
 #include "20_transformer/show/five_report.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iostream>
 #include <set>
 
+#include "03_network/loader.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "20_transformer/byte_pairs.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/numerals.hpp"
@@ -17,14 +16,10 @@ namespace ddp {
 
 // ---- What both programs use
 
-RandomSplit random_split(std::size_t pairs, Random& random) {
-    std::vector<int> numbers(pairs);
-    for (std::size_t i = 0; i < pairs; i++)
-        numbers[i] = static_cast<int>(i);
-    for (std::size_t i = pairs; i > 1; i--)
-        std::swap(numbers[i - 1], numbers[random.below(i)]);
-    const auto end = numbers.begin() + static_cast<std::ptrdiff_t>(pairs * 9 / 10);
-    return {{numbers.begin(), end}, {end, numbers.end()}};
+RandomSplit random_split(std::size_t pairs, std::uint64_t seed) {
+    const std::vector<int> order = shuffled(static_cast<int>(pairs), seed, 1);
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(pairs * 9 / 10);
+    return {{order.begin(), end}, {end, order.end()}};
 }
 
 std::vector<TokenBatch> batches_of(const std::vector<TokenPair>& pairs,
@@ -60,9 +55,26 @@ LossSum validate(Device& device, Transformer& model, const std::vector<TokenBatc
     return sum;
 }
 
+void print_epoch(int epoch, double loss, const LossSum& validation) {
+    std::cout << "epoch " << epoch << "  loss " << format_fixed(loss, 4) << "  validation "
+              << format_fixed(validation.loss / validation.tokens, 4) << std::endl;
+}
+
 // ---- The evidence
 
-FiveEvidence evidence_of(Rank& rank, const FiveSeen& mine, double logged_loss) {
+namespace {
+
+// Returns a text with an x at each of these places, to send it.
+std::string marked(const std::vector<int>& places, std::size_t all) {
+    std::string text(all, ' ');
+    for (const int place : places)
+        text[static_cast<std::size_t>(place)] = 'x';
+    return text;
+}
+
+}  // namespace
+
+FiveEvidence evidence_of(Rank& rank, const FivePlan& plan, const FiveSeen& mine) {
     FiveEvidence evidence;
     const std::vector<std::string> hashes = rank.all_gather(mine.hash);
     evidence.different_replicas = static_cast<int>(std::set(hashes.begin(), hashes.end()).size());
@@ -73,24 +85,16 @@ FiveEvidence evidence_of(Rank& rank, const FiveSeen& mine, double logged_loss) {
         same += first[i] == second[i];
     evidence.same_order = static_cast<double>(same) / static_cast<double>(first.size());
     // Which of rank 0's sentences for validation does some rank learn from?
-    const auto text = [](const std::vector<int>& numbers) {
-        return std::string(reinterpret_cast<const char*>(numbers.data()),
-                           numbers.size() * sizeof(int));
-    };
-    const auto numbers = [](const std::string& bytes) {
-        std::vector<int> list(bytes.size() / sizeof(int));
-        std::memcpy(list.data(), bytes.data(), bytes.size());
-        return list;
-    };
-    std::set<int> learned;
-    for (const std::string& bytes : rank.all_gather(text(mine.orders.at(0))))
-        for (const int number : numbers(bytes))
-            learned.insert(number);
-    const std::vector<int> validated = numbers(rank.broadcast(text(mine.validated), 0));
-    evidence.validated = static_cast<int>(validated.size());
-    evidence.leaked = static_cast<int>(
-        std::ranges::count_if(validated, [&](int number) { return learned.contains(number); }));
-    evidence.logged_loss = rank.broadcast(logged_loss, 0);
+    const std::size_t pairs = plan.pairs.size();
+    const std::vector<std::string> learned = rank.all_gather(marked(mine.orders.at(0), pairs));
+    const std::string validated = rank.broadcast(marked(mine.validated, pairs), 0);
+    for (std::size_t i = 0; i < pairs; i++)
+        if (validated[i] == 'x') {
+            evidence.validated++;
+            evidence.leaked +=
+                std::ranges::any_of(learned, [&](const auto& places) { return places[i] == 'x'; });
+        }
+    evidence.logged_loss = rank.broadcast(mine.printed_loss, 0);
     evidence.loss = rank.mean_over_ranks(mine.own_loss);
     const double waiting = rank.mean_over_ranks(mine.waiting_s) * rank.world_size();
     const double validating = rank.mean_over_ranks(mine.validating_s) * rank.world_size();
@@ -98,38 +102,27 @@ FiveEvidence evidence_of(Rank& rank, const FiveSeen& mine, double logged_loss) {
     return evidence;
 }
 
-double printed_loss(const FiveSeen& seen) {
-    const std::size_t at = seen.printed.find("loss ");
-    return at == std::string::npos ? 0 : std::stod(seen.printed.substr(at + 5));
-}
-
-FivePlan five_plan(bool quick) {
-    const PairCorpus corpus = numeral_corpus(quick ? 160 : 640, 1, 1, 1);
-    std::vector<std::string> sentences;
-    for (const SentencePair& pair : corpus.train)
-        sentences.insert(sentences.end(), {pair.source, pair.target});
-    const BytePairs tokenizer = BytePairs::learn(sentences, 320);
-    FivePlan plan;
-    for (const SentencePair& pair : corpus.train)
-        plan.pairs.push_back({tokenizer.encode(pair.source), tokenizer.encode(pair.target)});
-    plan.model = {.vocabulary = tokenizer.size(),
-                  .width = 32,
-                  .heads = 2,
-                  .layers = 1,
-                  .feed_forward = 64,
-                  .dropout = 0};
-    return plan;
+FivePlan five_plan(World& world, bool quick) {
+    TranslationPlan sizes;
+    sizes.vocabulary = 320;
+    TranslationData data = encode_corpus(world, numeral_corpus(quick ? 160 : 640, 64, 1, 1), sizes);
+    return {std::move(data.train),
+            {.vocabulary = data.tokenizer->size(),
+             .width = 32,
+             .heads = 2,
+             .layers = 1,
+             .feed_forward = 64,
+             .dropout = 0}};
 }
 
 void show_five_mistakes(World& world, const CommonOptions& common) {
-    const FivePlan plan = five_plan(common.quick);
+    const FivePlan plan = five_plan(world, common.quick);
     FiveEvidence wrong, right;
     const auto run = [&](const std::string& name, auto train, FiveEvidence& evidence) {
         if (world.has_rank_0())
             std::cout << name << "\n";
         world.run([&](Rank& rank) {
-            const FiveSeen seen = train(rank, plan);
-            const FiveEvidence found = evidence_of(rank, seen, printed_loss(seen));
+            const FiveEvidence found = evidence_of(rank, plan, train(rank, plan));
             if (rank.rank() == 0)
                 evidence = found;
         });

@@ -17,13 +17,10 @@ struct FiveEvidence {
 };
 
 // Lays the ranks' records side by side. All ranks call it together; the result is the same on all.
-FiveEvidence evidence_of(Rank& rank, const FiveSeen& mine, double logged_loss);
-
-// Returns the loss in the last line that the program has printed; 0 on a rank that prints none.
-double printed_loss(const FiveSeen& seen);
+FiveEvidence evidence_of(Rank& rank, const FivePlan& plan, const FiveSeen& mine);
 
 // Makes the sentences and the model that both programs learn: numbers in words.
-FivePlan five_plan(bool quick);
+FivePlan five_plan(World& world, bool quick);
 
 // Runs both programs and prints what is seen of them.
 void show_five_mistakes(World& world, const CommonOptions& common);

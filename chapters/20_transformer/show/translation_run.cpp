@@ -10,7 +10,6 @@
 #include "20_transformer/words/numerals.hpp"
 #include "20_transformer/words/package_descriptions.hpp"
 #include "20_transformer/words/scores.hpp"
-#include "common/report/bench.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -25,13 +24,6 @@ struct Suited {
 constexpr Suited numerals_suited{20'000, 2, 64, 64, 2, 400, 100, 3e-3, 0.0, 0.0};
 constexpr Suited sentences_suited{0, 10, 64, 128, 3, 4000, 400, 2e-3, 0.1, 0.1};
 constexpr int held_out_numbers = 1000;
-
-// The folder that `./book data translations` fills: build/translations, where this is
-// build/cpu/bin/transformer.
-std::filesystem::path usual_descriptions() {
-    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-    return program.parent_path().parent_path().parent_path() / "translations";
-}
 
 }  // namespace
 
@@ -75,7 +67,7 @@ void add_translation_options(Options& options, TranslationSettings& mine) {
 PairCorpus load_corpus(const TranslationSettings& mine, const CommonOptions& common) {
     if (mine.pairs == "debian")
         return load_package_descriptions(
-            common.data.empty() ? usual_descriptions().string() : common.data.string(),
+            common.data.empty() ? usual_descriptions_folder() : common.data.string(),
             DescriptionParts::one_line);
     if (mine.pairs != "numerals")
         return load_pairs(mine.pairs, common.seed);
@@ -139,43 +131,6 @@ TranslationPlan plan_of(const TranslationSettings& mine, const CommonOptions& co
     return plan;
 }
 
-int HeldOut::right() const {
-    int count = 0;
-    for (std::size_t i = 0; i < expected.size(); i++)
-        count += expected[i] == translated[i];
-    return count;
-}
-
-double HeldOut::bleu() const {
-    BleuCounts counts;
-    for (std::size_t i = 0; i < expected.size(); i++)
-        counts.add(translated[i], expected[i]);
-    return counts.score();
-}
-
-HeldOut HeldOut::first(std::size_t most) const {
-    HeldOut some = *this;
-    for (auto* column : {&some.sources, &some.expected, &some.translated})
-        column->resize(std::min(most, column->size()));
-    return some;
-}
-
-HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData& data, int most,
-                           const SearchOptions& search) {
-    const Stopwatch watch;
-    HeldOut held_out;
-    for (const SentencePair& pair : data.corpus.test) {
-        if (static_cast<int>(held_out.sources.size()) == most)
-            break;
-        held_out.sources.push_back(pair.source);
-        held_out.expected.push_back(pair.target);
-    }
-    held_out.translated =
-        translate_on_all_ranks(rank, model, *data.tokenizer, held_out.sources, search);
-    held_out.seconds = watch.seconds();
-    return held_out;
-}
-
 void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most) {
     std::vector<std::size_t> order(held_out.sources.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -207,21 +162,16 @@ void show_result(const TranslationResult& result, const TranslationData& data,
                                                           std::max(result.seconds, 1e-9)))});
         table.row({"validation loss for a token", format_fixed(result.validation_loss, 4)});
     }
+    const ErrorCounts errors = held_out.counted<ErrorCounts>();
     table.row({"translated without a mistake",
-               std::to_string(held_out.right()) + " (" +
-                   format_percent(static_cast<double>(held_out.right()) /
-                                  static_cast<double>(held_out.sources.size())) +
+               std::to_string(errors.right_sentences) + " (" +
+                   format_percent(static_cast<double>(errors.right_sentences) /
+                                  static_cast<double>(errors.sentences)) +
                    ")"});
     if (data.corpus.name != "numerals") {  // whose translations are single words
-        ChrfCounts chrf;
-        for (std::size_t i = 0; i < held_out.expected.size(); i++)
-            chrf.add(held_out.translated[i], held_out.expected[i]);
-        table.row({"BLEU", format_fixed(held_out.bleu(), 1)});
-        table.row({"chrF", format_fixed(chrf.score(), 1)});
+        table.row({"BLEU", format_fixed(held_out.counted<BleuCounts>().score(), 1)});
+        table.row({"chrF", format_fixed(held_out.counted<ChrfCounts>().score(), 1)});
     }
-    ErrorCounts errors;
-    for (std::size_t i = 0; i < held_out.expected.size(); i++)
-        errors.add(held_out.translated[i], held_out.expected[i]);
     table.row({"wrong characters", format_percent(errors.character_error_rate())});
     table.row({"seconds of translating", format_fixed(held_out.seconds, 1)});
     std::cout << table << text_of_equal_replicas(world_size, result.hash) << "\n";

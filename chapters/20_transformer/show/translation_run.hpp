@@ -41,19 +41,6 @@ std::filesystem::path begin_folder(World& world, const TranslationSettings& sett
 TranslationPlan plan_of(const TranslationSettings& settings, const CommonOptions& common,
                         const std::filesystem::path& folder);
 
-// Sentences that the model has not learned from, and its translations.
-struct HeldOut {
-    std::vector<std::string> sources, expected, translated;
-    double seconds = 0;
-
-    int right() const;    // sentences without a mistake
-    double bleu() const;  // from 0 to 100
-    // Returns the first `most` of them.
-    HeldOut first(std::size_t most) const;
-};
-HeldOut translate_held_out(Rank& rank, Transformer& model, const TranslationData& data, int most,
-                           const SearchOptions& search);
-
 // Prints the sentences with their translations; if there are more than `most`, so many of them, the
 // wrong ones first.
 void show_translations(const HeldOut& held_out, const std::string& title, std::size_t most);

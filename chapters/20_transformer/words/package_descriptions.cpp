@@ -198,6 +198,11 @@ std::vector<SentencePair> join_descriptions(std::string_view english, std::strin
     return pairs.take();
 }
 
+std::string usual_descriptions_folder() {
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    return program.parent_path().parent_path().parent_path() / "translations";
+}
+
 PairCorpus load_package_descriptions(const std::string& folder, DescriptionParts parts) {
     std::vector<std::vector<std::uint8_t>> files;
     for (const char* name : {"Translation-en", "Translation-it"}) {

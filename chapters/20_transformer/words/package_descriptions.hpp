@@ -4,11 +4,11 @@
 //
 //     Package: 0ad                                      the same package
 //     Description-md5: d943033bedada21853d2ae54a2578a7b the same English text: the two belong
-//     together Description-it: gioco di strategia in tempo reale di guerra antica
-//      0 A.D. è un gioco ...                            paragraphs of lines with one space before
-//      them, .                                                a point between two paragraphs,
-//       * un elenco                                     and lists, with more spaces, which are left
-//       out
+//                                                       together
+//     Description-it: gioco di strategia in tempo reale di guerra antica
+//      0 A.D. è un gioco ...                            paragraphs: lines behind one space,
+//      .                                                a point between two of them,
+//       * un elenco                                     and lists, behind more, which are left out
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +20,10 @@ namespace ddp {
 // The pairs of a description: its first line alone, which sums it up in some seven words; or that
 // and its paragraphs, sentence by sentence.
 enum class DescriptionParts { one_line, all };
+
+// Returns the folder that `./book data translations` fills: build/translations, where the program
+// is build/cpu/bin/transformer.
+std::string usual_descriptions_folder();
 
 // Reads Translation-en and Translation-it from `folder` and deals the pairs to splits, each package
 // to one of them. Throws DataError, with one sentence, if a file is missing or damaged.

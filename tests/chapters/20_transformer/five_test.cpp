@@ -9,11 +9,10 @@ namespace {
 FiveEvidence seen_of(FiveSeen (*train)(Rank&, const FivePlan&)) {
     FiveEvidence evidence;
     World world(thread_options(3));
-    FivePlan plan = five_plan(true);
+    FivePlan plan = five_plan(world, true);
     plan.epochs = 2;
     world.run([&](Rank& rank) {
-        const FiveSeen seen = train(rank, plan);
-        const FiveEvidence found = evidence_of(rank, seen, printed_loss(seen));
+        const FiveEvidence found = evidence_of(rank, plan, train(rank, plan));
         if (rank.rank() == 0)
             evidence = found;
     });

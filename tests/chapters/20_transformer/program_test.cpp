@@ -44,6 +44,14 @@ TEST_CASE("transformer: --quick shows the five mistakes, trains, and leaves a ch
     REQUIRE(program.call(sentence + Words{"--folder", checkpoints}).output == translated.output);
 }
 
+TEST_CASE("transformer: the bench of uneven tokens says how far the mean of means is off") {
+    const Program bench(BENCH_UNEVEN_TOKENS);
+    const std::string output = bench.run({"--quick", "--ranks", "3"}).output;
+    REQUIRE(count(output, "\nits own tokens  ") == 1);
+    REQUIRE(count(output, " 0.0000") == 1);
+    REQUIRE(has(bench.refusal({"--ranks", "1"}), "take --ranks 2 or more"));
+}
+
 TEST_CASE("transformer: the same bits under every launcher, and a call after its end") {
     const TemporaryFolder folder;
     const auto hash = [&](const Launch& launch, const Words& more) {

@@ -1,6 +1,6 @@
 // The training: the same with any number of ranks, the same bits after any interruption, and the
 // mean over tokens and not over ranks.
-#include "20_transformer/show/uneven_tokens.hpp"
+#include "20_transformer/bench/uneven_tokens.hpp"
 #include "20_transformer/translation_training.hpp"
 
 #include <cmath>

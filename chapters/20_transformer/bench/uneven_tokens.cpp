@@ -1,4 +1,4 @@
-#include "20_transformer/show/uneven_tokens.hpp"
+#include "20_transformer/bench/uneven_tokens.hpp"
 
 #include <cmath>
 #include <iostream>
