@@ -129,7 +129,8 @@ TEST_CASE("\"not ready\" stays as the last error, and no launch reports it as it
                : which == 1 ? cudaEventQuery(end)
                             : cudaEventElapsedTime(&milliseconds, start, end);
     };
-    for (int which : {0, 1, 2}) {
+    const int questions = kernels_run_on_cpu ? 3 : 2;  // of the last one CUDA does not say it
+    for (int which = 0; which < questions; which++) {
         REQUIRE(ask(which) == cudaErrorNotReady);
         launch(other, {1, 1}, add_one, value.data());
         launch_cooperative(other, {1, 1}, add_one, value.data());
@@ -142,7 +143,7 @@ TEST_CASE("\"not ready\" stays as the last error, and no launch reports it as it
     gate.open();
     stream.synchronize();
     other.synchronize();
-    REQUIRE(value.to_host()[0] == 6);
+    REQUIRE(value.to_host()[0] == 2 * questions);
 }
 
 TEST_CASE("two streams run at the same time") {
@@ -421,6 +422,7 @@ TEST_CASE("destroying a stream waits for nothing, and a synchronization waits fo
     REQUIRE(gate.was_passed());
 }
 
+#if !defined(DDP_CUDA)  // CUDA does not say so
 TEST_CASE("the default stream waits for a blocking stream that was destroyed") {
     Gate gate;
     cudaStream_t stream = nullptr;
@@ -437,6 +439,7 @@ TEST_CASE("the default stream waits for a blocking stream that was destroyed") {
     DDP_CHECK(cudaStreamSynchronize(nullptr));
     REQUIRE(gate.was_passed());
 }
+#endif
 
 TEST_CASE("a destroyed stream finishes its work") {
     Buffer<std::uint64_t> value(std::vector<std::uint64_t>{0});
@@ -455,10 +458,14 @@ TEST_CASE("a destroyed stream finishes its work") {
 
 // ---- Two kernels that talk: plain data, published by a flag with release and acquire.
 
-// In round r the kernel whose number is r % 2 writes a message, and the other one checks it.
-__global__ void talk(int me, int rounds, int* message, int* round_done, int* wrong) {
+// In round r the kernel whose number is r % 2 writes a message, and the other one checks it. If the
+// other one does not come, this one stops waiting after `most_polls` looks, and finds wrong
+// messages.
+__global__ void talk(int me, int rounds, int most_polls, int* message, int* round_done,
+                     int* wrong) {
     const int i = static_cast<int>(threadIdx.x), size = static_cast<int>(blockDim.x);
     SystemFlag done(*round_done);
+    int polls = 0;
     for (int round = 0; round < rounds; round++) {
         const bool writes = round % 2 == me;
         if (writes)
@@ -467,7 +474,7 @@ __global__ void talk(int me, int rounds, int* message, int* round_done, int* wro
         if (i == 0 && writes)
             done.store(round + 1, cuda::memory_order_release);
         if (i == 0 && !writes)
-            while (done.load(cuda::memory_order_acquire) <= round)
+            for (; done.load(cuda::memory_order_acquire) <= round && polls < most_polls; polls++)
                 __nanosleep(100);
         __syncthreads();
         if (!writes && message[(i * 7) % size] != round * 1000 + i)
@@ -481,12 +488,22 @@ TEST_CASE("two kernels pass messages") {
     Stream streams[2];
     Buffer<int> message(32), done(std::vector<int>{0}), wrong(std::vector<int>{0});
     for (int me : {0, 1})
-        launch_cooperative(streams[me], {1, 32}, talk, me, round_count, message.data(), done.data(),
-                           wrong.data());
+        launch_cooperative(streams[me], {1, 32}, talk, me, round_count, 20'000'000, message.data(),
+                           done.data(), wrong.data());
     streams[0].synchronize();
     streams[1].synchronize();
     REQUIRE(done.to_host()[0] == round_count);
     REQUIRE(wrong.to_host()[0] == 0);
+}
+
+TEST_CASE("a kernel whose partner does not run ends") {
+    Stream stream;
+    Buffer<int> message(std::vector<int>(32, -1)), done(std::vector<int>{0}),
+        wrong(std::vector<int>{0});
+    launch_cooperative(stream, {1, 32}, talk, 1, 1, 1000, message.data(), done.data(),
+                       wrong.data());
+    stream.synchronize();
+    REQUIRE(wrong.to_host()[0] == 32);
 }
 
 }  // namespace
