@@ -114,7 +114,7 @@ outweighed() {
     for dir in "$@"; do
         lesson=$(lesson_of "$dir" | xargs -r -d '\n' cat | wc -l)
         shown=$(find "$dir/show" -type f -exec cat {} + 2>/dev/null | wc -l)
-        ((shown < lesson)) || echo "$dir/show has $shown lines, and the files marked ● have $lesson"
+        ((shown == 0 || shown < lesson)) || echo "$dir/show has $shown lines, and the files marked ● have $lesson"
     done
 }
 mkdir -p "$scratch/weights/show"

@@ -1,4 +1,4 @@
-// What is sent in a step, and when: what becomes of gradients that are sent out of order, what
+// Shows what a step sends, and when: what becomes of gradients that are sent out of order, what
 // 16-bit numbers lose, what each bucket hook sends and loses in a short training, and what no_sync
 // saves.
 #include <algorithm>
