@@ -7,10 +7,12 @@
 //     store_release(flag, 1) ─────────────▶ load_acquire(flag): now the data is visible, too
 //                                           reads the data
 //
-//     wait_until        for a flag that one peer raises: the usual wait, made of the next ones
-//     wait_for_flag     for a flag that several raise: blame() says who is late
-//     wait_or_blame     for any condition
-//     wait_or_report    for any condition, with words of its own: the loop that polls
+// There are four waits. Each is made of the one below it, and the last one polls:
+//
+//     wait_until        for a flag that one peer raises: the usual one
+//     wait_for_flag     for a flag that several raise: blame() returns the rank that is late
+//     wait_or_blame     for any condition, with blame() as above
+//     wait_or_report    for any condition: report() tells the host what has not come
 #include <cstdint>
 #include <cuda/atomic>
 
