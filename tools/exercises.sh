@@ -9,7 +9,7 @@ exercises() {
 }
 exercises_of() { exercises | sed -n "s/^$1 //p"; }
 list_exercised() { exercises | sed 's/_.*//' | uniq | joined; }
-stub_of() { compgen -G "$root/exercises/$1/$2/stub.c[up]*"; }  # CHAPTER EXERCISE
+stub_of() { compgen -G "$root/exercises/$1/$2/stub.*"; }  # CHAPTER EXERCISE
 file_of() { stub_of "$1" "$2" | sed "s|.*/stub|$1/$2|"; }      # CHAPTER EXERCISE -> 02_kernels/argmax.cu
 record_of() { echo "$root/my/$1/.$2.$3"; }                          # CHAPTER EXERCISE solved|hints
 chapter_with_exercises() {

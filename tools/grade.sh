@@ -49,7 +49,7 @@ grade() {
         handed_in+=("$file")
         file=${file##*/}
         targets+=("exercise_${file%.*}_solution")
-    done < <(exercises | while read -r chapter exercise; do file_of "$chapter" "$exercise"; done)
+    done < <(exercises | while read -r chapter exercise; do file_of "$chapter" "$exercise"; done | grep -v "\.py\$")
     [[ -n ${handed_in[*]} ]] ||
         bad_input "Nobody in $class has handed in anything: a file lies there as ann/09_all_reduce/halving_doubling.cu."
     wanted=cpu  # the same for everybody

@@ -44,7 +44,7 @@ END
 help_of_help() {
     cat <<END
   ./book help all               this, and what the other verbs do: progress, reset, handout, grade, explore, watch,
-                                cluster, diff and data
+                                cluster, diff, data, setup and read
 END
 }
 help_of_other_verbs() {
@@ -73,6 +73,9 @@ help_of_other_verbs() {
   ./book diff NN [MM]           what chapter NN's main has that MM's has not (MM: the chapter it grows from)
   ./book data translations      fetch the sentences that chapter 20 translates: Debian's package descriptions in
                                 English and Italian, some 12 MB, through apt, into build/translations
+  ./book setup pytorch          fetch PyTorch from PyPI into build/pytorch, for chapter 23
+  ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,
+                                where each rank stood
   ./book help [all]             the first six verbs; with all: this text
 END
 }

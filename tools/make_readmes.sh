@@ -187,6 +187,11 @@ minutes_of_exercise() {  # FOLDER EXERCISE: to read text and contract, to think 
     local text read written
     text=$(sed -n "/^# Exercise \`$2\`/,/^# Exercise \`/{ /^# /d; p; }" "$1/README.md")
     read=$(reading_seconds <<<"$text")
+    if [[ -f $1/$2/stub.py ]]; then  # a program to read, and to mend
+        written=$(diff "$1/$2/stub.py" "solutions/${1##*/}/$2.py" | grep -c '^>')
+        rounded $((read + 6 * $(lines "$1/$2/stub.py") + 300 + 60 * written))
+        return
+    fi
     written=$(sed -n '\|^ *// stub|,\|^ *// end stub|{ \|^ *//|d; /[^[:space:]]/p; }' "solutions/${1##*/}/$2".c* | wc -l)
     rounded $((read + 6 * $(lines "$1/$2.hpp") + 300 * $(grep -c '^## Task' <<<"$text") + 60 * written))
 }

@@ -11,17 +11,17 @@ for call in "" help -h --help; do
     verbs=$(sed -n 's/^  \.\/book \([a-z]*\).*/\1/p' <<<"$output" | xargs)
     [[ $verbs == "run check test bench plot doctor help" ]] || complain "the first verbs are not these: $verbs"
     (($(wc -l <<<"$output") <= 24)) || complain "help does not fit on a screen: $output"
-    for verb in progress reset handout grade explore watch cluster diff data; do
+    for verb in progress reset handout grade explore watch cluster diff data setup read; do
         [[ $output == *" $verb"* ]] || complain "help does not name $verb"
     done
 done
 expect 0 "benches: slope" "$book" help all
-for verb in run check progress reset handout grade test bench explore plot watch cluster diff data doctor; do
+for verb in run check progress reset handout grade test bench explore plot watch cluster diff data setup read doctor; do
     [[ $output == *"./book $verb"* ]] || complain "help all says nothing about $verb"
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, cluster, diff, data, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, cluster, diff, data, setup, read, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -53,6 +53,9 @@ expect_sentence 2 "'--algorithm mine' is for: ./book run 07 and ./book bench all
 expect_sentence 2 "test does not take '-all'; it takes --all, --cpu and --gpu." "$book" test -all
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
+expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup
+expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup torch
+expect_sentence 2 "read takes the flight-recorder dumps of all ranks: one file each." "$book" read
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
 mkdir -p "$scratch/book/common/cuda_on_cpu"

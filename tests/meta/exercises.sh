@@ -36,14 +36,17 @@ fi
     printf '%s\n' exercises/support/{answers,brought_along,explored,make_mutant}.sh
     printf '%s\n' exercises/support/{{collectives,launches,plans,ranks}.{hpp,cpp},gate.hpp,junk.hpp,lines.hpp,sums.hpp,tasks.hpp,tasks_main.cpp}
     while read -r chapter exercise; do
+        if [[ -f exercises/$chapter/$exercise/stub.py ]]; then
+            printf '%s\n' exercises/"$chapter"/{README.md,check.py,"$exercise"/stub.py}
+            [[ ! $has_solutions ]] || printf '%s\n' solutions/"$chapter"/{NOTES.md,"$exercise.py"}
+            continue
+        fi
         for suffix in cu cpp; do
             printf '%s\n' solutions/"$chapter/$exercise.$suffix" exercises/"$chapter/$exercise"/{mistakes.diff,{stub,test}."$suffix"}
         done
         printf '%s\n' exercises/"$chapter"/{README.md,"$exercise.hpp"}
         [[ ! $has_solutions ]] || echo solutions/"$chapter"/NOTES.md
     done < <(exercises)
-    # The museum of the chapter on one's own job: programs in Python, which tests/chapters/23_your_job looks at.
-    find exercises/23_your_job solutions/23_your_job -type f 2>/dev/null
     # The labs, which tests/chapters/21_cluster/labs_test.sh looks at.
     find exercises/21_cluster/labs -type f
     [[ ! $has_solutions ]] || echo solutions/21_cluster/labs_key.md
@@ -83,6 +86,7 @@ done
 while read -r chapter exercise; do
     [[ $has_solutions ]] || continue
     [[ -f solutions/$chapter/NOTES.md ]] || complain "solutions/$chapter/NOTES.md is missing"
+    [[ ! -f exercises/$chapter/$exercise/stub.py ]] || continue  # the program is itself the mistake
     mistakes=exercises/$chapter/$exercise/mistakes.diff
     count=$(grep -c '^@@ ' "$mistakes")
     ((count >= 3)) || complain "$mistakes has $count mistakes: three are the least"
@@ -95,7 +99,7 @@ while read -r chapter exercise; do
     readme=exercises/$chapter/README.md
     [[ -f $readme ]] || { complain "$readme is missing" && continue; }
     tasks=$(sed -n "/^# Exercise \`$exercise\`/,/^# Exercise \`/{ s/^## Task \`\([a-z0-9_]*\)\`: ..*/\1/p; }" "$readme")
-    thrown=$(cat exercises/"$chapter/$exercise"/stub.c* | sed -n 's/.*throw NotImplemented("\([a-z0-9_]*\)").*/\1/p')
+    thrown=$(cat exercises/"$chapter/$exercise"/stub.* | sed -n 's/.*throw NotImplemented("\([a-z0-9_]*\)").*/\1/p')
     for task in $thrown; do
         grep -qx "$task" <<<"$tasks" || complain "$readme has no line '## Task \`$task\`: title'"
     done

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The guard names each of the fourteen wrong programs by its fault, and accuses none of the right ones; check.py takes the right ones,
+and refuses those that are mended by leaving out what they are for. With `cost`: what a check costs beside a step.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "exercises" / "23_your_job"), str(ROOT / "chapters" / "23_your_job")]
+import check  # noqa: E402
+import ddp_guard  # noqa: E402
+from support import ranks  # noqa: E402
+
+FAULTS = {
+    "past_the_wrapper": "past the wrapper", "never_in_sync": "never in sync", "own_start": "changed after wrapping",
+    "same_epochs": "the same epochs", "own_shuffle": "samples seen twice", "first_batches": "samples never seen",
+    "padded_evaluation": "padded evaluation", "divided_twice": "divided twice", "summed_again": "reduced twice",
+    "mean_of_means": "mean of means", "same_dropout": "the same dropout", "own_buffer": "buffers differ",
+    "frozen_decay": "frozen but decays", "missed_head": "not in the optimizer",
+}
+PARAMETERS = {"past_the_wrapper": "0.weight", "never_in_sync": "0.weight", "own_start": "2.weight", "own_buffer": "largest",
+              "frozen_decay": "0.weight", "missed_head": "2.weight"}
+# Programs that are mended by leaving out what they are for, as what is to be replaced in the right one.
+CHEATS = {
+    "same_dropout": ("nn.Dropout(0.3), ", "", "The dropout is gone"),
+    "padded_evaluation": ("range(rank, 333, world_size)", "range(rank, 332, world_size)", "over the 333 samples"),
+    "frozen_decay": (", weight_decay=0.01", "", "No parameter decays any more"),
+    "divided_twice": (" / micro_batches\n        loss.backward", "\n        loss.backward", "not those of a right program"),
+    "never_in_sync": ("with nullcontext() if is_last else model.no_sync():", "if True:", "Every micro-batch communicates now"),
+    "same_epochs": ("range(4)", "range(1)", "makes 32 steps before it is mended, and yours makes 8"),
+    "own_buffer": ("self.largest.copy_", "inputs.add", "The buffer `largest` is 1.0000"),
+}
+failures = []
+
+
+def complain(words):
+    failures.append(words)
+    print(f"FAILED: {words}", flush=True)
+
+
+def answer_of(path, **options):
+    """Returns rank 0's answer; rank 0 tells what all have found."""
+    answers = check.run(path, **options)
+    for answer in answers:
+        if answer["errors"] or "has stopped watching" in answer["words"]:
+            complain(f"{path}: {answer['errors']} {answer['words'][-400:]}")
+    return answers[0]
+
+
+def look_at_the_museum(world_size, every):
+    for name, fault in FAULTS.items():
+        if name == "padded_evaluation" and 333 % world_size == 0:
+            fault = None  # nothing to pad
+        answer = answer_of(ROOT / "exercises" / "23_your_job" / name / "stub.py", world_size=world_size, every=every)
+        if answer["kinds"] != ([fault] if fault else []):
+            complain(f"{name} on {world_size} ranks, every {every}: {answer['kinds']} is found, not '{fault}'")
+        for found in answer["findings"]:
+            if not re.search(rf"\(step \d+, ranks? [\d, ]+{', ' + PARAMETERS[name] if name in PARAMETERS else ''}\): .*[.?] \[\d\d_[a-z_]+, .*\]$", found):
+                complain(f"{name}: a finding names step, rank, parameter and section, and this one does not: {found}")
+        answer = answer_of(ROOT / "solutions" / "23_your_job" / f"{name}.py", world_size=world_size, every=every)
+        if answer["kinds"]:
+            complain(f"the right {name} on {world_size} ranks, every {every}, is accused: {answer['findings']}")
+
+
+def look_at_the_checks():
+    for name in FAULTS:
+        right = ROOT / "solutions" / "23_your_job" / f"{name}.py"
+        answer = answer_of(right, ask=True)
+        if answer["wrong"]:
+            complain(f"the solution of {name} is refused: {answer['wrong']}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (old, new, words) in CHEATS.items():
+            text = (ROOT / "solutions" / "23_your_job" / f"{name}.py").read_text()
+            if text.count(old) != 1:
+                complain(f"{name} has not one '{old}'")
+            path = pathlib.Path(folder) / f"{name}.py"
+            path.write_text(text.replace(old, new))
+            answer = check.run(path, ask=True)[0]
+            if words not in answer["wrong"]:
+                complain(f"{name} with '{new}' for '{old}' is not told '{words}' but: {answer['wrong']}{answer['errors']}")
+
+
+def look_at_sections():
+    """Each finding's section is one of the book's."""
+    for kind, section in ddp_guard.SECTIONS.items():
+        chapter, title = section.split(", ", 1)
+        if f"\n## {title}\n" not in (ROOT / "chapters" / chapter / "README.md").read_text():
+            complain(f"'{kind}' names a section that is not there: {section}")
+
+
+def measure(rank):
+    """Returns seconds of steps, and of checks, one after the other, of the book's network with 1.9 million parameters."""
+    import time
+
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    guard = ddp_guard.watch(1 << 30)
+    dist.init_process_group("gloo")
+    network = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+    model = nn.parallel.DistributedDataParallel(network)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    inputs, labels = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    steps, checks = [], []
+    for _ in range(60):
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        middle = time.perf_counter()
+        guard.check()
+        steps.append(middle - begin)
+        checks.append(time.perf_counter() - middle)
+    return sorted(steps[10:]), sorted(checks[10:])
+
+
+def look_at_cost():
+    steps, checks = ranks.run(measure)[0]
+    for word, times in (("step", steps), ("check", checks)):
+        print(f"a {word} takes {1000 * times[len(times) // 2]:.2f} ms in the median, {1000 * times[0]:.2f} ms at least")
+    if checks[len(checks) // 2] * 2 > steps[len(steps) // 2]:
+        complain("a check costs more than half of a step")
+
+
+def main():
+    ranks.load()
+    if sys.argv[1:] == ["cost"]:
+        look_at_cost()
+    elif sys.argv[1:] == ["more"]:
+        look_at_the_museum(world_size=3, every=1)
+        look_at_the_museum(world_size=2, every=1)
+    else:
+        look_at_sections()
+        look_at_the_museum(world_size=2, every=16)
+        look_at_the_checks()
+    print("all as expected" if not failures else f"{len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
