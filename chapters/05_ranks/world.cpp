@@ -25,6 +25,7 @@
 #include "05_ranks/cores.hpp"
 #include "05_ranks/support/mpi_limit.hpp"
 #include "05_ranks/support/mpi_start.hpp"
+#include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
@@ -99,6 +100,7 @@ void World::become_threads(int ranks) {
 // This process is rank `rank`. Of the other members it knows nothing yet.
 void World::become_process(int rank, int world_size) {
     job_.has_processes = true;
+    let_kernels_run_side_by_side(8);  // as many streams as one rank has
     job_.members.resize(static_cast<std::size_t>(world_size));
     job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1, ""};
     first_rank_ = rank;  // and the only one

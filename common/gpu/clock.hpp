@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #if !defined(DDP_CUDA)
 #include "cuda_on_cpu/settings.hpp"
@@ -36,10 +37,11 @@ __device__ inline std::uint64_t device_clock_ns() {
 // and a kernel is loaded at its first launch, which may wait for all running kernels. check.cpp
 // calls this before main, since the process's first CUDA call reads these variables. What the
 // environment says is overwritten, because containers and job scripts set values that suit other
-// programs; DDP_KEEP_CUDA_VARIABLES=1 keeps it.
-inline void let_kernels_run_side_by_side() {
+// programs; DDP_KEEP_CUDA_VARIABLES=1 keeps it. `queues`: for the streams of this process, at most
+// 32. NVIDIA's MPS has few for all of its processes.
+inline void let_kernels_run_side_by_side(int queues = 32) {
     const int overwrite = std::getenv("DDP_KEEP_CUDA_VARIABLES") == nullptr;
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", overwrite);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(queues).c_str(), overwrite);
     setenv("CUDA_MODULE_LOADING", "EAGER", overwrite);
 }
 

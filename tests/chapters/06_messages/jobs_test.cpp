@@ -57,6 +57,15 @@ TEST_CASE("threads and processes say the same") {
     }
 }
 
+TEST_CASE("a process takes few of the queues that NVIDIA's MPS has for all") {
+    const Words words{"--what", "queues"};
+    REQUIRE(has(run_command(Words{DDP_SCENARIO, "--ranks", "2"} + words).output, "queues: 32 32"));
+    for (const Launch& launch : launches(2)) {
+        CAPTURE(launch.name);
+        REQUIRE(has(start(launch, words).output, "queues: 8 8"));
+    }
+}
+
 TEST_CASE("processes send to each other's devices") {
     if (!processes_can_run_kernels(4))
         return;

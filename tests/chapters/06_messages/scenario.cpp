@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "tests/chapters/06_messages/neighbours.hpp"
 #include "tests/chapters/support/scenarios.hpp"
@@ -78,6 +79,8 @@ int main(int argc, char** argv) {
         if (asked.what == "neighbours")
             ddp::test::show_all(
                 rank, "wrong:", std::to_string(ddp::test::count_wrong_at_neighbours(rank)));
+        else if (asked.what == "queues")
+            ddp::test::show_all(rank, "queues:", std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"));
         else if (asked.what == "sends")
             send_both(rank);
         else
