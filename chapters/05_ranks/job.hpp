@@ -27,6 +27,7 @@ struct Job {
     bool has_processes = false;   // every rank is a process of its own
     double timeout_s = 30;        // limits every wait for another rank; 0: no limit
     std::optional<LinkSpeed> link;
+    bool may_take_turns = false;  // kernels of several processes on one GPU (--slowly)
 
     // Returns the limit where a rank starts its process, or reads and writes files, before it
     // comes: the time-out, but never less than these take.

@@ -60,6 +60,7 @@ std::vector<pid_t> processes_of_other_ranks(const Job& job) {
 World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
     job_.link = options.link;
+    job_.may_take_turns = options.slowly;
     // Each case fills in job_.members and makes the coordinator's end in this process.
     switch (find_starter(options)) {
         case StartedBy::nobody:

@@ -199,6 +199,9 @@ void Options::Parser::add_common_options() {
         [this](const std::string& text) {
             common.processes = parse_int("--processes", {1, 64}, text);
         });
+    add_flag(
+        {"--slowly", "", "let processes share a GPU, where their kernels take turns", "", false},
+        common.slowly);
     add({"--seed", "S", "the seed of all random numbers", std::to_string(common.seed), false},
         [this](const std::string& text) { common.seed = parse_seed(text); });
     add_flag({"--quick", "", "a short run that shows the same", "", false}, common.quick);
@@ -350,6 +353,8 @@ void Options::add_taken(const std::string& name, const std::string& value, const
 
 void Options::refuse(const std::vector<std::string>& names, const std::string& reason) {
     for (const std::string& name : names) {
+        if (name == "--processes")
+            refuse({"--slowly"}, reason);
         parser_->drop(name);
         CLI::Option* option =
             parser_->app.add_option_function<std::string>(name, [name, reason](const std::string&) {

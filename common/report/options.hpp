@@ -40,6 +40,8 @@ struct CommonOptions {
     int default_ranks = 4;
     // Ranks as processes that the book's launcher starts. Never given together with `ranks`.
     std::optional<int> processes;
+    // Processes may share a GPU, although their kernels take turns there.
+    bool slowly = false;
     std::uint64_t seed = 1;
     bool quick = false;
     std::filesystem::path csv;      // empty: write none

@@ -86,8 +86,11 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
     if (processes_take_turns && device.processes > 1)
         return std::to_string(device.processes) + " processes cannot share the GPU " +
                device.address +
-               ", because a kernel that waits would never let the other run: use --ranks, which "
-               "makes threads, start no more processes than there are GPUs, or start NVIDIA's MPS.";
+               " well, because their kernels take turns of milliseconds, and each message would "
+               "cost "
+               "one: use --ranks, which makes threads, start no more processes than there are "
+               "GPUs, "
+               "start NVIDIA's MPS, or try it with --slowly.";
     if (limits.multiprocessors / 2 < ranks)
         return std::to_string(ranks) + " ranks share a GPU of " +
                std::to_string(limits.multiprocessors) +
@@ -107,7 +110,8 @@ SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link) {
             "CUDA_LAUNCH_BLOCKING makes each launch wait for its kernel, which here may wait for "
             "the next launch of another rank: unset it, or start one rank only.");
     const SharedDevice device = find_shared_device(rank);
-    const bool take_turns = !kernels_run_on_cpu && !has_mps(mps_folder());
+    const bool take_turns =
+        !kernels_run_on_cpu && !has_mps(mps_folder()) && !rank.job().may_take_turns;
     if (const std::string text =
             refusal(device, device_limits(), take_turns, has_link && !kernels_run_on_cpu);
         !text.empty())

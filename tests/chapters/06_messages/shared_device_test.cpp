@@ -40,9 +40,9 @@ TEST_CASE("processes share a GPU only if they need not take turns") {
     REQUIRE(refusal(shared, large, false, false).empty());
     REQUIRE(
         refusal(shared, large, true, false) ==
-        "2 processes cannot share the GPU 0000:1b:00.0, because a kernel that waits would never "
-        "let the other run: use --ranks, which makes threads, start no more processes than there "
-        "are GPUs, or start NVIDIA's MPS.");
+        "2 processes cannot share the GPU 0000:1b:00.0 well, because their kernels take turns of "
+        "milliseconds, and each message would cost one: use --ranks, which makes threads, start no "
+        "more processes than there are GPUs, start NVIDIA's MPS, or try it with --slowly.");
 }
 
 TEST_CASE("a link is simulated within one GPU") {

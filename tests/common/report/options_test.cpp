@@ -245,6 +245,8 @@ TEST_CASE("an option that makes no sense is refused with the reason", "[report][
     CHECK(refused({"--processes=4"}) == sentence);
     CHECK(refused({"--processes"}) == sentence);
     CHECK(refused({"--processes", "x"}) == sentence);
+    CHECK(refused({"--slowly"}) ==
+          "--slowly makes no sense here: one process is the lesson; use --ranks.");
 }
 
 TEST_CASE("threads and processes exclude each other", "[report][options]") {
