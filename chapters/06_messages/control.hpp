@@ -78,7 +78,8 @@ struct ControlBlock {
     std::uint64_t gave_up = 0;      // 1: the run has failed; `current` stays as it is, for messages
     std::uint64_t out_port_ns = 0;  // --link: when the rank's port will be free to send
     std::uint64_t in_port_ns = 0;   // --link: when it will be free to receive
-    Channel from[most_peers];       // from[r]: written by rank r
+    std::uint64_t is_here[most_peers] = {};  // of the rehearsal; is_here[r]: written by rank r
+    Channel from[most_peers];                // from[r]: written by rank r
     // acknowledged[r]: number of this rank's sends that rank r has received; written by rank r
     std::uint64_t acknowledged[most_peers] = {};
     // Room for the flags of operations that later chapters add; all zero at first. Collectives need
@@ -100,6 +101,7 @@ struct DeviceErrorReport {
     int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
     Progress their_progress = Progress::over;
+    unsigned int have_met = 0;  // written by the rehearsal's kernel; 1: it has met all others
 };
 
 // The simulated link. A bandwidth of 0 means that no link is simulated.

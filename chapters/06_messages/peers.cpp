@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "06_messages/support/rehearsal.hpp"
 #include "06_messages/support/shared_device.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/report/bench.hpp"
@@ -174,6 +175,12 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
     rank.keep_until_run_ends(error_report_);
     exchange_arenas();
     rank.add(*this);
+    try {
+        rehearse(rank, view_);
+    } catch (...) {
+        rank.remove(*this);
+        throw;
+    }
 }
 
 void Peers::exchange_arenas() {

@@ -27,7 +27,8 @@ class Peers : private Abortable {
     // All ranks of the run make theirs together, each with an arena of `arena_bytes` for its data
     // on the current device. `rank` must outlive this object. `timeout_s` limits every wait of a
     // kernel (0: no limit), `link` is the simulated link between these peers; both are the job's
-    // unless given. Throws OptionError if kernels of the ranks could not run at the same time.
+    // unless given. Throws OptionError if kernels of the ranks could not run at the same time,
+    // and std::runtime_error if they do not.
     //
     // `ranks`: the numbers of those that share memory here, this one among them; all of the job
     // unless given. They give the same. Throws OptionError if one is where kernels cannot reach.

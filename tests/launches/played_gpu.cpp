@@ -98,6 +98,9 @@ cudaError_t log_launch(const void* kernel, dim3 grid, dim3 block, void** argumen
     std::fprintf(log_file(), "%d %s %u %u %d %s%s\n", thread_number(), short_name(text).c_str(),
                  grid.x * grid.y * grid.z, block.x * block.y * block.z, priorities()[stream],
                  name.c_str(), numbers_in(text, arguments).c_str());
+    // Ranks go on only if their kernels meet, and here none runs.
+    if (short_name(text) == "meet")
+        **static_cast<unsigned int**>(arguments[2]) = 1;
     return cudaSuccess;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/explore/cases.hpp"
 
 #include "06_messages/support/copy.cuh"
+#include "06_messages/support/rehearsal.hpp"
 #include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
@@ -83,6 +84,9 @@ ExploredCase further_case(const FurtherAllReduce& further, int ranks) {
 }
 
 }  // namespace
+
+// Kernels are explored here, and not run: there is nothing to rehearse.
+void rehearse(Rank&, const PeersView&) {}
 
 CaseArrays::CaseArrays(Peers& peers, std::size_t count, int rounds)
     : numbers(peers.allocate<float>(count * static_cast<std::size_t>(rounds))),

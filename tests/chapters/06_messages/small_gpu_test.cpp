@@ -5,7 +5,9 @@
 
 #include "06_messages/peers.hpp"
 #include "06_messages/support/copy.cuh"
+#include "06_messages/wait.cuh"
 #include "common/gpu/clock.hpp"
+#include "cuda_on_cpu/settings.hpp"
 #include "tests/chapters/06_messages/neighbours.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -89,6 +91,43 @@ TEST_CASE("launches that wait for their kernels are refused to several ranks") {
             "the next launch of another rank: unset it, or start one rank only."));
     World alone(thread_options(1));
     REQUIRE(failure_of(alone, [](Rank& rank) { Peers peers(rank, 1 << 16); }).empty());
+}
+
+// Runs until the host says so.
+__global__ void occupy(unsigned int* is_over) {
+    while (load_acquire(*is_over) == 0)
+        __nanosleep(1000);
+}
+
+// One multiprocessor is left, and each of the two ranks needs one.
+TEST_CASE("ranks whose kernels do not run at the same time are told what may keep them apart") {
+    // Another program, whose kernel this is, does not ask whether a rank allocates memory beside
+    // it.
+    const cuda_on_cpu::Settings settings = cuda_on_cpu::settings();
+    cuda_on_cpu::Settings lenient = settings;
+    lenient.strict = false;
+    cuda_on_cpu::set_settings(lenient);
+    PinnedBuffer<unsigned int> is_over(1);
+    is_over[0] = 0;
+    struct End {
+        ~End() { std::atomic_ref<unsigned int>(is_over).store(1); }
+        unsigned int& is_over;
+    };
+    Stream other;
+    launch_cooperative(other, {19, 1}, occupy, is_over.data());
+    World world(thread_options(2, 1));
+    const std::string failure = failure_of(world, [&](Rank& rank) {
+        const End end{is_over[0]};
+        Peers peers(rank, 1 << 16);
+    });
+    other.synchronize();
+    cuda_on_cpu::set_settings(settings);
+    REQUIRE(has(failure,
+                "the kernels of these ranks do not run at the same time, although each waits for "
+                "the others: a debugger, a profiler, compute-sanitizer or another program on the "
+                "same GPU may keep them apart, so run without it, or with --ranks 1"));
+    World again(thread_options(2, 1));
+    REQUIRE(failure_of(again, [](Rank& rank) { Peers peers(rank, 1 << 16); }).empty());
 }
 
 }  // namespace
