@@ -12,7 +12,8 @@
 //                   launch: the communication stream waits for backward so far, then reduces
 //     finalize      the compute stream waits for the communication stream
 //
-// The host only enqueues: it waits for nothing in all of this.
+// The host only enqueues. All that it waits for, at the beginning of backward, is the last bucket
+// of the step before.
 #include "15_overlap/ddp.hpp"
 
 #include <stdexcept>
@@ -148,6 +149,7 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
             "a backward that is to be reduced needs a forward of its own, outside of no_sync");
     const bool reduces = expects_backward_;
     expects_backward_ = false;
+    wait_for_last_step();
     // Gradients that will not come are ready now: no bucket has to wait for them.
     if (reduces)
         for (const std::size_t gradient : unreached_)
@@ -169,6 +171,13 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
         return;
     complete();
     finalize();
+}
+
+// A GPU's queue takes about a thousand operations. A launch that finds it full waits in the driver,
+// where it may keep out the very rank for which this one's buckets wait. So no host fills the queue
+// any further before its last step is reduced. The forward that is there keeps the device busy.
+void DistributedDataParallel::wait_for_last_step() {
+    reduced_.synchronize();
 }
 
 // Counts a gradient that backward does not compute as ready: with what no_sync has left in it, or
@@ -253,6 +262,7 @@ void DistributedDataParallel::shadow_step(bool is_reduced) {
     buffers_may_differ_ = is_reduced;
     if (!is_reduced)
         return;
+    wait_for_last_step();
     prepare({});
     // All ranks send the same buckets in the same order; here they are filled with zeros.
     for (std::size_t gradient = 0; gradient < is_ready_.size(); gradient++) {

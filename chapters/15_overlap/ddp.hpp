@@ -161,6 +161,7 @@ class DistributedDataParallel {
     void mark_zero(std::size_t gradient);
     void complete();
     void finalize();
+    void wait_for_last_step();
 
     Communicator& communicator_;
     Device& device_;

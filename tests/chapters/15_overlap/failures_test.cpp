@@ -1,6 +1,10 @@
 // What goes wrong in a step is reported soon, in a sentence that names it, and the next run works.
+#include <atomic>
+#include <chrono>
 #include <limits>
+#include <thread>
 
+#include "03_network/cross_entropy.hpp"
 #include "common/report/bench.hpp"
 #include "tests/chapters/15_overlap/replica.hpp"
 #include "tests/chapters/support/gradients.hpp"
@@ -52,6 +56,35 @@ TEST_CASE("failures: parameters without a gradient are named, and the next run w
                         "ever");
             REQUIRE(learn(-1, options) == "");
         }
+}
+
+// The steps read no new data, so nothing but DDP itself bounds how far a host runs ahead of its
+// device. Without a bound rank 0 would fill the queue of the stream that computes, and the launch
+// that finds it full would keep out rank 1, for which rank 0's bucket waits.
+TEST_CASE("a rank that pauses does not stop the others within a launch") {
+    World world(thread_options(2, 5));
+    std::atomic<int> steps = 0;  // of rank 0
+    REQUIRE(failure_of(world, [&](Rank& rank) {
+                Replica replica(rank, make_branches);
+                const Batch batch = batch_of(replica.device, {0, 1});
+                const auto step = [&] {
+                    replica.ddp.backward(cross_entropy(
+                        replica.ddp.forward(replica.tape.constant(batch.images)), batch.labels));
+                    replica.clear();
+                };
+                step();
+                step();  // the second one plans the buckets again, for which the hosts meet
+                replica.synchronize();
+                for (int before = -1; rank.rank() == 1 && before != steps;) {
+                    before = steps;
+                    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+                }
+                for (int i = 0; i < 100; i++) {
+                    step();
+                    steps += rank.rank() == 0;
+                }
+                replica.synchronize();
+            }) == "");
 }
 
 TEST_CASE("failures: a backward without a forward of its own is refused") {
