@@ -148,8 +148,8 @@ group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,p
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
     03_network/layers/{batch_norm2d,conv2d,flatten,matrix,max_pool2d,relu}.cu \
     18_sync_batch_norm/sync_batch_norm.cu
-group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu 14_buckets/flat_buffers.cu \
-    15_overlap/{compression,power_sgd}.cu 16_recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
+group training 90 255 01_sgd/{tensor,sgd,operations}.cu 03_network/loader.cu \
+    15_overlap/{anomaly_search,compression,power_sgd}.cu 16_recipe/{clip_gradients,dropout,grad_scaler,mixed_precision}.cu \
     17_unused_parameters/join.cu 19_checkpoint_failover/state/mirror.cu
 group transformer "75 80 90" 255 20_transformer/{attention,layer_norm,token_loss}.cu 20_transformer/layers/{embedding,decoding,tokens}.cu
 translate_all

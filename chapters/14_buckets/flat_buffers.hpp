@@ -49,24 +49,14 @@ class FlatBuffers {
     // does not depend on the parameter adds these zeros to the sum over the ranks.
     void zero_absent(std::size_t i);
 
-    // Enqueues on `stream` a search for NaN and infinity in `bucket`, a view returned by bucket().
-    // It costs one pass over the bucket's memory.
-    void check_finite(const Tensor& bucket, Stream& stream);
-    // Waits for the device's stream, which must be behind all searches. Throws std::runtime_error
-    // naming the parameter if a search since the last call has found NaN or infinity; the first in
-    // memory if there are several.
-    void require_finite();
-
   private:
     std::size_t begin_of(std::size_t bucket) const;
-    void forget_searches();
 
     Device& device_;
     const Parameters parameters_;
     std::unordered_map<const Parameter*, std::size_t> indices_;
     BucketPlan plan_;
     Tensor memory_;
-    BasicTensor<unsigned long long> first_not_finite_;  // one: an index into memory_
 };
 
 }  // namespace ddp

@@ -37,10 +37,10 @@ FlatBuffers make_gradients(Communicator& communicator, Device& device, const Mod
 
 // Returns a hook that searches this rank's own gradients for NaN and infinity before `inner` mixes
 // them with other ranks'. finalize asks for the result.
-BucketHook check_then(FlatBuffers& gradients, BucketHook inner) {
-    return [&gradients, inner = std::move(inner)](Communicator& communicator, Tensor bucket,
+BucketHook check_then(AnomalySearch& anomalies, BucketHook inner) {
+    return [&anomalies, inner = std::move(inner)](Communicator& communicator, Tensor bucket,
                                                   Stream& stream, const std::string& name) {
-        gradients.check_finite(bucket, stream);
+        anomalies.search(bucket, stream);
         inner(communicator, bucket, stream, name);
     };
 }
@@ -70,12 +70,14 @@ DistributedDataParallel::DistributedDataParallel(Communicator& communicator, Dev
       options_(options),
       gradients_(make_gradients(communicator, device, model, options)),
       buffers_(communicator.allocate<float>(buffer_elements(model))) {
+    if (options.check_finite)
+        anomalies_.emplace(device, gradients_);
     set_bucket_hook(average_bucket);
     copy_from_rank_0(communicator, device, model);
 }
 
 void DistributedDataParallel::set_bucket_hook(BucketHook hook) {
-    hook_ = options_.check_finite ? check_then(gradients_, std::move(hook)) : std::move(hook);
+    hook_ = anomalies_ ? check_then(*anomalies_, std::move(hook)) : std::move(hook);
 }
 
 // ---- Forward
@@ -251,8 +253,8 @@ void DistributedDataParallel::finalize() {
         hooks_.before_finalize();
     reduced_.record(communication_);
     device_.stream().wait(reduced_);
-    if (options_.check_finite)
-        gradients_.require_finite();
+    if (anomalies_)
+        anomalies_->require_finite();
 }
 
 // ---- Without data

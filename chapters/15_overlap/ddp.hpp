@@ -22,6 +22,7 @@
 #include "09_all_reduce/communicator.hpp"
 #include "11_data_parallel/replica.hpp"
 #include "14_buckets/flat_buffers.hpp"
+#include "15_overlap/anomaly_search.hpp"
 
 namespace ddp {
 
@@ -172,6 +173,7 @@ class DistributedDataParallel {
     // The first to get multiprocessors that become free: backward has more blocks than fit, and a
     // bucket that waited for all of them would not overlap with anything.
     Stream communication_{Priority::highest};
+    std::optional<AnomalySearch> anomalies_;  // if check_finite
     BucketHook hook_;
     DdpHooks hooks_;
     OptionalTrack track_;

@@ -155,6 +155,7 @@ Variable Transformer::forward(Tape& tape, const Tokens& source, const Tokens& ta
     return decode(target, encode(tape, source, source_mask), source_mask);
 }
 
+// In both halves, end_of(x, part) is x: it only tells the bench's clock where a part ends.
 Variable Transformer::encode(Tape& tape, const Tokens& source, const AttentionMask& mask) {
     Variable x = end_of(source_dropout_.forward(source_embedding_.forward(tape, source)), "source");
     for (std::size_t i = 0; i < encoder_.size(); i++)
@@ -174,7 +175,7 @@ Variable Transformer::decode(const Tokens& target, Variable memory,
     return end_of(output_.forward(x), "scores");
 }
 
-// Ends a part for the clock, if there is one.
+// Ends a part for the clock, if there is one, and returns x.
 Variable Transformer::end_of(Variable x, const std::string& part) const {
     return times_ == nullptr ? x : times_->end_of(x, part);
 }

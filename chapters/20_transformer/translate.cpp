@@ -10,7 +10,7 @@
 //
 // Each sentence has `beam` rows from the first step to the last, whether it needs them or not:
 // sentence s has the rows from s * beam on. So the tensors of step t have the same sizes in every
-// batch, and the device's memory is used again (01); the sentences of a batch are of similar
+// batch, and the device's memory is used again; the sentences of a batch are of similar
 // length, and end together.
 #include "20_transformer/translate.hpp"
 

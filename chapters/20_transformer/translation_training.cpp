@@ -3,8 +3,8 @@
 //     share         this rank's sentences of the global batch, padded to their own longest
 //     forward       the transformer's scores, through DDP; dropout's masks depend on the sentence
 //     loss          the sum over this rank's tokens, divided by (tokens of all ranks) / (ranks)
-//     backward      the gradients of the last share are averaged bucket by bucket (15)
-//     wait          for the copy of the last checkpoint (19), before anything changes
+//     backward      the gradients of the last share are averaged bucket by bucket
+//     wait          for the copy of the last checkpoint, before anything changes
 //     clip          the averaged gradients: the same on all ranks, so none needs to ask
 //     Adam          with the learning rate of this step
 //     count         report the loss; save a checkpoint where one is due

@@ -1,7 +1,7 @@
 #pragma once
 // Trains a transformer on several ranks: the model of this chapter, and everything that the book
-// has built for it. Gradients are averaged by DistributedDataParallel (15), clipped, and handed to
-// Adam; checkpoints are those of 19, so the training may be killed anywhere and goes on, with as
+// has built for it. Gradients are averaged by DistributedDataParallel, clipped, and handed to
+// Adam; a CheckpointedRun saves it, so the training may be killed anywhere and goes on, with as
 // many ranks as there are then.
 #include <functional>
 #include <string>

@@ -114,15 +114,13 @@ void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                format_percent(comparison.drift_averaged.distances.back()) + after +
                "with gradients averaged.");
     std::cout << table << "\n";
-    Table losses("The loss of the last steps", {"gradients", "learning rate", "loss"});
-    const double rate = fixed_learning_rate;
-    losses.row({"averaged", format_fixed(rate, 4), format_fixed(last_loss(means), 4)});
-    losses.row({"summed", format_fixed(rate, 4), format_fixed(summed, 4)});
-    losses.row(
-        {"summed", format_fixed(rate / rank.world_size(), 4), format_fixed(summed_short, 4)});
-    std::cout << losses << "\n";
-    write_losses(csv, comparison, means);
     const int ranks = rank.world_size();
+    std::cout << "The loss of the last steps is " << format_fixed(last_loss(means), 4)
+              << " with averaged gradients, " << format_fixed(summed, 4) << " with their sum, and "
+              << format_fixed(summed_short, 4) << "\nwith their sum and a learning rate of "
+              << format_fixed(fixed_learning_rate / ranks, 4) << " where the others have "
+              << format_fixed(fixed_learning_rate, 4) << ".\n\n";
+    write_losses(csv, comparison, means);
     const std::size_t first_steps = std::min<std::size_t>(20, means.size());
     std::cout << "The mean loss of " << format_count(ranks, "rank") << " with " << batch
               << " samples each, and the loss of one rank with " << batch * ranks

@@ -1,6 +1,6 @@
-// Shows what a step sends, and when: what becomes of gradients that are sent out of order, what
-// 16-bit numbers lose, what each bucket hook sends and loses in a short training, and what no_sync
-// saves.
+// Measures what is sent in a step, and when: what becomes of gradients that are sent out of order,
+// what 16-bit numbers lose, what each bucket hook sends and loses in a short training, and what
+// no_sync saves.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>

@@ -28,7 +28,8 @@ TEST_CASE(
         program.run({"--data", data.folder(), "--ranks", "3", "--steps", "12", "--batch", "16"});
     REQUIRE(run.count("The same network after 12 steps") == 1);
     for (const char* part :
-         {"One step with 100 samples, by hand", "mean of means",
+         {"One step with 100 samples, by hand", "mean of means", "The loss of the last steps is ",
+          "learning rate of 0.0167 where the others have 0.0500",
           "A collective inside `if (rank == 0)`", "\"validation loss\"", "it goes through"})
         REQUIRE(run.count(part) == 1);
     const Words alone = hashes(run.output, 1);

@@ -1,14 +1,14 @@
 // Gradients that live in the buckets: they are the same memory, training computes the same bits,
-// nothing is lost when the plan changes, and a NaN or an infinity is traced to its parameter.
+// and nothing is lost when the plan changes.
 #include "14_buckets/flat_buffers.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "01_sgd/operations.hpp"
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "tests/chapters/14_buckets/three_gradients.hpp"
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/common/report/thrown.hpp"
 #include "tests/support/catch.hpp"
@@ -17,40 +17,6 @@ namespace ddp::test {
 namespace {
 
 using Order = std::vector<std::size_t>;
-using Values = std::vector<float>;
-constexpr float float_infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
-std::shared_ptr<Parameter> make(Device& device, const std::string& name, int size) {
-    return std::make_shared<Parameter>(
-        name, Tensor(device, {size}, Values(static_cast<std::size_t>(size), 1.0f)));
-}
-
-// Three parameters of 5, 20 and 3 elements, in buckets of {c, b} and {a}: c from 0, b from 16
-// (b takes two times 16 elements), a from 48.
-struct Three {
-    Three()
-        : parameters{make(device, "a", 5), make(device, "b", 20), make(device, "c", 3)},
-          memory(std::make_shared<Buffer<float>>(std::size_t{64})),
-          buffers(device, parameters, rebuilt_plan(gradient_sizes(parameters), 90, {2, 1, 0}),
-                  {memory, memory->data()}, 64) {}
-
-    Values all() {
-        device.stream().synchronize();
-        return memory->to_host();
-    }
-    // Writes `values` to the memory from element `first` on.
-    void write(std::size_t first, const Values& values) {
-        Tensor(device, {64}, std::shared_ptr<float>(memory, memory->data()))
-            .view(first, {static_cast<int>(values.size())})
-            .copy_from(values);
-    }
-
-    Device device;
-    Parameters parameters;
-    std::shared_ptr<Buffer<float>> memory;
-    FlatBuffers buffers;
-};
 
 Values counted(int count, float from) {
     Values values;
@@ -200,88 +166,6 @@ TEST_CASE("flat buffers: too little memory and plans for others are refused") {
             "parameters");
 }
 
-// ---- Numbers that are none -------------------------------------------------------------------
-
-namespace {
-
-std::string complaint(FlatBuffers& buffers) {
-    return thrown<std::runtime_error>([&] { buffers.require_finite(); });
-}
-
-void search(FlatBuffers& buffers, std::size_t i) {
-    const Tensor bucket = buffers.bucket(i);
-    buffers.check_finite(bucket, bucket.device().stream());
-}
-
-std::string not_finite(const std::string& where) {
-    return "the gradient of " + where + ": the steps are too long, or the loss divides by zero";
-}
-
-}  // namespace
-
-TEST_CASE("flat buffers: NaN and infinity are traced to their parameter") {
-    Three three;
-    for (const float bad : {nan, -nan, float_infinity, -float_infinity}) {
-        three.write(0, Values(64, 0.0f));
-        three.write(16 + 19, {bad});
-        search(three.buffers, 0);
-        REQUIRE(complaint(three.buffers) ==
-                not_finite("'b' is infinite or no number at element 19 of 20"));
-        REQUIRE(complaint(three.buffers) == "(nothing)");  // that search is over
-    }
-    three.write(48, {0, nan, 0, 0, nan});
-    search(three.buffers, 0);
-    REQUIRE(complaint(three.buffers) ==
-            not_finite("'b' is infinite or no number at element 19 of 20"));
-    search(three.buffers, 1);
-    REQUIRE(complaint(three.buffers) ==
-            not_finite("'a' is infinite or no number at element 1 of 5"));
-    for (const std::size_t bucket : {0, 1}) {  // two searches, one answer: the first in memory
-        search(three.buffers, bucket);
-        search(three.buffers, 1 - bucket);
-        REQUIRE(complaint(three.buffers) ==
-                not_finite("'b' is infinite or no number at element 19 of 20"));
-    }
-}
-
-TEST_CASE("flat buffers: the largest and the smallest numbers are numbers") {
-    Three three;
-    const float most = std::numeric_limits<float>::max();
-    const float least = std::numeric_limits<float>::denorm_min();
-    three.write(0, {most, -most, least});
-    three.write(48, {-0.0f, -least});
-    search(three.buffers, 0);
-    search(three.buffers, 1);
-    REQUIRE(complaint(three.buffers) == "(nothing)");
-}
-
-TEST_CASE("flat buffers: a write into a gap is noticed") {
-    Three three;
-    three.write(3, {float_infinity});  // c has elements 0 to 2
-    search(three.buffers, 0);
-    REQUIRE(complaint(three.buffers) ==
-            "the gap behind a gradient is infinite or no number: a kernel has written beyond its "
-            "gradient");
-}
-
-TEST_CASE("flat buffers: every place of a large bucket is searched") {
-    Device device;
-    const int size = 300'007;
-    const Parameters parameters{make(device, "large", size)};
-    const BucketPlan plan = first_plan(gradient_sizes(parameters), std::nullopt);
-    const std::size_t elements = plan.memory_bytes() / sizeof(float);
-    const auto memory = std::make_shared<Buffer<float>>(elements);
-    FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, elements);
-    for (const int place : {0, 1, 255, 4096, 150'001, size - 2, size - 1}) {
-        Tensor one = buffers.view(0).view(static_cast<std::size_t>(place), {1});
-        one.copy_from(Values{nan});
-        search(buffers, 0);
-        REQUIRE(complaint(buffers) == not_finite("'large' is infinite or no number at element " +
-                                                 std::to_string(place) + " of 300007"));
-        one.copy_from(Values{0});
-    }
-}
-
 // ---- Training --------------------------------------------------------------------------------
 
 namespace {
@@ -385,9 +269,8 @@ TEST_CASE("flat buffers: the device keeps no second set of gradients") {
     const auto memory = std::make_shared<Buffer<float>>(plan.memory_bytes() / sizeof(float));
     const FlatBuffers buffers(device, parameters, plan, {memory, memory->data()}, memory->size());
     const PlainSgd optimizer(parameters, 0.1);
-    constexpr std::size_t one_number = 512;  // what a search finds, in the smallest block
-    REQUIRE(device.memory().live_bytes == values + one_number);
-    REQUIRE(device.memory().reserved_bytes == values + one_number);
+    REQUIRE(device.memory().live_bytes == values);
+    REQUIRE(device.memory().reserved_bytes == values);
 }
 
 }  // namespace ddp::test

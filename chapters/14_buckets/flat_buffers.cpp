@@ -10,9 +10,6 @@
 #include "14_buckets/flat_buffers.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cfloat>
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -20,30 +17,6 @@
 
 namespace ddp {
 namespace {
-
-constexpr unsigned long long no_place = std::numeric_limits<unsigned long long>::max();
-
-__device__ bool is_finite(float value) {
-    return fabsf(value) <= FLT_MAX;  // false for NaN as well
-}
-
-// Lowers *first to begin + the index of the first element that is not finite. There is hardly ever
-// one, so each thread first makes a pass without branches, and only a thread that has found
-// something makes a second one to find out where.
-__global__ void find_not_finite(std::size_t n, const float* data, unsigned long long begin,
-                                unsigned long long* first) {
-    int found = 0;
-    for (std::size_t i : grid_range(n))
-        found |= !is_finite(data[i]);
-    if (!found)
-        return;
-    for (std::size_t i : grid_range(n))
-        if (!is_finite(data[i])) {
-            // Several threads may find something: the first place in memory counts.
-            atomicMin(first, begin + i);
-            return;
-        }
-}
 
 // Enqueues the copy on the device's stream.
 void copy(const Tensor& from, Tensor& to) {
@@ -96,8 +69,7 @@ FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
                          const std::shared_ptr<float>& memory, std::size_t size)
     : device_(device),
       parameters_(std::move(parameters)),
-      memory_(tensor_over(device, memory, size)),
-      first_not_finite_(device, {1}) {
+      memory_(tensor_over(device, memory, size)) {
     if (memory_.bytes() < plan.memory_bytes())
         throw std::invalid_argument("the buckets need " + std::to_string(plan.memory_bytes()) +
                                     " bytes of memory, not " + std::to_string(memory_.bytes()));
@@ -105,7 +77,6 @@ FlatBuffers::FlatBuffers(Device& device, Parameters parameters, BucketPlan plan,
     for (std::size_t i = 0; i < parameters_.size(); i++)
         indices_[parameters_[i].get()] = i;
     arrange(std::move(plan));
-    forget_searches();
 }
 
 void FlatBuffers::arrange(BucketPlan plan) {
@@ -158,42 +129,6 @@ Tensor FlatBuffers::view(std::size_t i) const {
 void FlatBuffers::zero_absent(std::size_t i) {
     Tensor place = view(i);
     fill(place, 0.0f);
-}
-
-// ---- Searching for NaN and infinity
-
-// Only enqueues: what was found is read at the end of the step, so no bucket waits for the host.
-void FlatBuffers::check_finite(const Tensor& bucket, Stream& stream) {
-    // Places count from the beginning of all buckets, so the lowest of all searches is kept.
-    const auto begin = static_cast<unsigned long long>(bucket.data() - memory_.data());
-    launch(stream, grid_for(bucket.size()), find_not_finite, bucket.size(), bucket.data(), begin,
-           first_not_finite_.data());
-}
-
-void FlatBuffers::require_finite() {
-    const unsigned long long found = first_not_finite_.to_host()[0];
-    if (found == no_place)
-        return;
-    forget_searches();
-    // Which gradient has this place?
-    for (std::size_t i = 0; i < parameters_.size(); i++) {
-        const auto begin = static_cast<unsigned long long>(view(i).data() - memory_.data());
-        const GradientSize& gradient = plan_.gradients[i];
-        // Not up to the next gradient: the gap between belongs to none.
-        if (found >= begin && found < begin + gradient.elements)
-            throw std::runtime_error(
-                "the gradient of '" + gradient.name + "' is infinite or no number at element " +
-                std::to_string(found - begin) + " of " + std::to_string(gradient.elements) +
-                ": the steps are too long, or the loss divides by zero");
-    }
-    throw std::runtime_error(
-        "the gap behind a gradient is infinite or no number: a kernel has written beyond its "
-        "gradient");
-}
-
-// The next step begins without a place: larger than any that a search can find.
-void FlatBuffers::forget_searches() {
-    first_not_finite_.copy_from(std::array{no_place});
 }
 
 }  // namespace ddp
