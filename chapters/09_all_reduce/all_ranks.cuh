@@ -143,4 +143,21 @@ __device__ void reduce_chunk(ReduceOp op, const T* const* inputs, int ranks, T* 
     });
 }
 
+// On a CPU one file has these sums, support/sums_on_cpu.cpp, and the others call them: 200 loops,
+// which take the compiler as long as all the rest. (For a GPU they become a part of each kernel.)
+#if !defined(DDP_CUDA)
+#define DDP_REDUCE_CHUNK(word, T)                                                               \
+    word template void reduce_chunk<false, T>(ReduceOp, const T* const*, int, T* const*, Chunk, \
+                                              bool);                                            \
+    word template void reduce_chunk<true, T>(ReduceOp, const T* const*, int, T* const*, Chunk,  \
+                                             bool);
+#define DDP_REDUCE_CHUNKS(word)    \
+    DDP_REDUCE_CHUNK(word, float)  \
+    DDP_REDUCE_CHUNK(word, double) \
+    DDP_REDUCE_CHUNK(word, int)    \
+    DDP_REDUCE_CHUNK(word, __half) \
+    DDP_REDUCE_CHUNK(word, __nv_bfloat16)
+DDP_REDUCE_CHUNKS(extern)
+#endif
+
 }  // namespace ddp
