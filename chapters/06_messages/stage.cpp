@@ -40,6 +40,20 @@ Stage::Stage(Peers& peers, Device& device, Sequential& layers, int stages, int i
                                     std::to_string(stages) + " stages");
 }
 
+void Stage::rehearse(int samples) {
+    const auto count = static_cast<std::size_t>(samples);
+    const Shape shape{samples, input_width_};
+    const Tensor zeros(device_, shape,
+                       std::vector<float>(count * static_cast<std::size_t>(input_width_)));
+    Tape tape(device_);
+    const Variable output =
+        layers_.forward(tape.parameter(std::make_shared<Parameter>("input", zeros)));
+    tape.backward(cross_entropy(output, Labels(device_, {samples}, std::vector<int>(count))));
+    for (const auto& parameter : layers_.parameters())
+        parameter->clear_gradient();
+    device_.stream().synchronize();
+}
+
 double Stage::accumulate(const Tensor& inputs, const Labels& labels, int micro_batch_size) {
     // All forward: every micro-batch keeps its tape, and so its activations.
     for (const MicroBatch& each : micro_batches({0, inputs.dim(0)}, micro_batch_size)) {

@@ -24,6 +24,12 @@ class Stage {
     // outlive this object. Throws std::invalid_argument if this rank has no stage.
     Stage(Peers& peers, Device& device, Sequential& layers, int stages, int input_width);
 
+    // Computes forward and backward of `samples` zeros, and leaves no gradient. A GPU loads a
+    // kernel for each shape of a product when it first comes, and loading may wait for all kernels
+    // that run: also for a receive that waits for this very rank. So each stage rehearses each size
+    // of its micro-batches, and all ranks meet at a barrier, before the first batch.
+    void rehearse(int samples);
+
     // Adds the gradient of the batch's mean loss to this stage's parameters: the same bits that
     // accumulate of 04_gradient_accumulation gives for the whole network with micro-batches of
     // `micro_batch_size` samples. The ranks of all stages call it. The first stage reads `inputs`

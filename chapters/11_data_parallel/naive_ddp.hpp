@@ -21,7 +21,7 @@ class NaiveDdp {
   private:
     Communicator& communicator_;
     Device& device_;
-    FirstBackward first_backward_;
+    FirstPass first_backward_;
     Parameters parameters_;           // those that are not frozen
     ArenaBuffer<float> transferred_;  // holds one gradient at a time: as large as the largest
 };

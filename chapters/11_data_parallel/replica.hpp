@@ -25,14 +25,16 @@ T& make_run_scoped(Rank& rank, Arguments&&... arguments) {
     return *made;
 }
 
-// The first backward of a training, before which no gradient should be sent. A GPU loads a kernel
-// at its first launch, and cuBLAS one more for each shape of a product. Loading may wait for the
-// kernels that run; and if another rank's all-reduce already runs, it waits for this rank.
-class FirstBackward {
+// The first time that a training comes to a place, which should be left when no rank's kernel
+// waits: a backward, before its gradients are sent. A GPU loads a kernel at its first launch, and
+// cuBLAS one more for each shape of a product. Loading may wait for the kernels that run; and if
+// another rank's all-reduce already runs, it waits for this rank.
+class FirstPass {
   public:
-    // Returns whether all ranks have computed it. On a CPU, which loads nothing, always.
+    // Returns whether all ranks have left it. On a CPU, which loads nothing, always.
     bool is_over() const { return is_over_; }
-    // Waits, the first time, until all ranks have computed it. All ranks call it together.
+    // Waits, the first time, until all that all ranks have enqueued is done. All ranks call it
+    // together.
     void wait_for_all_ranks(Rank& rank, Device& device) {
         if (is_over_)
             return;

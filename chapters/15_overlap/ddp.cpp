@@ -106,6 +106,7 @@ void DistributedDataParallel::begin_step(bool is_reduced) {
 void DistributedDataParallel::share_buffers() {
     broadcast_buffers(communicator_, device_, model_, buffers_, buffers_root_);
     buffers_may_differ_ = false;
+    first_buffers_.wait_for_all_ranks(communicator_.rank(), device_);
 }
 
 // Called once. The ranks may have seen different orders, and must agree on one: rank 0's.

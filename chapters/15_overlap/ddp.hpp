@@ -188,7 +188,7 @@ class DistributedDataParallel {
     std::vector<bool> is_ready_;            // by gradient
     std::vector<std::size_t> unreached_;    // gradients that this step's backward will not compute
     std::size_t next_bucket_ = 0;           // the next to be launched
-    FirstBackward first_backward_;
+    FirstPass first_buffers_, first_backward_;
     Event computed_, reduced_;
 };
 

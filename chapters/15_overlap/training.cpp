@@ -115,6 +115,9 @@ Metrics::Totals DdpTrainer::test(Loader& loader) {
     model_.set_training(false);
     ddp_.share_buffers();  // BatchNorm's running averages differ from rank to rank until now
     metrics_.reset();
+    // Products of other shapes follow (FirstPass): no kernel may wait for a rank that loads theirs.
+    device_.stream().synchronize();
+    rank_.barrier();
     std::vector<int> mine;
     for (int i = rank_.rank(); i < loader.samples(); i += rank_.world_size())
         mine.push_back(i);

@@ -156,6 +156,7 @@ Variable SyncBatchNorm::forward(Variable input) {
     float* own = gathered_.data() + numbers * static_cast<std::size_t>(communicator_.index());
     write_moments(x, own);
     communicator_.all_gather(own, gathered_.data(), numbers, stream, name() + ", moments");
+    first_forward_.wait_for_all_ranks(communicator_.rank(), x.device());
     traffic_.collectives++;
     traffic_.bytes += numbers * sizeof(float);
     // From here on every rank has the same mean and variance; normalising is local work.
@@ -186,6 +187,7 @@ void SyncBatchNorm::backward(const Tensor& x, const Tensor& weight, const Combin
     copy(own.product, sums_.data() + channels);
     communicator_.all_reduce(sums_.data(), sums_.data(), sums_.size(), ReduceOp::sum,
                              x.device().stream(), name() + ", gradients");
+    first_backward_.wait_for_all_ranks(communicator_.rank(), x.device());
     traffic_.collectives++;
     traffic_.bytes += sums_.bytes();
     give_input_gradient(x, combined.moments, weight,

@@ -12,6 +12,7 @@
 #include "03_network/layers/batch_norm_steps.hpp"
 #include "03_network/layers/sequential.hpp"
 #include "09_all_reduce/communicator.hpp"
+#include "11_data_parallel/replica.hpp"
 
 namespace ddp {
 
@@ -74,6 +75,7 @@ class SyncBatchNorm : public Module {
     ArenaBuffer<float> gathered_;  // the moments of every rank, by rank
     ArenaBuffer<float> sums_;      // [2 * channels], see divide_by_count
     Traffic traffic_;
+    FirstPass first_forward_, first_backward_;  // the layers behind have products, too
 };
 
 // Returns the bytes that a communicator must have for the converted layers of this model, at most.

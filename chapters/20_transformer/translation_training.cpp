@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "03_network/optimizers.hpp"
@@ -73,6 +74,8 @@ class TranslationTraining {
         reported_step_ = state_.step;
         if (hooks_.on_start)
             hooks_.on_start(state_.step);
+        if (loads_kernels())
+            rehearse();
         for (; state_.epoch <= plan_.epochs; state_.epoch++, state_.taken = 0)
             epoch();
         run_.finish();
@@ -95,6 +98,24 @@ class TranslationTraining {
     std::size_t arena_bytes() const {
         return ddp_arena_bytes(*model_) + resume_arena_bytes() +
                (plan_.compresses ? compressed_arena_bytes(*model_) : 0);
+    }
+
+    // Computes a share of each size that will come, and forgets its gradients. A GPU loads a kernel
+    // for each new shape of a product, which must not happen while another rank's bucket waits for
+    // this rank (FirstPass): and each batch has a length of its own.
+    void rehearse() {
+        const auto quiet = ddp_.no_sync();
+        std::set<std::pair<int, int>> sizes;  // sentences, length
+        for (int epoch = state_.epoch; epoch <= plan_.epochs; epoch++) {
+            const BatchPlan batches(data_.train, plan_.batch, plan_.seed, epoch);
+            for (int i = 0; i < batches.batches(); i++)
+                if (const auto share = batches.batch(i, rank_.rank(), rank_.world_size());
+                    sizes.emplace(share.sentences, share.length).second)
+                    learn(share, 1);
+        }
+        optimizer_.zero_gradients();
+        losses_.clear();
+        device_.stream().synchronize();
     }
 
     // ---- An epoch

@@ -74,6 +74,9 @@ red A3 "the number of queues is read" common/gpu/launch.hpp 's/queues == nullptr
     holds test_small_gpu small_gpu
 red A3 "launches that wait are refused" chapters/06_messages/support/shared_device.cpp \
     's/launches_wait\(\) && /false \&\& /' holds test_small_gpu small_gpu
+red A2 "one test uses the GPU at a time" CMakeLists.txt 's/^  foreach\(test \$\{tests\}\)/  foreach(test "")/' meta gpu_locks
+red A2 "MPS runs for tests of processes only" tests/gpu_machine.sh 's/run_tests processes -L .*/run_tests processes/' meta gpu_machine
+red A4 "a process takes few queues" chapters/05_ranks/world.cpp 's/let_kernels_run_side_by_side\(8\);//' holds test_jobs jobs
 
 # ---- Hangs and hazards
 
@@ -99,6 +102,21 @@ red L11 "a link works within one GPU" chapters/06_messages/support/shared_device
     's/has_link && !device.is_only_one/false/' holds test_shared_device shared_device
 # shellcheck disable=SC2016  # a pattern
 red L13 "an old GPU counts as missing" book 's/-n \$oldest && /-z x \&\& /' meta book_modes
+red B1 "strict mode plays the loading of kernels" common/cuda_on_cpu/src/cublas.cpp \
+    's/check_shape_is_loaded\(multiply, caller\) != cudaSuccess/false/' holds test_strict strict
+red B1 "a stage rehearses" chapters/06_messages/show/stage_report.cpp 's/stage->rehearse.*//' holds messages loads_messages
+red B1 "a worker rehearses" chapters/13_async/show/experiment.cpp 's/^        compute\(\);//' holds async loads_async
+red B1 "no buffer travels beside the first forward" chapters/15_overlap/ddp.cpp 's/^    first_buffers_\.wait.*//' \
+    holds overlap loads_overlap_model_cnn
+red B1 "no moments travel beside the first forward" chapters/18_sync_batch_norm/sync_batch_norm.cu \
+    's/^    first_forward_\.wait.*//' holds sync_batch_norm loads_sync_batch_norm
+red B1 "each length is rehearsed" chapters/20_transformer/translation_training.cpp 's/^            rehearse\(\);/            ;/' \
+    holds transformer loads_transformer
+red B2 "the stream that computes has a bound" chapters/15_overlap/ddp.cpp 's/^    reduced_.synchronize\(\);/    ;/' holds test_reducer reducer
+red B3 "kernels of all ranks are tried together" chapters/06_messages/peers.cpp 's/^        rehearse\(rank, view_\);/        ;/' \
+    holds test_small_gpu small_gpu
+red B4 "a kernel whose partner does not run ends" tests/common/runtime/streams_test.cu 's/ && polls < most_polls//' \
+    holds test_streams streams
 
 # ---- Slow
 

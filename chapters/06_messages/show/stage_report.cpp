@@ -46,6 +46,7 @@ struct ScheduledStage {
             return;
         layers_of_stage = make_layers(device, layers * rank / stages, layers * (rank + 1) / stages);
         stage = std::make_unique<Stage>(peers, device, *layers_of_stage, stages, width);
+        stage->rehearse(micro_batch_size);  // each measurement begins with a barrier
     }
     double step(const Tensor& inputs, const Labels& labels) {
         if (!stage)

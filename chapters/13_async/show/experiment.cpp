@@ -79,7 +79,12 @@ struct Experiment::Worker {
                                          experiment.options_.batch, LastBatch::drop)),
           tape(experiment.device_),
           sleeps_s(experiment.options_.compute_s * (is_slow ? experiment.options_.slow : 1)) {
+        // The first gradient loads its kernels (FirstPass), and must not do so while the server or
+        // another worker waits for this one: it is computed once before, and forgotten.
         loader.start_epoch(sampler.indices());
+        compute();
+        loader.start_epoch(sampler.indices());
+        busy_s = 0;
     }
 
     // Computes the next batch's gradients, leaves them in the model, and returns the loss. Waits

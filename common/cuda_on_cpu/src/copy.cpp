@@ -181,7 +181,8 @@ cudaError_t finish_copy(const PlacedCopy& copy) {
 
 }  // namespace
 
-cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what) {
+cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what,
+                                  const std::string& advice) {
     if (!settings().strict)
         return cudaSuccess;
     const std::string kernel = unfinished_cooperative_kernel();
@@ -191,7 +192,12 @@ cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& 
         cudaErrorNotPermitted,
         caller + " (" + what + ") while the cooperative " + kernel +
             " is in flight: on a GPU the call may wait for the kernel, and the kernel "
-            "for a peer that never comes; allocate before, free after");
+            "for a peer that never comes; " +
+            advice);
+}
+
+bool plays_loading() {
+    return is_strict() && played_multiprocessors() > 0;
 }
 
 }  // namespace cuda_on_cpu

@@ -1,6 +1,9 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <array>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,6 +96,29 @@ std::string check_matrix(const char* name, const Matrix& matrix, int batch) {
     return "";
 }
 
+// Refuses the first product of a shape, for which cuBLAS may have to load a kernel, while another
+// kernel may wait.
+cudaError_t check_shape_is_loaded(const MultiplyMatrices& product, const std::string& caller) {
+    if (!plays_loading())
+        return cudaSuccess;
+    using Kind = std::array<int, 7>;
+    static auto* loaded = new std::set<Kind>;
+    static std::mutex mutex;
+    const Kind kind{product.transpose_a, product.transpose_b, product.m,     product.n,
+                    product.k,           product.batch,       product.a.type};
+    std::lock_guard lock(mutex);
+    if (loaded->contains(kind))
+        return cudaSuccess;
+    const cudaError_t status = check_no_kernel_waits(
+        caller,
+        "the first product of " + std::to_string(product.m) + " x " + std::to_string(product.n) +
+            " x " + std::to_string(product.k) + ", whose kernel must be loaded",
+        "compute one of this shape before");
+    if (status == cudaSuccess)
+        loaded->insert(kind);
+    return status;
+}
+
 // Checks a call of `name` and enqueues it.
 cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices multiply,
                        Where where) {
@@ -107,6 +133,8 @@ cublasStatus_t enqueue(cublasHandle_t handle, const char* name, MultiplyMatrices
          {std::pair{"A", multiply.a}, std::pair{"B", multiply.b}, std::pair{"C", c}})
         if (const std::string wrong = check_matrix(letter, matrix, multiply.batch); !wrong.empty())
             return refuse(caller + ": matrix " + wrong);
+    if (check_shape_is_loaded(multiply, caller) != cudaSuccess)
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     const auto stream = find_stream(handle->stream, name);
     if (!stream)
         return CUBLAS_STATUS_EXECUTION_FAILED;

@@ -1,7 +1,10 @@
 // Kernel launches: what a GPU would refuse is refused here, with the reason.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "memory.hpp"
@@ -49,6 +52,24 @@ std::size_t shared_bytes_of(const void* kernel) {
     const auto asked = larger_shared().bytes.find(kernel);
     return asked == larger_shared().bytes.end() ? most_shared_bytes
                                                 : std::max(most_shared_bytes, asked->second);
+}
+
+// Refuses the first launch of a kernel that must be loaded for it, while another one may wait.
+cudaError_t check_loaded(const PreparedKernel& kernel) {
+    const char* loading = std::getenv("CUDA_MODULE_LOADING");
+    if (!plays_loading() || (loading != nullptr && std::string_view(loading) == "EAGER"))
+        return cudaSuccess;
+    static auto* loaded = new std::set<const void*>;
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    if (loaded->contains(kernel.function))
+        return cudaSuccess;
+    const cudaError_t status =
+        check_no_kernel_waits(KernelRun(kernel, settings()).name(),
+                              "its first launch, for which it must be loaded", "launch it before");
+    if (status == cudaSuccess)
+        loaded->insert(kernel.function);
+    return status;
 }
 
 }  // namespace
@@ -109,6 +130,8 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
             return call_failed(cudaErrorIllegalAddress,
                                launch() + ": pointer argument " + std::to_string(i + 1) +
                                    " is not device memory: " + describe_address(pointers[i]));
+    if (const cudaError_t status = check_loaded(kernel))
+        return status;
     const std::shared_ptr<Stream> stream = find_stream(handle, "a kernel launch");
     if (!stream)
         return cudaErrorInvalidResourceHandle;

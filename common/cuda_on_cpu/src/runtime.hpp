@@ -26,8 +26,12 @@ cudaError_t enter_call(const char* call);
 
 // Refuses, in strict mode, a call that on a GPU may wait for every kernel of the device
 // (allocating, freeing, cuBLAS's handles) while a cooperative kernel is in flight: one that waits
-// for a peer would wait forever. `what` says more of the call.
-cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what);
+// for a peer would wait forever. `what` says more of the call, `advice` what to do instead.
+cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what,
+                                  const std::string& advice = "allocate before, free after");
+// Returns whether this CPU plays a GPU that loads a kernel at its first use, which may wait for
+// all kernels that run: in strict mode, with CUDA_ON_CPU=multiprocessors=N.
+bool plays_loading();
 
 // Handles of cublasCreate that were not destroyed yet.
 inline std::atomic<int> live_blas_handles{0};

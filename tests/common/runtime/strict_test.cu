@@ -1,6 +1,7 @@
 // Strict mode: what a GPU's driver may do, and hardly ever does, is done here each time.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cuda/atomic>
 #include <thread>
 #include <vector>
@@ -134,6 +135,86 @@ TEST_CASE("a handle of cuBLAS is not made and not destroyed while a kernel may w
         said.find("cublasDestroy (synchronises with the device) while the cooperative kernel") !=
         std::string::npos);
     DDP_CHECK(cublasDestroy(before));
+}
+
+// Enqueues the product of two matrices of n x n.
+cublasStatus_t multiply(cublasHandle_t handle, int n, float* matrices) {
+    const float one = 1, zero = 0;
+    return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, matrices, n, matrices, n,
+                       &zero, matrices + n * n, n);
+}
+
+// The CPU plays a GPU of 20 multiprocessors while this object lives.
+struct PlayedGpu {
+    explicit PlayedGpu(const char* loading) {
+        cuda_on_cpu::Settings changed = usual;
+        changed.multiprocessors = 20;
+        cuda_on_cpu::set_settings(changed);
+        setenv("CUDA_MODULE_LOADING", loading, 1);
+    }
+    ~PlayedGpu() {
+        setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+        cuda_on_cpu::set_settings(usual);
+    }
+    const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
+};
+
+TEST_CASE("a GPU loads no kernel for a product while a kernel may wait for another") {
+    Stream stream, other;
+    PinnedBuffer<int> flag(1);
+    flag[0] = 0;
+    Buffer<float> matrices(std::vector<float>(2 * 5 * 5));
+    cublasHandle_t handle = nullptr;
+    DDP_CHECK(cublasCreate(&handle));
+    DDP_CHECK(cublasSetStream(handle, other));
+    {
+        const PlayedGpu gpu("EAGER");
+        DDP_CHECK(multiply(handle, 3, matrices.data()));
+        launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+        REQUIRE(multiply(handle, 3, matrices.data()) == CUBLAS_STATUS_SUCCESS);
+        REQUIRE(multiply(handle, 5, matrices.data()) != CUBLAS_STATUS_SUCCESS);
+        const std::string said = cudaGetErrorString(cudaGetLastError());
+        REQUIRE(said.find("(the first product of 5 x 5 x 5, whose kernel must be loaded) while the "
+                          "cooperative kernel") != std::string::npos);
+        REQUIRE(said.find("; compute one of this shape before") != std::string::npos);
+    }
+    REQUIRE(multiply(handle, 4, matrices.data()) == CUBLAS_STATUS_SUCCESS);  // a CPU
+    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    stream.synchronize();
+    DDP_CHECK(cublasDestroy(handle));
+}
+
+__global__ void never_launched_before(int* number) {
+    *number = 1;
+}
+
+TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") {
+    Stream stream, other;
+    PinnedBuffer<int> flag(1);
+    flag[0] = 0;
+    Buffer<int> number(std::vector<int>{0});
+    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    const auto is_refused = [&] {
+        try {
+            launch(other, {1, 1}, never_launched_before, number.data());
+            return false;
+        } catch (const GpuError& error) {
+            return std::string(error.what())
+                       .find("its first launch, for which it must be loaded") != std::string::npos;
+        }
+    };
+    {
+        const PlayedGpu gpu("LAZY");
+        REQUIRE(is_refused());
+    }
+    {
+        const PlayedGpu gpu("EAGER");
+        REQUIRE_FALSE(is_refused());
+    }
+    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    stream.synchronize();
+    other.synchronize();
+    REQUIRE(number.to_host()[0] == 1);
 }
 
 TEST_CASE("some kernels that wait for others end late, and not all") {
