@@ -1,6 +1,9 @@
 #include "05_ranks/environment.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -84,6 +87,27 @@ LaunchVariables read_launch_variables() {
     if (is_set("DDP_LISTENER"))
         variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
     return variables;
+}
+
+bool prints_refusals() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
+        if (is_set(name))
+            return variable(name) == "0";
+    if (is_set("RANK") || is_set("WORLD_SIZE"))
+        try {
+            return read_launch_variables().rank == 0;
+        } catch (const OptionError&) {
+            return true;
+        }
+    return !is_set("SLURM_PROCID") || variable("SLURM_PROCID") == "0";
+}
+
+std::string host_name() {
+    if (const char* given = std::getenv("DDP_HOST"))
+        return given;
+    char name[HOST_NAME_MAX + 1] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
 }
 
 }  // namespace ddp

@@ -32,6 +32,15 @@ StartedBy find_starter(const CommonOptions& options);
 // Throws OptionError if one of the variables is missing or is not a number.
 LaunchVariables read_launch_variables();
 
+// Returns whether this process should print what is wrong with the command line: all processes of a
+// job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
+// other process knows.
+bool prints_refusals();
+
+// Returns the name of this node. Ranks whose nodes have the same name share memory. Where names do
+// not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
+std::string host_name();
+
 // Starts this program N times if --processes N asks for it, prints what the ranks print, and
 // returns the exit status when all have ended: 0 if all of them returned 0. Without --processes,
 // and in the ranks themselves, returns nothing, and the program goes on. In launcher.cpp.

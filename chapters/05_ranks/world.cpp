@@ -11,9 +11,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <exception>
 #include <future>
@@ -32,30 +30,24 @@
 
 namespace ddp {
 
+// ---- A whole program
+
+int run_ranks(int argc, char** argv, Options& options,
+              const std::function<int(World& world, const CommonOptions& common)>& work) {
+    return run_world_main([&] {
+        const CommonOptions common = options.parse(argc, argv);
+        if (find_starter(common) == StartedBy::nobody)
+            require_writable(common);
+        // Step 1. In the launcher the program ends here, with the status of its ranks.
+        if (const std::optional<int> status = launch_processes(common, argv))
+            return *status;
+        // Steps 2 and 3, in every process of the job.
+        World world(common);
+        return work(world, common);
+    });
+}
+
 // ---- Step 2: find the other ranks
-
-namespace {
-
-// Returns the name of this host. Ranks whose hosts have the same name share memory. Where names do
-// not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
-std::string host_name() {
-    if (const char* given = std::getenv("DDP_HOST"))
-        return given;
-    char name[HOST_NAME_MAX + 1] = "";
-    gethostname(name, sizeof name - 1);
-    return name;
-}
-
-// Returns the processes of the other ranks on rank 0's host.
-std::vector<pid_t> processes_of_other_ranks(const Job& job) {
-    std::vector<pid_t> processes;
-    for (std::size_t r = 1; r < job.members.size(); r++)
-        if (job.members[r].host == job.members[0].host)
-            processes.push_back(job.members[r].process);
-    return processes;
-}
-
-}  // namespace
 
 World::World(const CommonOptions& options) {
     job_.timeout_s = options.timeout_s;
@@ -77,6 +69,19 @@ World::World(const CommonOptions& options) {
             break;
     }
 }
+
+namespace {
+
+// Returns the processes of the other ranks on rank 0's host.
+std::vector<pid_t> processes_of_other_ranks(const Job& job) {
+    std::vector<pid_t> processes;
+    for (std::size_t r = 1; r < job.members.size(); r++)
+        if (job.members[r].host == job.members[0].host)
+            processes.push_back(job.members[r].process);
+    return processes;
+}
+
+}  // namespace
 
 World::~World() {
     // The connections close last: whatever else is to be sent must have been sent.
@@ -159,22 +164,6 @@ void World::find_others(const Descriptor* listener, const RendezvousEndpoint& en
 
 namespace {
 
-// Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
-// cause: RunFailed means that it began on another rank.
-std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
-    const std::string name = rank.job().name(rank.rank());
-    try {
-        work(rank);
-        return "";
-    } catch (const RunFailed&) {
-        return "";
-    } catch (const std::exception& error) {
-        return name + ": " + sentence_of(error);
-    } catch (...) {
-        return name + ": something was thrown that is no std::exception";
-    }
-}
-
 // Calls work(i) for i from 1 to count - 1, each in a thread of its own. None of them begins before
 // all have their threads: if the system refuses one, no rank waits for it.
 std::vector<std::jthread> start_threads(int count, const std::function<void(int)>& work) {
@@ -193,6 +182,22 @@ std::vector<std::jthread> start_threads(int count, const std::function<void(int)
         throw;
     }
     return threads;
+}
+
+// Calls work(rank). Returns the text of its exception, or "". Only a failure that begins here is a
+// cause: RunFailed means that it began on another rank.
+std::string cause_of(const std::function<void(Rank&)>& work, Rank& rank) {
+    const std::string name = rank.job().name(rank.rank());
+    try {
+        work(rank);
+        return "";
+    } catch (const RunFailed&) {
+        return "";
+    } catch (const std::exception& error) {
+        return name + ": " + sentence_of(error);
+    } catch (...) {
+        return name + ": something was thrown that is no std::exception";
+    }
 }
 
 }  // namespace
@@ -255,43 +260,7 @@ RunFailed World::failure(const std::string& cause, int reporter) const {
             member.host == own.host ? member.process : 0, rank_0_is_lost};
 }
 
-// ---- Whole programs
-
-namespace {
-
-// Returns whether this process should print what is wrong with the command line: all processes of a
-// job have the same one, and only rank 0 prints it. But what is wrong with its own variables no
-// other process knows.
-bool prints_refusals() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"})
-        if (const char* rank = std::getenv(name))
-            return std::string(rank) == "0";
-    if (std::getenv("RANK") || std::getenv("WORLD_SIZE"))
-        try {
-            return read_launch_variables().rank == 0;
-        } catch (const OptionError&) {
-            return true;
-        }
-    const char* task = std::getenv("SLURM_PROCID");
-    return task == nullptr || std::string(task) == "0";
-}
-
-}  // namespace
-
-int run_ranks(int argc, char** argv, Options& options,
-              const std::function<int(World& world, const CommonOptions& common)>& work) {
-    return run_world_main([&] {
-        const CommonOptions common = options.parse(argc, argv);
-        if (find_starter(common) == StartedBy::nobody)
-            require_writable(common);
-        // Step 1. In the launcher the program ends here, with the status of its ranks.
-        if (const std::optional<int> status = launch_processes(common, argv))
-            return *status;
-        // Steps 2 and 3, in every process of the job.
-        World world(common);
-        return work(world, common);
-    });
-}
+// ---- Failures
 
 int run_world_main(const std::function<int()>& work) {
     bool stays_visible = false;
