@@ -44,6 +44,9 @@ struct ServerOptions {
     bool is_synchronous = false;
     // The number of steps that a worker may be ahead of the slowest; none: no limit.
     std::optional<int> bound;
+
+    // Returns the number of steps by which the gate lets a worker lead; none: no limit.
+    std::optional<int> lead() const { return is_synchronous ? 0 : bound; }
 };
 
 // One gradient that the server has applied. The version of the parameters is the number of updates
@@ -109,10 +112,5 @@ class Server {
 // Peers::synchronize.
 int run_worker(Peers& peers, Device& device, MessageBuffers& buffers,
                const std::function<Tensor(int step)>& compute);
-
-// Checks a log against the rules of such a server: every gradient is applied once, in its worker's
-// order, as many as were asked for, and neither lead nor staleness exceed the bound. Returns "" or
-// the first rule that is broken.
-std::string what_is_wrong(const ServerLog& log, const ServerOptions& options);
 
 }  // namespace ddp

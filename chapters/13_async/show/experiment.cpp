@@ -16,6 +16,7 @@
 #include "11_data_parallel/training_result.hpp"
 #include "12_sampler/sampler.hpp"
 #include "13_async/local_sgd.hpp"
+#include "13_async/support/log_rules.hpp"
 
 namespace ddp {
 namespace {

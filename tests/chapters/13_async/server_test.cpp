@@ -8,6 +8,7 @@
 
 #include "11_data_parallel/replica.hpp"
 #include "13_async/show/staleness.hpp"
+#include "13_async/support/log_rules.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 
