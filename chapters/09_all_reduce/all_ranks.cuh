@@ -74,9 +74,13 @@ __device__ inline bool exit_barrier(const Collective& collective, std::size_t by
     return true;
 }
 
-// All threads: reduces `count` Elements, which are Packs of T or single T, from `skip` T on. The
-// numbers of inputs and outputs are known to the compiler, or its value is 0 and only the run
-// knows.
+// All threads: reduces `count` Elements from `skip` T on: sums those of all inputs, and writes each
+// sum to all outputs. What the compiler knows of it:
+//
+//     op               what is done with two elements
+//     known_inputs     how many arrays are added up; 0: only the run knows, by `input_count`
+//     known_outputs    how many arrays get the sum; 0: only the run knows, by `output_count`
+//     Element          what a thread loads at once: a Pack of T, or one T
 template <ReduceOp op, int known_inputs, int known_outputs, class Element, class T>
 __device__ void reduce_elements(const T* const* inputs, int input_count, T* const* outputs,
                                 int output_count, std::size_t skip, std::size_t count) {
