@@ -6,12 +6,9 @@
 #include "21_cluster/bench/links.hpp"
 
 #include <algorithm>
-#include <iostream>
 
 #include "10_nodes/make_communicator.hpp"
 #include "10_nodes/placement.hpp"
-#include "common/report/table.hpp"
-#include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
@@ -68,33 +65,6 @@ LinkTimes measure_link(Rank& rank, int from, int to, const std::vector<std::size
     return times;
 }
 
-// The columns of one link in the table: message `i` of each.
-struct LinkColumns {
-    const LinkTimes& link;
-    std::string title;
-    bool has_share;  // a column with the share of what the link carries at most
-
-    void add_header(std::vector<std::string>& header) const {
-        for (const std::string& name : {title, std::string("bandwidth")})
-            header.push_back(name);
-        if (has_share)
-            header.emplace_back("of the link");
-    }
-    void add_cells(std::size_t i, std::vector<std::string>& cells) const {
-        const auto [bytes, seconds] = link.messages[i];
-        const double bandwidth = static_cast<double>(bytes) / seconds;
-        cells.push_back(format_seconds(seconds));
-        cells.push_back(format_bandwidth(bandwidth));
-        if (has_share)
-            cells.push_back(format_percent(bandwidth * link.cost().beta_s_per_byte));
-    }
-    std::string note() const {
-        return title + " (ranks " + std::to_string(link.from) + " and " + std::to_string(link.to) +
-               "): alpha " + format_seconds(link.cost().alpha_s) + ", and 1 / beta " +
-               format_bandwidth(1 / link.cost().beta_s_per_byte) + ".";
-    }
-};
-
 }  // namespace
 
 CostModel LinkTimes::cost() const {
@@ -115,82 +85,20 @@ std::vector<std::size_t> message_sizes(std::size_t most) {
 ClusterLinks measure_links(Rank& rank, const std::vector<std::size_t>& sizes, int batches) {
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), std::nullopt);
+    const std::vector<int>& by_host = placement.by_host;
     ClusterLinks links;
-    // The first two ranks of the first host that has two, and the first ranks of the first two
-    // hosts.
+    // The first two ranks of the first node that has two, ...
     std::size_t first = 0;
     for (const int size : placement.sizes) {
         if (size > 1 && !links.inside.is_there())
-            links.inside = measure_link(rank, placement.by_host[first],
-                                        placement.by_host[first + 1], sizes, batches);
+            links.inside = measure_link(rank, by_host[first], by_host[first + 1], sizes, batches);
         first += static_cast<std::size_t>(size);
     }
+    // ... and the first ranks of the first two nodes.
+    const auto second = static_cast<std::size_t>(placement.sizes[0]);
     if (placement.sizes.size() > 1)
-        links.between = measure_link(
-            rank, placement.by_host[0],
-            placement.by_host[static_cast<std::size_t>(placement.sizes[0])], sizes, batches);
+        links.between = measure_link(rank, by_host[0], by_host[second], sizes, batches);
     return links;
-}
-
-double share_of_link(const OrderMeasurement& measurement, const CostModel& link) {
-    return measurement.expected_bytes * link.beta_s_per_byte / measurement.seconds;
-}
-
-std::vector<std::string> link_columns() {
-    return {"link", "bytes", "seconds"};
-}
-
-void report_links(const ClusterLinks& links, CsvWriter& file) {
-    std::vector<LinkColumns> columns;
-    if (links.inside.is_there())
-        columns.push_back({links.inside, "within a host", false});
-    if (links.between.is_there())
-        columns.push_back({links.between, "between hosts", true});
-    std::vector<std::string> header{"message"};
-    for (const LinkColumns& column : columns)
-        column.add_header(header);
-    Table table("A message between two ranks", header);
-    const std::vector<MessageTime>& sizes = columns.at(0).link.messages;
-    for (std::size_t i = 0; i < sizes.size(); i++) {
-        std::vector<std::string> cells{format_bytes(static_cast<double>(sizes[i].bytes))};
-        for (const LinkColumns& column : columns)
-            column.add_cells(i, cells);
-        table.row(cells);
-    }
-    for (const LinkColumns& column : columns) {
-        table.note(column.note());
-        for (const MessageTime& message : column.link.messages)
-            file.row({column.has_share ? "between" : "inside", message.bytes, message.seconds});
-    }
-    if (links.between.is_there())
-        table.note("of the link: of 1 / beta, which the longest messages come close to.");
-    std::cout << table << "\n";
-}
-
-std::vector<std::string> link_use_columns() {
-    return {"levels", "bytes", "bytes_leaving_host", "seconds", "link_seconds"};
-}
-
-void report_link_use(const std::string& hosts, const std::vector<OrderMeasurement>& measurements,
-                     const CostModel& link, CsvWriter& file) {
-    Table table("An all-reduce on " + hosts + ", and the link between them",
-                {"array", "order", "time", "leaves a host", "which takes", "of the link"});
-    const OrderMeasurement* before = nullptr;
-    for (const OrderMeasurement& each : measurements) {
-        // Where there is only one order, it was measured twice.
-        if (before != nullptr && before->bytes == each.bytes && before->levels == each.levels)
-            continue;
-        before = &each;
-        const double link_s = each.expected_bytes * link.beta_s_per_byte;
-        table.row({format_bytes(static_cast<double>(each.bytes)),
-                   each.levels == 1 ? "one ring" : "two levels", format_seconds(each.seconds),
-                   format_bytes(each.expected_bytes), format_seconds(link_s),
-                   format_percent(share_of_link(each, link))});
-        file.row({each.levels, each.bytes, each.expected_bytes, each.seconds, link_s});
-    }
-    table.note("which takes: the time of these bytes at " +
-               format_bandwidth(1 / link.beta_s_per_byte) + ". No all-reduce is faster than that.");
-    std::cout << table << "\n";
 }
 
 }  // namespace ddp

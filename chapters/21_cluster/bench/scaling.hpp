@@ -7,15 +7,17 @@
 //
 // Two kinds of compute: this book's network, or a rank that sleeps. On hosts that share the cores
 // of one machine only sleeping ranks compute side by side.
-#include <string>
 #include <vector>
 
 #include "05_ranks/world.hpp"
+#include "10_nodes/communicator/node_order.hpp"
 #include "21_cluster/bench/links.hpp"
 #include "21_cluster/simulator/training.hpp"
-#include "common/report/csv.hpp"
 
 namespace ddp {
+
+// The samples of the network: of each rank, or of all together.
+inline constexpr int weak_batch = 64, strong_batch = 256;
 
 struct ScalingOptions {
     bool is_strong = false;
@@ -57,10 +59,5 @@ std::vector<int> usual_counts(int world_size);
 // it, and that of rank 0 gets the points.
 std::vector<ScalingPoint> measure_scaling(World& world, const ScalingOptions& options,
                                           const ClusterLinks& links);
-
-// Prints a table, and writes its rows to `file`.
-std::vector<std::string> scaling_columns();
-void report_scaling(const ScalingOptions& options, const std::vector<ScalingPoint>& points,
-                    CsvWriter& file);
 
 }  // namespace ddp

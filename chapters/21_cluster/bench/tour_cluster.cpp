@@ -6,8 +6,8 @@
 
 #include "05_ranks/world.hpp"
 #include "10_nodes/placement.hpp"
-#include "21_cluster/bench/links.hpp"
-#include "21_cluster/bench/scaling.hpp"
+#include "21_cluster/bench/link_report.hpp"
+#include "21_cluster/bench/scaling_report.hpp"
 #include "21_cluster/bench/where.hpp"
 #include "common/gpu/launch.hpp"
 #include "common/report/units.hpp"
@@ -93,6 +93,24 @@ double sleep_of(const TourOptions& mine) {
     return *seconds;
 }
 
+// Measures the links that the prediction takes, and prints them. The process of rank 0 gets them.
+ClusterLinks links_of_scaling(World& world, const CommonOptions& common) {
+    ClusterLinks links;
+    if (world.world_size() == 1)
+        return links;
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        const ClusterLinks measured =
+            measure_links(rank, message_sizes(longest_message(common)), 3);
+        if (rank.rank() != 0)
+            return;
+        links = measured;
+        CsvWriter none("", link_columns());
+        report_links(links, none);
+    });
+    return links;
+}
+
 int show_scaling(World& world, const CommonOptions& common, const TourOptions& mine) {
     ScalingOptions scaling;
     scaling.sleep_s = sleep_of(mine);
@@ -100,18 +118,7 @@ int show_scaling(World& world, const CommonOptions& common, const TourOptions& m
     scaling.rounds = common.quick ? 2 : 5;
     scaling.order = mine.order;
     CsvWriter file(world.has_rank_0() ? common.csv : "", scaling_columns());
-    ClusterLinks links;
-    if (world.world_size() > 1)
-        world.run([&](Rank& rank) {
-            rank.select_device();
-            const ClusterLinks measured =
-                measure_links(rank, message_sizes(longest_message(common)), 3);
-            if (rank.rank() != 0)
-                return;
-            links = measured;
-            CsvWriter none("", link_columns());
-            report_links(links, none);
-        });
+    const ClusterLinks links = links_of_scaling(world, common);
     for (const bool is_strong : {false, true}) {
         if (is_strong ? !mine.strong : mine.strong && !mine.weak)
             continue;
@@ -143,10 +150,7 @@ std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char*
     return launch_processes(common, words.data());
 }
 
-int run_tour(int argc, char** argv) {
-    const RankPlace place = place_of_process();
-    TourOptions mine;
-    Options options("tour_cluster", "Where are the ranks, and what do their links carry?");
+void add_tour_options(Options& options, TourOptions& mine) {
     options.add_choice("--show", mine.show, {"where", "links", "scaling"}, "what to show");
     options.add_ints("--ranks", mine.counts, {1, most_ranks_over_hosts},
                      "scaling: how many train together, in turn (1, 2, 4 and so on)");
@@ -161,6 +165,13 @@ int run_tour(int argc, char** argv) {
     options.example("--show where", "four ranks of this machine");
     options.example("--show scaling --ranks 1,2,4 --compute 40ms", "ranks that sleep");
     options.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
+}
+
+int run_tour(int argc, char** argv) {
+    const RankPlace place = place_of_process();
+    TourOptions mine;
+    Options options("tour_cluster", "Where are the ranks, and what do their links carry?");
+    add_tour_options(options, mine);
     CommonOptions common = options.parse(argc, argv);
     if (mine.show != "scaling" &&
         (!mine.counts.empty() || mine.weak || mine.strong || !mine.compute.empty()))

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <map>
 
-#include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
@@ -74,7 +73,15 @@ void write_prediction(CsvWriter& file, const std::string& kind, int ranks, const
     file.row({kind, std::to_string(ranks) + " ranks, " + what, unit, "", predicted, "", ""});
 }
 
+std::string text_of(double value, const std::string& unit) {
+    return unit.empty() ? format_fixed(value, 3) : format_bandwidth(value * 1e9);
+}
+
 }  // namespace
+
+std::vector<std::string> prediction_columns() {
+    return {"kind", "what", "unit", "measured", "predicted", "error", "source"};
+}
 
 void show_recorded_step(const std::filesystem::path& path, const RecordedStep& recorded) {
     std::size_t bucket = 0;
@@ -126,7 +133,7 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
 void show_failures(const Question& question, const std::vector<Comparison>& comparisons,
                    CsvWriter& file) {
     Table table("Failures: how often to save, and which share of the time counts",
-                {"ranks", "a failure each", "save each", "counts", "simulated", "if each 3 h"});
+                {"ranks", "a failure every", "save every", "counts", "simulated", "if every 3 h"});
     constexpr int failure_count = 20'000;
     for (const int ranks : rank_counts(question)) {
         simulator::Failures failures = question.failures;
@@ -149,6 +156,22 @@ void show_failures(const Question& question, const std::vector<Comparison>& comp
                ". Simulated: the same share, from a job that fails " +
                format_count(failure_count, "time") + ".");
     table.note(errors_of(published_failures, comparisons));
+    std::cout << table << "\n";
+}
+
+void show_published(const std::vector<Comparison>& comparisons, CsvWriter& file) {
+    Table table("Published numbers, and what the simulator makes of them",
+                {"what", "published", "predicted", "error", "source"});
+    for (const Comparison& row : comparisons) {
+        file.row(
+            {row.kind, row.what, row.unit, row.measured, row.predicted, row.error(), row.source});
+        if (row.kind.starts_with("published"))
+            table.row({row.what, text_of(row.measured, row.unit), text_of(row.predicted, row.unit),
+                       format_percent(row.error()), row.source});
+    }
+    table.note(
+        "GB/s: bus bandwidth of an all-reduce. A number without a unit: the share that is kept of "
+        "the speed or of the time; the error is that of the lost share.");
     std::cout << table << "\n";
 }
 

@@ -2,9 +2,10 @@
 // Tables of what the simulator predicts: all-reduces, the efficiency of a training, failures.
 #include <filesystem>
 
+#include "21_cluster/measured/comparison.hpp"
 #include "21_cluster/measured/step_file.hpp"
-#include "21_cluster/measured/track_record.hpp"
 #include "21_cluster/simulator/all_reduce.hpp"
+#include "common/report/csv.hpp"
 
 namespace ddp {
 
@@ -23,6 +24,10 @@ struct Question {
 // took: the error of the model of a step alone.
 void show_recorded_step(const std::filesystem::path& path, const RecordedStep& recorded);
 
+// Returns the columns of the one file that a run writes: every prediction, and what was measured
+// where something was.
+std::vector<std::string> prediction_columns();
+
 // Prints the times of all-reduces and the efficiencies, with the errors of earlier predictions, and
 // writes them to `file`.
 void show_scaling(const Question& question, const std::vector<Comparison>& comparisons,
@@ -31,5 +36,9 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
 // Prints what failures cost, and how often to save.
 void show_failures(const Question& question, const std::vector<Comparison>& comparisons,
                    CsvWriter& file);
+
+// Prints the published numbers, each with its prediction and its error, and writes all comparisons
+// to `file`.
+void show_published(const std::vector<Comparison>& comparisons, CsvWriter& file);
 
 }  // namespace ddp

@@ -21,7 +21,8 @@ simulator::Link parse_link(const std::string& option, const std::string& text) {
 simulator::Step usual_step() {
     constexpr int buckets = 26;
     constexpr double backward_s = 0.073;
-    return {0.037, std::vector<simulator::Bucket>(buckets, {backward_s / buckets, 25 << 20}), 0};
+    return {.forward_s = 0.037,
+            .buckets = std::vector<simulator::Bucket>(buckets, {backward_s / buckets, 25 << 20})};
 }
 
 // The hosts that are asked about. A file of measured links takes the place of both options.
@@ -88,7 +89,7 @@ void simulate(const Simulation& simulation, const CommonOptions& common) {
     CsvWriter file(beside(common.csv, "simulated"), prediction_columns());
     show_scaling(question, comparisons, file);
     show_failures(question, comparisons, file);
-    show_track_record(comparisons, file);
+    show_published(comparisons, file);
 }
 
 }  // namespace ddp

@@ -37,7 +37,8 @@ Rounds in_turn(std::initializer_list<Rounds> phases) {
 
 // Returns the rounds in which `ranks` ranks pass chunks on to the next one.
 Rounds ring(const Partner& next, int ranks, double bytes) {
-    return Rounds(2 * static_cast<std::size_t>(ranks - 1), {next, bytes / ranks});
+    return Rounds(2 * static_cast<std::size_t>(ranks - 1),
+                  {.partner = next, .bytes = bytes / ranks});
 }
 
 // The next rank is the next number: only the last rank of a node sends to another node.
@@ -56,13 +57,13 @@ Schedule ring_by_node(const Cluster& cluster, double bytes) {
     return {.parts = {ring(next, ranks, bytes)}};
 }
 
-// Returns the rounds in which each rank sends a chunk to all others of its group: `group` ranks in
-// a row. None of them waits for what another one brings.
+// Returns the rounds in which each rank sends a chunk to all others of its group, which are `group`
+// ranks with consecutive numbers. None of these messages waits for another.
 Rounds exchange(int group, double bytes) {
     Rounds rounds;
     for (int step = 1; step < group; step++) {
         const auto other = [=](int rank) { return rank / group * group + (rank + step) % group; };
-        rounds.push_back({other, bytes / group, step == 1});
+        rounds.push_back({.partner = other, .bytes = bytes / group, .waits = step == 1});
     }
     return rounds;
 }
@@ -85,29 +86,30 @@ Schedule directly(const Cluster& cluster, double bytes) {
     return {.parts = {in_turn({phase, phase})}};
 }
 
-// Up a chain on each host and a tree of hosts, and down the same way. The tree's nodes are 0, 1, 2
-// ... from left to right, with 0 on top: odd nodes are leaves, their parents are on level 2, and so
-// on. In the other tree a host whose node was odd has an even one.
+// Up a chain on each host and a tree of hosts, and down the same way. In the tree the hosts have
+// the numbers 0, 1, 2 ... from left to right, with 0 on top: odd numbers are leaves, their parents
+// are on level 2, and so on. In the other tree a host whose number was odd has an even one.
 Rounds tree(const Cluster& cluster, double bytes, bool is_other) {
     const int hosts = cluster.hosts, near = cluster.ranks_per_host;
-    const auto node_of = [=](int host) {  // its own inverse
+    const auto number_of = [=](int host) {  // its own inverse
         return !is_other ? host : hosts % 2 == 0 ? hosts - 1 - host : (hosts - host) % hosts;
     };
     Rounds rounds;
     for (int place = near - 1; place > 0; place--)
-        rounds.push_back({[=](int rank) { return rank % near == place ? rank - 1 : -1; }, bytes});
+        rounds.push_back({.partner = [=](int rank) { return rank % near == place ? rank - 1 : -1; },
+                          .bytes = bytes});
     for (int level = 1; level < hosts; level *= 2) {
         const auto parent = [=](int rank) {
-            const int node = node_of(rank / near);
-            if (rank % near != 0 || (node & -node) != level)
+            const int number = number_of(rank / near);
+            if (rank % near != 0 || (number & -number) != level)
                 return -1;
-            const int left = node - level, above = left | 2 * level;
-            return near * node_of(above < hosts ? above : left);
+            const int left = number - level, above = left | 2 * level;
+            return near * number_of(above < hosts ? above : left);
         };
-        rounds.push_back({parent, bytes});
+        rounds.push_back({.partner = parent, .bytes = bytes});
     }
     for (std::size_t i = rounds.size(); i-- > 0;)
-        rounds.push_back({rounds[i].partner, bytes, true, true});
+        rounds.push_back({.partner = rounds[i].partner, .bytes = bytes, .reversed = true});
     return rounds;
 }
 
@@ -199,13 +201,18 @@ Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes) {
 double simulated_s(const Cluster& cluster, const Schedule& schedule) {
     const auto ranks = static_cast<std::size_t>(cluster.ranks());
     const std::size_t parts = schedule.parts.size(), rounds = schedule.parts[0].size();
-    const Lane start{std::vector<double>(ranks), {}};
+    Lane start;
+    start.has.resize(ranks);  // at 0 s every rank has its own data
     std::vector<Lane> lanes(parts * static_cast<std::size_t>(schedule.slices), start);
     for (std::size_t i = 0; i < lanes.size(); i++)
         lanes[i].latest = static_cast<double>(i / parts) * schedule.pace_s;
     const std::vector<Port> ports(ranks);
-    Network network{cluster, schedule.copies, ports, ports, ports};
-    // Whose data has come first, sends first: messages pass the ports in the order of time.
+    Network network{.cluster = cluster,
+                    .copies = schedule.copies,
+                    .inside = ports,
+                    .between = ports,
+                    .leaves = ports};
+    // The slice whose data has come first sends first: messages pass the ports in order of time.
     const auto turn = [&](const Lane& lane) {
         return std::pair(lane.next_round == rounds, lane.latest);
     };

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "09_all_reduce/cost.hpp"
-#include "21_cluster/measured/track_record.hpp"
+#include "21_cluster/measured/comparison.hpp"
 #include "21_cluster/simulator/all_reduce.hpp"
 #include "tests/support/catch.hpp"
 

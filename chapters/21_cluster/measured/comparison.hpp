@@ -1,11 +1,12 @@
 #pragma once
-// Shows how far the simulator was off wherever its predictions could be compared with a
-// measurement: on four hosts made of network namespaces, and with numbers that others have
-// published.
+// Measurements, each beside what the simulator makes of it. They are of two kinds:
+//
+//     on_nodes.cpp     this book's, on four nodes made of network namespaces
+//     published.cpp    those that others have published, on clusters whose links are known roughly
 #include <string>
 #include <vector>
 
-#include "common/report/csv.hpp"
+#include "21_cluster/simulator/training.hpp"
 
 namespace ddp {
 
@@ -28,18 +29,15 @@ inline constexpr const char* published_all_reduce = "published all-reduces";
 inline constexpr const char* published_training = "published trainings";
 inline constexpr const char* published_failures = "published failures";
 
-// Returns all comparisons, predicted anew: nothing of a prediction is stored.
-std::vector<Comparison> all_comparisons();
+// Return the comparisons, predicted anew: nothing of a prediction is stored.
+std::vector<Comparison> comparisons_on_nodes();
+std::vector<Comparison> comparisons_with_published();
+std::vector<Comparison> all_comparisons();  // of both kinds
 
 // Returns a sentence with the errors of one kind: how many were measured, the mean size, the worst.
 std::string errors_of(const std::string& kind, const std::vector<Comparison>& comparisons);
 
-// Returns the columns of the one file that a run writes: every prediction, and what was measured
-// where something was.
-std::vector<std::string> prediction_columns();
-
-// Prints the published numbers, each with its prediction and its error, and writes all comparisons
-// to `file`.
-void show_track_record(const std::vector<Comparison>& comparisons, CsvWriter& file);
+// Returns a step whose backward fills buckets of one size, `bytes` in all.
+simulator::Step equal_buckets(double forward_s, double backward_s, int buckets, double bytes);
 
 }  // namespace ddp
