@@ -19,7 +19,7 @@ struct NodesOptions {
     AllReduceOrder order;
 };
 
-// Returns the hosts to pretend: those of --shape, or, if nobody has asked for anything and the job
+// Returns the nodes to simulate: those of --shape, or, if nobody has asked for anything and the job
 // is on one machine, two with half of the ranks each.
 std::optional<HostShape> shape_of(const Job& job, const AllReduceOrder& order) {
     if (order.shape || job.has_several_hosts() || job.world_size() % 2 != 0)

@@ -99,7 +99,7 @@ Placement placement_of(const Group& group, const Job& job, int rank,
                 placement.by_host.push_back(i);
         placement.sizes.push_back(static_cast<int>(placement.by_host.size() - before));
     }
-    // The pretended hosts share one memory, where the ranks of each must be neighbours.
+    // The simulated nodes share one memory, where the ranks of each must be neighbours.
     if (shape && !std::ranges::is_sorted(placement.by_host))
         throw OptionError("--shape " + shape->text() +
                           " takes groups that name their ranks host after host: leave it out.");

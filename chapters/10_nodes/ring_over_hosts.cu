@@ -135,7 +135,8 @@ void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& s
     with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
 }
 
-// The chunks are those of the ring: whoever has which, all of them come together.
+// The chunks are those of the ring. Which rank begins with which does not matter: all ranks get
+// all.
 void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
     const std::size_t ranks = placement_.by_host.size();
     const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));

@@ -37,8 +37,8 @@ struct RingPlan {
 // Slices of a round: while some are on their way, as many are worked on.
 inline constexpr std::size_t slices_of_round = fifo_slots / 2;
 
-// Cuts the longest chunk into rounds of slices that are as long as a slot takes, but of one length.
-// Very short ones are not worth their way.
+// Cuts the longest chunk into rounds of slices of one length, which a slot can hold. Very short
+// slices would cost more than they bring.
 void cut_into_slices(RingPlan& plan, std::size_t element_bytes);
 
 // A rank's two neighbours in a ring. It empties the FIFO that its left neighbour fills, and fills

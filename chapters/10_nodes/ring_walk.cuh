@@ -207,7 +207,7 @@ class RingWalk {
     FifoEnd left_, right_;
 };
 
-// The compiler would give a thread more registers than a block of so many has.
+// A bound for the compiler: it would give a thread more registers than so many threads can have.
 inline constexpr unsigned int most_ring_threads = 512;
 
 // The launch shape of a walk: one block.

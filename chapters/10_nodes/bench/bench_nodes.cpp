@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds: a batch of each in turn");
     mine.order.add_to(options);
-    options.refuse({"--shape"}, "hosts that are pretended have no link");
+    options.refuse({"--shape"}, "simulated hosts have no link");
     options.refuse(
         {"--ranks", "--processes", "--link", "--seed", "--data", "--trace"},
         "this bench takes ranks on hosts, and nothing in it is random, read or simulated");

@@ -37,7 +37,7 @@ class HostsCommunicator final : public Communicator {
           pairs_(peers_, *proxy_, placement_) {
         if (goes_on_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
-        // (Hosts that a --shape pretends have no network, whose ways it would spare.)
+        // (The nodes of a --shape are simulated: they have no network whose latency it would save.)
         if (!order.shape && OneShotOverHosts::suits(placement_, order.levels))
             one_shot_.emplace(peers_, *proxy_, placement_,
                               two_level_ ? two_level_->neighbours() : ring_.neighbours());
@@ -102,7 +102,7 @@ std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t ar
         throw OptionError(
             "--link simulates a link between the ranks of one host, and these are on several" +
             std::string(rank.job().has_several_hosts() ? ", with a real one"
-                                                       : ", which --shape pretends") +
+                                                       : ", which --shape simulates") +
             ": leave it out.");
     const int size = options.group ? options.group->size() : rank.world_size();
     if (size > most_ranks_over_hosts)

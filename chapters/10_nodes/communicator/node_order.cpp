@@ -31,7 +31,8 @@ HostShape parse_shape(const std::string& text) {
 void HostShape::require(const Job& job) const {
     if (job.has_several_hosts())
         throw OptionError(
-            "--shape pretends hosts on one machine, and these ranks are on several: leave it out.");
+            "--shape simulates hosts on one machine, and these ranks are on several: leave it "
+            "out.");
     if (ranks() != job.world_size())
         throw OptionError("--shape " + text() + " has " + std::to_string(ranks()) +
                           " ranks, and there are " + std::to_string(job.world_size()) +
@@ -39,7 +40,7 @@ void HostShape::require(const Job& job) const {
 }
 
 void AllReduceOrder::add_to(Options& options) {
-    options.add_taken("--shape", "HxL", "pretend that there are H hosts of L ranks each",
+    options.add_taken("--shape", "HxL", "simulate H hosts of L ranks each, on this machine",
                       [this](const std::string& text, CommonOptions& common) {
                           shape = parse_shape(text);
                           common.default_ranks = shape->ranks();

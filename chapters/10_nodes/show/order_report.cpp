@@ -161,8 +161,8 @@ void report_orders(const std::string& hosts, const std::vector<OrderMeasurement>
             interface = each.interface;
     }
     table.note(interface.empty()
-                   ? "The hosts are pretended: nothing crosses a network. Between real hosts the "
-                     "column has what an interface has sent."
+                   ? "The hosts are simulated: nothing crosses a network. Between real hosts the "
+                     "column \"measured\" has what an interface has sent."
                    : "measured: what " + interface + " of the host that sent most has sent.");
     std::cout << table;
 }

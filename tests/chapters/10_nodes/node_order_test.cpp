@@ -45,7 +45,7 @@ TEST_CASE("a shape that a job cannot have is refused") {
     const Job several = job_on({"a", "a", "b", "b"}), three = job_on({"a", "a", "a"});
     const auto placed = [&](const Job& job) { placement_of(Group::all(job), job, 0, shape); };
     const std::string real =
-        "--shape pretends hosts on one machine, and these ranks are on several: leave it out.";
+        "--shape simulates hosts on one machine, and these ranks are on several: leave it out.";
     const std::string other =
         "--shape 2x2 has 4 ranks, and there are 3: take another shape, or as many ranks.";
     REQUIRE_THROWS_WITH((AllReduceOrder{2, shape}.require(several)), real);
