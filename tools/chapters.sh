@@ -4,7 +4,7 @@
 list=$root/chapters/CMakeLists.txt
 chapters() { sed -n 's/^ddp_add_chapter(\([0-9][0-9]_[a-z0-9_]*\).*/\1/p' "$list"; }
 parent_of() { sed -n "s/^ddp_add_chapter($1 .*PARENT \([a-z0-9_]*\).*/\1/p" "$list"; }
-is_page() { grep -q "^ddp_add_chapter($1 PAGE)" "$list"; }  # is the chapter one file, which knows no option?
+is_page() { grep -qE "^ddp_add_chapter\($1 (PAGE|PYTHON)\)" "$list"; }  # has the chapter one program, which knows none of the usual options?
 main_of() { (cd "$root" && ls "chapters/$1/"main.c* 2>/dev/null || echo "chapters/$1/${1#*_}.cpp"); }
 benches() { find "$root/chapters" "$root/common" -name 'bench_*.cu' -o -name 'bench_*.cpp' | sort; }
 
