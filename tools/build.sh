@@ -99,6 +99,18 @@ measure() {
     fi
 }
 
+plot() {
+    local python chapter=
+    (($# <= 1)) || bad_input "plot takes at most one chapter; there are: $(list_chapters)."
+    (($# == 0)) || chapter=$(chapter_of "$1")
+    if ! python=$(python_that_plots); then
+        say "plot needs a python3 with matplotlib:"
+        how_to_install matplotlib
+        exit 1
+    fi
+    exec "$python" "$root/plots/plot.py" ${chapter:+--only "${chapter#*_}"}
+}
+
 report_skips() {  # a test prints "SKIPPED: reason" for what it leaves out, and here nobody can miss it
     local skips slow
     skips=$(

@@ -44,7 +44,7 @@ END
 help_of_help() {
     cat <<END
   ./book help all               this, and what the other verbs do: progress, reset, handout, grade, explore, watch,
-                                cluster, diff, data, setup and read
+                                web, cluster, diff, data, setup and read
 END
 }
 help_of_other_verbs() {
@@ -60,6 +60,9 @@ help_of_other_verbs() {
                                 fail? (on the CPU; \`./book explore all_reduce --help\`)
   ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20
                                 writes; Ctrl-C ends it, and not the run
+  ./book web [--open] [--pdf]   the book as a site, in out/web, to be read without a server: questions that cover
+                                their answers, excerpts that unfold, and recordings of your own runs;
+                                --pdf: as a PDF and an EPUB, too
   ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
                                 H hosts of L ranks each on this machine, for as long as COMMAND runs:
                                 ./book cluster up 2x2 -- ./book run 15; \`./book cluster up\` says more

@@ -11,17 +11,17 @@ for call in "" help -h --help; do
     verbs=$(sed -n 's/^  \.\/book \([a-z]*\).*/\1/p' <<<"$output" | xargs)
     [[ $verbs == "run check test bench plot doctor help" ]] || complain "the first verbs are not these: $verbs"
     (($(wc -l <<<"$output") <= 24)) || complain "help does not fit on a screen: $output"
-    for verb in progress reset handout grade explore watch cluster diff data setup read; do
+    for verb in progress reset handout grade explore watch web cluster diff data setup read; do
         [[ $output == *" $verb"* ]] || complain "help does not name $verb"
     done
 done
 expect 0 "benches: slope" "$book" help all
-for verb in run check progress reset handout grade test bench explore plot watch cluster diff data setup read doctor; do
+for verb in run check progress reset handout grade test bench explore plot watch web cluster diff data setup read doctor; do
     [[ $output == *"./book $verb"* ]] || complain "help all says nothing about $verb"
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, cluster, diff, data, setup, read, doctor and help."
+verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -34,6 +34,7 @@ expect_sentence 2 "There is no chapter '08'; $chapters" "$book" diff 08
 expect_sentence 2 "There is no chapter '12'; $chapters" "$book" plot 12
 expect_sentence 2 "plot takes at most one chapter; $chapters" "$book" plot 01 02
 expect_sentence 2 "watch takes at most one file, which a run writes: out/run.jsonl." "$book" watch a b
+expect_sentence 2 "web does not take '--fast'; it takes --open and --pdf." "$book" web --fast
 expect_sentence 2 "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help all\` says more." "$book" cluster down
 expect_sentence 2 "diff takes one chapter, and another to compare it with; $chapters" "$book" diff
 expect_sentence 2 "There is no chapter '99'; $chapters" "$book" diff 02 99

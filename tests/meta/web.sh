@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# The web edition: what its extension decides, a site of the whole book without a warning and without a dead link, with a page
+# for each README, and that each mistake in a README is seen. It takes the packages that `./book web` installs.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+python=$root/build/web/packages/bin/python
+if ! cmp -s "$root"/{tools/web,build/web/packages}/requirements.txt; then
+    echo "SKIPPED: the web edition (Sphinx is not here: ./book web installs it)"
+    exit 77
+fi
+cd "$root" || exit 1
+sphinx() { "$python" -m sphinx -q -W --keep-going -b html -c "$root/tools/web" -d "$scratch/doctrees" "$@"; }  # BOOK SITE
+
+"$python" tests/meta/web/edition_test.py &>"$scratch/said" || complain "the extension's own tests fail: $(cat "$scratch/said")"
+
+site=$scratch/site
+sphinx -j 2 "$root" "$site" &>"$scratch/said" || complain "the site is not made without a warning: $(cat "$scratch/said")"
+wrong=$("$python" tests/meta/web/site_links.py "$site") || complain "links of the site:"$'\n'"$wrong"
+while read -r readme; do
+    [[ -s $site/${readme%.md}.html ]] || complain "$readme has no page"
+done < <(find README.md CONTRIBUTING.md CREDITS.md chapters common exercises plots tools -name '*.md')
+while read -r page; do
+    page=${page#"$site/"}
+    [[ -e ${page%.html}.md || $page == index.html || $page == search.html ]] || complain "$page has no README"
+done < <(find "$site" -name '*.html' ! -path "$site/source/*" ! -path "$site/_*")
+size=$(du -sb "$site" | cut -f 1)
+((size < 15000000)) || complain "the site has $size bytes; 15 MB are the most"
+for page in "$site"/chapters/[0-9]*/README.html; do
+    chapter=$(basename "$(dirname "$page")")
+    excerpts=$(grep -c '^<!-- excerpt: ' "chapters/$chapter/README.md")
+    [[ $(grep -o '<figure class="excerpt"' "$page" | wc -l) == "$excerpts" ]] || complain "$page has not its $excerpts excerpts"
+    grep -q '^## Predict first' "chapters/$chapter/README.md" || continue
+    grep -q 'id="book-predictions"' "$page" || complain "$page asks no predictions"
+done
+((failures == 0)) || finish
+lines=$(cat tools/web/static/{recording,scenes}.js | wc -l)
+((lines <= 500)) || complain "the viewer of recordings has $lines lines; 500 are the most"
+
+# ---- A little book: each mistake is a warning, and a reader's own run is what is played
+book=$scratch/book
+mkdir -p "$book"/{chapters/01_line,plots/reference,exercises/01_line}
+cat >"$book/README.md" <<'END'
+# A book
+[One](chapters/01_line), [all](chapters/README.md)
+END
+cat >"$book/chapters/README.md" <<'END'
+# Chapters
+| | chapter | the question | minutes | needs |
+|---|---|---|---|---|
+| 01 | [line](01_line) | What? | 1 | |
+END
+printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is straight.\n' >"$book/chapters/glossary.md"
+printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
+printf 'int first() {\n    return 1;\n}\n' >"$book/chapters/01_line/main.cu"
+printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/kernels_warps.svg"
+printf 'order,step,thread\nreference,1,0\n' >"$book/plots/reference/kernels_warps.csv"
+cat >"$book/chapters/01_line/README.md" <<'END'
+# 01 A line
+
+A [line](../glossary.md#line), [its file](main.cu), [its answer](../../solutions/01_line).
+
+## Predict first
+
+1. How long?
+
+## The length
+
+<!-- output: ./book run 01 -->
+```text
+$ ./book run 01
+length 7 m
+```
+
+<!-- excerpt: 01_line/main.cu: int first -->
+```cpp
+// 01_line/main.cu
+int first() {
+    return 1;
+}
+```
+
+![Lanes](../../plots/reference/kernels_warps.svg)
+
+## Your predictions
+
+1. Seven: [The length](#the-length).
+   <!-- measured: length ([0-9]+ m) => in all -->
+END
+page=$site/chapters/01_line/README.html
+make_site() { rm -rf "$site" "$scratch/doctrees" && sphinx "$book" "$site" &>"$scratch/said"; }
+shows() { grep -qF -- "$1" "${2:-$page}" || complain "the page ${2:-} does not show '$1'"; }
+hides() { ! grep -qF -- "$1" "${2:-$page}" || complain "the page ${2:-} shows '$1'"; }
+make_site || complain "a right book gets warnings: $(cat "$scratch/said")"
+shows '<span role="tooltip" id="term-0">What is straight.</span>'
+shows 'its answer'
+hides 'solutions'
+hides '<!-- measured'
+shows '"sections": ["the-length"], "measured": "7 m (in all)"'
+shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
+shows 'reference,1,0'
+shows 'data-made=""'
+shows '<span id="L2">' "$site/source/chapters/01_line/main.cu.html"
+shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
+[[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
+hides 'int first' "$site/searchindex.js"
+
+mkdir -p "$book"/{out,my/01_line}
+printf 'order,step,thread\nmine,1,0\n' >"$book/out/kernels_warps.csv"
+printf '1. 9 m (in all)\n' >"$book/my/01_line/measured"
+make_site || complain "a reader's own runs get warnings: $(cat "$scratch/said")"
+shows 'mine,1,0'
+hides 'reference,1,0'
+shows "data-made=\"$(date +%F)\""
+shows '"measured": "9 m (in all)", "own": true'
+rm -r "$book"/{out,my}
+
+# mistake WORDS FILE SED: the README with this change is refused with these words.
+mistake() {
+    cp "$book/$2" "$scratch/right"
+    sed -i "$3" "$book/$2"
+    ! cmp -s "$book/$2" "$scratch/right" || complain "there is nothing to change by $3"
+    if make_site; then complain "'$3' in $2 is not seen"; fi
+    grep -qF -- "$1" "$scratch/said" || complain "'$3' in $2 should be answered with '$1', and is with: $(cat "$scratch/said")"
+    cp "$scratch/right" "$book/$2"
+}
+readme=chapters/01_line/README.md
+mistake "$readme:3: WARNING: dead link: gone.cu" "$readme" 's/(main.cu)/(gone.cu)/'
+mistake "dead link: the glossary has no entry 'lines'" "$readme" 's/#line)/#lines)/'
+mistake "'the-end'" "$readme" 's/#the-length/#the-end/'
+mistake "this excerpt is not in 01_line/main.cu" "$readme" 's/return 1/return 2/'
+mistake "kernels_warps.csv lacks the columns thread" plots/reference/kernels_warps.csv 's/,thread//'
+mistake "image file not readable" "$readme" 's/kernels_warps.svg/gone.svg/'
+mistake "'2'" README.md 's/README.md)/README.md#2)/'
+finish

@@ -1,0 +1,161 @@
+"""The functions of the web edition's extension (tools/web/edition) that decide something, each on right and on wrong examples."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/web"))
+from edition import contents, excerpts, glossary, graph, links, names, predictions, recordings, sources  # noqa: E402
+
+
+class Tree(unittest.TestCase):
+    """A test with a book of its own: files by path, with their text."""
+
+    def tree(self, **files):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        for path, text in files.items():
+            target = root / path.replace("__", "/").replace("_dot_", ".")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        return root
+
+
+class Links(Tree):
+
+    def setUp(self):
+        self.root = self.tree(README_dot_md="", chapters__01__README_dot_md="", chapters__01__a_dot_cu="",
+                              chapters__01__show__b_dot_cpp="", chapters__words_dot_md="",
+                              solutions__01__NOTES_dot_md="")
+
+    def target(self, docname, link):
+        pages = {"README.md", "chapters/01/README.md", "chapters/words.md"}
+        return links.target_of(self.root, docname, link, pages.__contains__)
+
+    def test_page_by_its_file_or_its_folder(self):
+        page = links.Target("page", "chapters/01/README")
+        self.assertEqual(self.target("README", "chapters/01"), page)
+        self.assertEqual(self.target("README", "chapters/01/"), page)
+        self.assertEqual(self.target("chapters/words", "01/README.md"), page)
+        self.assertEqual(self.target("chapters/01/README", "../.."), links.Target("page", "README"))
+
+    def test_anchor_stays(self):
+        self.assertEqual(self.target("chapters/01/README", "../words.md#rank"),
+                         links.Target("page", "chapters/words", "rank"))
+
+    def test_file_and_folder_without_a_page(self):
+        self.assertEqual(self.target("chapters/01/README", "a.cu").kind, "source")
+        self.assertEqual(self.target("chapters/01/README", "show"), links.Target("source", "chapters/01/show"))
+
+    def test_left_out_whether_it_is_there_or_not(self):
+        for link in ("../solutions/01/NOTES.md", "../tests", "../my/01"):
+            self.assertEqual(self.target("chapters/words", link).kind, "text")
+
+    def test_dead(self):
+        for link in ("gone.cu", "../../..", "../../../elsewhere/a.cu", "README"):
+            self.assertEqual(self.target("chapters/01/README", link).kind, "dead", link)
+
+
+class Excerpts(Tree):
+
+    def test_lines_whatever_the_indentation(self):
+        text = "a\n  b {\n    c\n  }\nb {\n"
+        self.assertEqual(excerpts.find_lines(text, "b {\n  c\n}"), (2, 4))
+        self.assertEqual(excerpts.find_lines(text, "a"), (1, 1))
+
+    def test_stale(self):
+        self.assertIsNone(excerpts.find_lines("a\nb\n", "b\na"))
+
+
+class Glossary(unittest.TestCase):
+
+    def test_entries_as_plain_text(self):
+        text = ('# Glossary\n\n- <a id="rank"></a>**rank** ([05](05_ranks)): A *program* with `one`\n  device, see\n'
+                '  [world](x). <!-- not checked -->\n- <a id="a-b"></a>**a b** ([06](06)): Two.\n- no entry\n')
+        self.assertEqual(glossary.entries(text), {"rank": "A program with one device, see world.", "a-b": "Two."})
+
+
+class Sources(Tree):
+
+    def test_each_line_has_its_place(self):
+        html = sources.highlighted("/* a <b>\n   c */\nint d;\n\n", ".cpp")
+        self.assertEqual(html.count('<span id="L'), 3)
+        self.assertIn('<span id="L1"><span class="c1">/* a &lt;b&gt;</span>\n</span>', html)
+        self.assertIn('<span id="L3"><span class="k">int</span> d;\n</span>', html)
+
+    def test_first_reading_and_folders(self):
+        root = self.tree(chapters__01__README_dot_md="| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n",
+                         chapters__01__a_dot_cu="a", chapters__01__show__c_dot_cpp="c", chapters__01__show__d_dot_md="d")
+        self.assertEqual(sources.first_reading(root, "chapters/01/show/c.cpp"), ["chapters/01/a.cu"])
+        self.assertEqual(sources.shown(root, {"chapters/01/show"}), ["chapters/01/show", "chapters/01/show/c.cpp"])
+        self.assertEqual(sources.shown(root, {"chapters/01/show/c.cpp"}), ["chapters/01/a.cu", "chapters/01/show/c.cpp"])
+
+
+class Names(Tree):
+
+    def test_declared_outside_of_classes(self):
+        text = ("struct Slice;\nclass Ring final {\n    int inside(int);\nstd::size_t bytes_of(Type type);\n"
+                "void Ring::send(int) {\n// void talk(int)\nreturn_value(3);\nint main() {\ntemplate <typename T> struct Box {\n")
+        self.assertEqual([name for name, _ in names.declared(text)], ["Ring", "bytes_of", "Box"])
+
+    def test_a_header_wins_and_a_name_with_two_births_has_none(self):
+        root = self.tree(a_dot_hpp="void both(int);\nvoid ring(int);\n", b_dot_hpp="\nvoid both(int);\n",
+                         c_dot_cu="void ring(int) {\nvoid own(int) {\n")
+        self.assertEqual(names.births(root, ["a.hpp", "b.hpp", "c.cu"]), {"a.hpp": {"ring": 2}, "c.cu": {"own": 2}})
+
+
+class Contents(unittest.TestCase):
+    overview = ("| | chapter | needs |\n|---|---|---|\n| 00 | [tiny](00_tiny) | |\n| | **I. One device** | |\n"
+                "| 01 | [sgd](01_sgd) | |\n| 02 | [kernels](02_kernels) | 01 |\n")
+
+    def test_parts(self):
+        self.assertEqual(contents.parts(self.overview), [("", ["00_tiny"]), ("I. One device", ["01_sgd", "02_kernels"])])
+
+    def test_every_page_stands_somewhere(self):
+        docs = {"README", "CREDITS", "chapters/README", "chapters/glossary", "chapters/00_tiny/README", "chapters/01_sgd/README",
+                "chapters/01_sgd/bench/README", "exercises/01_sgd/README", "exercises/01_sgd/labs/sheet", "common/README"}
+        menu = contents.menu(docs, self.overview)
+        listed = {line[1:] for line in menu.splitlines() if line.startswith("/")}
+        below = {doc for parent in docs for doc in contents.below(parent, docs)}
+        self.assertEqual(listed | below | {"README"}, docs)
+        self.assertEqual(contents.below("chapters/01_sgd/README", docs), ["chapters/01_sgd/bench/README", "exercises/01_sgd/README"])
+        self.assertEqual(contents.below("exercises/01_sgd/README", docs), ["exercises/01_sgd/labs/sheet"])
+
+
+class Graph(unittest.TestCase):
+
+    def test_an_arc_for_each_need(self):
+        rows = [("00", "tiny", "t", "What?", []), ("01", "sgd", "s", "How?", []), ("02", "kernels", "k", "Why?", ["01", "00"])]
+        svg = graph.drawing(rows, lambda page: page + ".html")
+        self.assertEqual(svg.count('class="arc"'), 2)
+        self.assertIn('aria-label="02 kernels: Why? (needs 01, 00)"', svg)
+        self.assertIn('href="k.html"', svg)
+
+
+class Predictions(unittest.TestCase):
+
+    def test_first_match(self):
+        lines = ["server 3 GB", "ring  12.5 MB   1.50", "ring  13 MB   9"]
+        self.assertEqual(predictions.first_match(r"ring +[0-9.]+ [A-Za-z]+ +([0-9.]+)", lines), "1.50")
+        self.assertIsNone(predictions.first_match("^tree ([0-9]+)", lines))
+
+    def test_the_last_of_the_readers_own_counts(self):
+        self.assertEqual(predictions.own_measurements("1. 3 (arrays)\n2. x\n1. 4 (arrays)\n"), {"1": "4 (arrays)", "2": "x"})
+
+
+class Recordings(Tree):
+
+    def test_the_readers_own_run_comes_first(self):
+        root = self.tree(plots__reference__sgd_dot_csv="a\n")
+        self.assertEqual(recordings.source_of(root, "sgd"), (root / "plots/reference/sgd.csv", False))
+        (root / "out").mkdir()
+        (root / "out/sgd.csv").write_text("b\n")
+        self.assertEqual(recordings.source_of(root, "sgd"), (root / "out/sgd.csv", True))
+
+    def test_columns(self):
+        self.assertEqual(recordings.lacking('step,"loss"\n1,2\n', ("step", "loss", "w1")), ["w1"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+"""How Sphinx makes the web edition. The READMEs where they stand are its source: `./book web` (tools/web.sh) calls it."""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+project = html_title = "DDP by Hand"
+author = copyright = ""
+language = "en"
+extensions = ["myst_parser", "edition"]
+root_doc = "README"
+include_patterns = ["*.md"] + [
+    f"{folder}/**.md" for folder in ("chapters", "common", "exercises", "plots", "tools")
+]
+exclude_patterns = ["build", "out", "my", "carry", "solutions", "tests"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+smartquotes_action = "q"
+highlight_language = "none"
+highlight_options = {"cpp": {"stripnl": False}}
+
+html_theme = "furo"
+html_theme_options = {"navigation_with_keys": False}  # the arrow keys step recordings
+html_static_path = [str(HERE / "static")]
+html_css_files = ["book.css"]
+html_js_files = [(f"{name}.js", {"defer": "defer"})
+                 for name in ("names", "code", "page", "excerpts", "predictions", "scenes",
+                              "recording")]
+templates_path = [str(HERE / "templates")]
+html_additional_pages = {"index": "index.html"}
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_show_sphinx = False
+html_use_index = False
+
+epub_theme = "epub"
+epub_basename = "ddp_by_hand"
+epub_title = project
+epub_author = "the authors of the book"
+epub_show_urls = "no"
+epub_tocdup = False
+epub_identifier = "ddp-by-hand"
+version = release = "1"

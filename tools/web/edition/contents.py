@@ -1,0 +1,70 @@
+"""The menu: chapters in their parts, exercises one level below their chapter, then all other pages.
+
+It is read from the table of chapters/README.md, and from where the pages stand; no page has to list another one.
+"""
+import re
+from pathlib import Path
+
+CHAPTER = re.compile(r"^(?:chapters|exercises)/(\d\d_\w+)/")
+PART = re.compile(r"^\| *\| *\*\*(.+?)\*\*")
+ROW = re.compile(r"^\| *\d\d *\| *\[\w+\]\((\d\d_\w+)\)")
+
+
+def parts(overview):
+    """Returns the parts of the book as (caption, names of chapters), as the table of the overview has them."""
+    found = [("", [])]
+    for line in overview.splitlines():
+        if part := PART.match(line):
+            found.append((part[1], []))
+        elif row := ROW.match(line):
+            found[-1][1].append(row[1])
+    return [(caption, chapters) for caption, chapters in found if chapters]
+
+
+def below(docname, docs):
+    """Returns the pages that stand one level below a chapter's, or below its exercises'."""
+    chapter = CHAPTER.match(docname)
+    if not chapter or not docname.endswith("/README"):
+        return []
+    here = Path(docname).parent
+    found = [doc for doc in sorted(docs) if doc != docname and Path(here) in Path(doc).parents]
+    if docname == f"chapters/{chapter[1]}/README":
+        found += [doc for doc in (f"exercises/{chapter[1]}/README", ) if doc in docs]
+    return found
+
+
+def toctree(caption, docs):
+    head = ":hidden:\n" + (f":caption: {caption}\n" if caption else "")
+    return f"\n```{{toctree}}\n{head}\n" + "".join(f"/{doc}\n" for doc in docs) + "```\n"
+
+
+def menu(docs, overview):
+    """Returns the toctrees of the first page, for all pages that stand below no chapter."""
+    trees, listed = "", {"README"}
+    for number, (caption, chapters) in enumerate(parts(overview)):
+        pages = [f"chapters/{name}/README" for name in chapters]
+        if number == 0:
+            pages.insert(0, "chapters/README")
+        listed.update(pages)
+        trees += toctree(caption, [page for page in pages if page in docs])
+    rest = [doc for doc in sorted(docs) if doc not in listed and not CHAPTER.match(doc)]
+    beside = [doc for doc in rest if doc.startswith("chapters/")]
+    appendices = [doc for doc in rest if doc.startswith("common/")]
+    project = [doc for doc in rest if doc not in beside + appendices]
+    for caption, pages in (("Beside the chapters", beside), ("Appendices", appendices),
+                           ("The project", project)):
+        trees += toctree(caption, pages) if pages else ""
+    return trees
+
+
+def add_toctree(app, docname, source):
+    docs = app.env.found_docs
+    if docname == "README":
+        source[0] += menu(docs, (Path(app.srcdir) / "chapters/README.md").read_text())
+        app.env.note_dependency("chapters/README.md")
+    elif children := below(docname, docs):
+        source[0] += toctree("", children)
+
+
+def setup(app):
+    app.connect("source-read", add_toctree)

@@ -1,0 +1,89 @@
+"""Blocks that a comment describes: an excerpt gets a caption and a button that unfolds its file, and all comments go.
+
+    <!-- excerpt: 09_all_reduce/ring.cu: void ring( -->   the block below is from that file
+    <!-- output: ./book run 07 --quick -->                the block below is what a terminal shows
+"""
+import os
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+from . import links, sources
+
+LOGGER = logging.getLogger(__name__)
+EXCERPT = re.compile(r"<!-- excerpt: (\S+): ")
+OUTPUT = re.compile(r"<!-- (slow )?(output|measured): ")
+
+
+class excerpt(nodes.General, nodes.Element):
+    """A block of code from a file, with its lines."""
+
+
+def find_lines(text, shown):
+    """Returns the first and the last line of `shown` in `text`, whatever its indentation, or None."""
+    lines = [line.strip() for line in text.splitlines()]
+    wanted = [line.strip() for line in shown.splitlines()]
+    for first in range(len(lines) - len(wanted) + 1):
+        if lines[first:first + len(wanted)] == wanted:
+            return first + 1, first + len(wanted)
+    return None
+
+
+class ReadComments(SphinxTransform):
+    """Acts on each comment, and removes it."""
+    default_priority = 420
+
+    def apply(self):
+        for comment in list(self.document.findall(nodes.raw)):
+            text = comment.astext().strip()
+            if not text.startswith("<!--"):
+                continue
+            block = comment.next_node(descend=False, siblings=True)
+            if isinstance(block, nodes.literal_block):
+                if found := EXCERPT.match(text):
+                    self.caption(block, found[1])
+                elif OUTPUT.match(text):
+                    block["language"] = "console"
+            comment.parent.remove(comment)
+
+    def caption(self, block, name):
+        root = Path(self.env.srcdir)
+        paths = [path for path in (f"chapters/{name}", name) if (root / path).is_file()]
+        shown = block.astext().partition("\n")[2]  # behind the line that names the file
+        where = find_lines((root / paths[0]).read_text(), shown) if paths else None
+        if where is None:
+            LOGGER.warning("this excerpt is not in %s", name, location=block)
+            return
+        links.note_source(self.env, self.env.docname, paths[0])
+        self.env.note_dependency(paths[0])
+        code = nodes.literal_block(shown, shown, language=sources.LEXERS.get(Path(name).suffix, "text"))
+        code.source, code.line = block.source, block.line
+        block.replace_self(excerpt("", code, path=paths[0], name=name, lines=where))
+
+
+def visit_excerpt(self, node):
+    first, last = node["lines"]
+    name = self.encode(node["name"])
+    which = f"line {first}" if first == last else f"lines {first} to {last}"
+    if self.builder.name == "html":
+        page = os.path.dirname(self.builder.current_docname)
+        href = os.path.relpath(f"source/{node['path']}.html", page)
+        self.body.append(f'<figure class="excerpt" data-source="{href}" data-path="{node["path"]}" '
+                         f'data-first="{first}" data-last="{last}"><figcaption>'
+                         f'<a href="{href}#L{first}">{name}</a><span>{which}</span>'
+                         '<button type="button" aria-expanded="false" hidden>whole file</button>'
+                         "</figcaption>")
+    else:
+        self.body.append(f'<div class="excerpt"><p class="caption">{name}, {which}</p>')
+
+
+def depart_excerpt(self, node):
+    self.body.append("</figure>" if self.builder.name == "html" else "</div>")
+
+
+def setup(app):
+    app.add_node(excerpt, html=(visit_excerpt, depart_excerpt), epub=(visit_excerpt, depart_excerpt))
+    app.add_transform(ReadComments)

@@ -1,0 +1,105 @@
+"""Where a README's link leads on the site: to a page, to a source page, or nowhere, because the site leaves that out."""
+import dataclasses
+import os
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+
+# Answers and what only proves something are no part of the site: there, a link to them is its text.
+LEFT_OUT = ("solutions", "tests", "my")
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A page (kind "page"), a file or a folder ("source"), something left out ("text") or nothing ("dead")."""
+    kind: str
+    path: str = ""
+    anchor: str = ""
+
+
+def target_of(root, docname, link, is_page):
+    """Returns the Target of a relative link of the page `docname`; is_page(path) says which files are pages."""
+    path, _, anchor = link.partition("#")
+    path = os.path.normpath(os.path.join(os.path.dirname(docname), path))
+    full = Path(root) / path
+    if path.split("/")[0] in LEFT_OUT:
+        return Target("text", path)
+    if path.startswith("..") or not full.exists():
+        return Target("dead", path, anchor)
+    readme = "README.md" if path == "." else f"{path}/README.md"
+    for candidate in (path, readme):
+        if is_page(candidate):
+            return Target("page", candidate.removesuffix(".md"), anchor)
+    return Target("source", path, anchor)
+
+
+def note_source(env, docname, path):
+    """Keeps that this page shows the file or the folder, which so gets a source page."""
+    if not hasattr(env, "book_sources"):
+        env.book_sources = {}
+    env.book_sources.setdefault(docname, set()).add(path)
+
+
+class ResolveLinks(SphinxTransform):
+    """Turns every relative link into a page's, a source's or plain text; a dead one is a warning."""
+    default_priority = 400
+
+    def apply(self):
+        wanted = lambda node: isinstance(node, (addnodes.pending_xref, addnodes.download_reference))
+        for node in list(self.document.findall(wanted)):
+            if node.get("reftype") == "myst":
+                self.resolve(node)
+
+    def resolve(self, node):
+        link = node["reftarget"]
+        if node.get("refdomain") == "doc":  # MyST has found the page, and we look only at the anchor
+            link = os.path.relpath(link + ".md", os.path.dirname(self.env.docname) or ".")
+            if node.get("reftargetid"):
+                link += "#" + node["reftargetid"]
+        target = target_of(self.env.srcdir, self.env.docname, link,
+                           lambda path: self.env.path2doc(path) in self.env.found_docs)
+        if target.kind == "dead":
+            LOGGER.warning("dead link: %s", node["reftarget"], location=node)
+        elif target.kind == "text":
+            node.replace_self(node.children[0].children)
+        elif target.kind == "page":
+            found = addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
+                                          refdomain="doc", reftype="myst", refexplicit=True,
+                                          reftarget=target.path, reftargetid=target.anchor or None)
+            found.source, found.line = node.source, node.line
+            node.replace_self(found)
+        else:
+            note_source(self.env, self.env.docname, target.path)
+            node.replace_self(addnodes.pending_xref("", *node.children, refdoc=self.env.docname,
+                                                    refdomain="", reftype="book-source",
+                                                    reftarget=target.path))
+
+
+def resolve_source(app, env, node, content):
+    """Links a source page where the edition has them; in a PDF and an EPUB the text stays alone."""
+    if node.get("reftype") != "book-source":
+        return None
+    if app.builder.name != "html":
+        return nodes.inline("", "", *content.children)
+    uri = app.builder.get_relative_uri(node["refdoc"], f"source/{node['reftarget']}")
+    return nodes.reference("", "", content, internal=True, refuri=uri, classes=["source"])
+
+
+def purge(app, env, docname):
+    getattr(env, "book_sources", {}).pop(docname, None)
+
+
+def merge(app, env, docnames, other):
+    env.book_sources = getattr(env, "book_sources", {}) | getattr(other, "book_sources", {})
+
+
+def setup(app):
+    app.add_transform(ResolveLinks)
+    app.connect("missing-reference", resolve_source)
+    app.connect("env-purge-doc", purge)
+    app.connect("env-merge-info", merge)

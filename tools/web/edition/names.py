@@ -1,0 +1,46 @@
+"""Where each name of the book is born: names.js leads from a name in any code to the line that declares it."""
+import json
+import re
+from pathlib import Path
+
+from . import sources
+
+TYPE = re.compile(r"^(?:template <.*> *)?(?:class|struct|enum class|enum) ([A-Za-z_]\w*)(?: final)?(?: :.*)? \{")
+FUNCTION = re.compile(r"^(?!return|using|typedef|namespace|else|#|//)[A-Za-z_][\w:<>,&*\[\] ]*[ &*]([a-z_]\w{2,})\(")
+
+
+def declared(text):
+    """Yields (name, line) for the types and functions that a file declares outside of any class."""
+    for number, line in enumerate(text.splitlines(), 1):
+        found = TYPE.match(line) or FUNCTION.match(line)
+        if found and found[1] != "main":
+            yield found[1], number
+
+
+def births(root, paths):
+    """Returns path -> name -> line, for the names that only one header declares, or else only one kernel file."""
+    headers, kernels = {}, {}
+    for path in paths:
+        known = headers if Path(path).suffix in (".hpp", ".cuh") else kernels
+        for name, number in declared((Path(root) / path).read_text()):
+            known.setdefault(name, {}).setdefault(path, number)
+    found = {}
+    for name, places in (kernels | headers).items():
+        if len(places) == 1:
+            (path, number), = places.items()
+            found.setdefault(path, {})[name] = number
+    return found
+
+
+def write(app, error):
+    if error or app.builder.name != "html":
+        return
+    code = [path for path in sources.all_shown(app) if path.startswith(("chapters/", "common/"))
+            and path.endswith((".cu", ".cuh", ".hpp"))]
+    text = json.dumps(births(app.srcdir, code), separators=(",", ":"), sort_keys=True)
+    target = Path(app.outdir) / "_static" / "names.js"
+    target.write_text(f"// Where each name of the book is born, by tools/web/edition/names.py.\nwindow.bookNames={text};\n")
+
+
+def setup(app):
+    app.connect("build-finished", write)

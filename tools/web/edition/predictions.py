@@ -1,0 +1,101 @@
+"""Predict first: tells predictions.js which questions a chapter asks, which sections answer them, and what was measured.
+
+The form of the two sections is that of tools/predictions.sh. What was measured is what the reader's own last
+`./book run NN --predict` has kept in my/NN_name/measured, or else what the README's own blocks show.
+"""
+import json
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+MEASURED = re.compile(r"<!-- measured: (.*?)(?: => (.*?))? -->")
+QUESTIONS, ANSWERS = "Predict first", "Your predictions"
+
+
+class predictions(nodes.General, nodes.Element):
+    """What predictions.js needs to know of a page, as JSON."""
+
+
+def section_called(document, title):
+    for section in document.findall(nodes.section):
+        if section[0].astext() == title:
+            return section
+    return None
+
+
+def items_of(section):
+    """Returns the items of the section's own numbered list."""
+    for node in section.children if section else ():
+        if isinstance(node, nodes.enumerated_list):
+            return list(node.children)
+    return []
+
+
+def first_match(regex, lines):
+    """Returns the group of the first line that the extended regular expression matches, or None."""
+    pattern = re.compile(regex.replace("[:space:]", r"\s"))
+    for line in lines:
+        if found := pattern.search(line):
+            return found[1]
+    return None
+
+
+def own_measurements(text):
+    """Returns number -> what was measured, from the lines `1. text` that a run has kept; the last one of each counts."""
+    return dict(re.findall(r"^(\d+)\. (.+)$", text, re.M))
+
+
+class ReadPredictions(SphinxTransform):
+    default_priority = 415  # before ReadComments
+
+    def apply(self):
+        asked = section_called(self.document, QUESTIONS)
+        questions = items_of(asked)
+        if not questions or not self.env.docname.startswith("chapters/"):
+            return
+        answers = items_of(section_called(self.document, ANSWERS))
+        chapter = self.env.docname.split("/")[1]
+        kept = Path(self.env.srcdir) / "my" / chapter / "measured"
+        own = own_measurements(kept.read_text()) if kept.exists() else {}
+        self.env.note_dependency(str(kept))
+        found = [self.entry(number, answer, own) for number, answer in enumerate(answers, 1)]
+        found += [{"number": number} for number in range(len(found) + 1, len(questions) + 1)]
+        asked += predictions("", chapter=chapter, questions=found)
+
+    def entry(self, number, answer, own):
+        # MyST has not looked for the sections of links like #the-ring yet.
+        sections = [node["refuri"][1:] for node in answer.findall(nodes.reference)
+                    if node.get("refuri", "").startswith("#")]
+        entry = {"number": number, "sections": [self.identifier(slug) for slug in sections]}
+        comment = MEASURED.search(" ".join(node.astext() for node in answer.findall(nodes.raw)))
+        if str(number) in own:
+            entry |= {"measured": own[str(number)], "own": True}
+        elif comment and (value := first_match(comment[1], self.shown_lines())):
+            entry["measured"] = value + (f" ({comment[2]})" if comment[2] else "")
+        return entry
+
+    def identifier(self, slug):
+        for section in self.document.findall(nodes.section):
+            if section.get("slug") == slug:
+                return section["ids"][0]
+        return slug
+
+    def shown_lines(self):
+        """Yields the lines that the README's blocks show of runs."""
+        for block in self.document.findall(nodes.literal_block):
+            if block.astext().startswith("$ ./book"):
+                yield from block.astext().splitlines()
+
+
+def visit_predictions(self, node):
+    if self.builder.name == "html":
+        data = json.dumps({"chapter": node["chapter"], "questions": node["questions"]}).replace("</", "<\\/")
+        self.body.append(f'<script type="application/json" id="book-predictions">{data}</script>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_node(predictions, html=(visit_predictions, None), epub=(visit_predictions, None))
+    app.add_transform(ReadPredictions)

@@ -1,0 +1,98 @@
+"""Plain pages of the files that READMEs link: the code with its line numbers, and the chapter's other files beside it.
+
+They stand under source/, outside Sphinx: without its menu and its search, some hundred of them are a few megabytes.
+"""
+import html
+import os
+import re
+from pathlib import Path
+
+import jinja2
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Number, String
+
+LEXERS = {
+    ".cu": "cuda", ".cuh": "cuda", ".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "bash",
+    ".sbatch": "bash", ".cmake": "cmake", ".diff": "diff"
+}
+CLASSES = {Comment.Preproc: "cp", Comment: "c1", Keyword: "k", Number: "m", String: "s"}
+ROW = re.compile(r"^\| *● *\|([^|]*)\|", re.M)
+LINK = re.compile(r"\]\(([^)#]+)\)")
+
+
+def highlighted(text, ending):
+    """Returns the text as HTML, a span L1, L2, ... for each line, with Pygments' classes for the tokens that stand out."""
+    lexer = get_lexer_by_name(LEXERS.get(ending, "text"), stripnl=False)
+    lines = [""]
+    for token, part in lexer.get_tokens(text):
+        style = next((CLASSES[kind] for kind in CLASSES if token in kind), None)
+        for number, piece in enumerate(part.split("\n")):
+            if number:
+                lines.append("")
+            if piece:
+                piece = html.escape(piece, quote=False)
+                lines[-1] += f'<span class="{style}">{piece}</span>' if style else piece
+    while lines and not lines[-1]:
+        lines.pop()
+    return "".join(f'<span id="L{number}">{line}\n</span>' for number, line in enumerate(lines, 1))
+
+
+def first_reading(root, path):
+    """Returns the files that the README beside a file (or above it) marks with ●."""
+    for parent in Path(path).parents:
+        readme = Path(root) / parent / "README.md"
+        if readme.exists():
+            names = [name for row in ROW.findall(readme.read_text()) for name in LINK.findall(row)]
+            files = [f"{parent}/{name}" for name in names]
+            return [file for file in files if (Path(root) / file).is_file()]
+    return []
+
+
+def files_of(root, path):
+    """Returns a folder's own files that can be read as text, but for pages and pictures."""
+    entries = sorted(entry for entry in (Path(root) / path).iterdir() if entry.is_file())
+    return [entry.relative_to(root).as_posix() for entry in entries
+            if entry.suffix not in (".md", ".svg", ".csv") and is_text(entry)]
+
+
+def is_text(path):
+    try:
+        path.read_text()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def shown(root, linked):
+    """Returns the files and the folders that get a page: what is linked, what stands in there, and what is read first."""
+    paths = set(linked)
+    for path in linked:
+        paths |= set(files_of(root, path) if (Path(root) / path).is_dir() else first_reading(root, path))
+    return sorted(paths)
+
+
+def all_shown(app):
+    return shown(app.srcdir, set().union(*getattr(app.env, "book_sources", {}).values()))
+
+
+def write(app, error):
+    if error or app.builder.name != "html":
+        return
+    root, folder = Path(app.srcdir), Path(app.outdir) / "source"
+    loader = jinja2.FileSystemLoader(app.config.templates_path)
+    templates = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+    for path in all_shown(app):
+        page = folder / f"{path}.html"
+        link = lambda other: os.path.relpath(folder.parent / other, page.parent)
+        if (root / path).is_dir():
+            made = templates.get_template("folder.html").render(path=path, link=link, files=files_of(root, path))
+        else:
+            code = highlighted((root / path).read_text(), Path(path).suffix)
+            made = templates.get_template("source.html").render(
+                path=path, link=link, code=code, first_reading=first_reading(root, path))
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(made)
+
+
+def setup(app):
+    app.connect("build-finished", write)

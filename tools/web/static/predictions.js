@@ -1,0 +1,168 @@
+// Predict first: a form under each question. What answers a question stays covered until the answer is locked, or until the
+// reader opens it all the same. Answers stay in this browser; a button saves them for `./book progress --import`.
+"use strict";
+
+const predictionKey = chapter => `ddp-by-hand/${chapter}`;
+
+// A browser may refuse to keep anything for a page from a folder: then answers live as long as the page.
+const keptInstead = new Map();
+function readPredictions(chapter) {
+  try {
+    return JSON.parse(localStorage.getItem(predictionKey(chapter))) || { answers: {}, opened: [] };
+  } catch {
+    return keptInstead.get(chapter) || { answers: {}, opened: [] };
+  }
+}
+function keepPredictions(chapter, state) {
+  keptInstead.set(chapter, state);
+  try {
+    localStorage.setItem(predictionKey(chapter), JSON.stringify(state));
+  } catch {
+    // It is in keptInstead.
+  }
+}
+
+function made(name, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+
+// The answers of all chapters, in the form of my/NN_name/predictions, each behind a line that names its chapter.
+function predictionsFile() {
+  const chapters = new Map(keptInstead);
+  try {
+    for (const key of Object.keys(localStorage))
+      if (key.startsWith("ddp-by-hand/")) chapters.set(key.slice("ddp-by-hand/".length), JSON.parse(localStorage.getItem(key)));
+  } catch {
+    // Those of this page are known.
+  }
+  let text = "";
+  for (const [chapter, { answers }] of [...chapters].sort()) {
+    const locked = Object.entries(answers);
+    if (locked.length) text += `## ${chapter}\n# ${locked[0][1].when}\n` + locked.map(([number, { text }]) => `${number}. ${text}\n`).join("");
+  }
+  return text;
+}
+
+function savePredictions() {
+  const link = made("a", { download: "predictions.txt", href: URL.createObjectURL(new Blob([predictionsFile()], { type: "text/plain" })) });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+class Predictions {
+  constructor({ chapter, questions }) {
+    this.chapter = chapter;
+    this.questions = questions;
+    this.state = readPredictions(chapter);
+    const asked = document.querySelectorAll("#predict-first > ol > li");
+    const answers = document.querySelectorAll("#your-predictions > ol > li");
+    questions.forEach((question, i) => {
+      question.item = asked[i];
+      question.answer = answers[i];
+      question.sections = (question.sections || []).map(id => document.getElementById(id)).filter(Boolean);
+      this.ask(question);
+      if (question.answer) this.cover(question.answer, [question]);
+    });
+    const sections = new Set(questions.flatMap(question => question.sections));
+    for (const section of sections) this.cover(section, questions.filter(question => question.sections.includes(section)));
+    document.querySelector("#predict-first").append(made("p", { className: "prediction-tools" },
+      this.button("Open all answers of this chapter", () => this.openAll()),
+      this.button("Save my answers", savePredictions),
+      " for ", made("code", { textContent: "./book progress --import FILE" })));
+    this.show();
+  }
+
+  button(text, action) {
+    const button = made("button", { type: "button", textContent: text });
+    button.addEventListener("click", action);
+    return button;
+  }
+
+  isOpen(question) {
+    return question.number in this.state.answers || this.state.opened.includes(question.number);
+  }
+
+  keep() {
+    keepPredictions(this.chapter, this.state);
+    this.show();
+  }
+
+  openAll() {
+    this.state.opened = this.questions.map(question => question.number);
+    this.keep();
+  }
+
+  // The form under a question. A locked answer is text: it can be read, not changed.
+  ask(question) {
+    const field = made("textarea", { rows: 2, ariaLabel: `Your answer to question ${question.number}` });
+    const lock = this.button("Lock my answer", () => {
+      const text = field.value.replace(/\s+/g, " ").trim();
+      if (!text) return field.focus();
+      const now = new Date(Date.now() - 60000 * new Date().getTimezoneOffset()).toISOString();
+      this.state.answers[question.number] = { text, when: now.slice(0, 16).replace("T", " ") };
+      this.keep();
+      return question.item.querySelector(".locked").focus();
+    });
+    const locked = made("p", { className: "locked", tabIndex: -1 });
+    question.form = made("div", { className: "prediction" }, field, lock, locked);
+    question.item.append(question.form);
+  }
+
+  // Covers all of an element but its heading until each of the questions is answered or opened.
+  cover(element, questions) {
+    const heading = element.querySelector(":scope > h1, :scope > h2, :scope > h3, :scope > h4");
+    const body = made("div", { className: "covered" }, ...[...element.childNodes].filter(node => node !== heading));
+    const numbers = questions.map(question => question.number);
+    const what = `${numbers.length > 1 ? "questions" : "question"} ${numbers.join(" and ")}`;
+    const seal = made("div", { className: "seal" },
+      made("p", {}, `The answer to ${what} is here. First `, made("a", { href: "#predict-first", textContent: "lock in your own" }), ", or "),
+      this.button("open it anyway", () => {
+        this.state.opened.push(...numbers);
+        this.keep();
+      }));
+    element.append(seal, body);
+    (this.covers ||= []).push({ seal, body, questions });
+  }
+
+  show() {
+    for (const question of this.questions) {
+      const answer = this.state.answers[question.number];
+      const [field, lock, locked] = question.form.children;
+      field.hidden = lock.hidden = Boolean(answer);
+      locked.hidden = !answer;
+      locked.textContent = answer ? `You, ${answer.when}: ${answer.text}` : "";
+      if (question.answer) this.compare(question, answer);
+    }
+    for (const { seal, body, questions } of this.covers) {
+      seal.hidden = questions.every(question => this.isOpen(question));
+      body.hidden = !seal.hidden;
+    }
+  }
+
+  // Beside the book's answer: what the reader said, and what was measured.
+  compare(question, answer) {
+    question.answer.querySelector(".compared")?.remove();
+    const rows = [];
+    if (answer) rows.push(["you", answer.text]);
+    if (question.measured) rows.push([question.own ? "measured, in your own last run" : "measured, in the book's run", question.measured]);
+    if (rows.length)
+      question.answer.querySelector(".covered").append(made("dl", { className: "compared" },
+        ...rows.map(([who, text]) => made("div", {}, made("dt", { textContent: who }), made("dd", { textContent: text })))));
+  }
+}
+
+const predictionData = document.getElementById("book-predictions");
+if (predictionData) {
+  const predictions = new Predictions(JSON.parse(predictionData.textContent));
+  window.bookPredictions = predictions;
+  // A link may lead into what is covered: then to the cover.
+  const reveal = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const body = target?.closest(".covered[hidden]");
+    (body ? body.previousElementSibling : target)?.scrollIntoView();
+  };
+  window.addEventListener("hashchange", reveal);
+  if (location.hash) reveal();
+}
