@@ -1,10 +1,10 @@
-# Sourced by ./book: starts ranks on several hosts, and `./book cluster`.
+# Sourced by ./book: starts ranks on several nodes, and `./book cluster`.
 # shellcheck shell=bash disable=SC2154,SC2034  # what is not set here, ./book sets, and what is not read, it reads
 
-# Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the hosts, or N with --processes N.
+# Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the nodes, or N with --processes N.
 # Programs without ranks, and those whose ranks are threads or have a supervisor, start here as always.
 choose_launcher() {  # sets $launcher, and $options to those that are for the program
-    local own='^--(ranks|hosts|supervise|help)(=|$)'
+    local own='^--(ranks|nodes|supervise|help)(=|$)'
     options=("$@")
     if [[ -z ${DDP_HOSTFILE:-} ]] || ((10#${chapter%%_*} < 5)) || grep -qE -e "$own" <(printf '%s\n' "$@"); then return; fi
     start_by_mpirun --hostfile "$DDP_HOSTFILE"
@@ -18,7 +18,7 @@ start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
     local variable
     suit_blas
     launcher=(mpirun "$@")
-    for variable in OPENBLAS_CORETYPE CUDA_ON_CPU; do  # mpirun tells other hosts only what it is told to tell
+    for variable in OPENBLAS_CORETYPE CUDA_ON_CPU; do  # mpirun tells other nodes only what it is told to tell
         [[ -z ${!variable:-} ]] || launcher+=(-x "$variable")
     done
 }
@@ -26,24 +26,24 @@ start_by_mpirun() {  # WORDS...: sets $launcher to mpirun with them
 cluster() {
     case ${1:-} in
         up) exec bash "$root/tools/cluster_up.sh" "${@:2}" ;;
-        where) tour cluster_where where "${@:2}" ;;
-        measure) tour links links "${@:2}" ;;
-        scale) tour cluster_scale scaling "${@:2}" ;;
-        *) bad_input "cluster takes up, which makes hosts on this machine, and where, measure and scale, which look at hosts: \`./book help all\` says more." ;;
+        where) cluster_info cluster_where where "${@:2}" ;;
+        measure) cluster_info links links "${@:2}" ;;
+        scale) cluster_info cluster_scale scaling "${@:2}" ;;
+        *) bad_input "cluster takes up, which makes nodes on this machine, and where, measure and scale, which look at nodes: \`./book help all\` says more." ;;
     esac
 }
-# tour FILE WHAT [--hosts a:4,b:4 | --hostfile FILE] [options]: shows what there is to know of a cluster, in out/FILE.csv, too.
-tour() {
-    local file=$1 hosts=() processes=() options=(--show "$2")
+# cluster_info FILE WHAT [--hosts a:4,b:4 | --hostfile FILE] [options]: shows what there is to know of a cluster, in out/FILE.csv, too.
+cluster_info() {
+    local file=$1 nodes=() processes=() options=(--show "$2")
     shift 2
     while (($#)); do
         case $1 in
             --hosts | --hostfile)
-                [[ ${2:-} && ${2:-} != -* ]] || bad_input "$1 takes hosts: --hosts a:4,b:4, or --hostfile FILE."
-                [[ ${#hosts[@]} == 0 ]] || bad_input "--hosts and --hostfile both name the hosts: give one of them, and once."
-                [[ $1 == --hosts || -r $2 ]] || bad_input "The hostfile '$2' cannot be read: it has a line 'host slots=4' for each host."
-                [[ $1 != --hosts ]] || hosts=(--host "$2")
-                [[ $1 != --hostfile ]] || hosts=(--hostfile "$2")
+                [[ ${2:-} && ${2:-} != -* ]] || bad_input "$1 takes nodes: --hosts a:4,b:4, or --hostfile FILE."
+                [[ ${#nodes[@]} == 0 ]] || bad_input "--hosts and --hostfile both name the nodes: give one of them, and once."
+                [[ $1 == --hosts || -r $2 ]] || bad_input "The hostfile '$2' cannot be read: it has a line 'node slots=4' for each node."
+                [[ $1 != --hosts ]] || nodes=(--host "$2")
+                [[ $1 != --hostfile ]] || nodes=(--hostfile "$2")
                 shift
                 ;;
             --processes)
@@ -57,22 +57,22 @@ tour() {
         shift
     done
     prepare bench
-    build "the tour of a cluster" tour_cluster
-    choose_hosts ${hosts[@]+"${hosts[@]}"}
+    build "the tour of a cluster" cluster_info
+    choose_nodes ${nodes[@]+"${nodes[@]}"}
     export OMPI_MCA_orte_execute_quiet=1 PRTE_MCA_prte_execute_quiet=1  # what is wrong the ranks say themselves
     if ((${#processes[@]})); then
         if ((${#launcher[@]})); then launcher+=("${processes[@]}"); else options+=(--processes "${processes[1]}"); fi
     fi
-    measure "$file" "$folder/bin/tour_cluster" "${options[@]}"
+    measure "$file" "$folder/bin/cluster_info" "${options[@]}"
 }
-# Sets $launcher to what starts a rank in each place: of the hosts that are named, of those of `./book cluster up`, or of
+# Sets $launcher to what starts a rank in each place: of the nodes that are named, of those of `./book cluster up`, or of
 # the Slurm allocation. Without any of them it stays empty: the program starts its ranks itself.
-choose_hosts() {  # [--host LIST | --hostfile FILE]
+choose_nodes() {  # [--host LIST | --hostfile FILE]
     if (($# == 0)) && [[ ${DDP_HOSTFILE:-} ]]; then set -- --hostfile "$DDP_HOSTFILE"; fi
     if (($# == 0)) && [[ ${SLURM_JOB_ID:-} ]] && srun --mpi=list 2>&1 | grep -qw pmix; then
         launcher=(srun --mpi=pmix --kill-on-bad-exit=1)
     elif (($#)) || [[ ${SLURM_JOB_ID:-} ]]; then
-        command -v mpirun >/dev/null || fail "Ranks on several hosts are started by mpirun, which is not here: install MPI, or \`module load\` it."
+        command -v mpirun >/dev/null || fail "Ranks on several nodes are started by mpirun, which is not here: install MPI, or \`module load\` it."
         start_by_mpirun "$@"
     fi
 }

@@ -64,10 +64,10 @@ help_of_other_verbs() {
                                 their answers, excerpts that unfold, and recordings of your own runs;
                                 --pdf: as a PDF and an EPUB, too
   ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND
-                                H hosts of L ranks each on this machine, for as long as COMMAND runs:
+                                H nodes of L ranks each on this machine, for as long as COMMAND runs:
                                 ./book cluster up 2x2 -- ./book run 15; \`./book cluster up\` says more
   ./book cluster where [--hosts a:4,b:4 | --hostfile FILE]
-                                which rank is on which host and core, and which network the ranks use: on those hosts,
+                                which rank is on which node and core, and which network the ranks use: on those nodes,
                                 on those of a Slurm allocation or of \`cluster up\`, or on this machine
   ./book cluster measure [the same]
                                 what their links carry, into out/links.csv, which the simulator of chapter 21 reads

@@ -104,7 +104,7 @@ run() {  # COMMAND, as a reader who has no terminal
     ((status == 0)) || say "$place: \`$1\` fails with exit code $status:"$'\n'"$(tail -n 5 "$scratch/errors")"
     return "$status"
 }
-command_for() {  # what a reader types or, where it is built, the program that ./book runs (on hosts, ./book itself)
+command_for() {  # what a reader types or, where it is built, the program that ./book runs (on nodes, ./book itself)
     local words chapter=15
     read -ra words <<<"$1"
     if [[ -z $built || ${words[0]} != ./book || ${words[1]} == cluster ]]; then
@@ -123,7 +123,7 @@ nameless() {  # nobody needs to know what this machine is called; columns stay c
             rest = $0
             text = ""
             while ((at = index(rest, ENVIRON["name"] "  ")) > 0) {
-                text = text substr(rest, 1, at - 1) "host"
+                text = text substr(rest, 1, at - 1) "node"
                 rest = substr(rest, at + length(ENVIRON["name"]))
                 for (i = length(ENVIRON["name"]); i < 4; i++) sub(/^ /, "", rest)
                 for (i = 4; i < length(ENVIRON["name"]); i++) rest = " " rest

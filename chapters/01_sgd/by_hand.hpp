@@ -9,17 +9,18 @@
 namespace ddp {
 
 // price = bedrooms * w1 + bathrooms * w2 + b
-struct Law {
+struct LinearModel {
     float w1 = 0, w2 = 0, b = 0;
 };
 
 // Takes one step for every house, in order, and repeats this `epochs` times. Starts from
-// w1 = w2 = b = 0 and returns the learned law.
-Law descend_on_host(const std::vector<House>& houses, int epochs, float learning_rate);
+// w1 = w2 = b = 0 and returns the learned model.
+LinearModel descend_on_host(const std::vector<House>& houses, int epochs, float learning_rate);
 
 // Does the same on the device: the host launches a kernel for every step without waiting for it.
 // Waits for the stream at the end.
-Law descend_by_launches(Device& device, const HouseData& houses, int epochs, float learning_rate);
+LinearModel descend_by_launches(Device& device, const HouseData& houses, int epochs,
+                                float learning_rate);
 
 // The value of w1 as the host reads it, without and with waiting. Times are in seconds since just
 // before the launch.

@@ -13,7 +13,7 @@
 //     interleaved    B                        3
 //     sequential     8 B                      2
 //     warps          8 B                      2
-//     lanes          n / blocks               2 on a GPU; 1 on a CPU, which uses a single block
+//     accumulators   n / blocks               2 on a GPU; 1 on a CPU, which uses a single block
 #include "02_kernels/block_reduce.hpp"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace ddp {
 namespace {
 
 constexpr unsigned int least_block = 32, most_block = 1024;
-// The largest grid of `atomics` and `lanes`, whose threads take shares of any size: enough blocks
-// to keep a GPU busy. On a CPU blocks run one after the other, so one is enough.
+// The largest grid of `atomics` and `accumulators`, whose threads take shares of any size: enough
+// blocks to keep a GPU busy. On a CPU blocks run one after the other, so one is enough.
 constexpr std::size_t most_grid_blocks = kernels_run_on_cpu ? 1 : 1024;
 
 // Returns a / b, rounded up.
@@ -52,7 +52,7 @@ constexpr VersionTraits traits_of_versions[] = {
     {"interleaved", 1, false, false},
     {"sequential", elements_per_thread, false, false},
     {"warps", elements_per_thread, false, true},
-    {"lanes", 0, true, true},  // elements: sums_of_thread, as a block's size decides
+    {"accumulators", 0, true, true},  // elements: sums_of_thread, as a block's size decides
 };
 
 const VersionTraits& traits_of(ReduceVersion version) {
@@ -60,14 +60,14 @@ const VersionTraits& traits_of(ReduceVersion version) {
 }
 // Returns the elements that a thread reads in a pass, or at least reads.
 std::size_t elements_of_thread(const BlockReduce& how) {
-    return how.version == ReduceVersion::lanes ? sums_of_thread(how)
-                                               : traits_of(how.version).elements;
+    return how.version == ReduceVersion::accumulators ? sums_of_thread(how)
+                                                      : traits_of(how.version).elements;
 }
 
 // Returns the longest chain of additions within a pass: those of a thread, then those of the tree.
 std::size_t steps_of_pass(const BlockReduce& how, std::size_t n) {
     const std::size_t tree = traits_of(how.version).by_warps ? 2 * log2_of(32) : log2_of(how.block);
-    if (how.version == ReduceVersion::lanes) {
+    if (how.version == ReduceVersion::accumulators) {
         // One addition per sum for each element of a thread's share; then the sums become one.
         const std::size_t share = divided_up(n, blocks_of(how, n) * how.block);
         return divided_up(share, sums_of_thread(how)) + log2_of(sums_of_thread(how)) + tree;
@@ -107,7 +107,7 @@ void enqueue_pass(const BlockReduce& how, std::size_t n, const T* values, T* res
             return launch(stream, tree, reduce_sequential<op, T>, n, values, results);
         case ReduceVersion::warps:
             return launch(stream, shape, reduce_by_warps<op, T>, n, values, results);
-        case ReduceVersion::lanes:
+        case ReduceVersion::accumulators:
             // Two kernels: a block of more than 512 threads must do with fewer registers a thread.
             if (how.block > 512)
                 return launch(stream, shape, reduce_by_lanes<op, T, 1024>, n, values, results);

@@ -9,7 +9,7 @@
 //        3   x0+x4                           x0+x1
 //
 // 1. atomics: no tree, every thread adds to one place. 4. warps: the tree of 3, in registers.
-// 5. lanes: each thread has 32 sums of its own before the tree begins.
+// 5. accumulators: each thread has 32 sums of its own before the tree begins.
 #include <limits>
 #include <type_traits>
 
@@ -21,9 +21,9 @@ namespace ddp {
 
 inline constexpr unsigned int elements_per_thread = 8;  // in `sequential` and `warps`
 
-// The sums of a thread in `lanes`: as many as take a quarter of its registers, and so 32 floats in
-// a block of 512 threads. (A multiprocessor has 65,536 registers of 4 bytes for all threads of a
-// block.) Another quarter is for as many loads that are under way.
+// The sums of a thread in `accumulators`: as many as take a quarter of its registers, and so 32
+// floats in a block of 512 threads. (A multiprocessor has 65,536 registers of 4 bytes for all
+// threads of a block.) Another quarter is for as many loads that are under way.
 template <class T, unsigned int most_threads>
 inline constexpr unsigned int sums_per_thread = 65'536 / most_threads / 4 / (sizeof(T) / 4);
 

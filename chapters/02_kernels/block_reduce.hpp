@@ -32,18 +32,18 @@ enum class ReduceVersion {
     // into sum k % 32; then the second half of the 32 sums is added to the first, and so on; then
     // as `warps`. (There are 16 sums of floats in blocks of 1024 threads, and half as many sums of
     // doubles as of floats.)
-    lanes,
+    accumulators,
 };
 inline constexpr ReduceVersion reduce_versions[] = {
     ReduceVersion::atomics, ReduceVersion::interleaved, ReduceVersion::sequential,
-    ReduceVersion::warps, ReduceVersion::lanes};
+    ReduceVersion::warps, ReduceVersion::accumulators};
 
 // Returns the name that tables and messages use.
 std::string name_of(ReduceVersion version);
 
 // The version and the size of its blocks.
 struct BlockReduce {
-    ReduceVersion version = ReduceVersion::lanes;
+    ReduceVersion version = ReduceVersion::accumulators;
     unsigned int block = 256;  // threads: a power of two from 32 to 1024
 };
 
@@ -51,7 +51,7 @@ struct BlockReduce {
 // leaves. Throws std::invalid_argument unless how.block is a power of two from 32 to 1024.
 std::size_t blocks_of(const BlockReduce& how, std::size_t n);
 
-// Returns how many sums of floats a thread of `lanes` keeps.
+// Returns how many sums of floats a thread of `accumulators` keeps.
 unsigned int sums_of_thread(const BlockReduce& how);
 
 // Returns the number of elements of T that block_reduce() needs for the values of its blocks.

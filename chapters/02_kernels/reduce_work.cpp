@@ -5,10 +5,10 @@
 //     interleaved    busy warps in each of log2(B) steps           B (1 + log2 B)    barriers
 //     sequential     n / 32, then ceil(half / 32) in each step     B (1 + log2 B)    barriers
 //     warps          n / 32, then 5 for each warp, then 5          B (1 + 5) + 32 x 5
-//     lanes          a thread's share + 31, then as `warps`        as `warps`
+//     accumulators   a thread's share + 31, then as `warps`        as `warps`
 //
-// The 1 of `warps` is a barrier, and the rest are shuffles. A thread of `lanes` has 32 sums, or 16
-// in blocks of 1024.
+// The 1 of `warps` is a barrier, and the rest are shuffles. A thread of `accumulators` has 32 sums,
+// or 16 in blocks of 1024.
 #include "02_kernels/reduce_work.hpp"
 
 #include <algorithm>
@@ -34,8 +34,8 @@ std::size_t busy_warps(ReduceVersion version, std::size_t block) {
     return all;
 }
 
-// Returns the additions of all warps before the tree of `lanes`: for each warp, those of the lane
-// with the largest share, and those that make its sums one.
+// Returns the additions of all warps before the tree of `accumulators`: for each warp, those of the
+// lane with the largest share, and those that make its sums one.
 std::size_t share_additions(std::size_t threads, std::size_t n, std::size_t sums) {
     std::size_t all = 0;
     for (std::size_t first = 0; first < threads; first += lanes_of_warp) {
@@ -59,7 +59,7 @@ void add_pass(ReduceWork& work, const BlockReduce& how, std::size_t n) {
     work.waits += blocks * block * barriers;
     if (how.version == ReduceVersion::sequential || how.version == ReduceVersion::warps)
         work.warp_additions += warps_for(n);  // eight elements of each thread
-    if (how.version == ReduceVersion::lanes)
+    if (how.version == ReduceVersion::accumulators)
         work.warp_additions += share_additions(blocks * block, n, sums_of_thread(how));
     if (is_tree_in_memory) {
         work.warp_additions += blocks * busy_warps(how.version, block);

@@ -1,6 +1,6 @@
 #pragma once
 // The work of a block reduction, counted without running it. Where times depend on the device,
-// these numbers do not (but for `lanes`, whose grid is another one on a CPU).
+// these numbers do not (but for `accumulators`, whose grid is another one on a CPU).
 #include <cstddef>
 
 #include "02_kernels/block_reduce.hpp"

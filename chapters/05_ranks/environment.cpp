@@ -102,8 +102,8 @@ bool prints_refusals() {
     return !is_set("SLURM_PROCID") || variable("SLURM_PROCID") == "0";
 }
 
-std::string host_name() {
-    if (const char* given = std::getenv("DDP_HOST"))
+std::string node_name() {
+    if (const char* given = std::getenv("DDP_NODE"))
         return given;
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);

@@ -38,8 +38,8 @@ LaunchVariables read_launch_variables();
 bool prints_refusals();
 
 // Returns the name of this node. Ranks whose nodes have the same name share memory. Where names do
-// not show that (containers often have the same name everywhere, or each its own), set DDP_HOST.
-std::string host_name();
+// not show that (containers often have the same name everywhere, or each its own), set DDP_NODE.
+std::string node_name();
 
 // Starts this program N times if --processes N asks for it, prints what the ranks print, and
 // returns the exit status when all have ended: 0 if all of them returned 0. Without --processes,

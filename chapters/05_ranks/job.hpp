@@ -13,11 +13,11 @@ namespace ddp {
 
 // One rank of a job, as all ranks know it.
 struct Member {
-    std::string host;
+    std::string node;
     pid_t process = 0;
-    int local_rank = 0;  // among the ranks of its host
+    int local_rank = 0;  // among the ranks of its node
     int local_world_size = 1;
-    std::string address;  // by which ranks of other hosts reach its host, if there are several
+    std::string address;  // by which ranks of other nodes reach its node, if there are several
 };
 
 // A job, the same on all of its ranks.
@@ -34,9 +34,9 @@ struct Job {
     double patience_s() const { return timeout_s == 0 ? 0 : std::max(timeout_s, 10.0); }
 
     int world_size() const { return static_cast<int>(members.size()); }
-    bool has_several_hosts() const {
+    bool has_several_nodes() const {
         return std::ranges::any_of(
-            members, [this](const Member& member) { return member.host != members[0].host; });
+            members, [this](const Member& member) { return member.node != members[0].node; });
     }
     // Returns what messages call rank `rank`: where ranks are processes, the process is named too.
     std::string name(int rank) const {
@@ -44,7 +44,7 @@ struct Job {
         if (!has_processes)
             return name;
         const Member& member = members[static_cast<std::size_t>(rank)];
-        return name + " (process " + std::to_string(member.process) + " on " + member.host + ")";
+        return name + " (process " + std::to_string(member.process) + " on " + member.node + ")";
     }
 };
 

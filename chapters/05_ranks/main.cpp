@@ -13,14 +13,14 @@ using namespace ddp;
 
 // Gathers what every rank knows of itself. Rank 0 prints it.
 void show_who_is_who(Rank& rank) {
-    const auto now = std::chrono::steady_clock::now();  // the same clock for all ranks of a host
+    const auto now = std::chrono::steady_clock::now();  // the same clock for all ranks of a node
     const auto times = rank.all_gather(now);
     const std::vector<int> devices = rank.all_gather(rank.select_device());
     if (rank.rank() != 0)
         return;
     const Job& job = rank.job();
     Table table("Who is who (started by: " + job.started_by + ")",
-                {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "host", "process",
+                {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "node", "process",
                  "device", "came"});
     for (std::size_t r = 0; r < times.size(); r++) {
         const Member& member = job.members[r];
@@ -28,7 +28,7 @@ void show_who_is_who(Rank& rank) {
             std::ranges::count_if(times, [&](const auto& time) { return time <= times[r]; });
         table.row({std::to_string(r), std::to_string(rank.world_size()),
                    std::to_string(member.local_rank), std::to_string(member.local_world_size),
-                   member.host, std::to_string(member.process), std::to_string(devices[r]),
+                   member.node, std::to_string(member.process), std::to_string(devices[r]),
                    std::to_string(came)});
     }
     table.note("Start it again: the process numbers change, and often the order as well.");

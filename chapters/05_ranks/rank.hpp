@@ -31,7 +31,7 @@ class Rank {
     int world_size() const { return job_.world_size(); }
     int local_rank() const { return member().local_rank; }
     int local_world_size() const { return member().local_world_size; }
-    const std::string& host() const { return member().host; }
+    const std::string& node() const { return member().node; }
     std::uint64_t run_id() const { return run_id_; }
     const Job& job() const { return job_; }
     const Member& member() const { return job_.members[static_cast<std::size_t>(rank_)]; }
@@ -58,7 +58,7 @@ class Rank {
 
     // ---- Devices, memory and failures
 
-    // Makes the device of this rank current, and returns its number: the ranks of a host take its
+    // Makes the device of this rank current, and returns its number: the ranks of a node take its
     // devices in turn, by local rank.
     int select_device() const;
 

@@ -2,7 +2,7 @@
 //
 //     rank 0: receive_ranks                       rank r: join_ranks
 //     listens at MASTER_PORT
-//                               ◀───  hello       1. connects, and sends its rank, host and process
+//                               ◀───  hello       1. connects, and sends its rank, node and process
 //     2. checks it        alive ───▶              keeps the connection, and waits
 //     3. when ranks 1 to N - 1 are there:
 //        the list       welcome ───▶              knows all ranks
@@ -41,12 +41,12 @@ class Deadline {
     Clock::time_point start_ = Clock::now();
 };
 
-// ---- The list of ranks in a message: three texts for each, its host, its process and its address.
+// ---- The list of ranks in a message: three texts for each, its node, its process and its address.
 
 std::vector<std::string> to_parts(const std::vector<Member>& members) {
     std::vector<std::string> parts;
     for (const Member& member : members) {
-        parts.push_back(member.host);
+        parts.push_back(member.node);
         parts.push_back(std::to_string(member.process));
         parts.push_back(member.address);
     }
@@ -57,7 +57,7 @@ std::vector<Member> to_members(const std::vector<std::string>& parts) {
     std::vector<Member> members;
     for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
         Member& member = members.emplace_back();
-        member.host = parts[i];
+        member.node = parts[i];
         member.process = std::atoi(parts[i + 1].c_str());
         member.address = parts[i + 2];
     }
@@ -65,13 +65,13 @@ std::vector<Member> to_members(const std::vector<std::string>& parts) {
 }
 
 // Fills in the local ranks, which follow from the list: a rank's place among the ranks of the same
-// host, in the order of ranks.
-void number_within_hosts(std::vector<Member>& members) {
+// node, in the order of ranks.
+void number_within_nodes(std::vector<Member>& members) {
     for (Member& member : members) {
         member.local_rank = static_cast<int>(std::count_if(
-            members.data(), &member, [&](const Member& m) { return m.host == member.host; }));
+            members.data(), &member, [&](const Member& m) { return m.node == member.node; }));
         member.local_world_size =
-            static_cast<int>(std::ranges::count(members, member.host, &Member::host));
+            static_cast<int>(std::ranges::count(members, member.node, &Member::node));
     }
 }
 
@@ -110,11 +110,11 @@ bool admit(std::unique_ptr<Connection>& caller, const std::string& job, Connecti
             to_members({hello->parts[0], hello->parts[1], caller->peer_address()})[0];
         // A process may connect again, but two processes cannot be one rank.
         const bool is_new =
-            member.host != members[rank].host || member.process != members[rank].process;
+            member.node != members[rank].node || member.process != members[rank].process;
         if (connections[rank] && is_new)
             throw std::runtime_error("rank " + std::to_string(rank) + " is here already: process " +
                                      std::to_string(members[rank].process) + " on " +
-                                     members[rank].host + " has the same RANK");
+                                     members[rank].node + " has the same RANK");
         caller->send({});  // alive: a server of another kind would have sent something else
         members[rank] = member;
         connections[rank] = std::move(caller);
@@ -169,7 +169,7 @@ std::vector<Member> wait_for_welcome(Connection& connection, std::size_t world_s
         std::vector<Member> members = to_members(answer->parts);
         if (members.size() != world_size)
             throw std::runtime_error("a job of another size meets there");
-        number_within_hosts(members);
+        number_within_nodes(members);
         return members;
     } while (!deadline.has_passed());
     throw std::runtime_error("not all ranks came");
@@ -223,7 +223,7 @@ Connections receive_ranks(const Descriptor& listener, const std::string& job,
     for (const auto& connection : connections)
         if (connection)
             connection->send({Message::Kind::welcome, 0, 0, "", to_parts(members)});
-    number_within_hosts(members);
+    number_within_nodes(members);
     return connections;
 }
 
@@ -235,7 +235,7 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
                         0,
                         static_cast<std::uint64_t>(rank),
                         endpoint.job,
-                        {own.host, std::to_string(own.process), std::to_string(members.size())}};
+                        {own.node, std::to_string(own.process), std::to_string(members.size())}};
     const Deadline deadline(limit_s);
     // If the time runs out, this is reported: rank 0's own words, if it has refused this process
     // (it no longer answers when the others have met), or why there was no answer.
@@ -252,9 +252,9 @@ std::unique_ptr<Connection> join_ranks(const RendezvousEndpoint& endpoint, int r
             auto connection = std::make_unique<Connection>(std::move(socket));
             connection->send(hello);
             members = wait_for_welcome(*connection, members.size(), deadline);
-            // Rank 0's host is where we have called.
+            // Rank 0's node is where we have called.
             for (Member& member : members)
-                if (member.host == members[0].host)
+                if (member.node == members[0].node)
                     member.address = connection->peer_address();
             return connection;
         } catch (const Refused& refusal) {

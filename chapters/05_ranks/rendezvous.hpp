@@ -15,7 +15,7 @@ namespace ddp {
 
 // Where a job's ranks find rank 0, and the word by which they recognise each other.
 struct RendezvousEndpoint {
-    std::vector<std::string> addresses;  // of rank 0's host, as names or numbers; one may be enough
+    std::vector<std::string> addresses;  // of rank 0's node, as names or numbers; one may be enough
     std::uint16_t port = 0;
     std::string job;  // no other job's process knows it, and no stranger that happens to connect
 

@@ -72,11 +72,11 @@ World::World(const CommonOptions& options) {
 
 namespace {
 
-// Returns the processes of the other ranks on rank 0's host.
+// Returns the processes of the other ranks on rank 0's node.
 std::vector<pid_t> processes_of_other_ranks(const Job& job) {
     std::vector<pid_t> processes;
     for (std::size_t r = 1; r < job.members.size(); r++)
-        if (job.members[r].host == job.members[0].host)
+        if (job.members[r].node == job.members[0].node)
             processes.push_back(job.members[r].process);
     return processes;
 }
@@ -98,7 +98,7 @@ World::~World() {
 // All ranks are in this process: there are none to find.
 void World::become_threads(int ranks) {
     for (int rank = 0; rank < ranks; rank++)
-        job_.members.push_back({host_name(), getpid(), rank, ranks, ""});
+        job_.members.push_back({node_name(), getpid(), rank, ranks, ""});
     ranks_here_ = ranks;
     coordinator_ = std::make_unique<CoordinatorServer>(job_, Connections(job_.members.size()));
 }
@@ -108,7 +108,7 @@ void World::become_process(int rank, int world_size) {
     job_.has_processes = true;
     let_kernels_run_side_by_side(8);  // as many streams as one rank has
     job_.members.resize(static_cast<std::size_t>(world_size));
-    job_.members[static_cast<std::size_t>(rank)] = {host_name(), getpid(), 0, 1, ""};
+    job_.members[static_cast<std::size_t>(rank)] = {node_name(), getpid(), 0, 1, ""};
     first_rank_ = rank;  // and the only one
 }
 
@@ -252,12 +252,12 @@ RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
 // Returns the exception that this process throws; the process of rank `reporter` prints it.
 RunFailed World::failure(const std::string& cause, int reporter) const {
     // A process that does not print waits for the one that does: it needs its number, which means
-    // nothing on another host.
+    // nothing on another node.
     const Member& member = job_.members[static_cast<std::size_t>(reporter)];
     const Member& own = job_.members[static_cast<std::size_t>(first_rank_)];
     const bool rank_0_is_lost = reporter != 0;  // it would have told all others who reports
     return {cause, ranks_here_ > 1 || reporter == first_rank_,
-            member.host == own.host ? member.process : 0, rank_0_is_lost};
+            member.node == own.node ? member.process : 0, rank_0_is_lost};
 }
 
 // ---- Failures

@@ -3,7 +3,7 @@
 // and the layout of the control block at the beginning of each rank's arena. (wait.cuh has the
 // functions that read and write it.)
 //
-//     arena of rank 1 (device memory of rank 1; all ranks of the host can read and write it)
+//     arena of rank 1 (device memory of rank 1; all ranks of the node can read and write it)
 //     ┌──────────────────────────── ControlBlock ────────────────────────────┬───────────────┐
 //     │ current: OperationRecord   from[0]: Channel ... from[r]: Channel ... │ the program's │
 //     │ of rank 1's last operation written by rank 0    written by rank r    │ arrays        │
@@ -18,7 +18,7 @@
 
 namespace ddp {
 
-// The largest number of ranks of one host that can share memory.
+// The largest number of ranks of one node that can share memory.
 inline constexpr int most_peers = 64;
 
 // The places of an operation's data: bytes from the beginning of the rank's arena.
@@ -115,7 +115,7 @@ struct DeviceLink {
 struct PeersView {
     int rank = 0;
     int world_size = 1;
-    int ranks_on_device = 1;       // the most that share one of the host's devices
+    int ranks_on_device = 1;       // the most that share one of the node's devices
     std::uint64_t timeout_ns = 0;  // limit of every wait; 0: none
     DeviceLink link;
     DeviceErrorReport* error_report = nullptr;

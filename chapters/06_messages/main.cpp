@@ -80,10 +80,10 @@ int run(World& world, const MessagesOptions& mine, const CommonOptions& common) 
         std::cout << "A single rank has no other to send to: try --ranks 2.\n";
         return 0;
     }
-    if (world.job().has_several_hosts()) {
+    if (world.job().has_several_nodes()) {
         if (world.has_rank_0())
-            std::cout << "These ranks are on several hosts, and a kernel reaches the memory of one "
-                         "host only.\n";
+            std::cout << "These ranks are on several nodes, and a kernel reaches the memory of one "
+                         "node only.\n";
         return 0;
     }
     world.run([&](Rank& rank) { show_ping_pong(rank, mine, common); });

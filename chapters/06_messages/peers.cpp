@@ -100,13 +100,13 @@ std::vector<int> that_share_memory(const Rank& rank, std::vector<int> ranks) {
     }
     for (const int number : ranks)
         if (const Member& member = rank.job().members[static_cast<std::size_t>(number)];
-            member.host != rank.host())
-            throw OptionError("rank " + std::to_string(number) + " is on another host (" +
-                              member.host + "), where kernels cannot reach");
+            member.node != rank.node())
+            throw OptionError("rank " + std::to_string(number) + " is on another node (" +
+                              member.node + "), where kernels cannot reach");
     if (ranks.size() > most_peers)
-        throw OptionError(std::to_string(ranks.size()) + " ranks on one host are more than the " +
+        throw OptionError(std::to_string(ranks.size()) + " ranks on one node are more than the " +
                           std::to_string(most_peers) +
-                          " that can share memory: start fewer on each host.");
+                          " that can share memory: start fewer on each node.");
     return ranks;
 }
 
@@ -127,7 +127,7 @@ void allow_access_to(int device) {
         check(error, "cudaDeviceEnablePeerAccess");
 }
 
-// Opens the memory of another rank of this host, `name`.
+// Opens the memory of another rank of this node, `name`.
 void* open_memory(const cudaIpcMemHandle_t& handle, const std::string& name) {
     void* opened = nullptr;
     const cudaError_t error = cudaIpcOpenMemHandle(&opened, handle, cudaIpcMemLazyEnablePeerAccess);
@@ -136,8 +136,8 @@ void* open_memory(const cudaIpcMemHandle_t& handle, const std::string& name) {
         throw std::runtime_error(
             "the memory of " + name +
             " must not be opened: it runs as another user, or in a container of its own. Start all "
-            "ranks of a host in one container (ch-run --join, say), or make each a host of its own "
-            "by DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK ($SLURM_PROCID by srun).");
+            "ranks of a node in one container (ch-run --join, say), or make each a node of its own "
+            "by DDP_NODE=$(hostname)-$OMPI_COMM_WORLD_RANK ($SLURM_PROCID by srun).");
     check(error, "cudaIpcOpenMemHandle");
     return opened;
 }

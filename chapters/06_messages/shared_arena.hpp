@@ -66,7 +66,7 @@ class ArenaBuffer {
         if (size_ > 0)
             copy_to_device(data(), host.data(), bytes(), where);
     }
-    std::vector<T> to_host(Where where = Where::current()) const {
+    std::vector<T> to_host_now(Where where = Where::current()) const {
         std::vector<T> host(size_);
         if (size_ > 0)
             copy_to_host(host.data(), data(), bytes(), where);

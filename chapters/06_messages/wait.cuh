@@ -88,7 +88,7 @@ __device__ inline void end_operation(const PeersView& view) {
         store_release(view.own().is_over, std::uint64_t{1});
 }
 
-// Returns the progress of the last operation of a rank of this host.
+// Returns the progress of the last operation of a rank of this node.
 __device__ inline Progress progress_of(ControlBlock& peer) {
     return load_acquire(peer.is_over) != 0 ? Progress::over : Progress::under_way;
 }

@@ -5,7 +5,7 @@
 // the others' are written. Each is one kernel per rank, on `stream`; the host goes on. All ranks of
 // the world make the same calls with the same count, type, root and name, in the same order.
 // Throws std::invalid_argument for a root that does not exist, data that does not lie in the arena,
-// or ranks on several hosts.
+// or ranks on several nodes.
 #include <cstddef>
 #include <string>
 

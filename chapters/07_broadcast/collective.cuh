@@ -62,7 +62,7 @@ __device__ inline bool wait_for_call(const Collective& collective, int peer, std
     return wait_until(collective.view, collective.record, peer, posted, number);
 }
 
-// One thread. Waits until every rank of this host has begun the collective before this one. Calls
+// One thread. Waits until every rank of this node has begun the collective before this one. Calls
 // are kept for two collectives: before number n overwrites that of n - 2, every rank must have
 // begun n - 1, and so have stopped reading n - 2.
 __device__ inline bool wait_for_previous(const Collective& collective) {
@@ -83,7 +83,7 @@ __device__ inline void post_call(const Collective& collective, CollectiveState& 
 }
 
 // Begins a collective: one thread of each block calls it, and that of the first block posts the
-// call to every rank of this host. Returns false if the run fails.
+// call to every rank of this node. Returns false if the run fails.
 __device__ inline bool begin_collective(const Collective& collective) {
     const PeersView& view = collective.view;
     if (is_over_link(collective))

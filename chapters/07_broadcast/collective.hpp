@@ -17,7 +17,7 @@
 
 namespace ddp {
 
-// The post of a rank to each rank of its host when it begins a collective: all that a peer needs,
+// The post of a rank to each rank of its node when it begins a collective: all that a peer needs,
 // in one cache line. The rest is in the rank's record, and is read if the calls differ.
 struct alignas(64) PostedCall : BufferOffsets {
     std::uint64_t number = 0;  // of the collective, from 1; written last

@@ -80,9 +80,9 @@ void measure_machine(Rank& rank, const CommonOptions& common, CsvWriter& file) {
 }
 
 int run(World& world, const CommonOptions& common) {
-    if (world.world_size() == 1 || world.job().has_several_hosts()) {
+    if (world.world_size() == 1 || world.job().has_several_nodes()) {
         if (world.has_rank_0())
-            std::cout << "Here two or more ranks of one host are needed: try --ranks 4.\n";
+            std::cout << "Here two or more ranks of one node are needed: try --ranks 4.\n";
         return 0;
     }
     CsvWriter file(world.has_rank_0() ? common.csv : "",

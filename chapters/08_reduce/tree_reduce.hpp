@@ -21,7 +21,7 @@ namespace ddp {
 // sum is rounded to T; an average is divided by the number of ranks at the end.
 //
 // One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
-// is not there, data that is not in the arena, or ranks on several hosts.
+// is not there, data that is not in the arena, or ranks on several nodes.
 void tree_reduce(Peers& peers, const Call& call, Stream& stream);
 
 template <class T>

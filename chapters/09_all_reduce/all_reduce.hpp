@@ -7,7 +7,7 @@
 // overlap otherwise. T is float, double, int, __half or __nv_bfloat16. Every partial sum is a T; an
 // average divides the whole sum. All ranks have the same bits afterwards. Enqueued on `stream`; the
 // host goes on. `name` is for messages. Throws std::invalid_argument for data that does not lie in
-// the arena, or ranks on several hosts.
+// the arena, or ranks on several nodes.
 //
 // The data is cut into one chunk for each rank. The sum of chunk c has the order of the ring: the
 // elements of rank c + 1 first, then those of c + 2, and so on round to c. Ring, two-shot, one-shot

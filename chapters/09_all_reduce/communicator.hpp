@@ -168,7 +168,7 @@ struct CommunicatorOptions {
 // that is in none gives itself. They throw OptionError, in a sentence, if that library is not
 // available here, and std::invalid_argument if the members of a group do not give the same.
 //
-// The native one takes ranks of one host. Its time-out and its link are the job's unless given.
+// The native one takes ranks of one node. Its time-out and its link are the job's unless given.
 //
 // The one over MPI serves its calls in the order in which they were enqueued, whatever their
 // streams: where a rank sends on one stream and receives on another, and the other rank does it the

@@ -25,13 +25,13 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
         std::cout << "A sum over ranks takes two or more of them: try --ranks 4.\n";
         return 0;
     }
-    if (world.job().has_several_hosts())
+    if (world.job().has_several_nodes())
         throw OptionError(
-            "These ranks are on several hosts, and a kernel reaches the memory of one only: "
-            "./book run 10 sums between hosts.");
+            "These ranks are on several nodes, and a kernel reaches the memory of one only: "
+            "./book run 10 sums between nodes.");
     if (step_by_step && !is_small)
         throw OptionError("--show draws 2 to " + std::to_string(most_ranks_in_a_picture) +
-                          " ranks of one host.");
+                          " ranks of one node.");
     if (is_small)
         show_chunks(watch_ring(world), common, step_by_step);
     if (step_by_step)

@@ -1,4 +1,4 @@
-// And across machines? An all-reduce between hosts, round one ring of all ranks and on
+// And across machines? An all-reduce between nodes, round one ring of all ranks and on
 // two levels: which bits it gives, what it puts on the network, and how long it takes.
 #include <iostream>
 
@@ -21,10 +21,10 @@ struct NodesOptions {
 
 // Returns the nodes to simulate: those of --shape, or, if nobody has asked for anything and the job
 // is on one machine, two with half of the ranks each.
-std::optional<HostShape> shape_of(const Job& job, const AllReduceOrder& order) {
-    if (order.shape || job.has_several_hosts() || job.world_size() % 2 != 0)
+std::optional<NodeShape> shape_of(const Job& job, const AllReduceOrder& order) {
+    if (order.shape || job.has_several_nodes() || job.world_size() % 2 != 0)
         return order.shape;
-    return HostShape{2, job.world_size() / 2};
+    return NodeShape{2, job.world_size() / 2};
 }
 
 std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
@@ -38,7 +38,7 @@ std::vector<std::size_t> sizes_up_to(std::size_t most, std::size_t factor) {
 // Measures both orders on the ranks of this job, and prints what came of it.
 void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions& mine,
                     CsvWriter& file) {
-    const std::optional<HostShape> shape = shape_of(rank.job(), mine.order);
+    const std::optional<NodeShape> shape = shape_of(rank.job(), mine.order);
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
     const auto sizes = sizes_up_to(static_cast<std::size_t>(mine.mebibytes) << 20, 16);
@@ -47,15 +47,15 @@ void compare_orders(Rank& rank, const CommonOptions& common, const NodesOptions&
         return;
     report_orders(placement.text(), measurements, file);
     if (!placement.is_even())
-        std::cout << "Two levels take hosts with the same number of ranks: all sums go round one "
+        std::cout << "Two levels take nodes with the same number of ranks: all sums go round one "
                      "ring here.\n";
     std::cout << "\n";
 }
 
-// Measures what the program takes for an all-reduce beside MPI and the link between the hosts.
+// Measures what the program takes for an all-reduce beside MPI and the link between the nodes.
 void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file) {
     const auto sizes = sizes_up_to(std::size_t{common.quick ? 1u : 16u} << 20, 4);
-    const auto candidates = make_candidates_over_hosts(rank, sizes.back() / sizeof(float), {});
+    const auto candidates = make_candidates_over_nodes(rank, sizes.back() / sizeof(float), {});
     const auto measurements = compare(rank, sizes, common.quick ? 1 : 3, candidates);
     if (rank.rank() == 0)
         report_machine(rank.world_size(), measurements, file);
@@ -64,18 +64,18 @@ void compare_with_link(Rank& rank, const CommonOptions& common, CsvWriter& file)
 int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
     mine.order.require(world.job());
     if (world.world_size() == 1) {
-        std::cout << "A sum over hosts takes two or more ranks: try --shape 2x2.\n";
+        std::cout << "A sum over nodes takes two or more ranks: try --shape 2x2.\n";
         return 0;
     }
     const bool writes = world.has_rank_0();
     CsvWriter orders(writes ? common.csv : "", order_columns());
     CsvWriter machine(
-        writes && world.job().has_several_hosts() ? beside(common.csv, "machine") : "",
+        writes && world.job().has_several_nodes() ? beside(common.csv, "machine") : "",
         machine_columns());
     world.run([&](Rank& rank) {
         rank.select_device();
         compare_orders(rank, common, mine, orders);
-        if (rank.job().has_several_hosts())
+        if (rank.job().has_several_nodes())
             compare_with_link(rank, common, machine);
     });
     return 0;
@@ -85,15 +85,15 @@ int run(World& world, const CommonOptions& common, const NodesOptions& mine) {
 
 int main(int argc, char** argv) {
     NodesOptions mine;
-    Options options("nodes", "And across machines? An all-reduce between hosts.");
+    Options options("nodes", "And across machines? An all-reduce between nodes.");
     mine.order.add_to(options);
     options.add_int("--mebibytes", mine.mebibytes, {1, 1024}, "the largest array");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "all-reduces of each size that are timed");
     options.refuse({"--levels"}, "the program shows both");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"},
-                   "it simulates a link within a host: ./book cluster up makes hosts with links");
-    options.example("--shape 4x2", "eight ranks, as four hosts of two");
+                   "it simulates a link within a node: ./book cluster up makes nodes with links");
+    options.example("--shape 4x2", "eight ranks, as four nodes of two");
     options.example("--processes 4 --shape 2x2 --csv orders.csv",
                     "processes, and what they measured");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {

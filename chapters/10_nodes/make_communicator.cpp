@@ -5,10 +5,10 @@ namespace {
 
 std::unique_ptr<Communicator> make_native(Rank& rank, std::size_t arena_bytes,
                                           const NodeOptions& options) {
-    if (rank.job().has_several_hosts())
-        return make_hosts_communicator(rank, arena_bytes, make_socket_transport(rank), options);
+    if (rank.job().has_several_nodes())
+        return make_nodes_communicator(rank, arena_bytes, make_socket_transport(rank), options);
     if (options.order.shape)
-        return make_hosts_communicator(rank, arena_bytes, nullptr, options);
+        return make_nodes_communicator(rank, arena_bytes, nullptr, options);
     return make_native_communicator(rank, arena_bytes,
                                     {.group = options.group, .timeout_s = options.timeout_s});
 }

@@ -1,16 +1,16 @@
 #pragma once
-// The one door to the communicators: by their names, for ranks of one host or of several.
+// The one door to the communicators: by their names, for ranks of one node or of several.
 //
 //     std::unique_ptr<Communicator> communicator = make_communicator("native", rank, bytes);
 //
-//     "native", all ranks on one host      the kernels of one host
-//     "native", on several, or --shape     a ring between hosts, or two levels
+//     "native", all ranks on one node      the kernels of one node
+//     "native", on several, or --shape     a ring between nodes, or two levels
 //     "mpi", "nccl"                        the library, wherever the ranks are
 #include <cstddef>
 #include <memory>
 #include <string>
 
-#include "10_nodes/communicator/hosts_communicator.hpp"
+#include "10_nodes/communicator/nodes_communicator.hpp"
 
 namespace ddp {
 

@@ -3,7 +3,7 @@
 //     rank            0  1  2  3  4  5
 //     node            a  b  a  b  a  b
 //     nodes           a  b                 in the order of their first ranks
-//     by_host         0  2  4  1  3  5     node after node: the ring
+//     by_node         0  2  4  1  3  5     node after node: the ring
 //     sizes           3  3                 ranks of each node: as many on both, so there are rails
 //     rails           0-1  2-3  4-5        ranks with one place on their nodes
 #include "10_nodes/placement.hpp"
@@ -14,12 +14,12 @@
 namespace ddp {
 namespace {
 
-// Returns the host of the rank at `index`: its name, or its number in the shape.
-std::string host_at(int index, const Group& group, const Job& job,
-                    const std::optional<HostShape>& shape) {
+// Returns the node of the rank at `index`: its name, or its number in the shape.
+std::string node_at(int index, const Group& group, const Job& job,
+                    const std::optional<NodeShape>& shape) {
     if (shape)
-        return std::to_string(group.rank(index) / shape->ranks_per_host);
-    return job.members[static_cast<std::size_t>(group.rank(index))].host;
+        return std::to_string(group.rank(index) / shape->ranks_per_node);
+    return job.members[static_cast<std::size_t>(group.rank(index))].node;
 }
 
 }  // namespace
@@ -31,13 +31,13 @@ bool Placement::is_even() const {
 // From a rank's number in the job to its index in the group, and from there to its place.
 int Placement::position_of(int number) const {
     const auto index = std::ranges::find(numbers, number) - numbers.begin();
-    return static_cast<int>(std::ranges::find(by_host, index) - by_host.begin());
+    return static_cast<int>(std::ranges::find(by_node, index) - by_node.begin());
 }
 
 // Round the ring: a distance below 0 goes the other way.
 int Placement::further(int distance) const {
-    const int ranks = static_cast<int>(by_host.size());
-    const int index = by_host[static_cast<std::size_t>((position + distance + ranks) % ranks)];
+    const int ranks = static_cast<int>(by_node.size());
+    const int index = by_node[static_cast<std::size_t>((position + distance + ranks) % ranks)];
     return numbers[static_cast<std::size_t>(index)];
 }
 
@@ -47,20 +47,20 @@ std::string Placement::text() const {
         return std::to_string(number) + (number == 1 ? " rank" : " ranks");
     };
     if (is_even())
-        return std::to_string(sizes.size()) + (sizes.size() == 1 ? " host of " : " hosts of ") +
+        return std::to_string(sizes.size()) + (sizes.size() == 1 ? " node of " : " nodes of ") +
                ranks(sizes[0]);
-    std::string text = "hosts of ";
+    std::string text = "nodes of ";
     for (std::size_t i = 0; i + 1 < sizes.size(); i++)
         text += std::to_string(sizes[i]) + (i + 2 < sizes.size() ? ", " : " and ");
     return text + ranks(sizes.back());
 }
 
 std::vector<int> that_share_memory(const Group& group, const Job& job, int number) {
-    const auto host = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].host; };
-    std::vector<int> near;  // this rank is one of them
-    std::ranges::copy_if(group.ranks(), std::back_inserter(near),
-                         [&](int rank) { return host(rank) == host(number); });
-    return near;
+    const auto node = [&](int rank) { return job.members[static_cast<std::size_t>(rank)].node; };
+    std::vector<int> local;  // this rank is one of them
+    std::ranges::copy_if(group.ranks(), std::back_inserter(local),
+                         [&](int rank) { return node(rank) == node(number); });
+    return local;
 }
 
 // Rails need nodes of one size; and with one rank a node, the one ring is the rail.
@@ -74,35 +74,35 @@ std::string order_line(const Job& job, const AllReduceOrder& order) {
     if (placement.sizes.size() == 1)
         return "";
     if (goes_on_two_levels(placement, order.levels))
-        return "sums between hosts: on two levels, " + placement.text() + "\n";
-    return "sums between hosts: round one ring, " + placement.text() +
-           (placement.is_even() ? "" : " (two levels take hosts of one size)") + "\n";
+        return "sums between nodes: on two levels, " + placement.text() + "\n";
+    return "sums between nodes: round one ring, " + placement.text() +
+           (placement.is_even() ? "" : " (two levels take nodes of one size)") + "\n";
 }
 
 Placement placement_of(const Group& group, const Job& job, int rank,
-                       const std::optional<HostShape>& shape) {
+                       const std::optional<NodeShape>& shape) {
     if (shape)
         shape->require(job);
     // The nodes, and then the ranks of each.
-    std::vector<std::string> hosts;  // in the order of their first ranks
+    std::vector<std::string> nodes;  // in the order of their first ranks
     for (int i = 0; i < group.size(); i++)
-        if (const std::string host = host_at(i, group, job, shape);
-            std::ranges::count(hosts, host) == 0)
-            hosts.push_back(host);
+        if (const std::string node = node_at(i, group, job, shape);
+            std::ranges::count(nodes, node) == 0)
+            nodes.push_back(node);
     // By node, and within a node by rank.
     Placement placement;
     placement.numbers = group.ranks();
-    for (const std::string& host : hosts) {
-        const std::size_t before = placement.by_host.size();
+    for (const std::string& node : nodes) {
+        const std::size_t before = placement.by_node.size();
         for (int i = 0; i < group.size(); i++)
-            if (host_at(i, group, job, shape) == host)
-                placement.by_host.push_back(i);
-        placement.sizes.push_back(static_cast<int>(placement.by_host.size() - before));
+            if (node_at(i, group, job, shape) == node)
+                placement.by_node.push_back(i);
+        placement.sizes.push_back(static_cast<int>(placement.by_node.size() - before));
     }
     // The simulated nodes share one memory, where the ranks of each must be neighbours.
-    if (shape && !std::ranges::is_sorted(placement.by_host))
+    if (shape && !std::ranges::is_sorted(placement.by_node))
         throw OptionError("--shape " + shape->text() +
-                          " takes groups that name their ranks host after host: leave it out.");
+                          " takes groups that name their ranks node after node: leave it out.");
     placement.position = placement.position_of(rank);
     return placement;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Where the ranks of a group are: which host has which of them, and the order in which a ring
+// Where the ranks of a group are: which node has which of them, and the order in which a ring
 // passes through them.
 #include <optional>
 #include <string>
@@ -10,53 +10,53 @@
 
 namespace ddp {
 
-// The largest number of ranks of a communicator over hosts.
-inline constexpr int most_ranks_over_hosts = 1024;
+// The largest number of ranks of a communicator over nodes.
+inline constexpr int most_ranks_over_nodes = 1024;
 
-// A group of ranks by hosts.
+// A group of ranks by nodes.
 //
 //     rank        0   1   2   3   4   5
-//     host        a   b   a   b   a   b        dealt out in turn, as by mpirun --map-by node
-//     by_host     0   2   4   1   3   5        a ring in this order leaves each host once
+//     node        a   b   a   b   a   b        dealt out in turn, as by mpirun --map-by node
+//     by_node     0   2   4   1   3   5        a ring in this order leaves each node once
 struct Placement {
-    std::vector<int> by_host;  // indices: host after host, in the order of their first ranks
-    std::vector<int> sizes;    // of the hosts, in ranks
-    int position = 0;          // this rank's, in by_host
+    std::vector<int> by_node;  // indices: node after node, in the order of their first ranks
+    std::vector<int> sizes;    // of the nodes, in ranks
+    int position = 0;          // this rank's, in by_node
     std::vector<int> numbers;  // of the ranks in the job, by index
 
-    // Returns whether all hosts have the same number of ranks. Only then there are rails: rank l of
-    // every host is on rail l.
+    // Returns whether all nodes have the same number of ranks. Only then there are rails: rank l of
+    // every node is on rail l.
     bool is_even() const;
-    int hosts() const { return static_cast<int>(sizes.size()); }
-    int host() const { return position / sizes[0]; }
+    int nodes() const { return static_cast<int>(sizes.size()); }
+    int node() const { return position / sizes[0]; }
     int local_rank() const { return position % sizes[0]; }
     // Returns the position of rank `number`.
     int position_of(int number) const;
     // Returns the number of the rank that is `distance` ranks further, round the ring of all, or
-    // `distance` hosts further, on the same rail.
+    // `distance` nodes further, on the same rail.
     int further(int distance) const;
     int on_rail(int distance) const { return further(distance * sizes[0]); }
-    // Returns the words for the sizes: "2 hosts of 4 ranks", "hosts of 3 and 1 ranks".
+    // Returns the words for the sizes: "2 nodes of 4 ranks", "nodes of 3 and 1 ranks".
     std::string text() const;
 };
 
 // Returns the placement of `group`, as rank number `rank` sees it. With a `shape` of H x L the
-// ranks 0 to L - 1 of the job are on the first host, and so on, wherever they are. Throws
+// ranks 0 to L - 1 of the job are on the first node, and so on, wherever they are. Throws
 // OptionError if the job cannot have the shape, or if a group with a shape does not name its ranks
-// host after host.
+// node after node.
 Placement placement_of(const Group& group, const Job& job, int rank,
-                       const std::optional<HostShape>& shape);
+                       const std::optional<NodeShape>& shape);
 
 // Returns the numbers of the members of `group` that are on the same machine as rank `number`, in
 // the group's order. Their kernels share memory.
 std::vector<int> that_share_memory(const Group& group, const Job& job, int number);
 
-// Returns whether an all-reduce goes on two levels: it should, and all hosts have the same number
+// Returns whether an all-reduce goes on two levels: it should, and all nodes have the same number
 // of ranks, more than one.
 bool goes_on_two_levels(const Placement& placement, int levels);
 
-// Returns a line that says how a communicator of all ranks with this order sums between hosts; ""
-// if there is one host only.
+// Returns a line that says how a communicator of all ranks with this order sums between nodes; ""
+// if there is one node only.
 std::string order_line(const Job& job, const AllReduceOrder& order);
 
 }  // namespace ddp

@@ -32,8 +32,8 @@ RingNeighbours::RingNeighbours(Peers& peers, NetworkProxy& proxy, int left, int 
                                int channel) {
     const PeersView& view = peers.view();
     const auto side_of = [&](int number) {
-        const int near = peers.index_of(number);
-        return FifoSide{nullptr, number, near < 0 ? nullptr : view.control[near]};
+        const int local = peers.index_of(number);
+        return FifoSide{nullptr, number, local < 0 ? nullptr : view.control[local]};
     };
     const auto arena_of = [](ControlBlock* control) {
         return reinterpret_cast<std::byte*>(control);

@@ -1,5 +1,5 @@
 #pragma once
-// The plan of a rank's steps in a ring over hosts, and its two neighbours there.
+// The plan of a rank's steps in a ring over nodes, and its two neighbours there.
 #include <cstddef>
 
 #include "06_messages/peers.hpp"
@@ -23,8 +23,8 @@ struct RingPlan {
     int stride = 1, offset = 0;
     bool input_is_whole = false;  // it has all chunks, one after the other; or only this rank's
     bool output_is_whole = false;
-    // The ranks of this host, as the view counts them, that must have begun the same operation.
-    int near_begin = 0, near_end = 0;
+    // The ranks of this node, as the view counts them, that must have begun the same operation.
+    int local_begin = 0, local_end = 0;
     // A chunk is cut into slices of one size, `rounds` rounds of them. A round has gone through all
     // steps before the next one begins: otherwise all ranks would fill their FIFOs, and none would
     // empty them.
@@ -46,7 +46,7 @@ void cut_into_slices(RingPlan& plan, std::size_t element_bytes);
 class RingNeighbours {
   public:
     // The ranks of a group make theirs in the same order, and meet in a barrier before the first
-    // operation. `left` and `right` are ranks by number. Where one of them is on another host, adds
+    // operation. `left` and `right` are ranks by number. Where one of them is on another node, adds
     // `channel` to the proxy, which starts when all are there.
     RingNeighbours(Peers& peers, NetworkProxy& proxy, int left, int right, int channel);
 

@@ -1,6 +1,6 @@
 // A slice of one chunk of rail l, as local rank l of a node works on it. A chunk goes round H nodes
-// (ring_walk.cuh); a[0] ... a[L-1] are the arrays of the node's ranks, which lie in memory that it
-// can read and write.
+// (ring_schedule.cuh); a[0] ... a[L-1] are the arrays of the node's ranks, which lie in memory that
+// it can read and write.
 //
 //     step       operation           1. reduce-scatter          2. ring            3. all-gather
 //     0          send_own            slot = a[l+1]+...+a[l]     ──▶
@@ -10,16 +10,16 @@
 //     2H-2       copy_and_send                                                      all a = theirs
 #include "10_nodes/two_level.hpp"
 
-#include "10_nodes/near_arrays.cuh"
+#include "10_nodes/local_arrays.cuh"
 
 namespace ddp {
 namespace {
 
-// The work of one rank on both levels, by all threads of the block.
+// The slice operations of one rank on both levels, by all threads of the block.
 template <class T>
-class TwoLevelWork {
+class TwoLevelOperations {
   public:
-    __device__ TwoLevelWork(const RingPlan& plan, ReduceOp op, NearArrays<T>& arrays)
+    __device__ TwoLevelOperations(const RingPlan& plan, ReduceOp op, LocalArrays<T>& arrays)
         : plan_(plan), op_(op), arrays_(arrays) {}
 
     // Stage 1: the sum of the node's arrays is this rank's own part of the ring.
@@ -49,7 +49,7 @@ class TwoLevelWork {
   private:
     const RingPlan& plan_;
     const ReduceOp op_;
-    NearArrays<T>& arrays_;
+    LocalArrays<T>& arrays_;
 };
 
 template <class T>
@@ -58,15 +58,16 @@ __global__ void __launch_bounds__(most_ring_threads, 1)
                      const __grid_constant__ RingPlan plan, ReduceOp op,
                      const __grid_constant__ FifoSide from_left,
                      const __grid_constant__ FifoSide to_right) {
-    __shared__ NearArrays<T> arrays;
-    TwoLevelWork<T> work(plan, op, arrays);
-    RingWalk<T, TwoLevelWork<T>> walk(collective, plan, work, from_left, to_right);
-    if (!walk.begin())
+    __shared__ LocalArrays<T> arrays;
+    TwoLevelOperations<T> operations(plan, op, arrays);
+    RingSchedule<T, TwoLevelOperations<T>> schedule(collective, plan, operations, from_left,
+                                                    to_right);
+    if (!schedule.begin())
         return;
     if (threadIdx.x == 0)  // the calls of the node's ranks say where their arrays are
         arrays.find(collective, plan);
     __syncthreads();
-    if (walk.go() && threadIdx.x == 0 && leave_host(collective, plan))
+    if (schedule.run() && threadIdx.x == 0 && leave_node(collective, plan))
         end_operation(collective.view);
 }
 
@@ -78,17 +79,17 @@ constexpr int channel_of_rail = 3;
 
 RingPlan plan_of_rail(const Peers& peers, const Placement& placement, const Call& call) {
     RingPlan plan;
-    // The ring is of nodes: this rank walks it with its own part of the array.
-    plan.position = placement.host();
-    plan.ranks = placement.hosts();
-    plan.last = 2 * placement.hosts() - 2;
-    const std::size_t chunks = placement.by_host.size();
+    // The ring is of nodes: this rank goes round with its own part of the array.
+    plan.position = placement.node();
+    plan.ranks = placement.nodes();
+    plan.last = 2 * placement.nodes() - 2;
+    const std::size_t chunks = placement.by_node.size();
     plan.chunk = chunk_of(call.count, chunks, 0, bytes_of(call.type)).size;
     plan.total = call.count;
     plan.stride = placement.sizes[0];
     plan.offset = placement.local_rank();
-    plan.near_begin = peers.view().rank - placement.local_rank();
-    plan.near_end = plan.near_begin + placement.sizes[0];
+    plan.local_begin = peers.view().rank - placement.local_rank();
+    plan.local_end = plan.local_begin + placement.sizes[0];
     cut_into_slices(plan, bytes_of(call.type));
     return plan;
 }
@@ -102,8 +103,8 @@ void TwoLevelAllReduce::all_reduce(const Call& call, Stream& stream) {
     const RingPlan plan = plan_of_rail(peers_, placement_, call);
     const Collective collective = Collectives::over(peers_).next(call, stream);
     with_type(call.type, [&]<class T>() {
-        launch_cooperative(stream, shape_of_walk(), two_level_kernel<T>, collective, plan, *call.op,
-                           neighbours_.left(), neighbours_.right());
+        launch_cooperative(stream, shape_of_one_block(), two_level_kernel<T>, collective, plan,
+                           *call.op, neighbours_.left(), neighbours_.right());
     });
     peers_.enqueued(stream);
 }

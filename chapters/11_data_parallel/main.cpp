@@ -75,7 +75,7 @@ int run(World& world, const CommonOptions& common, DataParallelOptions mine) {
             compare_trainings(rank, images, order, {mine.batch, mine.communicator, common.seed});
         show_comparison(rank, comparison, mine.batch, common.csv);
     });
-    if (world.world_size() > 1 && !world.job().has_several_hosts())  // its kernels need one host
+    if (world.world_size() > 1 && !world.job().has_several_nodes())  // its kernels need one node
         show_rank_0_only(world);
     return 0;
 }

@@ -13,7 +13,7 @@ class Mailboxes {
   public:
     // Mailboxes on rank 0, in which ranks 1 to `workers` post. `peers` must outlive this object.
     // Throws std::invalid_argument if this is not rank 0, if there are fewer ranks, or if one of
-    // them is on another host.
+    // them is on another node.
     Mailboxes(Peers& peers, int workers);
 
     // Waits until a mailbox is full, and returns the rank whose message is in it: the caller then

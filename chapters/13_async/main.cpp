@@ -47,9 +47,9 @@ int run(World& world, const CommonOptions& common, ExperimentOptions mine) {
             << "One rank has no other rank to wait for: try --ranks 2, a server and a worker.\n";
         return 0;
     }
-    if (world.job().has_several_hosts())
+    if (world.job().has_several_nodes())
         throw OptionError(
-            "The server's kernels can only reach ranks on the same host: use one host.");
+            "The server's kernels can only reach ranks on the same node: use one node.");
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     world.run([&](Rank& rank) {

@@ -31,9 +31,9 @@ GradientSizes gradients_of(Device& device, const std::vector<int>& widths) {
 
 // Shows how long the all-reduces take with buckets of every size, and which bits they give.
 void show_sizes(World& world, const CommonOptions& common) {
-    if (world.world_size() == 1 || world.job().has_several_hosts()) {
+    if (world.world_size() == 1 || world.job().has_several_nodes()) {
         if (world.has_rank_0())
-            std::cout << "To send buckets, two or more ranks of one host are needed: try "
+            std::cout << "To send buckets, two or more ranks of one node are needed: try "
                          "--ranks 4.\n";
         return;
     }

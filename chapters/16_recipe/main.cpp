@@ -21,11 +21,12 @@ void show_beside_one_device(Rank& rank, const LabelledImages& images, int steps,
                     " steps beside one device with all samples",
                 {"what", "differs by", "replicas"});
     CsvWriter csv(prints ? common.csv : "", {"what", "difference", "equal_replicas"});
-    for (const RecipeWay& way : recipe_ways()) {
-        const RecipeResult result = compare_with_one_device(rank, images, way, steps, common.seed);
-        table.row({way.name, format_fixed(100 * result.difference, 3) + " %",
+    for (const RecipeVariant& variant : recipe_variants()) {
+        const RecipeResult result =
+            compare_with_one_device(rank, images, variant, steps, common.seed);
+        table.row({variant.name, format_fixed(100 * result.difference, 3) + " %",
                    result.are_equal ? "equal" : "differ"});
-        csv.row({way.name, result.difference, int{result.are_equal}});
+        csv.row({variant.name, result.difference, int{result.are_equal}});
     }
     table.note(
         "The distance between the parameters, as a share of how far those of one device moved.");
@@ -42,14 +43,15 @@ void show_products(Rank& rank, const LabelledImages& images, int steps, std::uin
     std::vector<float> gradient;  // of the first row, in float32
     Table table("Products of 16-bit numbers: " + std::to_string(steps) + " steps",
                 {"products", "scale of the loss", "rounded to 0", "skipped", "loss"});
-    const auto row = [&](const MixedWay& way) {
-        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+    const auto row = [&](const MixedVariant& variant) {
+        const MixedResult result = learn_mixed(rank, images, variant, steps, seed);
         if (gradient.empty())
             gradient = result.gradient;
-        const auto scale = static_cast<float>(way.scaler.initial_scale);
-        table.row({way.products, text_of_scale(scale),
-                   format_fixed(100 * share_rounded_to_0(gradient, way.products, scale), 3) + " %",
-                   std::to_string(result.skipped[0]), format_fixed(result.loss, 4)});
+        const auto scale = static_cast<float>(variant.scaler.initial_scale);
+        table.row(
+            {variant.products, text_of_scale(scale),
+             format_fixed(100 * share_rounded_to_0(gradient, variant.products, scale), 3) + " %",
+             std::to_string(result.skipped[0]), format_fixed(result.loss, 4)});
     };
     row({});
     row({.products = "float16"});
@@ -71,10 +73,10 @@ void show_overflow(Rank& rank, const LabelledImages& images, int steps, std::uin
         "An overflow on some ranks: float16, " + std::to_string(steps) + " steps, first scale 2^21",
         {"infinity is looked for in", "skipped by rank", "steps", "replicas"});
     const auto row = [&](FoundInf found_inf, const std::string& where) {
-        const MixedWay way{.products = "float16",
-                           .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
-                           .found_inf = found_inf};
-        const MixedResult result = learn_mixed(rank, images, way, steps, seed);
+        const MixedVariant variant{.products = "float16",
+                                   .scaler = {.initial_scale = 0x1p21, .growth_interval = 5},
+                                   .found_inf = found_inf};
+        const MixedResult result = learn_mixed(rank, images, variant, steps, seed);
         std::string skipped;
         for (const int count : result.skipped)
             skipped += (skipped.empty() ? "" : " ") + std::to_string(count);

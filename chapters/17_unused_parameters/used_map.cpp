@@ -69,7 +69,7 @@ void UsedMap::reduce() {
 }
 
 Parameters UsedMap::settle() {
-    Parameters others;
+    Parameters used_elsewhere;
     // A rank that has used everything knows its result without the sum, and does not wait for it.
     if (std::ranges::count(used_, 0) > 0) {
         Stream& stream = ddp_.communication_stream();
@@ -80,7 +80,7 @@ Parameters UsedMap::settle() {
             const auto& parameter = ddp_.gradients().parameters()[i];
             if (used_[i] == 0 && sums_[i] > 0) {  // used elsewhere only
                 parameter->gradient_for_writing();
-                others.push_back(parameter);
+                used_elsewhere.push_back(parameter);
             } else if (sums_[i] == 0 && !old_[i].is_empty()) {  // used nowhere
                 copy(old_[i], parameter->gradient(), stream);
             }
@@ -88,7 +88,7 @@ Parameters UsedMap::settle() {
     }
     std::ranges::fill(used_, 0);
     std::ranges::fill(old_, Tensor());
-    return others;
+    return used_elsewhere;
 }
 
 }  // namespace ddp

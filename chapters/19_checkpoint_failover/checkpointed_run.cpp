@@ -1,6 +1,6 @@
 // One training, in two generations:
 //
-//     resume      the newest whole checkpoint of any host goes to all ranks; without one: step 0
+//     resume      the newest whole checkpoint of any node goes to all ranks; without one: step 0
 //     begin       this generation's number goes into the folder: an earlier one that wakes up ends
 //     steps       wait for the copy of the last checkpoint, before the optimizer changes anything;
 //                 every `every` steps: save
@@ -78,7 +78,7 @@ std::optional<int> CheckpointedRun::resume() {
         if (hooks_.after_resume)
             hooks_.after_resume(state_);
     }
-    begin_next_life(communicator_.rank(), storage_->checkpoints, storage_->saver.has_value());
+    begin_next_generation(communicator_.rank(), storage_->checkpoints, storage_->saver.has_value());
     return resumed ? std::optional(resumed->from_rank) : std::nullopt;
 }
 

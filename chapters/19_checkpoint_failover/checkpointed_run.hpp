@@ -51,7 +51,7 @@ class CheckpointedRun {
     // Returns the state behind the last step that was enqueued: the training counts in it.
     TrainingState& state() { return state_; }
 
-    // Restores the newest whole checkpoint of any host, if there is one, and begins the next
+    // Restores the newest whole checkpoint of any node, if there is one, and begins the next
     // generation of the training: an earlier one that wakes up ends at its next save. Returns the
     // rank whose checkpoint it was. All ranks call it together, before the first step. Throws
     // OptionError if the checkpoint is of another training, and std::runtime_error if none of them

@@ -19,7 +19,7 @@ using namespace ddp;
 
 struct FailoverOptions {
     TrainingPlan plan;
-    std::string folder, hosts;
+    std::string folder, nodes;
     int max_restarts = 3;
     bool train = false, supervise = false, mpirun = false;
 };
@@ -46,11 +46,11 @@ JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common
     JobSettings settings;
     // Processes can be killed one by one, but cannot share a GPU.
     const bool are_processes = common.processes || (!common.ranks && kernels_run_on_cpu);
-    settings.launcher = mine.mpirun || !mine.hosts.empty() ? Launcher::mpirun
+    settings.launcher = mine.mpirun || !mine.nodes.empty() ? Launcher::mpirun
                         : are_processes                    ? Launcher::processes
                                                            : Launcher::threads;
     settings.ranks = common.ranks.value_or(common.processes.value_or(4));
-    settings.hosts = parse_hosts(mine.hosts);
+    settings.nodes = parse_nodes(mine.nodes);
     settings.supervisor.max_restarts = mine.max_restarts;
     settings.supervisor.silence_s = 2 * timeout_s;  // the ranks time out first, and name the cause
     settings.supervisor.start_s = std::max(30.0, 2 * timeout_s);
@@ -79,13 +79,13 @@ int run(int argc, char** argv) {
     CheckpointPlan& checkpoints = mine.plan.checkpoints;
     options.add_int("--every", checkpoints.every, {1, 1'000'000}, "steps between two checkpoints");
     options.add_int("--keep", checkpoints.keep, {1, 1000}, "how many checkpoints to keep");
-    options.add_text("--folder", mine.folder, "for the checkpoints; %h is the host's name");
+    options.add_text("--folder", mine.folder, "for the checkpoints; %h is the node's name");
     options.add_flag("--train", mine.train, "train from the last checkpoint, without a supervisor");
     options.add_flag("--supervise", mine.supervise, "under the supervisor, without our faults");
     options.add_int("--max-restarts", mine.max_restarts, {0, 1'000'000},
                     "for --supervise: how often to start the job again");
     options.add_flag("--mpirun", mine.mpirun, "the supervisor starts the ranks by mpirun");
-    options.add_text("--hosts", mine.hosts,
+    options.add_text("--hosts", mine.nodes,
                      "for --supervise: node0,node1:2; those that answer are used");
     mine.plan.order.add_to(options);
     options.refuse({"--trace", "--link"}, "this chapter shows whole trainings, not a step");
@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
     const StartedBy starter = find_starter(common);
     if (mine.train || starter != StartedBy::nobody)
         return train(mine, common, argv);
-    if (!mine.supervise && mine.hosts.empty())
+    if (!mine.supervise && mine.nodes.empty())
         return show(settings_of(mine, common, common.quick ? 10 : std::min(common.timeout_s, 4.0)),
                     common);
     if (mine.folder.empty())

@@ -1,6 +1,6 @@
 // A training that may end anywhere and starts again here:
 //
-//     connect     on several hosts, also after each epoch: is one of them on a slow network?
+//     connect     on several nodes, also after each epoch: is one of them on a slow network?
 //     resume      the state of the newest checkpoint; without one: step 0
 //     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
 //     each step   mirror the batch   every rank tosses the coins of all ranks' samples
@@ -24,7 +24,7 @@
 #include "10_nodes/make_communicator.hpp"
 #include "10_nodes/placement.hpp"
 #include "15_overlap/training.hpp"
-#include "19_checkpoint_failover/job/slow_hosts.hpp"
+#include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "19_checkpoint_failover/job/training_status.hpp"
 #include "19_checkpoint_failover/state/mirror.hpp"
 #include "19_checkpoint_failover/state/resume.hpp"
@@ -75,7 +75,7 @@ class ResumableTraining {
               plan.communicator, rank,
               ddp_arena_bytes(*model_) + std::max(resume_arena_bytes(), round_trip_arena_bytes()),
               {.order = plan_.order})),
-          slow_hosts_(*communicator_, device_.stream()),
+          slow_nodes_(*communicator_, device_.stream()),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
           trainer_(rank, device_, *model_, ddp_, *optimizer_),
@@ -113,7 +113,7 @@ class ResumableTraining {
         for (; state.epoch <= plan_.epochs; state.epoch++, state.taken = 0) {
             epoch(state);
             if (state.epoch < plan_.epochs)
-                slow_hosts_.look(state.step);
+                slow_nodes_.look(state.step);
         }
         trainer_.set_hooks({});  // the last test is no step
         run_.finish();
@@ -188,7 +188,7 @@ class ResumableTraining {
     Loader &train_, &test_;
     const std::unique_ptr<Sequential> model_;
     const std::unique_ptr<Communicator> communicator_;
-    SlowHostWatch slow_hosts_;
+    SlowNodeWatch slow_nodes_;
     DistributedDataParallel ddp_;
     const std::unique_ptr<Optimizer> optimizer_;
     DdpTrainer trainer_;
@@ -201,7 +201,7 @@ class ResumableTraining {
 
 void train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan) {
     // The supervisor learns which processes belong to the job.
-    send_to_supervisor({rank.rank(), "started", 0, rank.host() + " " + std::to_string(getpid())});
+    send_to_supervisor({rank.rank(), "started", 0, rank.node() + " " + std::to_string(getpid())});
     rank.select_device();
     try {
         ResumableTraining(rank, data, plan).run();

@@ -14,7 +14,7 @@ struct TrainingPlan {
     double learning_rate = 0.1;
     std::string optimizer = "sgd";
     std::string communicator = "native";
-    AllReduceOrder order;  // of sums between hosts
+    AllReduceOrder order;  // of sums between nodes
     std::uint64_t seed = 1;
     CheckpointPlan checkpoints{.every = 50, .keep = 3};
 };

@@ -49,7 +49,7 @@ class Saver {
     double seconds_waited() const { return seconds_waited_; }
 
   private:
-    // One checkpoint to be written; its data is in host_.
+    // One checkpoint to be written; its data is in node_.
     struct SaveRequest {
         int step;
         SafetensorsHeader header;
@@ -65,7 +65,7 @@ class Saver {
     Checkpoints& checkpoints_;
     const OnEvent on_event_;
     SafetensorsHeader layout_;         // names and places of all tensors, in order
-    PinnedBuffer<std::uint8_t> host_;  // their values
+    PinnedBuffer<std::uint8_t> node_;  // their values
     Stream copies_;                    // the copy stream
     Event computed_, copied_;
     double seconds_waited_ = 0;

@@ -3,7 +3,7 @@
 //     attempt 1                                                                    start -> resume
 //
 // The supervisor's loop, for each attempt:
-//     1. start     the job, with the command for the hosts that are there now
+//     1. start     the job, with the command for the nodes that are there now
 //     2. watch     read its lines; a failure is an error line, an exit, or silence
 //     3. end       all of its processes, also those that still run; wait until the last one is gone
 //     4. decide    done: return. Refused options, or too many restarts: give up. Else: start again
@@ -91,10 +91,10 @@ Supervisor::Supervisor(SupervisorOptions options, NextCommand next_command, Watc
       next_command_(std::move(next_command)),
       watch_(std::move(watch)),
       start_s_(clock_s()) {
-    // Only processes of this host can be signalled and waited for.
+    // Only processes of this node can be signalled and waited for.
     char name[HOST_NAME_MAX + 1] = "";
     gethostname(name, sizeof name - 1);
-    host_ = name;
+    node_ = name;
 }
 
 std::vector<Attempt> Supervisor::run() {
@@ -102,7 +102,7 @@ std::vector<Attempt> Supervisor::run() {
     for (;;) {
         std::vector<std::string> command = next_command_(attempts);
         if (command.empty())
-            throw std::runtime_error("no host is left to run the job; its first failure was: " +
+            throw std::runtime_error("no node is left to run the job; its first failure was: " +
                                      (attempts.empty() ? "none" : attempts[0].cause));
         attempts.push_back(attempt(std::move(command)));
         // 4. Decide: return, give up, or start again.
@@ -194,10 +194,10 @@ void Supervisor::read_line(const std::string& line, SupervisedProcess& job, Atte
         attempt.status_lines.push_back({now_s, *status});
         time_step(attempt, *status);
         // A rank's process on this machine, whose launcher may die before it does.
-        if (std::string host; status->what == "started") {
+        if (std::string node; status->what == "started") {
             pid_t process = 0;
-            std::istringstream(status->value) >> host >> process;
-            if (host == host_)
+            std::istringstream(status->value) >> node >> process;
+            if (node == node_)
                 job.adopt(process);
         }
         // A rank reports its own error at once, before its process ends.

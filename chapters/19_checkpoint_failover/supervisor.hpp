@@ -56,7 +56,7 @@ struct Attempt {
 class Supervisor {
   public:
     // Returns the command of the next attempt. It may differ from the last one, in the number of
-    // ranks for example. An empty one means that no host is left to run the job.
+    // ranks for example. An empty one means that no node is left to run the job.
     using NextCommand = std::function<std::vector<std::string>(const std::vector<Attempt>& before)>;
     // Called at least every 10 ms while a job runs: the point at which tests and demonstrations
     // kill and stop ranks.
@@ -79,7 +79,7 @@ class Supervisor {
     const NextCommand next_command_;
     const Watch watch_;
     const double start_s_;    // when the supervisor began, on the steady clock
-    std::string host_;        // this machine's name
+    std::string node_;        // this machine's name
     double last_line_s_ = 0;  // when the job's last line came
 };
 

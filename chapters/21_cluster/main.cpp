@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     add_simulator_options(options, mine);
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"}, "the simulator has links of its own: --inside and --between");
-    options.example("--per-host 4 --ports 1 --inside 5GB/s,5us --between 1Gbit/s,50us",
+    options.example("--per-node 4 --ports 1 --inside 5GB/s,5us --between 1Gbit/s,50us",
                     "a class's cluster");
     options.example("--step out/overlap_timeline.csv", "a training of your own, on that cluster");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {

@@ -77,7 +77,7 @@ class Buffer {
         if (size_ > 0)
             copy_to_host(host.data(), data_, bytes(), where);
     }
-    std::vector<T> to_host(Where where = Where::current()) const {
+    std::vector<T> to_host_now(Where where = Where::current()) const {
         std::vector<T> host(size_);
         copy_to(host, where);
         return host;

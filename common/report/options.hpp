@@ -74,7 +74,7 @@ struct Range {
 };
 
 // Throws OptionError unless --csv and --trace, where given, can be written: before the work, and
-// not behind it. Only for the process that writes them: on another rank's host the folder may be
+// not behind it. Only for the process that writes them: on another rank's node the folder may be
 // missing. Options::parse() calls it where there are no other processes.
 void require_writable(const CommonOptions& options);
 

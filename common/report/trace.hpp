@@ -10,7 +10,7 @@
 //     }
 //     trace.write();
 //
-// Times are those of steady_clock, which is the same for all processes of a host, so rank 0 may
+// Times are those of steady_clock, which is the same for all processes of a node, so rank 0 may
 // append the events of the other ranks to its own. In a GPU build a Span is also an NVTX range, for
 // Nsight Systems.
 #include <chrono>

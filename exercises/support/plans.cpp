@@ -79,21 +79,21 @@ simulator::Rounds simulated(const std::vector<PlannedMessage>& messages, int ran
 
 }  // namespace
 
-HostOf host_after_host(const std::vector<int>& ranks_on_host) {
-    HostOf host_of;
-    for (std::size_t host = 0; host < ranks_on_host.size(); host++)
-        host_of.insert(host_of.end(), index(ranks_on_host[host]), static_cast<int>(host));
-    return host_of;
+NodeOf node_after_node(const std::vector<int>& ranks_on_node) {
+    NodeOf node_of;
+    for (std::size_t node = 0; node < ranks_on_node.size(); node++)
+        node_of.insert(node_of.end(), index(ranks_on_node[node]), static_cast<int>(node));
+    return node_of;
 }
 
-std::string hosts_text(const std::vector<int>& ranks_on_host) {
+std::string nodes_text(const std::vector<int>& ranks_on_node) {
     std::string text;
-    for (std::size_t host = 0; host < ranks_on_host.size(); host++)
-        text += (host == 0                          ? ""
-                 : host + 1 == ranks_on_host.size() ? " and "
+    for (std::size_t node = 0; node < ranks_on_node.size(); node++)
+        text += (node == 0                          ? ""
+                 : node + 1 == ranks_on_node.size() ? " and "
                                                     : ", ") +
-                std::to_string(ranks_on_host[host]);
-    return "hosts of " + text + (ranks_on_host.back() == 1 ? " rank" : " ranks");
+                std::to_string(ranks_on_node[node]);
+    return "nodes of " + text + (ranks_on_node.back() == 1 ? " rank" : " ranks");
 }
 
 void check_plan(const MessagePlan& plan, int ranks) {
@@ -134,16 +134,16 @@ std::optional<WrongSum> wrong_sum(const MessagePlan& plan, int ranks) {
     return std::nullopt;
 }
 
-Sent sent_by(const MessagePlan& plan, const HostOf& host_of) {
-    const std::size_t hosts = index(std::ranges::max(host_of) + 1);
-    Sent sent{std::vector<int>(hosts), std::vector<double>(hosts)};
+Sent sent_by(const MessagePlan& plan, const NodeOf& node_of) {
+    const std::size_t nodes = index(std::ranges::max(node_of) + 1);
+    Sent sent{std::vector<int>(nodes), std::vector<double>(nodes)};
     for (const auto& round : plan.rounds)
         for (const PlannedMessage& message : round) {
-            const int host = host_of[index(message.from)];
-            if (host == host_of[index(message.to)])
+            const int node = node_of[index(message.from)];
+            if (node == node_of[index(message.to)])
                 continue;
-            sent.messages[index(host)]++;
-            sent.shares[index(host)] += 1.0 * message.count / plan.chunks;
+            sent.messages[index(node)]++;
+            sent.shares[index(node)] += 1.0 * message.count / plan.chunks;
         }
     return sent;
 }
@@ -157,14 +157,14 @@ double seconds_of(const MessagePlan& plan, const simulator::Cluster& cluster, do
     return rounds.empty() ? 0 : simulated_s(cluster, {{rounds}});
 }
 
-simulator::Cluster hosts_with_ports(int hosts, int ranks_per_host, double alpha_s,
+simulator::Cluster nodes_with_ports(int nodes, int ranks_per_node, double alpha_s,
                                     double bytes_per_second) {
     constexpr double free = std::numeric_limits<double>::max();
-    return {.hosts = hosts,
-            .ranks_per_host = ranks_per_host,
+    return {.nodes = nodes,
+            .ranks_per_node = ranks_per_node,
             .inside = simulator::straight_link(0, free),
             .between = simulator::straight_link(alpha_s, bytes_per_second),
-            .ports = ranks_per_host};
+            .ports = ranks_per_node};
 }
 
 MessagePlan ring_plan(int ranks) {
@@ -179,29 +179,29 @@ MessagePlan ring_plan(int ranks) {
     return plan;
 }
 
-MessagePlan rail_ring_plan(int hosts, int ranks_per_host) {
-    const int ranks = hosts * ranks_per_host;
+MessagePlan rail_ring_plan(int nodes, int ranks_per_node) {
+    const int ranks = nodes * ranks_per_node;
     MessagePlan plan{ranks, {}};
     const auto within = [&](Arrival arrival) {
         std::vector<PlannedMessage> messages;
         for (int rank = 0; rank < ranks; rank++)
-            for (int step = 1; step < ranks_per_host; step++) {
-                const int place = rank % ranks_per_host;
-                const int other = (place + step) % ranks_per_host;
+            for (int step = 1; step < ranks_per_node; step++) {
+                const int place = rank % ranks_per_node;
+                const int other = (place + step) % ranks_per_node;
                 const int owner = arrival == Arrival::add ? other : place;
-                messages.push_back({rank, rank - place + other, owner * hosts, hosts, arrival});
+                messages.push_back({rank, rank - place + other, owner * nodes, nodes, arrival});
             }
         if (!messages.empty())
             plan.rounds.push_back(messages);
     };
     within(Arrival::add);
-    for (int step = 0; step < 2 * (hosts - 1); step++) {
+    for (int step = 0; step < 2 * (nodes - 1); step++) {
         plan.rounds.emplace_back();
         for (int rank = 0; rank < ranks; rank++) {
-            const int place = rank % ranks_per_host, host = rank / ranks_per_host;
-            const int chunk = place * hosts + (host - 1 - step + 2 * hosts) % hosts;
-            plan.rounds.back().push_back({rank, (rank + ranks_per_host) % ranks, chunk, 1,
-                                          step < hosts - 1 ? Arrival::add : Arrival::replace});
+            const int place = rank % ranks_per_node, node = rank / ranks_per_node;
+            const int chunk = place * nodes + (node - 1 - step + 2 * nodes) % nodes;
+            plan.rounds.back().push_back({rank, (rank + ranks_per_node) % ranks, chunk, 1,
+                                          step < nodes - 1 ? Arrival::add : Arrival::replace});
         }
     }
     within(Arrival::replace);

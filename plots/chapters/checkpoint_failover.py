@@ -35,7 +35,7 @@ def draw_checkpoint_failover(measured):
     rows = [dict(zip(measured.columns, row)) for row in zip(*measured.columns.values())]
     titles = {
         "killed": "Killed and stopped: all ranks go back to the last checkpoint",
-        "fewer ranks": "A host is lost with half of the ranks: the others go on",
+        "fewer ranks": "A node is lost with half of the ranks: the others go on",
         "from zero": "Without checkpoints: everything is done again",
     }
     stories = [story for story in dict.fromkeys(row["story"] for row in rows) if story in titles]

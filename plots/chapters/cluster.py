@@ -18,9 +18,9 @@ def draw_cluster_simulated(measured):
                                                           "predicted"))):
         if kind == "steps" and re.fullmatch("100 Mbit/s, (2 x 1|. x 2), .*8 x 512 KiB",
                                             what):  # of 400 ms on a rank alone
-            hosts, near, name = re.match(r".*, (\d) x (\d), (.*), ", what).groups()
+            nodes, local, name = re.match(r".*, (\d) x (\d), (.*), ", what).groups()
             lines.setdefault((known, name), []).append(
-                (int(hosts) * int(near), 400 / float(predicted), 400 / float(seen)))
+                (int(nodes) * int(local), 400 / float(predicted), 400 / float(seen)))
         elif kind == "speed kept":
             ranks, name = re.match(r"(\d+) ranks, (.*)", what).groups()
             lines.setdefault((asked, name), []).append((int(ranks), float(predicted), None))
@@ -41,9 +41,9 @@ def draw_cluster_simulated(measured):
         panel.set_xticks(ranks, [f"{count:,}" for count in ranks])
         panel.set(ylim=(0, 1.07), xlabel="ranks")
         panel.legend(loc="lower left")
-    known.set(title="Four hosts: points are measured",
+    known.set(title="Four nodes: points are measured",
               ylabel="share of its speed that a rank keeps")
-    asked.set(title="Up to 512 hosts: nothing is measured")
+    asked.set(title="Up to 512 nodes: nothing is measured")
     return figure
 
 

@@ -63,13 +63,13 @@ def draw_bench_reduce(measured):
         zip(*(measured.text("version"),
               *map(measured.numbers, ("block", "gbs", "share_of_limit")))))
     colors = {
-        "atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN, "lanes": BLUE
+        "atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN, "accumulators": BLUE
     }
     for version, color in colors.items():
         points = [row[1:] for row in rows if row[0] == version]
         speed.plot([row[0] for row in points], [row[1] for row in points], color=color, marker="o",
                    label=version)
-        if version == "lanes":
+        if version == "accumulators":
             share.plot([row[0] for row in points], [100 * row[2] for row in points], color=color,
                        marker="o")
     limit = next(row[2] for row in rows if row[0] == "limit")
@@ -84,7 +84,7 @@ def draw_bench_reduce(measured):
     for panel in (speed, share):
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_formatter(matplotlib.ticker.ScalarFormatter())
-        panel.set_xticks(sorted({row[1] for row in rows if row[0] == "lanes"}))
+        panel.set_xticks(sorted({row[1] for row in rows if row[0] == "accumulators"}))
     return figure
 
 

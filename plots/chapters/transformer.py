@@ -27,12 +27,12 @@ def draw_transformer(measured):
             if what == "validation" and score > 0]
     if bleu:
         right.plot(*zip(*bleu), color=GREEN, marker="o", markersize=3, label="this book")
-        twin = [(step, score)
+        reference = [(step, score)
                 for what, step, score in zip(measured.text("what"), measured.numbers("step"),
-                                             measured.numbers("bleu")) if what == "twin"]
-        if twin:
-            right.plot(*zip(*twin), color=ORANGE, marker="x", linestyle="none",
-                       label="its twin in PyTorch")
+                                             measured.numbers("bleu")) if what == "reference"]
+        if reference:
+            right.plot(*zip(*reference), color=ORANGE, marker="x", linestyle="none",
+                       label="the same in PyTorch")
             right.legend(loc="lower right")
         right.set(title="BLEU of the held-out sentences", xlabel="step", ylim=(0, None))
     else:

@@ -36,18 +36,18 @@ CostModel robust_line(std::span<const MessageTime> times) {
     // end stub
 }
 
-double wire_bandwidth(int hosts, int ranks_per_host, int levels, double bus_bandwidth) {
+double wire_bandwidth(int nodes, int ranks_per_node, int levels, double bus_bandwidth) {
     // stub: wire
-    //: How many bytes leave a host? How many does the formula of the bus bandwidth count?
-    const double ranks = hosts * ranks_per_host, ring = levels == 1 ? ranks : hosts;
+    //: How many bytes leave a node? How many does the formula of the bus bandwidth count?
+    const double ranks = nodes * ranks_per_node, ring = levels == 1 ? ranks : nodes;
     return bus_bandwidth * ((ring - 1) / ring) / ((ranks - 1) / ranks);
     // end stub
 }
 
-CostModel link_of(int hosts, int ranks_per_host, std::span<const PrintedLine> lines) {
+CostModel link_of(int nodes, int ranks_per_node, std::span<const PrintedLine> lines) {
     // stub: link
     //: The seconds of an all-reduce are on a line, too. How many messages follow one another in it?
-    const double ranks = hosts * ranks_per_host, steps = 2 * (hosts - 1);
+    const double ranks = nodes * ranks_per_node, steps = 2 * (nodes - 1);
     std::vector<MessageTime> times;
     for (const PrintedLine& line : lines)
         times.push_back({line.bytes, 2 * (ranks - 1) / ranks * static_cast<double>(line.bytes) /

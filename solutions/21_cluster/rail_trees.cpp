@@ -1,4 +1,4 @@
-// The exercise rail_trees: fewer rounds between hosts. Read exercises/21_cluster/README.md first.
+// The exercise rail_trees: fewer rounds between nodes. Read exercises/21_cluster/README.md first.
 #include "exercises/21_cluster/rail_trees.hpp"
 
 #include <algorithm>
@@ -10,29 +10,29 @@ namespace {
 //: Functions that make the rounds of your plan go here.
 using Messages = std::vector<PlannedMessage>;
 
-// Returns the round in which the ranks of each host exchange chunks. Rank i adds up all chunks i,
+// Returns the round in which the ranks of each node exchange chunks. Rank i adds up all chunks i,
 // or it sends the one that it has.
-Messages within_hosts(int hosts, int ranks_per_host, Arrival arrival) {
+Messages within_nodes(int nodes, int ranks_per_node, Arrival arrival) {
     Messages messages;
-    for (int from = 0; from < hosts * ranks_per_host; from++) {
-        const int first = from / ranks_per_host * ranks_per_host;
-        for (int to = first; to < first + ranks_per_host; to++)
+    for (int from = 0; from < nodes * ranks_per_node; from++) {
+        const int first = from / ranks_per_node * ranks_per_node;
+        for (int to = first; to < first + ranks_per_node; to++)
             if (to != from) {
                 const int owner = arrival == Arrival::add ? to : from;
-                messages.push_back({from, to, owner % ranks_per_host, 1, arrival});
+                messages.push_back({from, to, owner % ranks_per_node, 1, arrival});
             }
     }
     return messages;
 }
 
 // Returns the round in which the odd multiples of `distance` send to their parents.
-Messages up_the_trees(int hosts, int ranks_per_host, int distance) {
+Messages up_the_trees(int nodes, int ranks_per_node, int distance) {
     Messages messages;
-    for (int rail = 0; rail < ranks_per_host; rail++) {
+    for (int rail = 0; rail < ranks_per_node; rail++) {
         const auto rank_of = [=](int node) {
-            return (node + rail) % hosts * ranks_per_host + rail;
+            return (node + rail) % nodes * ranks_per_node + rail;
         };
-        for (int node = distance; node < hosts; node += 2 * distance)
+        for (int node = distance; node < nodes; node += 2 * distance)
             messages.push_back({rank_of(node), rank_of(node - distance), rail, 1, Arrival::add});
     }
     return messages;
@@ -46,9 +46,9 @@ Messages backwards(Messages messages) {
     return messages;
 }
 
-int rounds_up(int hosts) {
+int rounds_up(int nodes) {
     int rounds = 0;
-    while (1 << rounds < hosts)
+    while (1 << rounds < nodes)
         rounds++;
     return rounds;
 }
@@ -56,28 +56,28 @@ int rounds_up(int hosts) {
 
 }  // namespace
 
-MessagePlan rail_tree_plan(int hosts, int ranks_per_host) {
+MessagePlan rail_tree_plan(int nodes, int ranks_per_node) {
     // stub: tree_plan
-    //: Four kinds of rounds. Begin with one rank a host: there are only the trees.
-    MessagePlan plan{ranks_per_host, {}};
-    if (ranks_per_host > 1)
-        plan.rounds.push_back(within_hosts(hosts, ranks_per_host, Arrival::add));
-    for (int k = 0; k < rounds_up(hosts); k++)
-        plan.rounds.push_back(up_the_trees(hosts, ranks_per_host, 1 << k));
-    for (int k = rounds_up(hosts) - 1; k >= 0; k--)
-        plan.rounds.push_back(backwards(up_the_trees(hosts, ranks_per_host, 1 << k)));
-    if (ranks_per_host > 1)
-        plan.rounds.push_back(within_hosts(hosts, ranks_per_host, Arrival::replace));
+    //: Four kinds of rounds. Begin with one rank a node: there are only the trees.
+    MessagePlan plan{ranks_per_node, {}};
+    if (ranks_per_node > 1)
+        plan.rounds.push_back(within_nodes(nodes, ranks_per_node, Arrival::add));
+    for (int k = 0; k < rounds_up(nodes); k++)
+        plan.rounds.push_back(up_the_trees(nodes, ranks_per_node, 1 << k));
+    for (int k = rounds_up(nodes) - 1; k >= 0; k--)
+        plan.rounds.push_back(backwards(up_the_trees(nodes, ranks_per_node, 1 << k)));
+    if (ranks_per_node > 1)
+        plan.rounds.push_back(within_nodes(nodes, ranks_per_node, Arrival::replace));
     return plan;
     // end stub
 }
 
-double trees_are_faster_up_to(const CostModel& message, int hosts, int ranks_per_host) {
+double trees_are_faster_up_to(const CostModel& message, int nodes, int ranks_per_node) {
     // stub: crossover
     //: How many rounds has each of the two, and how many bytes does a message have?
-    const double up = rounds_up(hosts), ring = hosts - 1;
+    const double up = rounds_up(nodes), ring = nodes - 1;
     const double fewer_latencies = (ring - up) * message.alpha_s;
-    const double more_bytes = (up - ring / hosts) / ranks_per_host;  // for each byte of the array
+    const double more_bytes = (up - ring / nodes) / ranks_per_node;  // for each byte of the array
     return fewer_latencies / (more_bytes * message.beta_s_per_byte);
     // end stub
 }

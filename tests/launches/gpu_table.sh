@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The table of chapters/gpu.md: which kernels a step of the main job launches, in which shape, on an H100 that is only played.
 #     gpu_table.sh [--make] FOLDER REGISTERS
-# FOLDER is a build by nvcc, with bin/overlap; REGISTERS what WITNESS_REGISTERS=REGISTERS tests/cuda_witness.sh has written.
+# FOLDER is a build by nvcc, with bin/overlap; REGISTERS what SASS_REGISTERS=REGISTERS tests/sass_check.sh has written.
 # Without --make it fails if the page shows another table.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -85,7 +85,7 @@ awk -F'\t' -v OFS='\t' '
         count=''
         if [[ $kernel != gemm* ]]; then
             count=$(awk -F'\t' -v name="$(c++filt "$name")" '$1 == name { print $2 }' "$scratch/registers")
-            [[ -n $count ]] || give_up "tests/cuda_witness.sh has not compiled $kernel: add its file to a group."
+            [[ -n $count ]] || give_up "tests/sass_check.sh has not compiled $kernel: add its file to a group."
         fi
         printf '| %s | %s | %s | %s | %s | %s | %s | %s |\n' "$kernel" "$times" "$blocks" "$used" "$threads" "$count" "$bytes" "$priority"
     done < <(tr '\t' '|' <"$scratch/rows")

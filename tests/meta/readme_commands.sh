@@ -26,7 +26,7 @@ commands() {
         sed -E 's/^[ `$]*//; s/`$//; s/ +#.*//; s/ +$//; s/ --quick( |$)/\1/; s| /tmp/run| '"$scratch"'/run|' |
         grep -E 'run ([0-9]|--|$)' | sort -u
 }
-# Not here: hosts of a cluster, data that somebody must fetch, an exercise of the reader's, questions, and a file of another run.
+# Not here: nodes of a cluster, data that somebody must fetch, an exercise of the reader's, questions, and a file of another run.
 elsewhere='--hosts|--pairs debian|--algorithm mine|--predict|out/'
 # Printed to show how a run ends that cannot succeed.
 fails='memory=2 ./book run 04 --cpu --micro-batch 512|--learning-rate 1e6'

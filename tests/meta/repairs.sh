@@ -127,9 +127,9 @@ red S6 "ranks of one process sleep" chapters/05_ranks/rank.cpp 's/cudaDeviceSche
 
 if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]; then
     # shellcheck disable=SC2317
-    witness() {
+    sass_check() {
         local said
-        said=$(tests/cuda_witness.sh "$1" 2>&1) && return
+        said=$(tests/sass_check.sh "$1" 2>&1) && return
         [[ $said == *FAILED:* ]] || echo "is not built"
         echo "$said"
         return 1
@@ -138,7 +138,7 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
     # shellcheck disable=SC2317
     launches() {
         if [[ ! -f registers ]]; then
-            { WITNESS_REGISTERS=registers tests/cuda_witness.sh && cmake --preset cuda -B build/launches \
+            { SASS_REGISTERS=registers tests/sass_check.sh && cmake --preset cuda -B build/launches \
                 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CUDA_ARCHITECTURES=90 -DDDP_MPI=OFF; } || { echo "is not built" && return 1; }
         fi
         cmake --build build/launches --parallel "$(nproc)" --target overlap || { echo "is not built" && return 1; }
@@ -149,9 +149,9 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
     red S5 "the mean of a batch is a block's" chapters/03_network/cross_entropy.cu \
         's/rows_for\(1, losses.size\(\)\), mean_of/{1, 1}, mean_of/' launches
     red L2 "a kernel's own record is read plainly" chapters/06_messages/wait.cuh \
-        's/store\(source\[i\], cuda/store(RecordWord(const_cast<std::uint64_t\&>(source[i])).load(cuda::memory_order_relaxed), cuda/' witness messages
-    red S3 "a wait polls by relaxed loads" chapters/06_messages/wait.cuh 's/load_relaxed\(flag\) >= value/load_acquire(flag) >= value/' witness messages
-    red S8 "a thread's sums fit into its registers" chapters/02_kernels/block_reduce.cuh 's/most_threads \/ 4/most_threads \/ 2/' witness sums
+        's/store\(source\[i\], cuda/store(RecordWord(const_cast<std::uint64_t\&>(source[i])).load(cuda::memory_order_relaxed), cuda/' sass_check messages
+    red S3 "a wait polls by relaxed loads" chapters/06_messages/wait.cuh 's/load_relaxed\(flag\) >= value/load_acquire(flag) >= value/' sass_check messages
+    red S8 "a thread's sums fit into its registers" chapters/02_kernels/block_reduce.cuh 's/most_threads \/ 4/most_threads \/ 2/' sass_check sums
 else
     echo "SKIPPED: L2, S2 to S5 and S8 are seen by nvcc, and none is here"
 fi

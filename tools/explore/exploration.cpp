@@ -132,7 +132,7 @@ ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mi
     try {
         world.run(work);
     } catch (const RunFailed&) {
-        // In the execution that failed, a rank may have noticed, and have told its host.
+        // In the execution that failed, a rank may have noticed, and have told its node.
         if (result.failure.empty())
             throw;
     }

@@ -27,10 +27,10 @@ void show_by_hand(Device& device, const std::vector<House>& houses, const HouseD
     Table table(format_count(steps) + " steps by hand", {"", "w1", "w2", "b", "time"});
     const auto row = [&](const std::string& version, auto descend) {
         const Stopwatch watch;
-        const Law law = descend();
+        const LinearModel model = descend();
         const double seconds = watch.seconds();
-        table.row({version, format_fixed(law.w1, 4), format_fixed(law.w2, 4),
-                   format_fixed(law.b, 4), format_seconds(seconds)});
+        table.row({version, format_fixed(model.w1, 4), format_fixed(model.w2, 4),
+                   format_fixed(model.b, 4), format_seconds(seconds)});
     };
     row("a loop on the host", [&] { return descend_on_host(houses, epochs, rate); });
     row("a launch for each step", [&] { return descend_by_launches(device, data, epochs, rate); });

@@ -37,7 +37,7 @@ __global__ void read_all(std::size_t n, const float* __restrict__ values, float*
 // Returns how many of the elements this version gets: fewer if it would take very long.
 std::size_t elements_for(ReduceVersion version, std::size_t elements) {
     const bool is_slow = version == ReduceVersion::atomics ||
-                         (kernels_run_on_cpu && version != ReduceVersion::lanes);
+                         (kernels_run_on_cpu && version != ReduceVersion::accumulators);
     return is_slow ? std::max<std::size_t>(elements / 64, 1) : elements;
 }
 

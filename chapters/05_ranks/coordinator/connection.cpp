@@ -33,7 +33,7 @@ sockaddr_in numeric_address(const std::string& address, std::uint16_t port) {
     return result;
 }
 
-// Returns the address of a host's name; nothing while the name is unknown.
+// Returns the address of a node's name; nothing while the name is unknown.
 std::optional<sockaddr_in> look_up(const std::string& name, std::uint16_t port) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_family = AF_INET;
@@ -108,7 +108,7 @@ std::vector<std::string> own_addresses() {
     std::vector<std::string> addresses;
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0)
-        throw std::runtime_error("cannot list the networks of this host: " + reason());
+        throw std::runtime_error("cannot list the networks of this node: " + reason());
     for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
         if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET)
             continue;

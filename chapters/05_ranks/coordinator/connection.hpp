@@ -34,16 +34,16 @@ class Descriptor {
 // neither. Throws std::runtime_error if there is none.
 std::array<Descriptor, 2> make_pipe();
 
-// Listens at `port` of `address` (empty: of every network of this host); 0 picks a free port.
+// Listens at `port` of `address` (empty: of every network of this node); 0 picks a free port.
 // Throws std::runtime_error with the reason, such as that another program has the port.
 Descriptor listen_at(const std::string& address, std::uint16_t port);
 std::uint16_t port_of(const Descriptor& listener);
 
-// Returns a connected socket, or an empty Descriptor if the host is unknown, refuses, or does not
+// Returns a connected socket, or an empty Descriptor if the node is unknown, refuses, or does not
 // answer within two seconds.
 Descriptor connect_to(const std::string& address, std::uint16_t port);
 
-// Returns this host's addresses. The one that only this host can use comes first.
+// Returns this node's addresses. The one that only this node can use comes first.
 std::vector<std::string> own_addresses();
 
 // One end of a TCP connection that carries messages. Any thread may call send(); one thread at a

@@ -50,13 +50,13 @@ bool is_running(pid_t process) {
     return poll(&end, 1, 0) == 0;
 }
 
-// Returns the lowest rank other than 0 whose process still runs. (A process on another host cannot
+// Returns the lowest rank other than 0 whose process still runs. (A process on another node cannot
 // be seen from here, and counts as running.)
 int lowest_rank_left(const Job& job, int own_rank) {
-    const std::string& host = job.members[static_cast<std::size_t>(own_rank)].host;
+    const std::string& node = job.members[static_cast<std::size_t>(own_rank)].node;
     for (int r = 1; r < own_rank; r++) {
         const Member& member = job.members[static_cast<std::size_t>(r)];
-        if (member.host != host || is_running(member.process))
+        if (member.node != node || is_running(member.process))
             return r;
     }
     return own_rank;

@@ -16,7 +16,7 @@ struct Message {
         end,      // I have ended this run, because of `text` unless that is empty
         goodbye,  // I take part in no further run (the coordinator's process sends this too)
         // From the coordinator to a rank
-        welcome,   // all ranks are here; parts: their hosts and processes
+        welcome,   // all ranks are here; parts: their nodes and processes
         refused,   // you do not belong here, because of `text`
         gathered,  // your call is over; parts[r] is the contribution of rank r
         failed,    // the run must end, because of `text`

@@ -20,7 +20,7 @@ namespace ddp {
 // A run has failed. The text is the first cause, the same on every rank.
 class RunFailed : public std::runtime_error {
   public:
-    // `reporter` is the process that prints the cause, if it is on this host; otherwise 0. It
+    // `reporter` is the process that prints the cause, if it is on this node; otherwise 0. It
     // `stays_visible` if the others find out by its number that it is left.
     RunFailed(const std::string& cause, bool is_reported_here, pid_t reporter = 0,
               bool stays_visible = false)
@@ -34,7 +34,7 @@ class RunFailed : public std::runtime_error {
     // Returns whether that process, when it has printed, must wait until the others have seen it.
     bool stays_visible() const { return stays_visible_; }
     // Waits, in another process, until the one that prints the cause has ended: for 5 s at most,
-    // and for 1 s if it runs on another host.
+    // and for 1 s if it runs on another node.
     void wait_until_reported() const;
 
   private:

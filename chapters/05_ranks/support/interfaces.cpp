@@ -29,7 +29,7 @@ std::string text_of_address(const sockaddr* address) {
 }
 
 // The system lists an interface once for each of its addresses.
-std::vector<Interface> interfaces_of_host() {
+std::vector<Interface> interfaces_of_node() {
     ifaddrs* first = nullptr;
     if (getifaddrs(&first) != 0)
         return {};

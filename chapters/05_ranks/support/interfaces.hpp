@@ -1,5 +1,5 @@
 #pragma once
-// The network interfaces of this host: their addresses, and the bytes that each has sent, which are
+// The network interfaces of this node: their addresses, and the bytes that each has sent, which are
 // the only proof of what a program puts on the network.
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@ struct Interface {
     std::string name;
     std::vector<std::string> addresses;
 };
-std::vector<Interface> interfaces_of_host();
+std::vector<Interface> interfaces_of_node();
 
 // Bytes sent so far, by interface: those of /proc/net/dev (proc(5)), without the loopback.
 using SentBytes = std::map<std::string, std::uint64_t>;

@@ -23,12 +23,12 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 // The lowest rank that waits is the only one to speak, since mpirun ends the others within two
-// seconds of its end. Each rank counts those before it in good time. Other hosts are asked earlier:
+// seconds of its end. Each rank counts those before it in good time. Other nodes are asked earlier:
 // they answer within a second, and it takes two to see that one of their ports is closed. Where one
-// of them will speak, mpirun has longer to end this host's ranks.
+// of them will speak, mpirun has longer to end this node's ranks.
 constexpr Seconds turn = 3s, good_time = 1s, ask_time = 4s;
 
-// A rank of this host, as the system knows it.
+// A rank of this node, as the system knows it.
 struct LocalRank {
     int rank;
     std::string process;
@@ -56,7 +56,7 @@ std::optional<int> rank_of(const std::filesystem::path& process) {
     return std::nullopt;
 }
 
-// Returns the ranks of this host, this one among them: the same process has started them.
+// Returns the ranks of this node, this one among them: the same process has started them.
 std::vector<LocalRank> local_ranks() {
     std::vector<LocalRank> ranks;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -80,7 +80,7 @@ std::string name_of_stopped(const std::vector<LocalRank>& ranks) {
     return stopped == ranks.end() ? "" : stopped->name();
 }
 
-// Returns how many ranks of this host come before rank `own` and can speak.
+// Returns how many ranks of this node come before rank `own` and can speak.
 std::ptrdiff_t living_before(int own, const std::vector<LocalRank>& ranks) {
     return std::ranges::count_if(ranks, [&](const LocalRank& each) {
         return each.rank < own && each.state != 'T' && each.state != 'Z';
@@ -91,13 +91,13 @@ bool is_known(const std::shared_future<Silence>& silence) {
     return silence.valid() && silence.wait_for(0s) == std::future_status::ready;
 }
 
-// Returns whether no other host is known to have a lower rank that waits, too, and will speak.
+// Returns whether no other node is known to have a lower rank that waits, too, and will speak.
 bool others_let_speak(int own, const std::shared_future<Silence>& silence) {
     if (!silence.valid())
         return true;
     return is_known(silence) &&
            std::ranges::none_of(silence.get().others,
-                                [&](const HostReport& other) { return other.rank < own; });
+                                [&](const NodeReport& other) { return other.rank < own; });
 }
 
 [[noreturn]] void end_with(const std::string& sentence) {
@@ -157,11 +157,11 @@ void MpiLimit::watch(const std::string& call, double limit_s, double longest_s) 
     }
 }
 
-// Begins to find out what other hosts know. Neither the launcher nor a network needs to answer, so
+// Begins to find out what other nodes know. Neither the launcher nor a network needs to answer, so
 // nothing waits for this thread.
 void MpiLimit::ask_others(int rank, const std::string& stopped) {
     std::packaged_task<Silence()> task(
-        [ask = ask_, own = report_of_host(rank, stopped, sent_before_)] {
+        [ask = ask_, own = report_of_node(rank, stopped, sent_before_)] {
             return silence_of(own, ask(line_of(own)));
         });
     silence_ = task.get_future();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "05_ranks/support/interfaces.hpp"
-#include "05_ranks/support/silent_hosts.hpp"
+#include "05_ranks/support/silent_nodes.hpp"
 
 namespace ddp {
 
@@ -23,9 +23,9 @@ using AskRanks = std::function<std::vector<std::string>(const std::string& mine)
 class MpiLimit {
   public:
     // Ends this process, with one sentence that names `call`, if this object lives for longer than
-    // `limit_s` and a rank of this host is stopped, or for longer than `longest_s` whatever the
+    // `limit_s` and a rank of this node is stopped, or for longer than `longest_s` whatever the
     // reason. 0: no limit. With `ask`, which may be called in a thread that nothing waits for, the
-    // sentence says which hosts do not answer, and why (silent_hosts.hpp).
+    // sentence says which nodes do not answer, and why (silent_nodes.hpp).
     MpiLimit(std::string call, double limit_s, double longest_s, AskRanks ask = nullptr);
     ~MpiLimit();
     MpiLimit(const MpiLimit&) = delete;
@@ -44,7 +44,7 @@ class MpiLimit {
     std::thread thread_;
 };
 
-// Waits until these processes of this host have ended, for `limit_s` at most. Ends this process,
+// Waits until these processes of this node have ended, for `limit_s` at most. Ends this process,
 // with one sentence, if one of them is stopped then: mpirun ends the others. 0: does not wait.
 void wait_until_ended(const std::vector<pid_t>& processes, double limit_s);
 

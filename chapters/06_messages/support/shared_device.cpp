@@ -43,7 +43,7 @@ SharedDevice find_shared_device(Rank& rank) {
     for (int r = 0; r < rank.world_size(); r++) {
         const Member& member = rank.job().members[static_cast<std::size_t>(r)];
         const std::string& address = addresses[static_cast<std::size_t>(r)];
-        if (member.host != rank.host())
+        if (member.node != rank.node())
             continue;
         device.most_ranks = std::max(device.most_ranks, ++ranks_on[address]);
         if (address != device.address)

@@ -9,13 +9,13 @@
 
 namespace ddp {
 
-// The ranks of this host that use this rank's device.
+// The ranks of this node that use this rank's device.
 struct SharedDevice {
     std::string address;  // on the PCI bus, which is the same by whatever number a process knows it
     std::vector<int> ranks;   // in order, this rank among them
-    bool is_only_one = true;  // all ranks of the host are among them
+    bool is_only_one = true;  // all ranks of the node are among them
     int processes = 1;        // in which they are
-    int most_ranks = 1;       // on any one device of the host: the same for all of its ranks
+    int most_ranks = 1;       // on any one device of the node: the same for all of its ranks
 };
 
 // Returns this rank's current device, and who shares it. All ranks call it together.
@@ -45,7 +45,7 @@ SharedDevice require_kernels_at_the_same_time(Rank& rank, bool has_link);
 // ranks on it.", or that it is too small for any.
 std::string how_many_may_start(std::size_t most);
 
-// Returns how many ranks of a host use one of its devices, where they take them in turn
+// Returns how many ranks of a node use one of its devices, where they take them in turn
 // (Rank::select_device).
 int ranks_on_a_device(const Rank& rank);
 

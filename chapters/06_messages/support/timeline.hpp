@@ -16,7 +16,7 @@ struct StreamSpan {
     int rank = 0;
     std::string track;  // the stream's name
     std::string what;
-    double begin_s = 0;  // by the clock that all processes of a host share
+    double begin_s = 0;  // by the clock that all processes of a node share
     double end_s = 0;
 };
 

@@ -47,8 +47,8 @@ bool add_job(Table& table, Pace& pace, const CommonOptions& options, bool shows_
     constexpr std::size_t bytes = 5'000'000;
     World world(options);
     const int ranks = world.world_size();
-    if (world.job().has_several_hosts()) {
-        table.note("These ranks are on several hosts, and kernels do not reach so far.");
+    if (world.job().has_several_nodes()) {
+        table.note("These ranks are on several nodes, and kernels do not reach so far.");
         return world.has_rank_0();
     }
     if (shows_sums && ranks > 1 && ranks <= most_ranks_of_partial_sums)

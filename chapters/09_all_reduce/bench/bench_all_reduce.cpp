@@ -1,6 +1,6 @@
 // Measures the all-reduces beside MPI (as shipped and tuned) or NCCL and beside what the
 // memory allows. On a CPU ranks are processes, of jobs that this program starts; on a GPU, which
-// processes cannot share, they are threads. If mpirun or srun has started this program on one host,
+// processes cannot share, they are threads. If mpirun or srun has started this program on one node,
 // its own ranks are measured.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -48,9 +48,9 @@ std::vector<AllReduceMeasurement> measure(World& world, const Settings& mine) {
 // This process is one of a job's, which was started by the function below or by the reader.
 void take_part(const Settings& mine, const CommonOptions& common) {
     World world(common);
-    if (world.job().has_several_hosts())
+    if (world.job().has_several_nodes())
         throw OptionError(
-            "These ranks are on several hosts, and this bench compares kernels that reach one "
+            "These ranks are on several nodes, and this bench compares kernels that reach one "
             "only: "
             "take ./book bench nodes.");
     const std::vector<AllReduceMeasurement> measurements = measure(world, mine);

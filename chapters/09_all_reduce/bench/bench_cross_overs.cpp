@@ -164,9 +164,9 @@ int main(int argc, char** argv) {
     return run_ranks(argc, argv, options, [](World& world, const CommonOptions& common) {
         if (world.world_size() == 1)
             throw OptionError("One rank has nobody to sum with: try --ranks 4.");
-        if (world.job().has_several_hosts())
+        if (world.job().has_several_nodes())
             throw OptionError(
-                "These ranks are on several hosts, and this bench measures kernels that reach one "
+                "These ranks are on several nodes, and this bench measures kernels that reach one "
                 "only: ./book bench nodes.");
         world.run([&](Rank& rank) { show_cross_overs(rank, common); });
         return 0;

@@ -1,6 +1,6 @@
-// The Communicator over MPI: the reference on CPUs, and a road between hosts. This MPI need not
+// The Communicator over MPI: the reference on CPUs, and a road between nodes. This MPI need not
 // know of devices: data goes through pinned memory, and a thread beside the stream calls MPI
-// (proxy.hpp).
+// (host_staging.hpp).
 #include <stdexcept>
 
 #include "09_all_reduce/communicator.hpp"
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "09_all_reduce/libraries/duplicate_world.hpp"
-#include "09_all_reduce/libraries/proxy.hpp"
+#include "09_all_reduce/libraries/host_staging.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/units.hpp"
 #endif
@@ -102,7 +102,7 @@ struct Announcement {
     char what[112] = "";  // must be the same on all ranks that take part
 };
 
-// One operation, as the proxy's thread carries it out.
+// One operation, as the staging thread carries it out.
 struct MpiOperation {
     Announcement announcement;
     std::vector<int> peers;  // the other ranks that take part
@@ -184,7 +184,7 @@ class MpiCommunicator final : public Communicator {
     ~MpiCommunicator() override;
 
     std::string kind() const override { return "mpi"; }
-    void synchronize(Stream& stream) override { proxy_->synchronize(stream); }
+    void synchronize(Stream& stream) override { staging_->synchronize(stream); }
 
   private:
     // A sum, and the rest of the work once MPI has added up.
@@ -203,7 +203,7 @@ class MpiCommunicator final : public Communicator {
     MpiOperation message(const Call& call);
     std::shared_ptr<Reducer> reducer_of(const Call& call) const;
 
-    // The proxy's thread:
+    // The staging thread:
     void handshake(const MpiOperation& operation);
     int start(const Call& call, MPI_Op op, const StagedSlice& slice, MPI_Request* request) const;
     void see(const MpiOperation& operation, int peer);
@@ -213,7 +213,7 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm communicator_ = MPI_COMM_NULL;  // MPI never mixes it up with another one
     const std::shared_ptr<std::vector<Announcement>> records_;  // by rank; our own at our place
     std::uint64_t operations_ = 0;
-    std::optional<Proxy> proxy_;
+    std::optional<HostStaging> staging_;
 };
 
 MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes, const Group& group)
@@ -226,11 +226,11 @@ MpiCommunicator::MpiCommunicator(Rank& rank, std::size_t arena_bytes, const Grou
     rank.keep_until_run_ends(records_);
     communicator_ = communicator_of(rank, group);
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
-    proxy_.emplace(rank);
+    staging_.emplace(rank);
 }
 
 MpiCommunicator::~MpiCommunicator() {
-    if (proxy_->finish())  // otherwise MPI may still have something to do with it
+    if (staging_->finish())  // otherwise MPI may still have something to do with it
         MPI_Comm_free(&communicator_);
 }
 
@@ -295,8 +295,8 @@ void MpiCommunicator::enqueue(const Call& call, Stream& stream) {
     };
     input_offset(*arena_, staged);
     output_offset(*arena_, staged);
-    proxy_->enqueue({call.input, staged.inputs, call.output, staged.outputs, call.bytes(), work},
-                    stream);
+    staging_->enqueue({call.input, staged.inputs, call.output, staged.outputs, call.bytes(), work},
+                      stream);
 }
 
 // ---- The thread that calls MPI
@@ -340,7 +340,7 @@ void MpiCommunicator::handshake(const MpiOperation& operation) {
     Exchange exchange(communicator_, operation.peers, index(), *records_);
     const auto is_over = [&] { return exchange.is_over([&](int peer) { see(operation, peer); }); };
     const double limit_s = rank().job().timeout_s;
-    if (proxy_->wait_until(is_over, limit_s))
+    if (staging_->wait_until(is_over, limit_s))
         return;
     std::string text = "waited " + format_fixed(limit_s, 1) + " s in " + operation.text();
     for (std::string word = " for "; int peer : exchange.missing())
@@ -367,7 +367,7 @@ void MpiCommunicator::end(MPI_Request& request, const MpiOperation& operation) {
     };
     const double limit_s = rank().job().timeout_s;
     try {
-        if (!proxy_->wait_until(is_done, limit_s))
+        if (!staging_->wait_until(is_done, limit_s))
             throw std::runtime_error("waited " + format_fixed(limit_s, 1) + " s for MPI in " +
                                      operation.text() +
                                      ", to which all have come: is a rank stopped?");

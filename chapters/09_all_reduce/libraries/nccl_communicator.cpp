@@ -61,7 +61,7 @@ std::string device_name(const Rank& rank) {
     char address[32] = "";
     DDP_CHECK(cudaGetDevice(&device));
     DDP_CHECK(cudaDeviceGetPCIBusId(address, sizeof address, device));
-    return "device " + std::string(address) + " of " + rank.host();
+    return "device " + std::string(address) + " of " + rank.node();
 }
 
 // All ranks throw the same, or none does.

@@ -68,7 +68,7 @@ double seconds_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm, 
 std::vector<std::string> hashes_of_one(Peers& peers, const AllReduceAlgorithm<float>& algorithm,
                                        AllReduceData& data, std::size_t count);
 
-// Returns the hashes of the same numbers, summed by a communicator, on one host or on several.
+// Returns the hashes of the same numbers, summed by a communicator, on one node or on several.
 std::vector<std::string> hashes_of(Communicator& communicator, std::size_t count);
 
 // Returns the bus bandwidth, as nccl-tests defines it: bytes per second through each rank's port,

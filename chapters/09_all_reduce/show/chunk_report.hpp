@@ -23,7 +23,7 @@ using Step = std::vector<Holdings>;
 
 // Lets the ring that the host drives (host_ring.hpp) sum an array in which rank r has 2^r, and
 // reads every rank's array after every step. Returns the steps, the beginning first, in the process
-// of rank 0, and nothing in others. The world has two ranks or more, of one host, and no more than
+// of rank 0, and nothing in others. The world has two ranks or more, of one node, and no more than
 // most_ranks_in_a_picture.
 std::vector<Step> watch_ring(World& world);
 

@@ -7,11 +7,11 @@ namespace ddp {
 
 // Runs one all-reduce of each kind over the link of `common`, or one of 100 MB/s and 100 us: a
 // table on rank 0, and rows in its CSV file: algorithm, ranks, bytes, seconds, expected seconds,
-// bus bandwidth in bytes per second. All ranks of one host call this together, two or more.
+// bus bandwidth in bytes per second. All ranks of one node call this together, two or more.
 void show_link(Rank& rank, const CommonOptions& common);
 
 // Prints a hash of what each algorithm and the Communicator give for numbers whose sums are
-// rounded. Throws std::runtime_error if two ranks have different bits. All ranks of one host call
+// rounded. Throws std::runtime_error if two ranks have different bits. All ranks of one node call
 // this together.
 void show_bits(Rank& rank);
 

@@ -1,4 +1,4 @@
-// Measures the all-reduces between hosts beside MPI and beside the link: of the ranks that mpirun
+// Measures the all-reduces between nodes beside MPI and beside the link: of the ranks that mpirun
 // or srun has started, such as those of ./book cluster up.
 #include "05_ranks/world.hpp"
 #include "09_all_reduce/bench/comparison.hpp"
@@ -23,7 +23,7 @@ void run(World& world, const CommonOptions& common, const Settings& mine) {
         rank.select_device();
         const std::size_t most = std::ranges::max(sizes) / sizeof(float);
         const auto measurements =
-            compare(rank, sizes, mine.rounds, make_candidates_over_hosts(rank, most, mine.order));
+            compare(rank, sizes, mine.rounds, make_candidates_over_nodes(rank, most, mine.order));
         if (rank.rank() == 0)
             report_comparison(rank.world_size(), link_limit_text(), {{"mpi", {}, measurements}},
                               "native", file);
@@ -34,19 +34,19 @@ void run(World& world, const CommonOptions& common, const Settings& mine) {
 
 int main(int argc, char** argv) {
     Settings mine;
-    Options options("bench_nodes", "How fast the all-reduces between hosts are, beside the link.");
+    Options options("bench_nodes", "How fast the all-reduces between nodes are, beside the link.");
     options.add_ints("--sizes", mine.sizes, {1, 1 << 20}, "KiB of the arrays");
     options.add_int("--rounds", mine.rounds, {1, 1000}, "rounds: a batch of each in turn");
     mine.order.add_to(options);
-    options.refuse({"--shape"}, "simulated hosts have no link");
+    options.refuse({"--shape"}, "simulated nodes have no link");
     options.refuse(
         {"--ranks", "--processes", "--link", "--seed", "--data", "--trace"},
-        "this bench takes ranks on hosts, and nothing in it is random, read or simulated");
+        "this bench takes ranks on nodes, and nothing in it is random, read or simulated");
     options.example("--sizes 64,1024 --levels 1", "round one ring, at two sizes");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
-        if (!world.job().has_several_hosts())
+        if (!world.job().has_several_nodes())
             throw OptionError(
-                "This bench takes ranks on several hosts: ./book cluster up 2x2 --link 100Mbit -- "
+                "This bench takes ranks on several nodes: ./book cluster up 2x2 --link 100Mbit -- "
                 "./book bench nodes.");
         if (common.quick)
             mine.sizes = {4, 64, 1024}, mine.rounds = 1;

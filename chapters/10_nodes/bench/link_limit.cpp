@@ -12,19 +12,19 @@ namespace ddp {
 
 namespace {
 
-// The bytes that every host has to send, and nothing else: the ranks with the same place on their
-// hosts send an equal share of it to the next host. (Where hosts have different numbers of ranks,
+// The bytes that every node has to send, and nothing else: the ranks with the same place on their
+// nodes send an equal share of it to the next node. (Where nodes have different numbers of ranks,
 // as many of each take part as the smallest has.)
 //
-//     host 0    rank 0   rank 1          each: 2 (H - 1) / H of the array, by L ranks
+//     node 0    rank 0   rank 1          each: 2 (H - 1) / H of the array, by L ranks
 //                 │        │
-//     host 1    rank 2   rank 3 ──▶ ... ──▶ host 0
+//     node 1    rank 2   rank 3 ──▶ ... ──▶ node 0
 class LinkLimit final : public MpiCaller {
   public:
     LinkLimit(Rank& rank, const Placement& placement, std::size_t most)
         : MpiCaller(rank, limit_name, most), is_even_(placement.is_even()), arriving_(2 * most) {
-        const auto hosts = static_cast<int>(placement.sizes.size());
-        std::vector<int> firsts{0};  // of each host, in by_host
+        const auto nodes = static_cast<int>(placement.sizes.size());
+        std::vector<int> firsts{0};  // of each node, in by_node
         for (const int size : placement.sizes)
             firsts.push_back(firsts.back() + size);
         const int mine = static_cast<int>(std::ranges::upper_bound(firsts, placement.position) -
@@ -34,13 +34,13 @@ class LinkLimit final : public MpiCaller {
         const int senders = *std::ranges::min_element(placement.sizes);
         if (place >= senders)
             return;  // this rank sends nothing
-        const auto rank_on = [&](int host) {
-            const int first = firsts[static_cast<std::size_t>(host % hosts)];
-            return placement.by_host[static_cast<std::size_t>(first + place)];
+        const auto rank_on = [&](int node) {
+            const int first = firsts[static_cast<std::size_t>(node % nodes)];
+            return placement.by_node[static_cast<std::size_t>(first + place)];
         };
         to_ = rank_on(mine + 1);
-        from_ = rank_on(mine + hosts - 1);
-        share_ = 2.0 * (hosts - 1) / hosts / senders;
+        from_ = rank_on(mine + nodes - 1);
+        share_ = 2.0 * (nodes - 1) / nodes / senders;
     }
     bool gives_sums() const override { return false; }
 
@@ -73,7 +73,7 @@ class LinkLimit final : public MpiCaller {
 std::shared_ptr<Candidate> make_link_limit(Rank& rank, std::size_t most) {
     int is_started = 0;
     MPI_Initialized(&is_started);
-    if (is_started == 0 || !rank.job().has_several_hosts())
+    if (is_started == 0 || !rank.job().has_several_nodes())
         return nullptr;
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), std::nullopt);
@@ -89,12 +89,12 @@ std::shared_ptr<Candidate> make_link_limit(Rank&, std::size_t) {
 #endif
 
 std::string link_limit_text() {
-    return "every host sends 2 (H - 1) / H of an array to the next of the H hosts, all at once, "
+    return "every node sends 2 (H - 1) / H of an array to the next of the H nodes, all at once, "
            "and "
-           "nothing is added. Fewer bytes cannot leave a host.";
+           "nothing is added. Fewer bytes cannot leave a node.";
 }
 
-std::vector<std::shared_ptr<Candidate>> make_candidates_over_hosts(Rank& rank, std::size_t most,
+std::vector<std::shared_ptr<Candidate>> make_candidates_over_nodes(Rank& rank, std::size_t most,
                                                                    const AllReduceOrder& order) {
     std::vector<std::shared_ptr<Candidate>> all;
     if (auto link = make_link_limit(rank, most))

@@ -49,7 +49,7 @@ void report_machine(int ranks, const std::vector<AllReduceMeasurement>& measurem
     for (const std::size_t bytes : sizes)
         header.push_back(format_bytes(static_cast<double>(bytes)));
     const std::string title =
-        "An all-reduce on " + std::to_string(ranks) + " ranks of several hosts: ";
+        "An all-reduce on " + std::to_string(ranks) + " ranks of several nodes: ";
     Table times(title + "time", header), bandwidths(title + "bus bandwidth", header);
     const bool has_limit = std::ranges::count(algorithms, limit_name) != 0;
     for (const std::string& algorithm : algorithms) {

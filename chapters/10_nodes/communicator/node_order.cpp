@@ -16,22 +16,22 @@ std::optional<int> parse_count(const std::string& text) {
     return count;
 }
 
-HostShape parse_shape(const std::string& text) {
+NodeShape parse_shape(const std::string& text) {
     const std::size_t x = std::min(text.find('x'), text.size());
-    const std::optional<int> hosts = parse_count(text.substr(0, x));
+    const std::optional<int> nodes = parse_count(text.substr(0, x));
     const std::optional<int> ranks = parse_count(text.substr(std::min(x + 1, text.size())));
-    if (!hosts || !ranks || *hosts * *ranks > most_ranks)
-        throw OptionError("--shape needs HOSTSxRANKS such as 4x2, and at most " +
+    if (!nodes || !ranks || *nodes * *ranks > most_ranks)
+        throw OptionError("--shape needs NODESxRANKS such as 4x2, and at most " +
                           std::to_string(most_ranks) + " ranks in all, not '" + text + "'.");
-    return {*hosts, *ranks};
+    return {*nodes, *ranks};
 }
 
 }  // namespace
 
-void HostShape::require(const Job& job) const {
-    if (job.has_several_hosts())
+void NodeShape::require(const Job& job) const {
+    if (job.has_several_nodes())
         throw OptionError(
-            "--shape simulates hosts on one machine, and these ranks are on several: leave it "
+            "--shape simulates nodes on one machine, and these ranks are on several: leave it "
             "out.");
     if (ranks() != job.world_size())
         throw OptionError("--shape " + text() + " has " + std::to_string(ranks()) +
@@ -40,13 +40,13 @@ void HostShape::require(const Job& job) const {
 }
 
 void AllReduceOrder::add_to(Options& options) {
-    options.add_taken("--shape", "HxL", "simulate H hosts of L ranks each, on this machine",
+    options.add_taken("--shape", "HxL", "simulate H nodes of L ranks each, on this machine",
                       [this](const std::string& text, CommonOptions& common) {
                           shape = parse_shape(text);
                           common.default_ranks = shape->ranks();
                       });
     options.add_int("--levels", levels, {1, 2},
-                    "of an all-reduce between hosts: one ring, or within each host first");
+                    "of an all-reduce between nodes: one ring, or within each node first");
 }
 
 }  // namespace ddp

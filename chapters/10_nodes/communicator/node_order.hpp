@@ -15,14 +15,14 @@
 
 namespace ddp {
 
-// The hosts of --shape, which a job on one machine pretends to have: the first ranks_per_host ranks
+// The nodes of --shape, which a job on one machine pretends to have: the first ranks_per_node ranks
 // are on the first of them, and so on.
-struct HostShape {
-    int hosts = 1, ranks_per_host = 1;
+struct NodeShape {
+    int nodes = 1, ranks_per_node = 1;
 
-    int ranks() const { return hosts * ranks_per_host; }
+    int ranks() const { return nodes * ranks_per_node; }
     std::string text() const {
-        return std::to_string(hosts) + "x" + std::to_string(ranks_per_host);
+        return std::to_string(nodes) + "x" + std::to_string(ranks_per_node);
     }
     // Throws OptionError if `job` cannot have this shape.
     void require(const Job& job) const;
@@ -30,7 +30,7 @@ struct HostShape {
 
 struct AllReduceOrder {
     int levels = 2;
-    std::optional<HostShape> shape = std::nullopt;
+    std::optional<NodeShape> shape = std::nullopt;
 
     // Adds --shape and --levels, which are read into this: it must outlive the call of parse(). A
     // shape also says how many ranks there are, unless something else does.

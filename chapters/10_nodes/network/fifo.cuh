@@ -67,11 +67,11 @@ __device__ inline std::byte* slot_to_empty(const Collective& collective, const F
 }
 
 // One thread, when all threads of the block have done it.
-__device__ inline void tell_filled(FifoEnd& end, std::size_t bytes) {
+__device__ inline void publish(FifoEnd& end, std::size_t bytes) {
     end.fifo->bytes[end.next % fifo_slots] = bytes;
     store_release(end.fifo->filled.value, ++end.next);
 }
-__device__ inline void tell_emptied(FifoEnd& end) {
+__device__ inline void return_slot(FifoEnd& end) {
     store_release(end.fifo->emptied.value, ++end.next);
 }
 
@@ -81,17 +81,17 @@ __device__ inline bool wait_until_emptied(const Collective& collective, const Fi
 }
 
 // One thread. So many slots will be emptied: their bytes may come.
-__device__ inline void tell_wanted(const FifoEnd& end, std::uint64_t slots) {
+__device__ inline void grant(const FifoEnd& end, std::uint64_t slots) {
     store_release(end.fifo->wanted.value, end.next + slots);
 }
 
 // One thread. The beginning of an operation, on either side. False if the run fails.
-__device__ inline bool say_record(const Collective& collective, FifoEnd& to) {
+__device__ inline bool send_header(const Collective& collective, FifoEnd& to) {
     std::byte* slot = slot_to_fill(collective, to);
     if (slot == nullptr)
         return false;
     publish_record(*reinterpret_cast<OperationRecord*>(slot), collective.record);
-    tell_filled(to, sizeof(OperationRecord));
+    publish(to, sizeof(OperationRecord));
     return true;
 }
 // Compares the record in `slot` with what we do, by is_right(theirs). False if it does not fit,
@@ -109,11 +109,11 @@ __device__ bool check_record(const Collective& collective, FifoEnd& from, std::b
     return false;
 }
 template <class IsRight>
-__device__ bool hear_record(const Collective& collective, FifoEnd& from, IsRight is_right) {
+__device__ bool receive_header(const Collective& collective, FifoEnd& from, IsRight is_right) {
     std::byte* slot = slot_to_empty(collective, from);
     if (slot == nullptr || !check_record(collective, from, slot, is_right))
         return false;
-    tell_emptied(from);
+    return_slot(from);
     return true;
 }
 

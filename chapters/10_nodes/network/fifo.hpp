@@ -2,8 +2,8 @@
 // A FIFO: a row of slots that one side fills and the other side empties, each at its own pace. Both
 // count the slots from 0 on for as long as the FIFO lives; number n is in place n % fifo_slots.
 //
-// Between ranks of one host it lies in the receiver's arena, and kernels are on both sides. Where
-// the other rank is on another host, the network proxy (network/network_proxy.hpp) takes its place
+// Between ranks of one node it lies in the receiver's arena, and kernels are on both sides. Where
+// the other rank is on another node, the network proxy (network/network_proxy.hpp) takes its place
 // on this one, and the FIFO lies in pinned memory, which kernels and threads of the host reach.
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Fifo : FifoHead {
 struct FifoSide {
     Fifo* fifo = nullptr;
     int peer = -1;                    // the number of that rank in the job
-    ControlBlock* control = nullptr;  // its control block; null if it is on another host
+    ControlBlock* control = nullptr;  // its control block; null if it is on another node
 };
 
 }  // namespace ddp

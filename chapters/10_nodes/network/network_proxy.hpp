@@ -1,5 +1,5 @@
 #pragma once
-// The thread that carries data between this host and the others: what kernels have put into FIFOs
+// The thread that carries data between this node and the others: what kernels have put into FIFOs
 // it sends away, and what arrives it puts into FIFOs for them. (NCCL calls it the network's proxy.)
 //
 //     kernel ──▶ FIFO ──▶ proxy ══ transport ══▶ proxy ──▶ FIFO ──▶ kernel
@@ -26,7 +26,7 @@ class NetworkProxy final : private Abortable {
     NetworkProxy(const NetworkProxy&) = delete;
     NetworkProxy& operator=(const NetworkProxy&) = delete;
 
-    // This host's end of channel `channel` to rank `peer`, or from it: its FIFO, in pinned memory,
+    // This node's end of channel `channel` to rank `peer`, or from it: its FIFO, in pinned memory,
     // which lives as long as the proxy. A slot counts as emptied `when` its data has been sent. The
     // other rank must ask for the other end. Before start().
     Fifo* channel_to(int peer, int channel, SendIsDone when = SendIsDone::data_is_free);

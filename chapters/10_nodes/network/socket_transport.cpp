@@ -109,7 +109,7 @@ class SendingWire final : public SocketWire {
         if (socket_.number() < 0)
             throw std::runtime_error("no connection can be made to " + peer_ + " at " + to_ +
                                      ", port " + std::to_string(port_) +
-                                     ": may ranks connect to any port of that host?");
+                                     ": may ranks connect to any port of that node?");
         const int on = 1;  // sends every message at once, however short (no Nagle algorithm)
         setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         moved(::send(socket_.number(), &hello_, sizeof hello_, MSG_NOSIGNAL));

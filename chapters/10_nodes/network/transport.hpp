@@ -1,5 +1,5 @@
 #pragma once
-// A transport carries bytes from host to host. Between two ranks there may be several channels.
+// A transport carries bytes from node to node. Between two ranks there may be several channels.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "05_ranks/support/interfaces.hpp"
-#include "10_nodes/communicator/hosts_communicator.hpp"
+#include "10_nodes/communicator/nodes_communicator.hpp"
 #include "10_nodes/traffic.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/stats.hpp"
@@ -113,14 +113,14 @@ class OrderSubject {
 }  // namespace
 
 std::vector<OrderMeasurement> measure_orders(Rank& rank, const std::vector<std::size_t>& sizes,
-                                             const std::optional<HostShape>& shape, int rounds) {
-    const bool has_network = rank.job().has_several_hosts();
+                                             const std::optional<NodeShape>& shape, int rounds) {
+    const bool has_network = rank.job().has_several_nodes();
     const Group group = Group::all(rank.job());
     const Placement placement = placement_of(group, rank.job(), rank.rank(), shape);
     const std::size_t arena_bytes = 2 * (std::ranges::max(sizes) + SharedArena::unit);
     std::vector<OrderMeasurement> all;
     for (const int levels : {1, 2}) {
-        const auto communicator = make_hosts_communicator(
+        const auto communicator = make_nodes_communicator(
             rank, arena_bytes, has_network ? make_socket_transport(rank) : nullptr,
             {.group = group, .order = AllReduceOrder{levels, shape}});
         for (const std::size_t bytes : sizes) {
@@ -128,7 +128,7 @@ std::vector<OrderMeasurement> measure_orders(Rank& rank, const std::vector<std::
             OrderMeasurement& added = all.emplace_back();
             added.bytes = bytes;
             added.levels = goes_on_two_levels(placement, levels) ? 2 : 1;
-            added.expected_bytes = bytes_leaving_host(placement, levels, bytes, has_network);
+            added.expected_bytes = bytes_leaving_node(placement, levels, bytes, has_network);
             added.bits = subject.bits();
             subject.measure(added, rounds, has_network);
         }
@@ -138,14 +138,14 @@ std::vector<OrderMeasurement> measure_orders(Rank& rank, const std::vector<std::
 }
 
 std::vector<std::string> order_columns() {
-    return {"levels",    "bytes",  "bits", "expected_bytes_leaving_host", "bytes_leaving_host",
+    return {"levels",    "bytes",  "bits", "expected_bytes_leaving_node", "bytes_leaving_node",
             "interface", "seconds"};
 }
 
-void report_orders(const std::string& hosts, const std::vector<OrderMeasurement>& measurements,
+void report_orders(const std::string& nodes, const std::vector<OrderMeasurement>& measurements,
                    CsvWriter& file) {
-    Table table("One ring against two levels, on " + hosts,
-                {"array", "order", "bits", "leaves a host", "measured", "time"});
+    Table table("One ring against two levels, on " + nodes,
+                {"array", "order", "bits", "leaves a node", "measured", "time"});
     std::string interface;
     for (const OrderMeasurement& each : measurements) {
         const bool is_measured = each.measured_bytes >= 0;
@@ -161,9 +161,9 @@ void report_orders(const std::string& hosts, const std::vector<OrderMeasurement>
             interface = each.interface;
     }
     table.note(interface.empty()
-                   ? "The hosts are simulated: nothing crosses a network. Between real hosts the "
+                   ? "The nodes are simulated: nothing crosses a network. Between real nodes the "
                      "column \"measured\" has what an interface has sent."
-                   : "measured: what " + interface + " of the host that sent most has sent.");
+                   : "measured: what " + interface + " of the node that sent most has sent.");
     std::cout << table;
 }
 

@@ -96,8 +96,8 @@ void print(const LinkSpeed& link, const StepsOfKind& off, const StepsOfKind& on)
 std::string reason_to_skip(const Rank& rank, const CommonOptions& common) {
     if (rank.world_size() == 1)
         return "One rank sends nothing, so there is nothing to hide: try --ranks 4.";
-    if (rank.job().has_several_hosts())
-        return "These ranks are on several hosts, and a link can be simulated on one host only.";
+    if (rank.job().has_several_nodes())
+        return "These ranks are on several nodes, and a link can be simulated on one node only.";
     if (common.link)
         return "The steps of this run went over your own --link; no other link is measured.";
     return "";
@@ -116,7 +116,7 @@ void show_linked_steps(Rank& rank, const CommonOptions& common) {
             std::cout << reason << "\n\n";
         return;
     }
-    // Ranks of one host share its cores: the more ranks, the fewer samples for each.
+    // Ranks of one node share its cores: the more ranks, the fewer samples for each.
     const int batch = std::max(8, (common.quick ? 128 : 1024) / rank.world_size());
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(common.seed);

@@ -10,7 +10,7 @@ namespace ddp {
 // with as many samples as suit the number of ranks, and prints the medians. Writes the timelines
 // of the two steps of median length beside `csv` (out/overlap.csv gives
 // out/overlap_link_timeline.csv), or none if it is empty. Where it makes no sense it prints why,
-// and removes such a file of an earlier run: with one rank, on several hosts, or if the run itself
+// and removes such a file of an earlier run: with one rank, on several nodes, or if the run itself
 // has a simulated link. All ranks call it together.
 void show_linked_steps(Rank& rank, const CommonOptions& common);
 

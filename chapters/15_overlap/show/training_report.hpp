@@ -20,7 +20,7 @@ class TrainingReport {
     // Adds epoch `epoch`, at whose end `steps` steps have been made in all.
     void add(int epoch, int steps, const Metrics::Totals& trained, const Metrics::Totals& tested);
     // Prints the hash of the parameters, the test accuracy of the last epoch, and the order in
-    // which sums between hosts were made.
+    // which sums between nodes were made.
     void finish(const Rank& rank, const Parameters& parameters, const AllReduceOrder& order) const;
 
   private:

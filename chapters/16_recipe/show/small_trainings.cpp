@@ -60,30 +60,31 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 // ---- Beside one device
 
-struct Learnt {
+struct TrainingResult {
     std::vector<float> start, end;  // values of all parameters
     std::uint64_t hash;             // at the end
 };
 
 // Trains with this rank's share of each batch, together with the other ranks; or with the whole
 // batch, and alone.
-Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& way, bool is_whole,
-                    int steps, std::uint64_t seed) {
+TrainingResult learn_recipe(Rank& rank, const LabelledImages& images, const RecipeVariant& variant,
+                            bool is_whole, int steps, std::uint64_t seed) {
     const int part = is_whole ? 0 : rank.rank(), parts = is_whole ? 1 : rank.world_size();
     auto& device = make_run_scoped<Device>(rank, std::size_t{4} << 20);
     const int batch_size =
         batch_for(images, rank.world_size()) * (is_whole ? rank.world_size() : 1);
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            batch_size, LastBatch::drop);
-    const bool has_own_masks = way.has_own_masks && !is_whole;
+    const bool has_own_masks = variant.has_own_masks && !is_whole;
     auto& masks = make_run_scoped<DropoutMasks>(
-        rank, seed + static_cast<std::uint64_t>(has_own_masks && !way.has_same_seed ? part : 0));
+        rank,
+        seed + static_cast<std::uint64_t>(has_own_masks && !variant.has_same_seed ? part : 0));
     Random random(seed);
     Sequential model("recipe");
     model.add<Flatten>("flatten");
     model.add<Linear>("linear1", device, 784, 64, random);
     model.add<Relu>("relu");
-    model.add<Dropout>("dropout", way.dropout, masks);
+    model.add<Dropout>("dropout", variant.dropout, masks);
     model.add<Linear>("linear2", device, 64, 10, random);
     const Parameters parameters = model.parameters();
     std::unique_ptr<Communicator> communicator;
@@ -96,14 +97,14 @@ Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& w
     SmallTraining training(device, optimizer);
     const auto backward = [&](Variable loss) {
         loss.tape->backward(loss);
-        if (way.before_average)
-            way.before_average(rank, parameters);
+        if (variant.before_average)
+            variant.before_average(rank, parameters);
         if (ddp)
             ddp->average_gradients();
-        if (way.after_average)
-            way.after_average(rank, parameters);
+        if (variant.after_average)
+            variant.after_average(rank, parameters);
     };
-    Learnt learnt{values_of(parameters), {}, 0};
+    TrainingResult result{values_of(parameters), {}, 0};
     if (!is_whole)
         rank.barrier();
     for_each_batch(loader, steps, seed, part, parts, [&](const Batch& batch, int step) {
@@ -116,16 +117,16 @@ Learnt learn_recipe(Rank& rank, const LabelledImages& images, const RecipeWay& w
         };
         training.step(loss_of, backward);
     });
-    learnt.end = values_of(parameters);
-    learnt.hash = hash_of(parameters);
+    result.end = values_of(parameters);
+    result.hash = hash_of(parameters);
     if (!is_whole)
         rank.barrier();  // no rank reads this rank's memory any more
-    return learnt;
+    return result;
 }
 
 }  // namespace
 
-std::vector<RecipeWay> recipe_ways() {
+std::vector<RecipeVariant> recipe_variants() {
     const auto clip = [](const Rank&, const Parameters& parameters) {
         clip_grad_norm(parameters, most_norm);
     };
@@ -146,20 +147,20 @@ std::vector<RecipeWay> recipe_ways() {
              .has_same_seed = true}};
 }
 
-RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images, const RecipeWay& way,
-                                     int steps, std::uint64_t seed) {
+RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images,
+                                     const RecipeVariant& variant, int steps, std::uint64_t seed) {
     // The one device does it right: it clips, and has no other ranks.
-    RecipeWay right = way;
-    if (way.before_average || way.after_average) {
+    RecipeVariant right = variant;
+    if (variant.before_average || variant.after_average) {
         right.before_average = {};
-        right.after_average = recipe_ways()[0].after_average;
+        right.after_average = recipe_variants()[0].after_average;
     }
-    const Learnt mine = learn_recipe(rank, images, way, false, steps, seed);
+    const TrainingResult mine = learn_recipe(rank, images, variant, false, steps, seed);
     RecipeResult result;
     result.are_equal = are_equal(rank.all_gather(mine.hash));
     // The last rank plays the one device. (No rank trains any more, so it may allocate.)
     if (rank.rank() + 1 == rank.world_size()) {
-        const Learnt whole = learn_recipe(rank, images, right, true, steps, seed);
+        const TrainingResult whole = learn_recipe(rank, images, right, true, steps, seed);
         result.difference = distance(mine.end, whole.end) / distance(whole.end, whole.start);
     }
     result.difference = rank.all_gather(result.difference).back();
@@ -177,10 +178,10 @@ void convert_products(Sequential& model, const std::string& products) {
         use_mixed_precision<__nv_bfloat16>(model);
 }
 
-GradScaler make_scaler(Device& device, Communicator& communicator, const MixedWay& way) {
-    return way.found_inf == FoundInf::in_its_own_and_asks
-               ? GradScaler(device, communicator, way.scaler)
-               : GradScaler(device, way.scaler);
+GradScaler make_scaler(Device& device, Communicator& communicator, const MixedVariant& variant) {
+    return variant.found_inf == FoundInf::in_its_own_and_asks
+               ? GradScaler(device, communicator, variant.scaler)
+               : GradScaler(device, variant.scaler);
 }
 
 // Returns a hook that divides the rank's own gradients and searches them, before the average.
@@ -201,20 +202,20 @@ double last_loss(Rank& rank, const std::vector<double>& losses) {
 
 }  // namespace
 
-MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay& way, int steps,
-                        std::uint64_t seed) {
+MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedVariant& variant,
+                        int steps, std::uint64_t seed) {
     auto& device = make_run_scoped<Device>(rank, std::size_t{12} << 20);
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            batch_for(images, rank.world_size()), LastBatch::drop);
     Random random(seed);
     const auto model = make_mlp(device, random, {784, 256, 256, 10});
-    convert_products(*model, way.products);
+    convert_products(*model, variant.products);
     const Parameters parameters = model->parameters();
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model);
     Sgd optimizer(parameters, recipe_rate);
-    GradScaler scaler = make_scaler(device, *communicator, way);
-    if (way.found_inf != FoundInf::in_the_average)
+    GradScaler scaler = make_scaler(device, *communicator, variant);
+    if (variant.found_inf != FoundInf::in_the_average)
         ddp.set_bucket_hook(unscale_then_average(scaler));
     Tape tape(device);
     MixedResult result;
@@ -234,7 +235,7 @@ MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay
         tape.clear();
         result.steps++;
         // Comparing takes time. Only one variant needs it in every step.
-        if (way.found_inf == FoundInf::in_its_own || step + 1 == steps)
+        if (variant.found_inf == FoundInf::in_its_own || step + 1 == steps)
             result.are_equal = are_equal(rank.all_gather(hash_of(parameters)));
     };
     rank.barrier();

@@ -16,7 +16,7 @@ namespace ddp {
 // ---- Beside one device
 
 // One way to train, right or wrong.
-struct RecipeWay {
+struct RecipeVariant {
     std::string name;
     // Called around the average of the gradients; may be absent.
     using Hook = std::function<void(const Rank& rank, const Parameters& parameters)>;
@@ -26,7 +26,7 @@ struct RecipeWay {
     bool has_own_masks = false, has_same_seed = false;
 };
 // Returns the six ways that the chapter shows.
-std::vector<RecipeWay> recipe_ways();
+std::vector<RecipeVariant> recipe_variants();
 
 struct RecipeResult {
     double difference = 0;  // from one device with all samples, relative to how far that has moved
@@ -35,8 +35,8 @@ struct RecipeResult {
 
 // Trains a small network for `steps` steps, on all ranks together and on one device with the
 // samples of all. All ranks call it together.
-RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images, const RecipeWay& way,
-                                     int steps, std::uint64_t seed);
+RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images,
+                                     const RecipeVariant& variant, int steps, std::uint64_t seed);
 
 // ---- Mixed precision
 
@@ -45,7 +45,7 @@ enum class FoundInf { in_the_average, in_its_own, in_its_own_and_asks };
 
 inline constexpr GradScalerOptions without_scaling{.initial_scale = 1, .growth_interval = 1 << 30};
 
-struct MixedWay {
+struct MixedVariant {
     std::string products = "float32";  // or float16, bfloat16
     GradScalerOptions scaler = without_scaling;
     FoundInf found_inf = FoundInf::in_the_average;
@@ -60,8 +60,8 @@ struct MixedResult {
 };
 
 // Trains an MLP for `steps` steps, or until the replicas differ. All ranks call it together.
-MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedWay& way, int steps,
-                        std::uint64_t seed);
+MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedVariant& variant,
+                        int steps, std::uint64_t seed);
 
 // Returns the share of these numbers that are not 0, and become 0 if they are multiplied by `scale`
 // and rounded to float16 or bfloat16.

@@ -1,6 +1,6 @@
 #pragma once
 // Status lines: the messages of a job's ranks to the supervisor that has started the job. They are
-// lines of standard output, which every launcher passes on, from every host. So ranks and
+// lines of standard output, which every launcher passes on, from every node. So ranks and
 // supervisor need to share neither a clock nor a folder.
 #include <cstdint>
 #include <optional>

@@ -15,7 +15,7 @@ class TrainingStatus {
     void begin_epoch() { seen_ = {}; }
     // Reports every second which step is done, so that a slow job is known to go on, and after
     // every fifth step the mean loss of rank 0's samples since the last one: enough for a curve.
-    // Rank 0's host is then one step ahead of its device, and not more. To be called when the step
+    // Rank 0's node is then one step ahead of its device, and not more. To be called when the step
     // `state.step` has been enqueued. Does nothing on other ranks, or without a supervisor.
     void report(const TrainingState& state);
 

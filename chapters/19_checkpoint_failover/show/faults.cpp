@@ -35,9 +35,9 @@ std::string Fault::text() const {
 pid_t process_of(const Attempt& attempt, int rank) {
     for (const TimedStatus& each : attempt.status_lines)
         if (each.status.what == "started" && each.status.rank == rank) {
-            std::string host;
+            std::string node;
             pid_t process = 0;
-            std::istringstream(each.status.value) >> host >> process;
+            std::istringstream(each.status.value) >> node >> process;
             return process;
         }
     return 0;

@@ -14,7 +14,7 @@ struct Fault {
     int rank = 0;
     // The fault is due once the job has reported this step, or saves it or a later one.
     int step = 0;
-    // The number of ranks that die or stop at once, from `rank` on: all those of a host, for
+    // The number of ranks that die or stop at once, from `rank` on: all those of a node, for
     // example.
     int count = 1;
     // The time at which it happened, in seconds and steps; set by Faults.

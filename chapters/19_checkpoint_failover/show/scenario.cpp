@@ -4,7 +4,7 @@
 #include <iostream>
 #include <set>
 
-#include "19_checkpoint_failover/job/slow_hosts.hpp"
+#include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
 #include "common/report/units.hpp"
 
@@ -13,10 +13,10 @@ namespace {
 
 std::vector<std::string> command_of(const JobSettings& settings, int ranks,
                                     const std::string& folder,
-                                    const std::vector<HostSlots>& hosts) {
+                                    const std::vector<NodeSlots>& nodes) {
     std::vector<std::string> arguments = settings.arguments;
     arguments.insert(arguments.end(), {"--folder", folder});
-    return job_command(settings.launcher, ranks, arguments, hosts);
+    return job_command(settings.launcher, ranks, arguments, nodes);
 }
 
 std::string first_word_of(const std::string& text) {
@@ -42,7 +42,7 @@ class Narrator {
     void tell(const StatusLine& status) {
         if (status.what == "note")
             std::cout << "note: " << status.value << std::endl;
-        if (status.what == slow_host_line && slow_.insert(first_word_of(status.value)).second)
+        if (status.what == slow_node_line && slow_.insert(first_word_of(status.value)).second)
             std::cout << "note: " << status.value << "." << std::endl;
         if (status.what == "saved")
             saved_ = status.step;
@@ -54,7 +54,7 @@ class Narrator {
     double begin_s_ = -1;         // of the attempt
     std::size_t told_ = 0;        // of its lines
     std::int64_t saved_ = 0;      // the last step that any attempt has saved
-    std::set<std::string> slow_;  // hosts, of the attempt
+    std::set<std::string> slow_;  // nodes, of the attempt
 };
 
 }  // namespace
@@ -129,13 +129,13 @@ std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick) {
         {fault(Kind::kill, ranks - 1, 0.2), fault(Kind::kill_while_saving, 0, 0.45),
          fault(Kind::stop, 1, 0.75)},
         always, settings);
-    // A host dies with half of the ranks. The second attempt does without it; in the third one it
+    // A node dies with half of the ranks. The second attempt does without it; in the third one it
     // is back.
     const int lost = std::max(1, ranks / 2);
-    Fault host = fault(Kind::kill, ranks - lost, 0.3);
-    host.count = lost;
+    Fault node = fault(Kind::kill, ranks - lost, 0.3);
+    node.count = lost;
     add(
-        "fewer ranks", {host, fault(Kind::kill, 0, 0.7)},
+        "fewer ranks", {node, fault(Kind::kill, 0, 0.7)},
         [&](int attempt) { return attempt == 1 ? std::max(1, ranks - lost) : ranks; }, settings);
     JobSettings without_checkpoints = settings;
     without_checkpoints.arguments.push_back("--every=" + std::to_string(steps + 1));
@@ -151,16 +151,16 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
             std::cout << "attempt " << before.size() << " ended after step "
                       << before.back().last_step() << ": " << before.back().cause << std::endl;
         }
-        const std::vector<HostSlots> fast = without_slow_hosts(settings.hosts, before);
-        for (const HostSlots& host : settings.hosts)
-            if (std::ranges::count(fast, host) == 0)
-                std::cout << host.name << " is left out: it was slow twice" << std::endl;
-        const std::vector<HostSlots> alive = hosts_that_answer(fast);
-        int ranks = settings.hosts.empty() ? settings.ranks : 0;
+        const std::vector<NodeSlots> fast = without_slow_nodes(settings.nodes, before);
+        for (const NodeSlots& node : settings.nodes)
+            if (std::ranges::count(fast, node) == 0)
+                std::cout << node.name << " is left out: it was slow twice" << std::endl;
+        const std::vector<NodeSlots> alive = nodes_that_answer(fast);
+        int ranks = settings.nodes.empty() ? settings.ranks : 0;
         std::string names;
-        for (const HostSlots& host : alive) {
-            ranks += host.slots;
-            names += " " + host.name;
+        for (const NodeSlots& node : alive) {
+            ranks += node.slots;
+            names += " " + node.name;
         }
         if (ranks == 0)
             return std::vector<std::string>();

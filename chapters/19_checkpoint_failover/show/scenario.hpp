@@ -10,8 +10,8 @@ namespace ddp {
 
 struct JobSettings {
     Launcher launcher = Launcher::processes;
-    int ranks = 4;                       // where there are no hosts
-    std::vector<HostSlots> hosts;        // that may or may not answer
+    int ranks = 4;                       // where there are no nodes
+    std::vector<NodeSlots> nodes;        // that may or may not answer
     std::vector<std::string> arguments;  // of the job, without its folder
     SupervisorOptions supervisor;
 };
@@ -28,7 +28,7 @@ Scenario run_scenario(const std::string& name, const JobSettings& settings,
                       const std::function<int(int attempt)>& ranks_of);
 
 // Runs the chapter's four scenarios: no fault; ranks are killed and stopped, and come back; half of
-// the ranks are killed at once, as with their host, and do not come back at once; a rank is killed
+// the ranks are killed at once, as with their node, and do not come back at once; a rank is killed
 // in a training without checkpoints. With `quick` the first two, with one kill.
 std::vector<Scenario> run_scenarios(const JobSettings& settings, bool quick);
 

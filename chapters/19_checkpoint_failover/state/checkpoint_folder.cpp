@@ -3,9 +3,9 @@
 namespace ddp {
 namespace {
 
-std::string with_host(std::string path, const std::string& host) {
+std::string with_node(std::string path, const std::string& node) {
     if (const std::size_t at = path.find("%h"); at != std::string::npos)
-        path.replace(at, 2, host);
+        path.replace(at, 2, node);
     return path;
 }
 
@@ -19,13 +19,13 @@ CheckpointFolder::CheckpointFolder(World& world, const std::string& given)
         const std::string path = rank.broadcast(made_ ? made_->path().string() : given, 0);
         // Once per process: threads of one process share this object.
         if (rank.job().has_processes || rank.rank() == 0)
-            path_ = with_host(path, rank.host());
+            path_ = with_node(path, rank.node());
     });
 }
 
 CheckpointFolder::~CheckpointFolder() {
     std::error_code ignored;
-    if (is_temporary_)  // on another host than rank 0's it was made as well, under the same name
+    if (is_temporary_)  // on another node than rank 0's it was made as well, under the same name
         std::filesystem::remove_all(path_, ignored);
 }
 

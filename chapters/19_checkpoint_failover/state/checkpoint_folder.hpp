@@ -11,7 +11,7 @@ namespace ddp {
 
 class CheckpointFolder {
   public:
-    // Takes the folder `given`, in which %h stands for the host's name. If `given` is empty, makes
+    // Takes the folder `given`, in which %h stands for the node's name. If `given` is empty, makes
     // a temporary folder.
     CheckpointFolder(World& world, const std::string& given);
     ~CheckpointFolder();

@@ -10,7 +10,7 @@ namespace ddp {
 namespace {
 
 const std::string prefix = "checkpoint-", suffix = ".safetensors", checksum_key = "crc32";
-const std::string life_file = "life";
+const std::string generation_file = "generation";
 
 std::string hexadecimal(std::uint32_t header, std::uint32_t data) {
     char text[17];
@@ -65,43 +65,43 @@ std::vector<int> Checkpoints::steps() const {
     return steps;
 }
 
-int Checkpoints::newest_life() const {
-    if (std::ranges::count(folder_.names(), life_file) == 0)
+int Checkpoints::newest_generation() const {
+    if (std::ranges::count(folder_.names(), generation_file) == 0)
         return 0;
-    const std::vector<std::uint8_t> digits = folder_.read(life_file);
+    const std::vector<std::uint8_t> digits = folder_.read(generation_file);
     const auto* first = reinterpret_cast<const char*>(digits.data());
-    int life = 0;
-    if (std::from_chars(first, first + digits.size(), life).ec != std::errc())
-        throw std::runtime_error("'" + folder_.path() + "/" + life_file +
+    int generation = 0;
+    if (std::from_chars(first, first + digits.size(), generation).ec != std::errc())
+        throw std::runtime_error("'" + folder_.path() + "/" + generation_file +
                                  "' holds no number: remove it, if no training runs there.");
-    return life;
+    return generation;
 }
 
-void Checkpoints::begin_life(int number) {
-    life_ = number;
-    save_atomically(folder_, life_file, {bytes_of(std::to_string(number))});
-    remove_unfinished();  // an earlier life that wakes up cannot rename it any more
+void Checkpoints::begin_generation(int number) {
+    generation_ = number;
+    save_atomically(folder_, generation_file, {bytes_of(std::to_string(number))});
+    remove_unfinished();  // an earlier generation that wakes up cannot rename it any more
 }
 
-void Checkpoints::require_newest_life() const {
-    if (const int newest = newest_life(); newest > life_)
-        throw std::runtime_error("this is life " + std::to_string(life_) +
-                                 " of the training, and life " + std::to_string(newest) +
+void Checkpoints::require_newest_generation() const {
+    if (const int newest = newest_generation(); newest > generation_)
+        throw std::runtime_error("this is generation " + std::to_string(generation_) +
+                                 " of the training, and generation " + std::to_string(newest) +
                                  " writes into '" + folder_.path() +
                                  "' now: this one ends and writes nothing more.");
 }
 
-// A life can be stopped and wake up between any two of these calls, and begin_life of the next one
-// can lie between them. What it has written until then is removed, or it finds out. Only where it
-// is stopped between the first look and its write, a late checkpoint appears. That is whole and of
-// this training; and nothing is removed for it.
+// A generation can be stopped and wake up between any two of these calls, and begin_generation of
+// the next one can lie between them. What it has written until then is removed, or it finds out.
+// Only where it is stopped between the first look and its write, a late checkpoint appears. That is
+// whole and of this training; and nothing is removed for it.
 bool Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
     const std::string text = seal(std::move(header), data);
-    const std::string writer = "." + std::to_string(life_);
+    const std::string writer = "." + std::to_string(generation_);
     const auto save = [&] {
-        require_newest_life();
+        require_newest_generation();
         save_atomically(folder_, file_name(step), {bytes_of(text), data}, writer);
-        require_newest_life();
+        require_newest_generation();
         remove_others(step);
     };
     try {
@@ -109,12 +109,12 @@ bool Checkpoints::save(int step, SafetensorsHeader header, Bytes data) {
         return false;
     } catch (const std::runtime_error&) {
         if (!folder_.make()) {
-            require_newest_life();                                  // then that is the reason
+            require_newest_generation();                            // then that is the reason
             folder_.remove(file_name(step) + writer + unfinished);  // a full disk needs its room
             throw;
         }
     }
-    begin_life(life_);
+    begin_generation(generation_);
     save();  // whoever has removed the folder has not removed the training
     return true;
 }

@@ -20,13 +20,13 @@ class Checkpoints {
     // `folder` must outlive this object. `keep`: how many checkpoints stay in it.
     Checkpoints(Folder& folder, int keep) : folder_(folder), keep_(keep) {}
 
-    // Returns the number of the training's last life in this folder, or 0. A life is one start of
-    // the training, until its end.
-    int newest_life() const;
-    // Begins life `number`. An earlier one may be thought dead and be only stopped, as with its
-    // host: when it wakes up, its save() finds the newer number, and throws std::runtime_error. (A
-    // fence: Kleppmann, Designing Data-Intensive Applications, 2017, chapter 8.)
-    void begin_life(int number);
+    // Returns the number of the training's last generation in this folder, or 0. A generation is
+    // one start of the training, until its end.
+    int newest_generation() const;
+    // Begins generation `number`. An earlier one may be thought dead and be only stopped, as with
+    // its node: when it wakes up, its save() finds the newer number, and throws std::runtime_error.
+    // (A fence: Kleppmann, Designing Data-Intensive Applications, 2017, chapter 8.)
+    void begin_generation(int number);
 
     // Saves the checkpoint of step `step` as a whole or not at all, and adds a checksum to its
     // header. Then removes all checkpoints but the last `keep`. Removes files that writers who were
@@ -44,13 +44,13 @@ class Checkpoints {
     static std::string file_name(int step);  // "checkpoint-00000120.safetensors"
 
   private:
-    void require_newest_life() const;
+    void require_newest_generation() const;
     void remove_others(int step);
     void remove_unfinished();
 
     Folder& folder_;
     const int keep_;
-    int life_ = 0;
+    int generation_ = 0;
 };
 
 // Returns the bytes before `data` in a checkpoint's file: the header, with the checksum of both.

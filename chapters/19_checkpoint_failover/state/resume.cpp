@@ -48,11 +48,11 @@ bool writes_checkpoints(Rank& rank, Folder& folder) {
     return rank.rank() == 0 || (!sees_it && rank.local_rank() == 0);
 }
 
-void begin_next_life(Rank& rank, Checkpoints& checkpoints, bool writes) {
-    const std::vector<int> lives =
-        rank.all_gather(rank.local_rank() == 0 ? checkpoints.newest_life() : 0);
+void begin_next_generation(Rank& rank, Checkpoints& checkpoints, bool writes) {
+    const std::vector<int> generations =
+        rank.all_gather(rank.local_rank() == 0 ? checkpoints.newest_generation() : 0);
     if (writes)
-        checkpoints.begin_life(std::ranges::max(lives) + 1);
+        checkpoints.begin_generation(std::ranges::max(generations) + 1);
 }
 
 void load_tensors(const Safetensors& file, const std::vector<NamedTensor>& tensors,
@@ -89,7 +89,7 @@ std::optional<Resumed> resume(Communicator& communicator, Device& device,
                               std::vector<std::string>& errors) {
     Rank& rank = communicator.rank();
     std::optional<Checkpoint> mine;
-    if (rank.local_rank() == 0)  // one rank reads for each host
+    if (rank.local_rank() == 0)  // one rank reads for each node
         mine = checkpoints.newest(errors);
     const auto [from, step] = find_newest(rank, mine);
     if (step < 0)

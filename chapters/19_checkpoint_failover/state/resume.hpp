@@ -1,5 +1,5 @@
 #pragma once
-// Resumes a training from the newest checkpoint that any host has. No rank is special: the rank
+// Resumes a training from the newest checkpoint that any node has. No rank is special: the rank
 // that finds it broadcasts it to all, and need not be the one that wrote it.
 #include <optional>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace ddp {
 
-// Returns whether this rank writes checkpoints: rank 0 does, and where hosts have folders of their
-// own also the first rank of each host. All ranks call it together.
+// Returns whether this rank writes checkpoints: rank 0 does, and where nodes have folders of their
+// own also the first rank of each node. All ranks call it together.
 bool writes_checkpoints(Rank& rank, Folder& folder);
 
-// Begins the next life of the training, after all that the writers' folders know of. All ranks call
-// it together; `writes`: whether this one writes checkpoints.
-void begin_next_life(Rank& rank, Checkpoints& checkpoints, bool writes);
+// Begins the next generation of the training, after all that the writers' folders know of. All
+// ranks call it together; `writes`: whether this one writes checkpoints.
+void begin_next_generation(Rank& rank, Checkpoints& checkpoints, bool writes);
 
 // Copies the file's values into `tensors`, by name. Throws DataError, with a sentence that begins
 // with `name`, if a tensor is missing or has another shape.
@@ -29,9 +29,9 @@ struct Resumed {
     int from_rank = 0;  // the rank whose checkpoint it was
 };
 
-// Loads the newest whole checkpoint of any host into the tensors of all ranks, and returns its
+// Loads the newest whole checkpoint of any node into the tensors of all ranks, and returns its
 // state; nothing if there is no checkpoint. Adds a sentence to `errors` for each damaged checkpoint
-// on this rank's host. Throws OptionError if the checkpoint is of another training
+// on this rank's node. Throws OptionError if the checkpoint is of another training
 // (require_same_configuration). All ranks call it together, before the first step.
 std::optional<Resumed> resume(Communicator& communicator, Device& device,
                               const Checkpoints& checkpoints, const TrainingTensors& tensors,

@@ -39,9 +39,9 @@ struct LinkColumns {
 std::vector<LinkColumns> columns_of(const ClusterLinks& links) {
     std::vector<LinkColumns> columns;
     if (links.inside.is_there())
-        columns.push_back({links.inside, "within a host", false});
+        columns.push_back({links.inside, "within a node", false});
     if (links.between.is_there())
-        columns.push_back({links.between, "between hosts", true});
+        columns.push_back({links.between, "between nodes", true});
     return columns;
 }
 
@@ -79,13 +79,13 @@ void report_links(const ClusterLinks& links, CsvWriter& file) {
 }
 
 std::vector<std::string> link_use_columns() {
-    return {"levels", "bytes", "bytes_leaving_host", "seconds", "link_seconds"};
+    return {"levels", "bytes", "bytes_leaving_node", "seconds", "link_seconds"};
 }
 
-void report_link_use(const std::string& hosts, const std::vector<OrderMeasurement>& measurements,
+void report_link_use(const std::string& nodes, const std::vector<OrderMeasurement>& measurements,
                      const CostModel& link, CsvWriter& file) {
-    Table table("An all-reduce on " + hosts + ", and the link between them",
-                {"array", "order", "time", "leaves a host", "which takes", "of the link"});
+    Table table("An all-reduce on " + nodes + ", and the link between them",
+                {"array", "order", "time", "leaves a node", "which takes", "of the link"});
     const OrderMeasurement* before = nullptr;
     for (const OrderMeasurement& each : measurements) {
         // Where there is only one order, it was measured twice.

@@ -11,17 +11,17 @@
 namespace ddp {
 
 // Returns the share of the link that an all-reduce uses: the seconds that the bytes which leave a
-// host take at the bandwidth of `link`, by those that were measured.
+// node take at the bandwidth of `link`, by those that were measured.
 double share_of_link(const OrderMeasurement& measurement, const CostModel& link);
 
 // Prints the links, and writes what the simulator reads (measured/links_file.hpp) to `file`.
 std::vector<std::string> link_columns();
 void report_links(const ClusterLinks& links, CsvWriter& file);
 
-// Prints all-reduces beside the time that their bytes need on the link between hosts, and writes
+// Prints all-reduces beside the time that their bytes need on the link between nodes, and writes
 // them to `file`.
 std::vector<std::string> link_use_columns();
-void report_link_use(const std::string& hosts, const std::vector<OrderMeasurement>& measurements,
+void report_link_use(const std::string& nodes, const std::vector<OrderMeasurement>& measurements,
                      const CostModel& link, CsvWriter& file);
 
 }  // namespace ddp

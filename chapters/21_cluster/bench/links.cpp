@@ -85,19 +85,19 @@ std::vector<std::size_t> message_sizes(std::size_t most) {
 ClusterLinks measure_links(Rank& rank, const std::vector<std::size_t>& sizes, int batches) {
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), std::nullopt);
-    const std::vector<int>& by_host = placement.by_host;
+    const std::vector<int>& by_node = placement.by_node;
     ClusterLinks links;
     // The first two ranks of the first node that has two, ...
     std::size_t first = 0;
     for (const int size : placement.sizes) {
         if (size > 1 && !links.inside.is_there())
-            links.inside = measure_link(rank, by_host[first], by_host[first + 1], sizes, batches);
+            links.inside = measure_link(rank, by_node[first], by_node[first + 1], sizes, batches);
         first += static_cast<std::size_t>(size);
     }
     // ... and the first ranks of the first two nodes.
     const auto second = static_cast<std::size_t>(placement.sizes[0]);
     if (placement.sizes.size() > 1)
-        links.between = measure_link(rank, by_host[0], by_host[second], sizes, batches);
+        links.between = measure_link(rank, by_node[0], by_node[second], sizes, batches);
     return links;
 }
 

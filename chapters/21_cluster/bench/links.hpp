@@ -25,7 +25,7 @@ struct ClusterLinks {
 // Returns sizes from 64 B up to `most` bytes, four times as many from one to the next.
 std::vector<std::size_t> message_sizes(std::size_t most);
 
-// Measures messages of these sizes between two ranks of one host and between two hosts; `batches`
+// Measures messages of these sizes between two ranks of one node and between two nodes; `batches`
 // of each, of which the fastest counts. All ranks call it together, and all get the same.
 ClusterLinks measure_links(Rank& rank, const std::vector<std::size_t>& sizes, int batches);
 

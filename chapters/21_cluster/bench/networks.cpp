@@ -24,12 +24,12 @@ namespace {
 
 // ---- Names and addresses
 
-// Returns the addresses that `host` has on this host, with spaces between them; "" if its name
+// Returns the addresses that `node` has on this node, with spaces between them; "" if its name
 // leads nowhere.
-std::string addresses_by_name(const std::string& host) {
+std::string addresses_by_name(const std::string& node) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
-    if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0)
+    if (getaddrinfo(node.c_str(), nullptr, &hints, &found) != 0)
         return "";
     const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
     std::string addresses;
@@ -38,13 +38,13 @@ std::string addresses_by_name(const std::string& host) {
     return addresses;
 }
 
-// Finds the interface of this host that has one of the `addresses`.
-void find_interface(const std::string& addresses, HostNetwork& network) {
+// Finds the interface of this node that has one of the `addresses`.
+void find_interface(const std::string& addresses, NodeNetwork& network) {
     std::istringstream words(addresses);
     const std::vector<std::string> wanted{std::istream_iterator<std::string>(words), {}};
     if (!wanted.empty())
         network.address = wanted[0];
-    for (const Interface& each : interfaces_of_host())
+    for (const Interface& each : interfaces_of_node())
         for (const std::string& address : each.addresses)
             if (std::ranges::count(wanted, address) != 0) {
                 network.address = address;
@@ -55,7 +55,7 @@ void find_interface(const std::string& addresses, HostNetwork& network) {
 
 // ---- One all-reduce, and who has sent what
 
-// Returns the bytes that each interface of this host has sent during an all-reduce of all ranks.
+// Returns the bytes that each interface of this node has sent during an all-reduce of all ranks.
 SentBytes sent_in_all_reduce(Rank& rank, const AllReduceOrder& order) {
     const auto communicator =
         make_communicator("native", rank, 2 * watched_bytes, {.order = order});
@@ -81,18 +81,18 @@ SentBytes sent_in_all_reduce(Rank& rank, const AllReduceOrder& order) {
 
 // ---- What a speaker sends to the others: a line, with tabs between the fields
 
-std::string line_of_network(const HostNetwork& network) {
+std::string line_of_network(const NodeNetwork& network) {
     std::ostringstream line;
-    line << network.host << '\t' << network.address << '\t' << network.interface << '\t'
+    line << network.node << '\t' << network.address << '\t' << network.interface << '\t'
          << network.sent << '\t' << network.most.interface << '\t' << network.most.bytes;
     return line.str();
 }
 
-HostNetwork network_of_line(const std::string& line, double expected_bytes) {
+NodeNetwork network_of_line(const std::string& line, double expected_bytes) {
     std::istringstream words(line);
-    HostNetwork network;
+    NodeNetwork network;
     std::string sent, most;
-    for (std::string* field : {&network.host, &network.address, &network.interface, &sent,
+    for (std::string* field : {&network.node, &network.address, &network.interface, &sent,
                                &network.most.interface, &most})
         std::getline(words, *field, '\t');
     network.sent = std::stoull(sent);
@@ -108,7 +108,7 @@ std::vector<std::size_t> speakers_of(const Placement& placement) {
     std::vector<std::size_t> speakers;
     std::size_t first = 0;
     for (const int size : placement.sizes) {
-        speakers.push_back(static_cast<std::size_t>(placement.by_host[first]));
+        speakers.push_back(static_cast<std::size_t>(placement.by_node[first]));
         first += static_cast<std::size_t>(size);
     }
     return speakers;
@@ -123,15 +123,15 @@ std::string addresses_elsewhere(Rank& rank, const std::vector<std::size_t>& spea
     const bool speaks = mine < count;
     std::string next;  // the addresses of the next speaker's node
     if (speaks)
-        next = addresses_by_name(rank.job().members[speakers[(mine + 1) % count]].host);
+        next = addresses_by_name(rank.job().members[speakers[(mine + 1) % count]].node);
     const std::vector<std::string> found = rank.all_gather(next);
     return speaks ? found[speakers[(mine + count - 1) % count]] : "";
 }
 
 // Returns the network of this rank's node, by its addresses and by what was sent.
-HostNetwork own_network(const std::string& host, const std::string& addresses,
+NodeNetwork own_network(const std::string& node, const std::string& addresses,
                         const SentBytes& sent) {
-    HostNetwork network{host, "", "", 0, most_between({}, sent), 0};
+    NodeNetwork network{node, "", "", 0, most_between({}, sent), 0};
     find_interface(addresses, network);
     if (const auto found = sent.find(network.interface); found != sent.end())
         network.sent = found->second;
@@ -140,23 +140,23 @@ HostNetwork own_network(const std::string& host, const std::string& addresses,
 
 }  // namespace
 
-std::string wrong_network(const HostNetwork& network) {
+std::string wrong_network(const NodeNetwork& network) {
     const auto enough = [&](std::uint64_t bytes) {
         return static_cast<double>(bytes) >= network.expected_bytes / 2;
     };
     if (enough(network.sent))
         return "";
-    const std::string& host = network.host;
+    const std::string& node = network.node;
     if (!enough(network.most.bytes))
-        return "No interface of " + host +
+        return "No interface of " + node +
                " has sent these bytes: they went past the kernel (as RDMA does), "
                "or over the "
                "loopback.";
     const std::string& used = network.most.interface;
     const std::string sent = format_bytes(static_cast<double>(network.most.bytes)) + " have left " +
-                             host + " by " + used + ", ";
+                             node + " by " + used + ", ";
     if (network.address.empty())
-        return sent + "and the other hosts do not know the name " + host +
+        return sent + "and the other nodes do not know the name " + node +
                ": is this the network that is meant?";
     if (network.interface.empty())
         return sent + "and its name leads to " + network.address +
@@ -165,22 +165,22 @@ std::string wrong_network(const HostNetwork& network) {
     return sent + "and its name leads to " + network.interface +
            ": the wrong network? Data goes where the ranks have met: "
            "MASTER_ADDR, the address of "
-           "rank 0's host in the right one, lets them meet there (mpirun -x "
+           "rank 0's node in the right one, lets them meet there (mpirun -x "
            "MASTER_ADDR=...).";
 }
 
-std::vector<HostNetwork> watch_network(Rank& rank, const AllReduceOrder& order) {
+std::vector<NodeNetwork> watch_network(Rank& rank, const AllReduceOrder& order) {
     const Job& job = rank.job();
-    if (!job.has_several_hosts())
+    if (!job.has_several_nodes())
         return {};
     const Placement placement = placement_of(Group::all(job), job, rank.rank(), std::nullopt);
     const std::vector<std::size_t> speakers = speakers_of(placement);
     const std::string addresses = addresses_elsewhere(rank, speakers);
     const SentBytes sent = sent_in_all_reduce(rank, order);
     const std::vector<std::string> lines =
-        rank.all_gather(line_of_network(own_network(rank.host(), addresses, sent)));
-    const double expected_bytes = bytes_leaving_host(placement, order.levels, watched_bytes);
-    std::vector<HostNetwork> networks;
+        rank.all_gather(line_of_network(own_network(rank.node(), addresses, sent)));
+    const double expected_bytes = bytes_leaving_node(placement, order.levels, watched_bytes);
+    std::vector<NodeNetwork> networks;
     for (const std::size_t speaker : speakers)
         networks.push_back(network_of_line(lines[speaker], expected_bytes));
     return networks;

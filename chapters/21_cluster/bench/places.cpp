@@ -70,9 +70,9 @@ std::string shared_core(const std::vector<RankPlace>& places) {
             if (one.machine != other.machine || one.cores != other.cores || one.cores.size() != 1 ||
                 one.cores_of_machine == 1)
                 continue;
-            const std::string where = one.host == other.host
-                                          ? one.host
-                                          : one.host + " and " + other.host + ", one machine";
+            const std::string where = one.node == other.node
+                                          ? one.node
+                                          : one.node + " and " + other.node + ", one machine";
             return "ranks " + std::to_string(a) + " and " + std::to_string(b) +
                    " are both bound to core " + std::to_string(one.cores[0]) + " of " + where +
                    ", which has " + std::to_string(one.cores_of_machine) +
@@ -91,7 +91,7 @@ std::vector<RankPlace> gather_places(Rank& rank, RankPlace mine) {
     std::vector<RankPlace> places;
     for (const std::string& line : rank.all_gather(line_of_place(mine))) {
         places.push_back(place_of_line(line));
-        places.back().host = rank.job().members[places.size() - 1].host;
+        places.back().node = rank.job().members[places.size() - 1].node;
     }
     return places;
 }

@@ -11,8 +11,8 @@ namespace ddp {
 
 // One rank, as it finds itself.
 struct RankPlace {
-    std::string host;
-    std::string machine;     // hosts that are containers or namespaces may be on one
+    std::string node;
+    std::string machine;     // nodes that are containers or namespaces may be on one
     std::vector<int> cores;  // on which it may run, in ascending order
     int cores_of_machine = 1;
     std::string device;

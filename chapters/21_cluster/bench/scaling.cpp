@@ -12,14 +12,14 @@ namespace {
 
 constexpr int sleeping_buckets = 8;
 
-// Returns the first `ranks` ranks of the job, host after host.
+// Returns the first `ranks` ranks of the job, node after node.
 Group first_ranks(const Job& job, int ranks) {
-    std::vector<int> members = placement_of(Group::all(job), job, 0, std::nullopt).by_host;
+    std::vector<int> members = placement_of(Group::all(job), job, 0, std::nullopt).by_node;
     members.resize(static_cast<std::size_t>(ranks));
     return Group(members);
 }
 
-int hosts_of_first(const Job& job, int ranks) {
+int nodes_of_first(const Job& job, int ranks) {
     const Group group = first_ranks(job, ranks);
     return static_cast<int>(placement_of(group, job, group.rank(0), std::nullopt).sizes.size());
 }
@@ -69,7 +69,7 @@ ScalingPoint point_of(const ScalingOptions& options, const Job& job, int ranks, 
                       const AloneStep& alone, const ClusterLinks& links) {
     const double share = options.share_of(ranks);
     return {
-        ranks, hosts_of_first(job, ranks), measured_s,
+        ranks, nodes_of_first(job, ranks), measured_s,
         predicted_step_s(shared_step(alone.parts, share), job, ranks, links, options.order.levels),
         alone.seconds * share};
 }

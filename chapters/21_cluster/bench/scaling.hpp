@@ -5,7 +5,7 @@
 //     weak      every rank computes as much as one rank alone      ideal: the step takes as long
 //     strong    the ranks share the work of one rank               ideal: 1 / N of the time
 //
-// Two kinds of compute: this book's network, or a rank that sleeps. On hosts that share the cores
+// Two kinds of compute: this book's network, or a rank that sleeps. On nodes that share the cores
 // of one machine only sleeping ranks compute side by side.
 #include <vector>
 
@@ -24,17 +24,17 @@ struct ScalingOptions {
     double sleep_s = 0;       // of one rank alone, in a step; 0: the network computes
     std::vector<int> counts;  // of ranks
     int rounds = 5;
-    AllReduceOrder order;  // of sums between hosts
+    AllReduceOrder order;  // of sums between nodes
 
     // Returns which share of the compute of one rank alone each of `ranks` ranks has.
     double share_of(int ranks) const { return is_strong ? 1.0 / ranks : 1; }
 };
 
-// A step on so many ranks: the first ones of the job, host after host.
+// A step on so many ranks: the first ones of the job, node after node.
 struct ScalingPoint {
-    int ranks = 1, hosts = 1;
+    int ranks = 1, nodes = 1;
     double measured_s = 0;   // the median of the rounds
-    double predicted_s = 0;  // NaN where the hosts have different numbers of these ranks
+    double predicted_s = 0;  // NaN where the nodes have different numbers of these ranks
     double ideal_s = 0;
 
     double efficiency() const { return ideal_s / measured_s; }
@@ -48,7 +48,7 @@ simulator::Step sleeping_step(double sleep_s);
 simulator::Step shared_step(simulator::Step step, double share);
 
 // Returns the step of the first `ranks` ranks of `job` by the simulator, if the links are straight
-// lines through what was measured; NaN where their hosts have different numbers of them.
+// lines through what was measured; NaN where their nodes have different numbers of them.
 double predicted_step_s(const simulator::Step& step, const Job& job, int ranks,
                         const ClusterLinks& links, int levels);
 

@@ -24,22 +24,22 @@ std::string scaling_title(const ScalingOptions& options) {
 }  // namespace
 
 std::vector<std::string> scaling_columns() {
-    return {"scaling", "compute", "ranks", "hosts", "step_s", "predicted_s", "ideal_s"};
+    return {"scaling", "compute", "ranks", "nodes", "step_s", "predicted_s", "ideal_s"};
 }
 
 void report_scaling(const ScalingOptions& options, const std::vector<ScalingPoint>& points,
                     CsvWriter& file) {
     Table table(scaling_title(options),
-                {"ranks", "hosts", "a step", "predicted", "off by", "ideal", "efficiency"});
+                {"ranks", "nodes", "a step", "predicted", "off by", "ideal", "efficiency"});
     for (const ScalingPoint& point : points) {
         const bool is_predicted = !std::isnan(point.predicted_s);
-        table.row({std::to_string(point.ranks), std::to_string(point.hosts),
+        table.row({std::to_string(point.ranks), std::to_string(point.nodes),
                    format_seconds(point.measured_s),
                    is_predicted ? format_seconds(point.predicted_s) : "-",
                    is_predicted ? format_percent(point.predicted_s / point.measured_s - 1) : "-",
                    format_seconds(point.ideal_s), format_fixed(point.efficiency(), 2)});
         file.row({options.is_strong ? "strong" : "weak", options.sleep_s > 0 ? "asleep" : "network",
-                  point.ranks, point.hosts, point.measured_s,
+                  point.ranks, point.nodes, point.measured_s,
                   is_predicted ? CsvCell(point.predicted_s) : CsvCell(""), point.ideal_s});
     }
     table.note(

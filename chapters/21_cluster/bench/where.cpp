@@ -11,21 +11,21 @@ namespace {
 
 Table table_of_places(const Job& job, const std::vector<RankPlace>& places) {
     Table table("Where the ranks are (started by: " + job.started_by + ")",
-                {"rank", "host", "may run on cores", "device"});
+                {"rank", "node", "may run on cores", "device"});
     for (std::size_t r = 0; r < places.size(); r++)
         table.row(
-            {std::to_string(r), places[r].host,
+            {std::to_string(r), places[r].node,
              text_of_cores(places[r].cores) + " of " + std::to_string(places[r].cores_of_machine),
              places[r].device});
     return table;
 }
 
-Table table_of_networks(const std::vector<HostNetwork>& networks) {
+Table table_of_networks(const std::vector<NodeNetwork>& networks) {
     Table table(
         "What an all-reduce of " + format_bytes(static_cast<double>(watched_bytes)) + " has sent",
-        {"host", "its name leads to", "address", "which has sent", "must leave the host"});
-    for (const HostNetwork& each : networks)
-        table.row({each.host, each.interface.empty() ? "-" : each.interface,
+        {"node", "its name leads to", "address", "which has sent", "must leave the node"});
+    for (const NodeNetwork& each : networks)
+        table.row({each.node, each.interface.empty() ? "-" : each.interface,
                    each.address.empty() ? "-" : each.address,
                    format_bytes(static_cast<double>(each.sent)),
                    format_bytes(each.expected_bytes)});
@@ -33,12 +33,12 @@ Table table_of_networks(const std::vector<HostNetwork>& networks) {
 }
 
 // Writes a row for each rank, with the network of its node.
-void write_rows(const std::vector<RankPlace>& places, const std::vector<HostNetwork>& networks,
+void write_rows(const std::vector<RankPlace>& places, const std::vector<NodeNetwork>& networks,
                 CsvWriter& file) {
     for (std::size_t r = 0; r < places.size(); r++) {
-        const auto network = std::ranges::find(networks, places[r].host, &HostNetwork::host);
+        const auto network = std::ranges::find(networks, places[r].node, &NodeNetwork::node);
         const bool is_there = network != networks.end();
-        file.row({r, places[r].host, text_of_cores(places[r].cores), places[r].device,
+        file.row({r, places[r].node, text_of_cores(places[r].cores), places[r].device,
                   is_there ? network->interface : "",
                   is_there ? CsvCell(network->sent) : CsvCell(""),
                   is_there ? CsvCell(network->expected_bytes) : CsvCell("")});
@@ -48,18 +48,18 @@ void write_rows(const std::vector<RankPlace>& places, const std::vector<HostNetw
 }  // namespace
 
 std::vector<std::string> where_columns() {
-    return {"rank", "host", "cores", "device", "interface", "sent_bytes", "expected_bytes"};
+    return {"rank", "node", "cores", "device", "interface", "sent_bytes", "expected_bytes"};
 }
 
 bool report_where(const Job& job, const std::vector<RankPlace>& places,
-                  const std::vector<HostNetwork>& networks, CsvWriter& file) {
+                  const std::vector<NodeNetwork>& networks, CsvWriter& file) {
     write_rows(places, networks, file);
     std::cout << table_of_places(job, places) << "\n";
     if (networks.empty())
-        std::cout << "All ranks are on one host: nothing crosses a network.\n";
+        std::cout << "All ranks are on one node: nothing crosses a network.\n";
     else
         std::cout << table_of_networks(networks);
-    for (const HostNetwork& network : networks)
+    for (const NodeNetwork& network : networks)
         if (const std::string problem = wrong_network(network); !problem.empty())
             std::cout << problem << "\n";
     const std::string problem = shared_core(places);

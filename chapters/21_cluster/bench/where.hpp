@@ -13,6 +13,6 @@ namespace ddp {
 // two ranks share a core.
 std::vector<std::string> where_columns();
 bool report_where(const Job& job, const std::vector<RankPlace>& places,
-                  const std::vector<HostNetwork>& networks, CsvWriter& file);
+                  const std::vector<NodeNetwork>& networks, CsvWriter& file);
 
 }  // namespace ddp

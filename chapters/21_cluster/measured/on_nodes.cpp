@@ -9,14 +9,14 @@ using namespace simulator;
 
 // One row of measurements. Links at 100 and 400 Mbit/s were made by Linux (tbf) between network
 // namespaces; the all-reduces were programs of their own over TCP, and a rank computed by sleeping.
-struct OnHosts {
-    int mbit, hosts, ranks_per_host;
+struct OnNodes {
+    int mbit, nodes, ranks_per_node;
     Algorithm algorithm;
     double all_reduce_ms[4];  // of 256 KiB, 1, 4 and 16 MiB; 0: not measured
     double step_ms[4];        // as `steps` below
 };
 
-constexpr OnHosts on_hosts[] = {
+constexpr OnNodes on_nodes[] = {
     {100, 2, 1, Algorithm::flat, {20.80, 84.37, 339.14, 0}, {477, 411, 485, 528}},
     {100, 2, 2, Algorithm::flat, {31.17, 126.42, 508.39, 0}, {636, 413, 525, 582}},
     {100, 2, 2, Algorithm::two_level, {20.88, 84.81, 342.94, 0}, {478, 412, 486, 580}},
@@ -32,18 +32,18 @@ constexpr OnHosts on_hosts[] = {
 };
 
 // Steps of 100 ms forward and 300 ms backward, in eight equal buckets.
-struct StepOnHosts {
+struct StepOnNodes {
     double bucket_bytes_at_100_mbit;  // four times as many at 400 Mbit/s
     bool overlap;
     double jitter;
 };
 
-constexpr StepOnHosts steps[] = {
+constexpr StepOnNodes steps[] = {
     {512 << 10, true, 0}, {128 << 10, true, 0}, {128 << 10, false, 0}, {128 << 10, true, 0.2}};
 
-// This book's own ring between such hosts. By node: its ranks were dealt to the hosts in turn.
+// This book's own ring between such nodes. By node: its ranks were dealt to the nodes in turn.
 struct OwnRing {
-    int mbit, hosts, ranks_per_host;
+    int mbit, nodes, ranks_per_node;
     Algorithm algorithm;
     double mebibytes, ms;
 };
@@ -55,25 +55,25 @@ constexpr OwnRing own_ring[] = {
     {100, 4, 2, Algorithm::flat, 1, 149.3}, {100, 4, 2, Algorithm::flat, 4, 608},
     {400, 4, 2, Algorithm::flat, 4, 172},   {400, 4, 2, Algorithm::by_node, 4, 355}};
 
-constexpr const char* on_namespaces = "4 namespace hosts, November 2026";
+constexpr const char* on_namespaces = "4 namespace nodes, November 2026";
 
 // The links as a ping-pong between two otherwise idle ranks has measured them.
-Cluster namespace_hosts(int mbit, int hosts, int ranks_per_host) {
+Cluster namespace_nodes(int mbit, int nodes, int ranks_per_node) {
     const bool slow = mbit == 100;
-    return {.hosts = hosts,
-            .ranks_per_host = ranks_per_host,
+    return {.nodes = nodes,
+            .ranks_per_node = ranks_per_node,
             .inside = slow ? straight_link(12.2e-6, 2931e6) : straight_link(17.1e-6, 2454e6),
             .between = slow ? straight_link(12.2e-6, 12.41e6) : straight_link(18.4e-6, 49.49e6)};
 }
 
 // Returns the words for the nodes and the order of a row.
-std::string shape_of(const OnHosts& row) {
-    return std::to_string(row.mbit) + " Mbit/s, " + std::to_string(row.hosts) + " x " +
-           std::to_string(row.ranks_per_host) +
+std::string shape_of(const OnNodes& row) {
+    return std::to_string(row.mbit) + " Mbit/s, " + std::to_string(row.nodes) + " x " +
+           std::to_string(row.ranks_per_node) +
            (row.algorithm == Algorithm::flat ? ", flat ring, " : ", two levels, ");
 }
 
-void add_all_reduces_of(const OnHosts& row, const Seconds& seconds,
+void add_all_reduces_of(const OnNodes& row, const Seconds& seconds,
                         std::vector<Comparison>& result) {
     double bytes = 256 << 10;
     for (const double ms : row.all_reduce_ms) {
@@ -84,13 +84,13 @@ void add_all_reduces_of(const OnHosts& row, const Seconds& seconds,
     }
 }
 
-void add_steps_of(const OnHosts& row, const Seconds& seconds, std::vector<Comparison>& result) {
+void add_steps_of(const OnNodes& row, const Seconds& seconds, std::vector<Comparison>& result) {
     for (std::size_t i = 0; i < std::size(steps); i++) {
-        const StepOnHosts& kind = steps[i];
+        const StepOnNodes& kind = steps[i];
         const double bucket_bytes = kind.bucket_bytes_at_100_mbit * row.mbit / 100;
         const Step step = equal_buckets(0.1, 0.3, 8, 8 * bucket_bytes);
         const double predicted_s = jittery_step_s(step, seconds, kind.overlap,
-                                                  row.hosts * row.ranks_per_host, kind.jitter, 200);
+                                                  row.nodes * row.ranks_per_node, kind.jitter, 200);
         result.push_back({kind.jitter > 0 ? jittery_step : plain_step,
                           shape_of(row) + "8 x " + format_bytes(bucket_bytes) +
                               (kind.overlap ? "" : ", no overlap"),
@@ -99,11 +99,11 @@ void add_steps_of(const OnHosts& row, const Seconds& seconds, std::vector<Compar
 }
 
 Comparison own_ring_compared(const OwnRing& row) {
-    const Cluster cluster = namespace_hosts(row.mbit, row.hosts, row.ranks_per_host);
+    const Cluster cluster = namespace_nodes(row.mbit, row.nodes, row.ranks_per_node);
     const double bytes = row.mebibytes * (1 << 20);
     return {own_all_reduce,
-            std::to_string(row.mbit) + " Mbit/s, " + std::to_string(row.hosts) + " x " +
-                std::to_string(row.ranks_per_host) +
+            std::to_string(row.mbit) + " Mbit/s, " + std::to_string(row.nodes) + " x " +
+                std::to_string(row.ranks_per_node) +
                 (row.algorithm == Algorithm::by_node ? ", by node, " : ", ") + format_bytes(bytes),
             row.ms,
             all_reduce_s(row.algorithm, cluster, bytes) * 1e3,
@@ -115,8 +115,8 @@ Comparison own_ring_compared(const OwnRing& row) {
 
 std::vector<Comparison> comparisons_on_nodes() {
     std::vector<Comparison> result;
-    for (const OnHosts& row : on_hosts) {
-        const Cluster cluster = namespace_hosts(row.mbit, row.hosts, row.ranks_per_host);
+    for (const OnNodes& row : on_nodes) {
+        const Cluster cluster = namespace_nodes(row.mbit, row.nodes, row.ranks_per_node);
         const Seconds seconds = [&](double bytes) {
             return all_reduce_s(row.algorithm, cluster, bytes);
         };

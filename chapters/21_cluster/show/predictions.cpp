@@ -20,14 +20,14 @@ constexpr const char* names[] = {"flat ring", "two levels", "double tree", "ring
                                  "direct"};
 constexpr int jittery_steps = 200;
 
-// Returns the ranks of each row: those of one host, then four times as many from row to row, up to
+// Returns the ranks of each row: those of one node, then four times as many from row to row, up to
 // the most. The last row takes three quarters of the time.
 std::vector<int> rank_counts(const Question& question) {
-    const int near = question.host.ranks_per_host;
+    const int local = question.node.ranks_per_node;
     std::vector<int> counts;
-    for (int hosts = question.most_ranks / near; hosts > 1; hosts /= 4)
-        counts.insert(counts.begin(), hosts * near);
-    counts.insert(counts.begin(), near);
+    for (int nodes = question.most_ranks / local; nodes > 1; nodes /= 4)
+        counts.insert(counts.begin(), nodes * local);
+    counts.insert(counts.begin(), local);
     return counts;
 }
 
@@ -50,8 +50,8 @@ struct ScalingRow {
 
 ScalingRow scaling_row(const Question& question, int ranks) {
     ScalingRow row{};
-    simulator::Cluster cluster = question.host;
-    cluster.hosts = ranks / cluster.ranks_per_host;
+    simulator::Cluster cluster = question.node;
+    cluster.nodes = ranks / cluster.ranks_per_node;
     const double alone_s = question.step.compute_s();
     for (std::size_t i = 0; i < std::size(algorithms); i++) {
         const simulator::Seconds seconds = remembered(algorithms[i], cluster);
@@ -116,7 +116,7 @@ void show_scaling(const Question& question, const std::vector<Comparison>& compa
         write_prediction(file, "speed kept", ranks, "the best, with jitter", "", row.with_jitter);
     }
     times.note(
-        "By node: the ranks are dealt to the hosts in turn. Direct: every rank sends to "
+        "By node: the ranks are dealt to the nodes in turn. Direct: every rank sends to "
         "every other one; a message costs its sender nothing but its bytes here.");
     for (const char* kind : {large_all_reduce, own_all_reduce, published_all_reduce})
         times.note(errors_of(kind, comparisons));

@@ -9,9 +9,9 @@
 
 namespace ddp {
 
-// The cluster that is asked about; its hosts are as many as each row of a table needs.
+// The cluster that is asked about; its nodes are as many as each row of a table needs.
 struct Question {
-    simulator::Cluster host;  // one of them
+    simulator::Cluster node;  // one of them
     int most_ranks = 4096;
     simulator::Step step;
     double bytes = 0;      // of the all-reduces in the first table

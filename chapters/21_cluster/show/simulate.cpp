@@ -25,30 +25,30 @@ simulator::Step usual_step() {
             .buckets = std::vector<simulator::Bucket>(buckets, {backward_s / buckets, 25 << 20})};
 }
 
-// The hosts that are asked about. A file of measured links takes the place of both options.
-simulator::Cluster host_of(const SimulatorOptions& mine) {
-    simulator::Cluster host{1, mine.ranks_per_host, parse_link("--inside", mine.inside),
+// The nodes that are asked about. A file of measured links takes the place of both options.
+simulator::Cluster node_of(const SimulatorOptions& mine) {
+    simulator::Cluster node{1, mine.ranks_per_node, parse_link("--inside", mine.inside),
                             parse_link("--between", mine.between), mine.ports};
-    host.hosts_per_leaf = mine.hosts_per_leaf;
-    host.oversubscription = mine.oversubscription;
+    node.nodes_per_leaf = mine.nodes_per_leaf;
+    node.oversubscription = mine.oversubscription;
     if (!mine.links.empty()) {
         const MeasuredLinks links = read_links(mine.links);
-        host.inside = links.inside;
-        host.between = links.between;
+        node.inside = links.inside;
+        node.between = links.between;
     }
-    return host;
+    return node;
 }
 
 }  // namespace
 
 void add_simulator_options(Options& options, SimulatorOptions& mine) {
     options.add_int("--most-ranks", mine.most_ranks, {1, 8192}, "the last row of the simulation");
-    options.add_int("--per-host", mine.ranks_per_host, {1, 64}, "ranks of a simulated host");
-    options.add_int("--ports", mine.ports, {1, 64}, "network ports of a simulated host");
-    options.add_text("--inside", mine.inside, "a link within a host: BANDWIDTH,LATENCY");
-    options.add_text("--between", mine.between, "one port of a host: BANDWIDTH,LATENCY");
+    options.add_int("--per-node", mine.ranks_per_node, {1, 64}, "ranks of a simulated node");
+    options.add_int("--ports", mine.ports, {1, 64}, "network ports of a simulated node");
+    options.add_text("--inside", mine.inside, "a link within a node: BANDWIDTH,LATENCY");
+    options.add_text("--between", mine.between, "one port of a node: BANDWIDTH,LATENCY");
     options.add_text("--links", mine.links, "both, from a file of measured links");
-    options.add_int("--leaf", mine.hosts_per_leaf, {0, 4096}, "hosts under a leaf switch (0: all)");
+    options.add_int("--leaf", mine.nodes_per_leaf, {0, 4096}, "nodes under a leaf switch (0: all)");
     options.add_double("--oversubscription", mine.oversubscription, {1, 64}, "of its uplink");
     options.add_text("--step", mine.step, "a step that 15_overlap has recorded, a CSV file");
     options.add_int("--bytes", mine.bytes, {0, 1 << 30},
@@ -63,10 +63,10 @@ void add_simulator_options(Options& options, SimulatorOptions& mine) {
 }
 
 Simulation simulation_of(const SimulatorOptions& mine, const CommonOptions& common) {
-    if (mine.most_ranks < mine.ranks_per_host)
-        throw OptionError("--most-ranks must be at least the ranks of one host, --per-host.");
+    if (mine.most_ranks < mine.ranks_per_node)
+        throw OptionError("--most-ranks must be at least the ranks of one node, --per-node.");
     Question question{
-        .host = host_of(mine),
+        .node = node_of(mine),
         .most_ranks = common.quick ? std::min(512, mine.most_ranks) : mine.most_ranks,
         .step = usual_step(),
         .jitter = mine.jitter,

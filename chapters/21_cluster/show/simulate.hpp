@@ -10,7 +10,7 @@
 namespace ddp {
 
 struct SimulatorOptions {
-    int ranks_per_host = 8, ports = 8, most_ranks = 4096, hosts_per_leaf = 0;
+    int ranks_per_node = 8, ports = 8, most_ranks = 4096, nodes_per_leaf = 0;
     double oversubscription = 1, jitter = 0.03, rank_fails_h = 50'000, save_s = 60, restart_s = 600;
     std::string inside = "370GB/s,2us", between = "48GB/s,14us", links, step;
     std::string delays = "exponential";

@@ -22,9 +22,9 @@
 namespace ddp::simulator {
 namespace {
 
-// Returns how many rings, or pairs of trees, can have a port of their own on every host.
+// Returns how many rings, or pairs of trees, can have a port of their own on every node.
 int copies_on(const Cluster& cluster) {
-    return cluster.hosts > 1 ? std::min(cluster.ports, cluster.ranks_per_host) : 1;
+    return cluster.nodes > 1 ? std::min(cluster.ports, cluster.ranks_per_node) : 1;
 }
 
 // Returns the rounds of all phases, one phase after the other.
@@ -48,11 +48,11 @@ Schedule flat_ring(const Cluster& cluster, double bytes) {
     return {.parts = {ring(next, ranks, bytes / copies)}, .copies = copies};
 }
 
-// The next rank is on the next host: every message leaves its host.
+// The next rank is on the next node: every message leaves its node.
 Schedule ring_by_node(const Cluster& cluster, double bytes) {
-    const int ranks = cluster.ranks(), near = cluster.ranks_per_host;
+    const int ranks = cluster.ranks(), local = cluster.ranks_per_node;
     const auto next = [=](int rank) {
-        return rank + near < ranks ? rank + near : (rank + 1) % near;
+        return rank + local < ranks ? rank + local : (rank + 1) % local;
     };
     return {.parts = {ring(next, ranks, bytes)}};
 }
@@ -68,15 +68,15 @@ Rounds exchange(int group, double bytes) {
     return rounds;
 }
 
-// Reduce-scatter on each host, a ring along each rail (the ranks with one place on their hosts),
-// and all-gather on each host. Slices let the three overlap.
+// Reduce-scatter on each node, a ring along each rail (the ranks with one place on their nodes),
+// and all-gather on each node. Slices let the three overlap.
 Schedule two_levels(const Cluster& cluster, double bytes) {
-    const int ranks = cluster.ranks(), near = cluster.ranks_per_host;
+    const int ranks = cluster.ranks(), local = cluster.ranks_per_node;
     const int slices = std::clamp(static_cast<int>(bytes / (1 << 20)), 1, 4);
     const double slice = bytes / slices;
-    const auto next = [=](int rank) { return rank + near < ranks ? rank + near : rank % near; };
-    const Rounds inside = exchange(near, slice);
-    return {.parts = {in_turn({inside, ring(next, cluster.hosts, slice / near), inside})},
+    const auto next = [=](int rank) { return rank + local < ranks ? rank + local : rank % local; };
+    const Rounds inside = exchange(local, slice);
+    return {.parts = {in_turn({inside, ring(next, cluster.nodes, slice / local), inside})},
             .slices = slices};
 }
 
@@ -86,25 +86,26 @@ Schedule directly(const Cluster& cluster, double bytes) {
     return {.parts = {in_turn({phase, phase})}};
 }
 
-// Up a chain on each host and a tree of hosts, and down the same way. In the tree the hosts have
+// Up a chain on each node and a tree of nodes, and down the same way. In the tree the nodes have
 // the numbers 0, 1, 2 ... from left to right, with 0 on top: odd numbers are leaves, their parents
-// are on level 2, and so on. In the other tree a host whose number was odd has an even one.
+// are on level 2, and so on. In the other tree a node whose number was odd has an even one.
 Rounds tree(const Cluster& cluster, double bytes, bool is_other) {
-    const int hosts = cluster.hosts, near = cluster.ranks_per_host;
-    const auto number_of = [=](int host) {  // its own inverse
-        return !is_other ? host : hosts % 2 == 0 ? hosts - 1 - host : (hosts - host) % hosts;
+    const int nodes = cluster.nodes, local = cluster.ranks_per_node;
+    const auto number_of = [=](int node) {  // its own inverse
+        return !is_other ? node : nodes % 2 == 0 ? nodes - 1 - node : (nodes - node) % nodes;
     };
     Rounds rounds;
-    for (int place = near - 1; place > 0; place--)
-        rounds.push_back({.partner = [=](int rank) { return rank % near == place ? rank - 1 : -1; },
-                          .bytes = bytes});
-    for (int level = 1; level < hosts; level *= 2) {
+    for (int place = local - 1; place > 0; place--)
+        rounds.push_back(
+            {.partner = [=](int rank) { return rank % local == place ? rank - 1 : -1; },
+             .bytes = bytes});
+    for (int level = 1; level < nodes; level *= 2) {
         const auto parent = [=](int rank) {
-            const int number = number_of(rank / near);
-            if (rank % near != 0 || (number & -number) != level)
+            const int number = number_of(rank / local);
+            if (rank % local != 0 || (number & -number) != level)
                 return -1;
             const int left = number - level, above = left | 2 * level;
-            return near * number_of(above < hosts ? above : left);
+            return local * number_of(above < nodes ? above : left);
         };
         rounds.push_back({.partner = parent, .bytes = bytes});
     }
@@ -122,7 +123,7 @@ Schedule double_tree(const Cluster& cluster, double bytes) {
     const int slices = std::clamp(static_cast<int>(half / (1 << 15)), 1, 64);
     const double slice = half / slices;
     // A slice of both trees passes a port 4 (H - 1) / H times, on average.
-    const double pace_s = 4.0 * (cluster.hosts - 1) / cluster.hosts * cluster.between.busy_s(slice);
+    const double pace_s = 4.0 * (cluster.nodes - 1) / cluster.nodes * cluster.between.busy_s(slice);
     return {.parts = {tree(cluster, slice, false), tree(cluster, slice, true)},
             .slices = slices,
             .pace_s = pace_s,
@@ -142,50 +143,50 @@ double pass(Port& from, Port& to, double ready_s, double busy_s) {
 }
 
 // One slice of one part on its way through the rounds.
-struct Lane {
+struct SliceInFlight {
     std::vector<double> has;    // since when each rank has all that it was sent
     std::vector<double> ready;  // the same at the last round that waited
     double latest = 0;          // when the last of its messages so far has arrived
     std::size_t next_round = 0;
 };
 
-// The ports of ranks, hosts and leaf switches: as many as ranks, and some are not used.
+// The ports of ranks, nodes and leaf switches: as many as ranks, and some are not used.
 struct Network {
     const Cluster& cluster;
     const int copies;
     std::vector<Port> inside, between, leaves;
 
     // Returns when a message arrives: it passes the ports of two ranks; or two leaf switches, if
-    // there are any between the ranks, and the ports of two hosts.
+    // there are any between the ranks, and the ports of two nodes.
     double arrival_s(int from, int to, double ready_s, double bytes) {
-        const int near = cluster.ranks_per_host;
-        if (from / near == to / near)
+        const int local = cluster.ranks_per_node;
+        if (from / local == to / local)
             return pass(inside[from], inside[to], ready_s, copies * cluster.inside.busy_s(bytes)) +
                    cluster.inside.latency_s;
         const double busy_s = cluster.between.busy_s(bytes);
-        const int leaf = cluster.hosts_per_leaf * near;
+        const int leaf = cluster.nodes_per_leaf * local;
         if (leaf > 0 && from / leaf != to / leaf) {
-            const double ports_of_leaf = 1.0 * cluster.hosts_per_leaf * cluster.ports / copies;
+            const double ports_of_leaf = 1.0 * cluster.nodes_per_leaf * cluster.ports / copies;
             const double leaf_s = busy_s / ports_of_leaf * cluster.oversubscription;
             ready_s = pass(leaves[from / leaf], leaves[to / leaf], ready_s, leaf_s);
         }
         const int ports = copies > 1 ? 1 : cluster.ports;
-        const auto port = [=](int rank) { return rank - rank % near + rank % near % ports; };
+        const auto port = [=](int rank) { return rank - rank % local + rank % local % ports; };
         return pass(between[port(from)], between[port(to)], ready_s, busy_s) +
                cluster.between.latency_s;
     }
 
-    // Sends the messages of the lane's next round.
-    void send(const Round& round, Lane& lane) {
+    // Sends the messages of the slice's next round.
+    void send(const Round& round, SliceInFlight& slice) {
         if (round.waits)
-            lane.ready = lane.has;
+            slice.ready = slice.has;
         for (int rank = 0; rank < cluster.ranks(); rank++)
             if (const int partner = round.partner(rank); partner >= 0) {
                 const int from = round.reversed ? partner : rank;
                 const int to = round.reversed ? rank : partner;
-                const double time_s = arrival_s(from, to, lane.ready[from], round.bytes);
-                lane.has[to] = std::max(lane.has[to], time_s);
-                lane.latest = std::max(lane.latest, time_s);
+                const double time_s = arrival_s(from, to, slice.ready[from], round.bytes);
+                slice.has[to] = std::max(slice.has[to], time_s);
+                slice.latest = std::max(slice.latest, time_s);
             }
     }
 };
@@ -201,11 +202,11 @@ Schedule schedule(Algorithm algorithm, const Cluster& cluster, double bytes) {
 double simulated_s(const Cluster& cluster, const Schedule& schedule) {
     const auto ranks = static_cast<std::size_t>(cluster.ranks());
     const std::size_t parts = schedule.parts.size(), rounds = schedule.parts[0].size();
-    Lane start;
+    SliceInFlight start;
     start.has.resize(ranks);  // at 0 s every rank has its own data
-    std::vector<Lane> lanes(parts * static_cast<std::size_t>(schedule.slices), start);
-    for (std::size_t i = 0; i < lanes.size(); i++)
-        lanes[i].latest = static_cast<double>(i / parts) * schedule.pace_s;
+    std::vector<SliceInFlight> slices(parts * static_cast<std::size_t>(schedule.slices), start);
+    for (std::size_t i = 0; i < slices.size(); i++)
+        slices[i].latest = static_cast<double>(i / parts) * schedule.pace_s;
     const std::vector<Port> ports(ranks);
     Network network{.cluster = cluster,
                     .copies = schedule.copies,
@@ -213,15 +214,15 @@ double simulated_s(const Cluster& cluster, const Schedule& schedule) {
                     .between = ports,
                     .leaves = ports};
     // The slice whose data has come first sends first: messages pass the ports in order of time.
-    const auto turn = [&](const Lane& lane) {
-        return std::pair(lane.next_round == rounds, lane.latest);
+    const auto turn = [&](const SliceInFlight& slice) {
+        return std::pair(slice.next_round == rounds, slice.latest);
     };
-    for (std::size_t i = 0; i < lanes.size() * rounds; i++) {
-        const auto lane = std::ranges::min_element(lanes, {}, turn);
-        const auto part = static_cast<std::size_t>(lane - lanes.begin()) % parts;
-        network.send(schedule.parts[part][lane->next_round++], *lane);
+    for (std::size_t i = 0; i < slices.size() * rounds; i++) {
+        const auto slice = std::ranges::min_element(slices, {}, turn);
+        const auto part = static_cast<std::size_t>(slice - slices.begin()) % parts;
+        network.send(schedule.parts[part][slice->next_round++], *slice);
     }
-    return std::ranges::max_element(lanes, {}, &Lane::latest)->latest;
+    return std::ranges::max_element(slices, {}, &SliceInFlight::latest)->latest;
 }
 
 }  // namespace ddp::simulator

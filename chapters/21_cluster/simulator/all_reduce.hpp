@@ -31,18 +31,18 @@ inline Link straight_link(double alpha_s, double bytes_per_second) {
 }
 
 struct Cluster {
-    int hosts = 1, ranks_per_host = 1;
-    Link inside, between;  // between: one port of a host
-    int ports = 1;         // of a host; its ranks share them, in turn
-    // Hosts under a leaf switch (0: all), and how many times the bandwidth of the leaf's uplink
+    int nodes = 1, ranks_per_node = 1;
+    Link inside, between;  // between: one port of a node
+    int ports = 1;         // of a node; its ranks share them, in turn
+    // Nodes under a leaf switch (0: all), and how many times the bandwidth of the leaf's uplink
     // their ports have together.
-    int hosts_per_leaf = 0;
+    int nodes_per_leaf = 0;
     double oversubscription = 1;
 
-    int ranks() const { return hosts * ranks_per_host; }
+    int ranks() const { return nodes * ranks_per_node; }
 };
 
-// Returns whom a rank sends to; -1: to nobody. Ranks are numbered host by host here.
+// Returns whom a rank sends to; -1: to nobody. Ranks are numbered node by node here.
 using Partner = std::function<int(int rank)>;
 
 struct Round {
@@ -60,7 +60,7 @@ struct Schedule {
     int copies = 1;  // equal schedules side by side, each with a port of its own: one is simulated
 };
 
-// by_node: the flat ring in which rank r is on host r % hosts (mpirun --map-by node).
+// by_node: the flat ring in which rank r is on node r % nodes (mpirun --map-by node).
 enum class Algorithm { flat, by_node, two_level, tree, direct };
 
 // Returns the rounds in which all ranks add up an array. Chunks are not rounded to elements.

@@ -77,11 +77,11 @@ double simulated_useful_share(const Failures& failures, double interval_s, int c
     Random random(1);
     double passed_s = 0, useful_s = 0;
     for (int i = 0; i < count; i++) {
-        const double life_s = -failures.mean_s * std::log1p(-double{random.uniform(0, 1)});
-        const double working_s = std::max(0.0, life_s - failures.restart_s);
+        const double uptime_s = -failures.mean_s * std::log1p(-double{random.uniform(0, 1)});
+        const double working_s = std::max(0.0, uptime_s - failures.restart_s);
         // Work counts once a checkpoint behind it is whole.
         useful_s += interval_s * std::floor(working_s / (interval_s + failures.save_s));
-        passed_s += life_s;
+        passed_s += uptime_s;
     }
     return useful_s / passed_s;
 }

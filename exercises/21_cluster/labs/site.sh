@@ -27,12 +27,12 @@ submit() {
     "${submit_by[@]}" "$labs/$1.sbatch" "${@:2}"
 }
 
-# Starts a program in all places of the job, or with -n N in N of them, host after host. Outside of Slurm mpirun does it,
-# whose hosts are those of its hostfile.
+# Starts a program in all places of the job, or with -n N in N of them, node after node. Outside of Slurm mpirun does it,
+# whose nodes are those of its hostfile.
 [[ ${SLURM_JOB_ID:-} ]] || start_by=(mpirun)
 start() {
     local nodes=() status=0
-    # srun would spread N ranks over all hosts of the job.
+    # srun would spread N ranks over all nodes of the job.
     if [[ ${start_by[0]} == srun && $1 == -n ]]; then
         nodes=("--nodes=$((($2 + SLURM_NTASKS_PER_NODE - 1) / SLURM_NTASKS_PER_NODE))")
     fi
@@ -42,13 +42,13 @@ start() {
     return "$status"
 }
 
-# Runs a command, and prints by which interfaces this host has sent something meanwhile. (Others may have used them, too.)
+# Runs a command, and prints by which interfaces this node has sent something meanwhile. (Others may have used them, too.)
 count_bytes() {
     local before after
     before=$(bytes_sent)
     "$@"
     after=$(bytes_sent)
     paste <(echo "$before") <(echo "$after") |
-        awk '$4 > $2 { printf "%s has sent %.1f MB by %s\n", host, ($4 - $2) / 1e6, $1 }' host="$(hostname)"
+        awk '$4 > $2 { printf "%s has sent %.1f MB by %s\n", node, ($4 - $2) / 1e6, $1 }' node="$(hostname)"
 }
 bytes_sent() { sed 1,2d /proc/net/dev | tr : ' ' | awk '{ print $1, $10 }'; }

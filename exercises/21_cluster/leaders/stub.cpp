@@ -1,4 +1,4 @@
-// The exercise leaders: one rank of each host speaks for the others. Read
+// The exercise leaders: one rank of each node speaks for the others. Read
 // exercises/21_cluster/README.md first.
 #include "exercises/21_cluster/leaders.hpp"
 
@@ -6,22 +6,22 @@
 
 namespace ddp {
 
-MessagePlan leader_plan(const std::vector<int>& ranks_on_host) {
+MessagePlan leader_plan(const std::vector<int>& ranks_on_node) {
     // Which ranks are the leaders? Then the rounds: to the leaders, round their ring, and back.
     throw NotImplemented("leader_plan");
 }
 
-PortLoad leader_load(const EvenHosts& cluster, double bytes) {
-    // Which messages of your plan leave a host?
+PortLoad leader_load(const EvenNodes& cluster, double bytes) {
+    // Which messages of your plan leave a node?
     throw NotImplemented("port_load");
 }
 
-PortLoad rail_load(const EvenHosts& cluster, double bytes) {
+PortLoad rail_load(const EvenNodes& cluster, double bytes) {
     // How many rails use the port that has most of them?
     throw NotImplemented("port_load");
 }
 
-std::vector<double> leader_divisors(const std::vector<int>& ranks_on_host) {
+std::vector<double> leader_divisors(const std::vector<int>& ranks_on_node) {
     // The sum of what the leaders have then must be the mean.
     throw NotImplemented("divisors");
 }

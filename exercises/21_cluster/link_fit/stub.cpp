@@ -13,12 +13,12 @@ CostModel robust_line(std::span<const MessageTime> times) {
     throw NotImplemented("robust");
 }
 
-double wire_bandwidth(int hosts, int ranks_per_host, int levels, double bus_bandwidth) {
-    // How many bytes leave a host? How many does the formula of the bus bandwidth count?
+double wire_bandwidth(int nodes, int ranks_per_node, int levels, double bus_bandwidth) {
+    // How many bytes leave a node? How many does the formula of the bus bandwidth count?
     throw NotImplemented("wire");
 }
 
-CostModel link_of(int hosts, int ranks_per_host, std::span<const PrintedLine> lines) {
+CostModel link_of(int nodes, int ranks_per_node, std::span<const PrintedLine> lines) {
     // The seconds of an all-reduce are on a line, too. How many messages follow one another in it?
     throw NotImplemented("link");
 }

@@ -110,61 +110,61 @@ void check_robust() {
 
 // ---- Task wire
 
-// An all-reduce of `bytes` over a simulated network: its bus bandwidth, and what left a host.
+// An all-reduce of `bytes` over a simulated network: its bus bandwidth, and what left a node.
 struct Simulated {
     double bus_bandwidth, wire_bandwidth;
 };
-Simulated simulated(int hosts, int ranks_per_host, int levels, const CostModel& link,
+Simulated simulated(int nodes, int ranks_per_node, int levels, const CostModel& link,
                     double bytes) {
-    const int ranks = hosts * ranks_per_host;
-    const MessagePlan plan = levels == 1 ? ring_plan(ranks) : rail_ring_plan(hosts, ranks_per_host);
+    const int ranks = nodes * ranks_per_node;
+    const MessagePlan plan = levels == 1 ? ring_plan(ranks) : rail_ring_plan(nodes, ranks_per_node);
     const double seconds = seconds_of(
-        plan, hosts_with_ports(hosts, ranks_per_host, link.alpha_s, 1 / link.beta_s_per_byte),
+        plan, nodes_with_ports(nodes, ranks_per_node, link.alpha_s, 1 / link.beta_s_per_byte),
         bytes);
-    const std::vector<int> per_host(static_cast<std::size_t>(hosts), ranks_per_host);
-    const double share = sent_by(plan, host_after_host(per_host)).shares[0];
+    const std::vector<int> per_node(static_cast<std::size_t>(nodes), ranks_per_node);
+    const double share = sent_by(plan, node_after_node(per_node)).shares[0];
     return {2.0 * (ranks - 1) / ranks * bytes / seconds, share * bytes / seconds};
 }
 
-void check_wire_of(int hosts, int ranks_per_host, int levels, const std::string& hint) {
-    const Simulated right = simulated(hosts, ranks_per_host, levels, true_link, 1e7);
-    const double yours = wire_bandwidth(hosts, ranks_per_host, levels, right.bus_bandwidth);
+void check_wire_of(int nodes, int ranks_per_node, int levels, const std::string& hint) {
+    const Simulated right = simulated(nodes, ranks_per_node, levels, true_link, 1e7);
+    const double yours = wire_bandwidth(nodes, ranks_per_node, levels, right.bus_bandwidth);
     if (is_near(yours, right.wire_bandwidth, 1e-6))
         return held();
-    const double ranks = hosts * ranks_per_host;
+    const double ranks = nodes * ranks_per_node;
     const double algorithm = right.bus_bandwidth / (2 * (ranks - 1) / ranks);
     std::string cause;
     if (is_near(yours, right.bus_bandwidth, 1e-6))
         cause =
             "You take the bus bandwidth for that of the network. It counts what each rank "
-            "sends in one ring, and on two levels most of that stays within a host.\n";
+            "sends in one ring, and on two levels most of that stays within a node.\n";
     else if (is_near(yours, algorithm, 1e-6))
         cause = "That is K / t, the array by the time.\n";
-    else if (is_near(yours, algorithm * 2 * (hosts - 1) / hosts, 1e-6))
+    else if (is_near(yours, algorithm * 2 * (nodes - 1) / nodes, 1e-6))
         cause = "That is right for two levels, and this is one ring.\n";
-    else if (is_near(yours, right.wire_bandwidth / ranks_per_host, 1e-6))
-        cause = "That is what one rank of the host has sent.\n";
-    throw Wrong(format_count(hosts, "host") + " of " + format_count(ranks_per_host, "rank") +
+    else if (is_near(yours, right.wire_bandwidth / ranks_per_node, 1e-6))
+        cause = "That is what one rank of the node has sent.\n";
+    throw Wrong(format_count(nodes, "node") + " of " + format_count(ranks_per_node, "rank") +
                 (levels == 1 ? ", one ring" : ", two levels") + ", a bus bandwidth of " +
                 format_bandwidth(right.bus_bandwidth) + ": " +
                 format_bandwidth(right.wire_bandwidth) +
-                " have left each host, counted message by message; you say " +
+                " have left each node, counted message by message; you say " +
                 format_bandwidth(yours) + ".\n" + cause + hint);
 }
 
 void check_wire() {
     check_wire_of(2, 2, 2, "2 (N - 1) / N K are 1.5 K here, and 2 (H - 1) / H K are 1 K.");
-    check_wire_of(4, 3, 1, "Round one ring it does not depend on the number of hosts.");
-    check_wire_of(2, 2, 1, "Round one ring, what leaves a host is what one rank sends.");
-    check_wire_of(4, 8, 2, "Four hosts of eight ranks.");
-    check_wire_of(3, 1, 2, "One rank a host: both are the same.");
+    check_wire_of(4, 3, 1, "Round one ring it does not depend on the number of nodes.");
+    check_wire_of(2, 2, 1, "Round one ring, what leaves a node is what one rank sends.");
+    check_wire_of(4, 8, 2, "Four nodes of eight ranks.");
+    check_wire_of(3, 1, 2, "One rank a node: both are the same.");
 }
 
 // ---- Task link
 
 // Returns what a wrong link tells, or "".
-std::string cause_of_link(int hosts, int ranks_per_host, const CostModel& yours) {
-    const double steps = 2 * (hosts - 1), ranks = hosts * ranks_per_host;
+std::string cause_of_link(int nodes, int ranks_per_node, const CostModel& yours) {
+    const double steps = 2 * (nodes - 1), ranks = nodes * ranks_per_node;
     const auto factor_of = [](double value, double right) { return value / right; };
     const double alpha = factor_of(yours.alpha_s, true_link.alpha_s);
     const double beta = factor_of(yours.beta_s_per_byte, true_link.beta_s_per_byte);
@@ -176,39 +176,39 @@ std::string cause_of_link(int hosts, int ranks_per_host, const CostModel& yours)
         return "Your alpha is that of the whole all-reduce, which has 2 (H - 1) messages one after "
                "the other.\n";
     if (is(alpha, steps / (2 * (ranks - 1))))
-        return "You count the rounds of one ring of all ranks. Those within a host take no time "
+        return "You count the rounds of one ring of all ranks. Those within a node take no time "
                "here.\n";
     if (is(beta, steps / ranks))
         return "Your beta is that of a byte of the array. A message has only a part of the "
                "array.\n";
-    if (is(beta, 1.0 / ranks_per_host))
+    if (is(beta, 1.0 / ranks_per_node))
         return "Your messages have K / H bytes. There are L rails, each with a part of it.\n";
     return "";
 }
 
-void check_link_of(int hosts, int ranks_per_host, const Disturb& disturb, double tolerance,
+void check_link_of(int nodes, int ranks_per_node, const Disturb& disturb, double tolerance,
                    const std::string& what) {
     std::vector<PrintedLine> lines;
     for (std::size_t i = 0; i < 11; i++) {
         const std::size_t bytes = std::size_t{2048} << i;
         const double bandwidth =
-            simulated(hosts, ranks_per_host, 2, true_link, static_cast<double>(bytes))
+            simulated(nodes, ranks_per_node, 2, true_link, static_cast<double>(bytes))
                 .bus_bandwidth;
         lines.push_back({bytes, bandwidth / (1 + disturb(i))});
     }
-    const CostModel yours = link_of(hosts, ranks_per_host, lines);
-    const std::string told = format_count(hosts, "host") + " of " +
-                             format_count(ranks_per_host, "rank") + ". " + what + " You say " +
+    const CostModel yours = link_of(nodes, ranks_per_node, lines);
+    const std::string told = format_count(nodes, "node") + " of " +
+                             format_count(ranks_per_node, "rank") + ". " + what + " You say " +
                              text_of(yours) + "; the link has " + text_of(true_link);
     if (!is_near(yours, true_link, 4 * tolerance, tolerance))
-        throw Wrong(told + ".\n" + cause_of_link(hosts, ranks_per_host, yours) +
+        throw Wrong(told + ".\n" + cause_of_link(nodes, ranks_per_node, yours) +
                     "The seconds of an all-reduce are a line over its bytes. What are its two "
                     "numbers, in those of a message?");
     for (const double bytes : {1e5, 3e6, 5e7}) {  // what the student was not shown
         const double predicted =
-            bytes / simulated(hosts, ranks_per_host, 2, yours, bytes).bus_bandwidth;
+            bytes / simulated(nodes, ranks_per_node, 2, yours, bytes).bus_bandwidth;
         const double taken =
-            bytes / simulated(hosts, ranks_per_host, 2, true_link, bytes).bus_bandwidth;
+            bytes / simulated(nodes, ranks_per_node, 2, true_link, bytes).bus_bandwidth;
         if (!is_near(predicted, taken, 2 * tolerance))
             throw Wrong(told + ". For " + format_bytes(bytes) + " your link is wrong by " +
                         format_percent(predicted / taken - 1) + ".");

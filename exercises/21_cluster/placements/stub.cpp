@@ -6,23 +6,23 @@
 
 namespace ddp {
 
-std::vector<double> bytes_leaving(const std::vector<int>& host_of,
+std::vector<double> bytes_leaving(const std::vector<int>& node_of,
                                   const std::vector<double>& chunks) {
-    // Which ranks send to another host? Which chunks do they send?
+    // Which ranks send to another node? Which chunks do they send?
     throw NotImplemented("leaving");
 }
 
-std::vector<int> fewest_leaving(const std::vector<int>& ranks_on_host) {
+std::vector<int> fewest_leaving(const std::vector<int>& ranks_on_node) {
     throw NotImplemented("extremes");
 }
 
-std::vector<int> most_leaving(const std::vector<int>& ranks_on_host) {
-    // Two neighbours should never be on the same host, if that can be.
+std::vector<int> most_leaving(const std::vector<int>& ranks_on_node) {
+    // Two neighbours should never be on the same node, if that can be.
     throw NotImplemented("extremes");
 }
 
-std::vector<double> best_borders(int hosts, int ranks_per_host, double bytes) {
-    // Which chunks does the last rank of a host not send, or only once?
+std::vector<double> best_borders(int nodes, int ranks_per_node, double bytes) {
+    // Which chunks does the last rank of a node not send, or only once?
     throw NotImplemented("borders");
 }
 

@@ -18,10 +18,10 @@ bool is_near(double yours, double right) {
     return std::abs(yours - right) <= 1e-9 * std::max(1.0, std::abs(right));  // false for NaN
 }
 
-std::string text_of(const HostOf& host_of) {
+std::string text_of(const NodeOf& node_of) {
     std::string text;
-    for (const int host : host_of)
-        text += (text.empty() ? "" : " ") + std::to_string(host);
+    for (const int node : node_of)
+        text += (text.empty() ? "" : " ") + std::to_string(node);
     return text;
 }
 std::string text_of(const Chunks& chunks) {
@@ -38,19 +38,19 @@ struct Count {
     const char* words;       // of the mistake
     bool has_first, second;  // half of the steps
     bool closes;             // the last rank sends to rank 0
-    bool by_receiver;        // counts what comes to the host
+    bool by_receiver;        // counts what comes to the node
     bool skips_nothing;      // every chunk in both halves
 };
-Chunks followed(const Count& count, const HostOf& host_of, const Chunks& chunks) {
-    const int ranks = static_cast<int>(host_of.size());
-    Chunks leaving(static_cast<std::size_t>(std::ranges::max(host_of) + 1));
+Chunks followed(const Count& count, const NodeOf& node_of, const Chunks& chunks) {
+    const int ranks = static_cast<int>(node_of.size());
+    Chunks leaving(static_cast<std::size_t>(std::ranges::max(node_of) + 1));
     const int steps = 2 * (count.skips_nothing ? ranks : ranks - 1);
     for (int step = count.has_first ? 0 : steps / 2; step < (count.second ? steps : steps / 2);
          step++)
         for (int rank = 0; rank < (count.closes ? ranks : ranks - 1); rank++) {
-            const auto from = static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)]);
+            const auto from = static_cast<std::size_t>(node_of[static_cast<std::size_t>(rank)]);
             const auto to =
-                static_cast<std::size_t>(host_of[static_cast<std::size_t>((rank + 1) % ranks)]);
+                static_cast<std::size_t>(node_of[static_cast<std::size_t>((rank + 1) % ranks)]);
             if (from != to)
                 leaving[count.by_receiver ? to : from] +=
                     chunks[static_cast<std::size_t>((rank - 1 - step + 3 * ranks) % ranks)];
@@ -62,26 +62,26 @@ constexpr Count wrong_counts[] = {
     {"That is the first half of the steps. The sums go round, too.\n", true, false, true, false,
      false},
     {"Your ring is not closed: the last rank sends to rank 0.\n", true, true, false, false, false},
-    {"That is what comes to each host. Asked for is what leaves it.\n", true, true, true, true,
+    {"That is what comes to each node. Asked for is what leaves it.\n", true, true, true, true,
      false},
     {"In each half of the steps there are N - 1, and a rank sends all chunks but one.\n", true,
      true, true, false, true}};
 
 // Returns what a wrong count tells, or "".
-std::string cause_of(const HostOf& host_of, const Chunks& chunks, const Chunks& yours) {
+std::string cause_of(const NodeOf& node_of, const Chunks& chunks, const Chunks& yours) {
     const auto is = [&](const Chunks& wrong) { return std::ranges::equal(yours, wrong, is_near); };
     for (const Count& wrong : wrong_counts)
-        if (is(followed(wrong, host_of, chunks)))
+        if (is(followed(wrong, node_of, chunks)))
             return wrong.words;
     const double all = std::accumulate(chunks.begin(), chunks.end(), 0.0);
     const Chunks equal(chunks.size(), all / static_cast<double>(chunks.size()));
-    if (is(followed(by_contract, host_of, equal)))
+    if (is(followed(by_contract, node_of, equal)))
         return "That holds for equal chunks; these are not.\n";
     for (const std::size_t twice : {0u, 1u}) {
         Chunks leaving(yours.size());
-        for (std::size_t rank = 0; rank < host_of.size(); rank++)
-            if (host_of[rank] != host_of[(rank + 1) % host_of.size()])
-                leaving[static_cast<std::size_t>(host_of[rank])] +=
+        for (std::size_t rank = 0; rank < node_of.size(); rank++)
+            if (node_of[rank] != node_of[(rank + 1) % node_of.size()])
+                leaving[static_cast<std::size_t>(node_of[rank])] +=
                     2 * (all - chunks[(rank + twice) % chunks.size()]);
         if (is(leaving))
             return "The chunk that a rank does not send is not the same in both halves.\n";
@@ -89,69 +89,69 @@ std::string cause_of(const HostOf& host_of, const Chunks& chunks, const Chunks& 
     return "";
 }
 
-void check_leaving_of(const HostOf& host_of, const Chunks& chunks, const std::string& hint) {
+void check_leaving_of(const NodeOf& node_of, const Chunks& chunks, const std::string& hint) {
     const std::string what =
-        "Ranks on hosts " + text_of(host_of) + ", chunks of " + text_of(chunks) + " bytes: ";
+        "Ranks on nodes " + text_of(node_of) + ", chunks of " + text_of(chunks) + " bytes: ";
     trying(what + "your bytes_leaving() is asked.");
-    const Chunks yours = bytes_leaving(host_of, chunks);
+    const Chunks yours = bytes_leaving(node_of, chunks);
     trying("");
-    const Chunks right = followed(by_contract, host_of, chunks);
+    const Chunks right = followed(by_contract, node_of, chunks);
     if (yours.size() != right.size())
         throw Wrong(what + "you return " + format_count(static_cast<int>(yours.size()), "number") +
-                    " for " + format_count(static_cast<int>(right.size()), "host") + ".");
+                    " for " + format_count(static_cast<int>(right.size()), "node") + ".");
     if (!std::ranges::equal(yours, right, is_near))
-        throw Wrong(what + "the hosts send " + text_of(right) + " bytes, step by step; you say " +
-                    text_of(yours) + ".\n" + cause_of(host_of, chunks, yours) + hint);
+        throw Wrong(what + "the nodes send " + text_of(right) + " bytes, step by step; you say " +
+                    text_of(yours) + ".\n" + cause_of(node_of, chunks, yours) + hint);
     held();
 }
 
 void check_leaving() {
-    check_leaving_of({0, 0, 1, 1}, {25, 25, 25, 25}, "Two hosts of two ranks: 2 (N - 1) / N K.");
-    check_leaving_of({0, 1, 0, 1}, {25, 25, 25, 25}, "Every rank sends to the other host.");
+    check_leaving_of({0, 0, 1, 1}, {25, 25, 25, 25}, "Two nodes of two ranks: 2 (N - 1) / N K.");
+    check_leaving_of({0, 1, 0, 1}, {25, 25, 25, 25}, "Every rank sends to the other node.");
     check_leaving_of({0, 0, 1, 1, 1}, {1, 10, 100, 1000, 10000},
-                     "Ranks 1 and 4 leave their hosts. Which chunks do they send?");
-    check_leaving_of({1, 1, 0, 2, 0, 2}, {3, 50, 700, 11, 0, 40}, "Hosts have any places.");
+                     "Ranks 1 and 4 leave their nodes. Which chunks do they send?");
+    check_leaving_of({1, 1, 0, 2, 0, 2}, {3, 50, 700, 11, 0, 40}, "Nodes have any places.");
     check_leaving_of({0, 0, 1, 1}, {0, 50, 0, 50}, "Two chunks are empty.");
     check_leaving_of({0, 1}, {70, 30}, "Two ranks.");
-    check_leaving_of({0, 0, 0}, {5, 6, 7}, "With one host nothing leaves it.");
+    check_leaving_of({0, 0, 0}, {5, 6, 7}, "With one node nothing leaves it.");
 }
 
 // ---- Task extremes
 
-int messages_between(const HostOf& host_of) {
+int messages_between(const NodeOf& node_of) {
     const std::vector<int> sent =
-        sent_by(ring_plan(static_cast<int>(host_of.size())), host_of).messages;
+        sent_by(ring_plan(static_cast<int>(node_of.size())), node_of).messages;
     return std::accumulate(sent.begin(), sent.end(), 0);
 }
 
 // Returns the placement with the fewest messages, or the most, of all there are.
-HostOf best_of_all(HostOf host_of, bool is_most) {
-    HostOf best = host_of;
-    std::ranges::sort(host_of);
+NodeOf best_of_all(NodeOf node_of, bool is_most) {
+    NodeOf best = node_of;
+    std::ranges::sort(node_of);
     do {
-        const int now = messages_between(host_of), before = messages_between(best);
+        const int now = messages_between(node_of), before = messages_between(best);
         if (is_most ? now > before : now < before)
-            best = host_of;
-    } while (std::next_permutation(host_of.begin() + 1, host_of.end()));  // rank 0 is on host 0
+            best = node_of;
+    } while (std::next_permutation(node_of.begin() + 1, node_of.end()));  // rank 0 is on node 0
     return best;
 }
 
-void check_placement(const std::vector<int>& ranks_on_host, const HostOf& yours, bool is_most,
-                     const HostOf& right, const std::string& hint) {
-    const std::string what = "For " + hosts_text(ranks_on_host) + " you place the ranks on hosts " +
+void check_placement(const std::vector<int>& ranks_on_node, const NodeOf& yours, bool is_most,
+                     const NodeOf& right, const std::string& hint) {
+    const std::string what = "For " + nodes_text(ranks_on_node) + " you place the ranks on nodes " +
                              text_of(yours) + ", for " + (is_most ? "most" : "fewest") +
-                             " bytes between hosts";
-    std::vector<int> placed(ranks_on_host.size());
-    for (const int host : yours)
-        if (host >= 0 && host < static_cast<int>(placed.size()))
-            placed[static_cast<std::size_t>(host)]++;
-    if (placed != ranks_on_host || yours.size() != right.size())
-        throw Wrong(what + ". These are not so many ranks on each host.");
+                             " bytes between nodes";
+    std::vector<int> placed(ranks_on_node.size());
+    for (const int node : yours)
+        if (node >= 0 && node < static_cast<int>(placed.size()))
+            placed[static_cast<std::size_t>(node)]++;
+    if (placed != ranks_on_node || yours.size() != right.size())
+        throw Wrong(what + ". These are not so many ranks on each node.");
     const int ranks = static_cast<int>(yours.size());
     const int mine = messages_between(right), sent = messages_between(yours);
     if (sent != mine)
         throw Wrong(what + ". " + std::to_string(sent / (2 * (ranks - 1))) + " of the " +
-                    std::to_string(ranks) + " ranks send to another host; on hosts " +
+                    std::to_string(ranks) + " ranks send to another node; on nodes " +
                     text_of(right) + " it is " + std::to_string(mine / (2 * (ranks - 1))) + ".\n" +
                     hint);
     held();
@@ -160,65 +160,65 @@ void check_placement(const std::vector<int>& ranks_on_host, const HostOf& yours,
 void check_extremes() {
     const std::vector<int> shapes[] = {{2, 2},    {3},       {3, 3},    {2, 3, 1}, {4, 1, 1, 1},
                                        {2, 5, 1}, {1, 1, 1}, {2, 1, 2}, {2, 2, 3}};
-    for (const std::vector<int>& ranks_on_host : shapes) {
-        const HostOf in_order = host_after_host(ranks_on_host);
-        check_placement(ranks_on_host, fewest_leaving(ranks_on_host), false,
+    for (const std::vector<int>& ranks_on_node : shapes) {
+        const NodeOf in_order = node_after_node(ranks_on_node);
+        check_placement(ranks_on_node, fewest_leaving(ranks_on_node), false,
                         best_of_all(in_order, false),
-                        "A host that the ring leaves once, it leaves as seldom as it can.");
-        check_placement(ranks_on_host, most_leaving(ranks_on_host), true,
+                        "A node that the ring leaves once, it leaves as seldom as it can.");
+        check_placement(ranks_on_node, most_leaving(ranks_on_node), true,
                         best_of_all(in_order, true),
-                        "Neighbours on one host keep their bytes there: separate those of the "
-                        "largest host first, and look at the last rank and rank 0, too.");
+                        "Neighbours on one node keep their bytes there: separate those of the "
+                        "largest node first, and look at the last rank and rank 0, too.");
     }
     const std::vector<int> many{7, 64, 3, 40};  // 64 ranks of 114 are more than half
-    HostOf apart(114, 1);
+    NodeOf apart(114, 1);
     int place = 1;
-    for (const int host : {0, 2, 3})
-        for (int i = 0; i < many[static_cast<std::size_t>(host)]; i++, place += 2)
-            apart[static_cast<std::size_t>(place)] = host;
+    for (const int node : {0, 2, 3})
+        for (int i = 0; i < many[static_cast<std::size_t>(node)]; i++, place += 2)
+            apart[static_cast<std::size_t>(place)] = node;
     check_placement(many, most_leaving(many), true, apart,
-                    "More than half of the ranks are on one host: no two others should be "
+                    "More than half of the ranks are on one node: no two others should be "
                     "neighbours.");
 }
 
 // ---- Task borders
 
 // Returns what wrong chunks tell, or "".
-std::string cause_of_chunks(const Chunks& chunks, int ranks_per_host, double bytes) {
+std::string cause_of_chunks(const Chunks& chunks, int ranks_per_node, double bytes) {
     const auto largest = std::ranges::max_element(chunks);
     if (is_near(*largest, bytes / static_cast<double>(chunks.size())))
         return "Your chunks are equal.\n";
     if (is_near(*largest, bytes))
-        return "All bytes are in one chunk, which only one host is spared.\n";
-    const auto place = (largest - chunks.begin()) % ranks_per_host;
-    if (place != 0 && place != ranks_per_host - 1)
-        return "The last rank of a host does not send the chunk of its own number in the first "
+        return "All bytes are in one chunk, which only one node is spared.\n";
+    const auto place = (largest - chunks.begin()) % ranks_per_node;
+    if (place != 0 && place != ranks_per_node - 1)
+        return "The last rank of a node does not send the chunk of its own number in the first "
                "half, and not that of the next rank in the second half. Yours are others.\n";
     return "";
 }
 
-void check_borders_of(int hosts, int ranks_per_host) {
+void check_borders_of(int nodes, int ranks_per_node) {
     const double bytes = 840;
-    const Chunks yours = best_borders(hosts, ranks_per_host, bytes);
-    const int ranks = hosts * ranks_per_host;
-    const std::string what = format_count(hosts, "host") + " of " +
-                             format_count(ranks_per_host, "rank") +
+    const Chunks yours = best_borders(nodes, ranks_per_node, bytes);
+    const int ranks = nodes * ranks_per_node;
+    const std::string what = format_count(nodes, "node") + " of " +
+                             format_count(ranks_per_node, "rank") +
                              ", 840 bytes, your chunks have " + text_of(yours) + " bytes";
     if (static_cast<int>(yours.size()) != ranks)
         throw Wrong(what + ": there are N = " + std::to_string(ranks) + " chunks.");
     if (!is_near(std::accumulate(yours.begin(), yours.end(), 0.0), bytes) ||
         std::ranges::min(yours) < 0)
         throw Wrong(what + ": these are not 840 bytes in all, none of them less than nothing.");
-    const HostOf host_of =
-        host_after_host(std::vector<int>(static_cast<std::size_t>(hosts), ranks_per_host));
-    const double busiest = std::ranges::max(followed(by_contract, host_of, yours));
+    const NodeOf node_of =
+        node_after_node(std::vector<int>(static_cast<std::size_t>(nodes), ranks_per_node));
+    const double busiest = std::ranges::max(followed(by_contract, node_of, yours));
     const double right =
-        ranks_per_host == 1 ? 2.0 * (hosts - 1) / hosts * bytes : (2.0 * hosts - 1) / hosts * bytes;
+        ranks_per_node == 1 ? 2.0 * (nodes - 1) / nodes * bytes : (2.0 * nodes - 1) / nodes * bytes;
     if (!is_near(busiest, right))
-        throw Wrong(what + ": one host sends " + format_fixed(busiest, 0) +
+        throw Wrong(what + ": one node sends " + format_fixed(busiest, 0) +
                     " bytes. There are chunks with which none sends more than " +
-                    format_fixed(right, 0) + ".\n" + cause_of_chunks(yours, ranks_per_host, bytes) +
-                    "Each host's last rank sends 2 K less two chunks: which two?");
+                    format_fixed(right, 0) + ".\n" + cause_of_chunks(yours, ranks_per_node, bytes) +
+                    "Each node's last rank sends 2 K less two chunks: which two?");
     held();
 }
 

@@ -22,8 +22,8 @@ int log2_rounded_up(int number) {
     return rounds;
 }
 
-std::string shape_text(int hosts, int ranks_per_host) {
-    return "On " + format_count(hosts, "host") + " of " + format_count(ranks_per_host, "rank") +
+std::string shape_text(int nodes, int ranks_per_node) {
+    return "On " + format_count(nodes, "node") + " of " + format_count(ranks_per_node, "rank") +
            ": ";
 }
 
@@ -31,25 +31,25 @@ std::string shape_text(int hosts, int ranks_per_host) {
 
 // The parts of a rank's number, and of a node's along its rail.
 struct Place {
-    int hosts, ranks_per_host, rank;
+    int nodes, ranks_per_node, rank;
 
-    int host() const { return rank / ranks_per_host; }
-    int rail() const { return rank % ranks_per_host; }
-    int node() const { return (host() - rail() % hosts + hosts) % hosts; }
+    int node() const { return rank / ranks_per_node; }
+    int rail() const { return rank % ranks_per_node; }
+    int node() const { return (node() - rail() % nodes + nodes) % nodes; }
 };
 
-void check_rails(const MessagePlan& plan, int hosts, int ranks_per_host, const std::string& what) {
+void check_rails(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
     for (const auto& round : plan.rounds)
         for (const PlannedMessage& message : round) {
-            const Place from{hosts, ranks_per_host, message.from},
-                to{hosts, ranks_per_host, message.to};
-            if (from.host() == to.host())
+            const Place from{nodes, ranks_per_node, message.from},
+                to{nodes, ranks_per_node, message.to};
+            if (from.node() == to.node())
                 continue;
             const std::string sends = what + "rank " + std::to_string(message.from) + " sends to " +
                                       "rank " + std::to_string(message.to);
             if (from.rail() != to.rail())
                 throw Wrong(sends + ", from place " + std::to_string(from.rail()) +
-                            " of a host to place " + std::to_string(to.rail()) +
+                            " of a node to place " + std::to_string(to.rail()) +
                             " of another one. A rail is the ranks with the same place.");
             if (message.first != from.rail() || message.count != 1)
                 throw Wrong(sends + " and more than chunk " + std::to_string(from.rail()) +
@@ -59,11 +59,11 @@ void check_rails(const MessagePlan& plan, int hosts, int ranks_per_host, const s
     held();
 }
 
-void check_sums(const MessagePlan& plan, int hosts, int ranks_per_host, const std::string& what) {
-    const std::optional<WrongSum> wrong = wrong_sum(plan, hosts * ranks_per_host);
+void check_sums(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
+    const std::optional<WrongSum> wrong = wrong_sum(plan, nodes * ranks_per_node);
     if (!wrong)
         return held();
-    const Place has{hosts, ranks_per_host, wrong->rank}, of{hosts, ranks_per_host, wrong->of};
+    const Place has{nodes, ranks_per_node, wrong->rank}, of{nodes, ranks_per_node, wrong->of};
     std::string hint;
     if (wrong->times > 0)
         hint =
@@ -72,10 +72,10 @@ void check_sums(const MessagePlan& plan, int hosts, int ranks_per_host, const st
     else if (wrong->chunk != has.rail())
         hint =
             "In the last round every rank sends the chunk of its place to each other rank of "
-            "its host.";
+            "its node.";
     else if (wrong->chunk != of.rail())
         hint =
-            "In the first round every rank sends to each other rank of its host the chunk of "
+            "In the first round every rank sends to each other rank of its node the chunk of "
             "that rank's place, which adds it.";
     else
         hint = "Along rail " + std::to_string(has.rail()) + " the two are the nodes " +
@@ -85,53 +85,53 @@ void check_sums(const MessagePlan& plan, int hosts, int ranks_per_host, const st
     throw Wrong(what + "at the end " + wrong->text() + ".\n" + hint);
 }
 
-// Returns the messages that each host sends by the contract: node n is the parent of as many nodes
+// Returns the messages that each node sends by the contract: node n is the parent of as many nodes
 // as it has zeros at its end, if there are so many.
-std::vector<int> right_messages(int hosts, int ranks_per_host) {
-    std::vector<int> messages(static_cast<std::size_t>(hosts));
-    for (int rank = 0; rank < hosts * ranks_per_host; rank++) {
-        const Place place{hosts, ranks_per_host, rank};
-        int& count = messages[static_cast<std::size_t>(place.host())];
+std::vector<int> right_messages(int nodes, int ranks_per_node) {
+    std::vector<int> messages(static_cast<std::size_t>(nodes));
+    for (int rank = 0; rank < nodes * ranks_per_node; rank++) {
+        const Place place{nodes, ranks_per_node, rank};
+        int& count = messages[static_cast<std::size_t>(place.node())];
         count += place.node() > 0 ? 1 : 0;
-        for (int distance = 1; distance < hosts && place.node() % (2 * distance) == 0;
+        for (int distance = 1; distance < nodes && place.node() % (2 * distance) == 0;
              distance *= 2)
-            count += place.node() + distance < hosts ? 1 : 0;
+            count += place.node() + distance < nodes ? 1 : 0;
     }
     return messages;
 }
 
-void check_tree(const MessagePlan& plan, int hosts, int ranks_per_host, const std::string& what) {
+void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
     const std::size_t rounds =
-        static_cast<std::size_t>(2 * log2_rounded_up(hosts) + (ranks_per_host > 1 ? 2 : 0));
+        static_cast<std::size_t>(2 * log2_rounded_up(nodes) + (ranks_per_node > 1 ? 2 : 0));
     if (plan.rounds.size() != rounds)
         throw Wrong(what + "your plan has " + std::to_string(plan.rounds.size()) +
                     " rounds; by the contract it has " + std::to_string(rounds) +
                     ". In one round, all nodes at the same distance from their parents send, on "
                     "all rails.");
-    const std::vector<int> per_host(static_cast<std::size_t>(hosts), ranks_per_host);
-    const std::vector<int> sent = sent_by(plan, host_after_host(per_host)).messages;
-    const std::vector<int> right = right_messages(hosts, ranks_per_host);
-    for (std::size_t host = 0; host < right.size(); host++)
-        if (sent[host] != right[host])
-            throw Wrong(what + "host " + std::to_string(host) + " sends " +
-                        format_count(sent[host], "message") +
-                        " to other hosts, and by the contract " +
-                        format_count(right[host], "message") +
-                        ". Is the root of rail i on host i modulo H, and is the parent of node n "
+    const std::vector<int> per_node(static_cast<std::size_t>(nodes), ranks_per_node);
+    const std::vector<int> sent = sent_by(plan, node_after_node(per_node)).messages;
+    const std::vector<int> right = right_messages(nodes, ranks_per_node);
+    for (std::size_t node = 0; node < right.size(); node++)
+        if (sent[node] != right[node])
+            throw Wrong(what + "node " + std::to_string(node) + " sends " +
+                        format_count(sent[node], "message") +
+                        " to other nodes, and by the contract " +
+                        format_count(right[node], "message") +
+                        ". Is the root of rail i on node i modulo H, and is the parent of node n "
                         "the node whose number has one power of two less?");
     held();
 }
 
-// Host after host along a rail, up and down: by the simulator where a byte takes 10 ns and a
+// Node after node along a rail, up and down: by the simulator where a byte takes 10 ns and a
 // message 1 ms.
-void check_seconds(const MessagePlan& plan, int hosts, int ranks_per_host,
+void check_seconds(const MessagePlan& plan, int nodes, int ranks_per_node,
                    const std::string& what) {
     const double bytes = 1e6, alpha_s = 1e-3, beta_s = 1e-8;
     const double yours =
-        seconds_of(plan, hosts_with_ports(hosts, ranks_per_host, alpha_s, 1 / beta_s), bytes);
-    const double right = 2 * log2_rounded_up(hosts) * (alpha_s + bytes / ranks_per_host * beta_s);
+        seconds_of(plan, nodes_with_ports(nodes, ranks_per_node, alpha_s, 1 / beta_s), bytes);
+    const double right = 2 * log2_rounded_up(nodes) * (alpha_s + bytes / ranks_per_node * beta_s);
     if (!is_near(yours, right, 0.01))
-        throw Wrong(what + "over links with 1 ms and 100 MB/s between hosts, 1 MB takes " +
+        throw Wrong(what + "over links with 1 ms and 100 MB/s between nodes, 1 MB takes " +
                     format_seconds(yours) +
                     " by your plan; 2 log2(H) messages that follow one "
                     "another take " +
@@ -141,42 +141,42 @@ void check_seconds(const MessagePlan& plan, int hosts, int ranks_per_host,
 
 void check_tree_plan() {
     constexpr struct {
-        int hosts, ranks_per_host;
+        int nodes, ranks_per_node;
     } shapes[] = {{2, 1}, {4, 1}, {2, 2}, {4, 3}, {8, 2}, {3, 2}, {7, 3}, {2, 5}};
-    for (const auto& [hosts, ranks_per_host] : shapes) {
-        const std::string what = shape_text(hosts, ranks_per_host);
+    for (const auto& [nodes, ranks_per_node] : shapes) {
+        const std::string what = shape_text(nodes, ranks_per_node);
         trying(what + "your plan is asked for.");
-        const MessagePlan plan = rail_tree_plan(hosts, ranks_per_host);
+        const MessagePlan plan = rail_tree_plan(nodes, ranks_per_node);
         trying("");
-        if (plan.chunks != ranks_per_host)
+        if (plan.chunks != ranks_per_node)
             throw Wrong(what + "your array has " + format_count(plan.chunks, "chunk") +
-                        ". There is one for each place of a host, " +
-                        std::to_string(ranks_per_host) + ".");
-        check_plan(plan, hosts * ranks_per_host);
-        check_rails(plan, hosts, ranks_per_host, what);
-        check_sums(plan, hosts, ranks_per_host, what);
-        check_tree(plan, hosts, ranks_per_host, what);
-        if (1 << log2_rounded_up(hosts) == hosts)
-            check_seconds(plan, hosts, ranks_per_host, what);
+                        ". There is one for each place of a node, " +
+                        std::to_string(ranks_per_node) + ".");
+        check_plan(plan, nodes * ranks_per_node);
+        check_rails(plan, nodes, ranks_per_node, what);
+        check_sums(plan, nodes, ranks_per_node, what);
+        check_tree(plan, nodes, ranks_per_node, what);
+        if (1 << log2_rounded_up(nodes) == nodes)
+            check_seconds(plan, nodes, ranks_per_node, what);
     }
 }
 
 // ---- Task crossover
 
 // Returns what a wrong size tells, or "".
-std::string cause_of(const CostModel& message, int hosts, int ranks_per_host, double yours) {
-    const double up = log2_rounded_up(hosts), ring = hosts - 1, ratio = ring / hosts;
+std::string cause_of(const CostModel& message, int nodes, int ranks_per_node, double yours) {
+    const double up = log2_rounded_up(nodes), ring = nodes - 1, ratio = ring / nodes;
     const double alpha = message.alpha_s, beta = message.beta_s_per_byte;
     const double per_rank = (ring - up) * alpha / ((up - ratio) * beta);
     const std::pair<double, const char*> wrongs[] = {
         {per_rank, "That is the size of one rank's chunk. The array has L of them.\n"},
-        {per_rank * ranks_per_host * beta / alpha * beta / alpha,
+        {per_rank * ranks_per_node * beta / alpha * beta / alpha,
          "alpha and beta have changed places.\n"},
-        {per_rank * ranks_per_host * hosts, "The array has L chunks; H is not in that.\n"},
-        {(ring - up) * alpha / (up * beta) * ranks_per_host, "You forget the bytes of the ring.\n"},
-        {ring * alpha / ((up - ratio) * beta) * ranks_per_host,
+        {per_rank * ranks_per_node * nodes, "The array has L chunks; H is not in that.\n"},
+        {(ring - up) * alpha / (up * beta) * ranks_per_node, "You forget the bytes of the ring.\n"},
+        {ring * alpha / ((up - ratio) * beta) * ranks_per_node,
          "You forget the latencies of the tree.\n"},
-        {(ring - up) * alpha / ((up - 2 * ratio) * beta) * ranks_per_host,
+        {(ring - up) * alpha / ((up - 2 * ratio) * beta) * ranks_per_node,
          "Both go up and down, or round twice: you count the bytes of the ring twice, and those "
          "of the tree once.\n"}};
     for (const auto& [wrong, words] : wrongs)
@@ -185,18 +185,18 @@ std::string cause_of(const CostModel& message, int hosts, int ranks_per_host, do
     return "";
 }
 
-void check_crossover_of(const CostModel& message, int hosts, int ranks_per_host) {
-    const double yours = trees_are_faster_up_to(message, hosts, ranks_per_host);
-    const std::string what = shape_text(hosts, ranks_per_host) + "with " +
+void check_crossover_of(const CostModel& message, int nodes, int ranks_per_node) {
+    const double yours = trees_are_faster_up_to(message, nodes, ranks_per_node);
+    const std::string what = shape_text(nodes, ranks_per_node) + "with " +
                              format_seconds(message.alpha_s) + " and " +
                              format_bandwidth(1 / message.beta_s_per_byte) + ", ";
     if (!(yours > 0 && std::isfinite(yours)))
         throw Wrong(what + "you say " + std::to_string(yours) +
                     " bytes, but for a few bytes trees are faster: they have fewer rounds.");
     const simulator::Cluster cluster =
-        hosts_with_ports(hosts, ranks_per_host, message.alpha_s, 1 / message.beta_s_per_byte);
-    const MessagePlan trees = rail_tree_plan(hosts, ranks_per_host),
-                      rings = rail_ring_plan(hosts, ranks_per_host);
+        nodes_with_ports(nodes, ranks_per_node, message.alpha_s, 1 / message.beta_s_per_byte);
+    const MessagePlan trees = rail_tree_plan(nodes, ranks_per_node),
+                      rings = rail_ring_plan(nodes, ranks_per_node);
     for (const double factor : {0.97, 1.03}) {
         const double bytes = factor * yours;
         const double tree_s = seconds_of(trees, cluster, bytes),
@@ -205,7 +205,7 @@ void check_crossover_of(const CostModel& message, int hosts, int ranks_per_host)
             throw Wrong(what + "you say that trees are faster up to " + format_bytes(yours) +
                         ". An array of " + format_bytes(bytes) + " takes " +
                         format_seconds(tree_s) + " by trees and " + format_seconds(ring_s) +
-                        " by rings.\n" + cause_of(message, hosts, ranks_per_host, yours) +
+                        " by rings.\n" + cause_of(message, nodes, ranks_per_node, yours) +
                         "Write down both times, and set them equal.");
     }
     held();
@@ -219,8 +219,8 @@ void check_crossover() {
     check_crossover_of({14e-6, 1 / 48e9}, 128, 2);
     const double with_two = trees_are_faster_up_to({1e-3, 1e-8}, 2, 4);
     if (with_two != 0)
-        throw Wrong("On 2 hosts of 4 ranks: you say " + std::to_string(with_two) +
-                    " bytes. With two hosts both have two rounds between hosts, and the messages "
+        throw Wrong("On 2 nodes of 4 ranks: you say " + std::to_string(with_two) +
+                    " bytes. With two nodes both have two rounds between nodes, and the messages "
                     "of the ring are half as long: it is faster for every size, and the answer is "
                     "0.");
     held();

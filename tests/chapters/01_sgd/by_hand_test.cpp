@@ -8,8 +8,8 @@
 
 namespace ddp::test {
 
-static std::array<float, 3> numbers_of(const Law& law) {
-    return {law.w1, law.w2, law.b};
+static std::array<float, 3> numbers_of(const LinearModel& model) {
+    return {model.w1, model.w2, model.b};
 }
 
 // A GPU multiplies and adds with one rounding, where a host has two.
@@ -36,10 +36,10 @@ static std::array<float, 3> through_the_tape(Device& device, const HouseData& da
 TEST_CASE("by hand: the first two steps of the book's houses") {
     const std::vector<House> houses = make_houses(2, 1);
     REQUIRE(descend_on_host({houses[0]}, 1, 1e-3f).w1 == Approx(0.18));
-    const Law law = descend_on_host(houses, 1, 1e-3f);
-    REQUIRE(law.w1 == Approx(0.2895));
-    REQUIRE(law.w2 == Approx(0.1038));
-    REQUIRE(law.b == Approx(0.0519));
+    const LinearModel model = descend_on_host(houses, 1, 1e-3f);
+    REQUIRE(model.w1 == Approx(0.2895));
+    REQUIRE(model.w2 == Approx(0.1038));
+    REQUIRE(model.b == Approx(0.0519));
 }
 
 TEST_CASE("by hand: host, launches and tape agree") {

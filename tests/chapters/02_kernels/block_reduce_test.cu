@@ -222,7 +222,8 @@ static float by_passes(std::vector<float> values, std::size_t block,
 }
 
 // A CPU's thread takes one piece, a GPU's strides.
-static float by_lanes(const std::vector<float>& values, std::size_t block, std::size_t blocks) {
+static float by_accumulators(const std::vector<float>& values, std::size_t block,
+                             std::size_t blocks) {
     const std::size_t n = values.size(), threads = blocks * block;
     std::vector<float> of_block;
     for (std::size_t b = 0; b < blocks; b++) {
@@ -238,7 +239,7 @@ static float by_lanes(const std::vector<float>& values, std::size_t block, std::
         }
         of_block.push_back(by_warps(sums));
     }
-    return blocks == 1 ? of_block[0] : by_lanes(of_block, block, 1);
+    return blocks == 1 ? of_block[0] : by_accumulators(of_block, block, 1);
 }
 
 static float promised_sum(const BlockReduce& how, const std::vector<float>& values) {
@@ -250,8 +251,8 @@ static float promised_sum(const BlockReduce& how, const std::vector<float>& valu
         case ReduceVersion::warps:
             return by_passes(values, how.block, by_warps);
         default:
-            return by_lanes(values, how.block,
-                            std::max<std::size_t>(scratch_elements(how, values.size()), 1));
+            return by_accumulators(values, how.block,
+                                   std::max<std::size_t>(scratch_elements(how, values.size()), 1));
     }
 }
 
@@ -305,7 +306,7 @@ TEST_CASE("block_reduce: the longest chain of additions") {
     REQUIRE(steps_of({interleaved, 32}, 1'025) == 15);
     REQUIRE(steps_of({sequential, 256}, 2'048) == 8 + 8);
     REQUIRE(steps_of({warps, 256}, 2'049) == 2 * (8 + 10));
-    REQUIRE(steps_of({lanes, 32}, 1'024) == 1 + 5 + 10);
+    REQUIRE(steps_of({accumulators, 32}, 1'024) == 1 + 5 + 10);
 }
 
 static std::string refusal_of(const std::function<void()>& work) {
@@ -322,7 +323,7 @@ TEST_CASE("block_reduce: what cannot be done is refused in one sentence") {
     const std::vector<float> values(100, 1.0f);
     for (const unsigned int block : {0u, 16u, 48u, 2048u})
         REQUIRE(refusal_of([&] {
-                    reduced<ReduceOp::sum>(stream, {ReduceVersion::lanes, block}, values);
+                    reduced<ReduceOp::sum>(stream, {ReduceVersion::accumulators, block}, values);
                 }) == "A block that reduces needs a power of two of threads from 32 to 1024, not " +
                           std::to_string(block) + ".");
     REQUIRE(refusal_of([&] {

@@ -43,7 +43,7 @@ TEST_CASE("kernels: threads, the tree, and five versions beside the limit") {
     REQUIRE(times.rows.size() == 6);
     REQUIRE(times.text(0, "version") == "atomics");
     REQUIRE(times.number(0, "elements") == 10'000);
-    REQUIRE(times.text(4, "version") == "lanes");
+    REQUIRE(times.text(4, "version") == "accumulators");
     REQUIRE(times.number(4, "elements") == 640'000);
     REQUIRE(times.number(4, "gbs") ==
             Approx(4e-3 * 640'000 / times.number(4, "median_us")).epsilon(1e-9));

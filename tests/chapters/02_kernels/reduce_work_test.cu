@@ -100,7 +100,7 @@ static ReduceWork counted_work(const BlockReduce& how, std::size_t n) {
 
 TEST_CASE("reduce_work: the formulas are what the kernels do") {
     using enum ReduceVersion;
-    for (const ReduceVersion version : {interleaved, sequential, warps, lanes})
+    for (const ReduceVersion version : {interleaved, sequential, warps, accumulators})
         for (const unsigned int block : {32u, 64u, 256u, 1024u})
             for (const std::size_t n : {1u, 32u, 33u, 1'009u, 2'048u, 10'000u}) {
                 CAPTURE(name_of(version), block, n);
@@ -124,14 +124,14 @@ TEST_CASE("reduce_work: each version makes the work less that it is there to mak
     const ReduceWork one_place = work_of({atomics, 256}, n),
                      neighbours = work_of({interleaved, 256}, n),
                      halves = work_of({sequential, 256}, n), by_warps = work_of({warps, 256}, n),
-                     by_lanes = work_of({lanes, 256}, n);
+                     by_accumulators = work_of({accumulators, 256}, n);
     REQUIRE(one_place.additions_in_a_row == n);
     REQUIRE(one_place.warp_additions == n);
     REQUIRE(neighbours.additions_in_a_row == 24);
     REQUIRE(halves.warp_additions * 4 < neighbours.warp_additions);
     REQUIRE(halves.waits * 8 <= neighbours.waits);
     REQUIRE(by_warps.barriers_in_a_row == 2);
-    REQUIRE(by_lanes.waits < by_warps.waits);
+    REQUIRE(by_accumulators.waits < by_warps.waits);
     // In a block of 256 threads: eight warps in each of five steps, then 4, 2 and 1.
     REQUIRE(work_of({interleaved, 256}, 256).warp_additions == 5 * 8 + 4 + 2 + 1);
     REQUIRE(work_of({sequential, 256}, 256).warp_additions == 8 + 4 + 2 + 1 + 1 + 1 + 1 + 1 + 1);

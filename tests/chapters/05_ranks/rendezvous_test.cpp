@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 std::vector<Member> members_of(int world_size, int rank) {
     std::vector<Member> members(static_cast<std::size_t>(world_size));
-    members[static_cast<std::size_t>(rank)] = {"host" + std::to_string(rank % 2), 1000 + rank, 0, 1,
+    members[static_cast<std::size_t>(rank)] = {"node" + std::to_string(rank % 2), 1000 + rank, 0, 1,
                                                ""};
     return members;
 }
@@ -37,7 +37,7 @@ std::string join(const RendezvousEndpoint& place, int rank, int world_size, doub
 std::string text_of(const std::vector<Member>& members) {
     std::string text;
     for (const Member& member : members)
-        text += member.host + " " + std::to_string(member.process) + " " +
+        text += member.node + " " + std::to_string(member.process) + " " +
                 std::to_string(member.local_rank) + "/" + std::to_string(member.local_world_size) +
                 "; ";
     return text;
@@ -57,7 +57,7 @@ TEST_CASE("every rank learns where all others are") {
         rank.join();
     for (const std::vector<Member>& members : found)
         REQUIRE(text_of(members) ==
-                "host0 1000 0/3; host1 1001 0/2; host0 1002 1/3; host1 1003 1/2; host0 1004 2/3; ");
+                "node0 1000 0/3; node1 1001 0/2; node0 1002 1/3; node1 1003 1/2; node0 1004 2/3; ");
     REQUIRE(connections[0] == nullptr);
     REQUIRE(connections[4] != nullptr);
 }

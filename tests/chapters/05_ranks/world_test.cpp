@@ -56,7 +56,7 @@ TEST_CASE("each rank knows its number") {
                 seen[static_cast<std::size_t>(rank.rank())]++;
                 wrong += rank.world_size() != ranks || rank.local_rank() != rank.rank() ||
                          rank.local_world_size() != ranks || rank.run_id() != run_id ||
-                         rank.member().process != getpid() || rank.host().empty();
+                         rank.member().process != getpid() || rank.node().empty();
             });
         REQUIRE(seen == std::vector<int>(static_cast<std::size_t>(ranks), 2));
         REQUIRE(wrong == 0);

@@ -101,7 +101,7 @@ TEST_CASE("ranks in containers of their own: they cannot share memory, and are t
         job.output,
         std::regex("error: rank [01] \\(process [0-9]+ on [^ ]+\\): the memory of rank [01] "
                    "\\(process [0-9]+ on [^ ]+\\) must not be opened: it runs as another user, or "
-                   "in a container of its own\\. Start all ranks of a host in one container")));
+                   "in a container of its own\\. Start all ranks of a node in one container")));
 }
 
 TEST_CASE("two sends against each other, in processes") {

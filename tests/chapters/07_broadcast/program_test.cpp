@@ -97,7 +97,7 @@ TEST_CASE("broadcast: three processes over a simulated link") {
 
 TEST_CASE("broadcast: one rank is refused with advice") {
     REQUIRE(program.run({"--ranks", "1"}).output ==
-            "Here two or more ranks of one host are needed: try --ranks 4.\n");
+            "Here two or more ranks of one node are needed: try --ranks 4.\n");
     REQUIRE(has(program.refusal({"--seed", "3"}), "nothing here is random"));
 }
 

@@ -28,7 +28,7 @@ TEST_CASE(
     const Csv& orders = run.csv;
     REQUIRE(orders.rows.size() == 9);
     REQUIRE(orders.text(0, "order") == "forward");
-    REQUIRE(orders.text(8, "order") == "kernel, lanes");
+    REQUIRE(orders.text(8, "order") == "kernel, accumulators");
     const auto error = [&](std::size_t row) { return std::abs(orders.number(row, "last_places")); };
     // Half a million has its last place at 1 / 32.
     REQUIRE(orders.number(0, "last_places") - orders.number(2, "last_places") ==

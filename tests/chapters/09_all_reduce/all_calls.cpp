@@ -45,9 +45,9 @@ auto reduced_in_order(ReduceOp op, int terms, const Term& term) {
 template <class T>
 T reduced(ReduceOp op, const std::vector<int>& ring, int near, int last, std::size_t i,
           bool is_exact) {
-    const int ranks = static_cast<int>(ring.size()), hosts = ranks / near;
-    const T sum = reduced_in_order(op, hosts, [&](int h) {
-        const int first = (last / near + h) % hosts * near;
+    const int ranks = static_cast<int>(ring.size()), nodes = ranks / near;
+    const T sum = reduced_in_order(op, nodes, [&](int h) {
+        const int first = (last / near + h) % nodes * near;
         return reduced_in_order(op, near, [&](int l) {
             const int position = first + (last % near + l) % near;
             return value_of<T>(ring[static_cast<std::size_t>(position)], i, is_exact);

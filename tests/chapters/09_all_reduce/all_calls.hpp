@@ -16,17 +16,17 @@ struct CallResult {
 };
 
 // The documented order of sums. The ring has the ranks at the indices `ring`, one after the other.
-// An all-reduce first sums neighbours there, `near` of them, which share a host on two levels.
+// An all-reduce first sums neighbours there, `near` of them, which share a node on two levels.
 struct OrderOfSums {
     std::vector<int> ring;
     int near = 1;
 };
-// Returns the order of `ranks` ranks on one host.
+// Returns the order of `ranks` ranks on one node.
 OrderOfSums order_on_one_host(int ranks);
 
 // Makes all calls, in place and out of place, with every type and each of `counts`, and with
-// `large` floats. All ranks call this function. A reduce adds in one order on one host and in
-// another between hosts, so its data gives the same sum in every order.
+// `large` floats. All ranks call this function. A reduce adds in one order on one node and in
+// another between nodes, so its data gives the same sum in every order.
 std::vector<CallResult> make_all_calls(Communicator& communicator,
                                        const std::vector<std::size_t>& counts, std::size_t large,
                                        const OrderOfSums& order);

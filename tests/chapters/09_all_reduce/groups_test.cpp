@@ -1,4 +1,4 @@
-// Communicators of some of a job's ranks, on one host: their calls, and what messages call a rank.
+// Communicators of some of a job's ranks, on one node: their calls, and what messages call a rank.
 #include <atomic>
 
 #include "tests/chapters/09_all_reduce/all_calls.hpp"

@@ -153,7 +153,7 @@ TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal"
     REQUIRE(has(run.output, "Step 4 of 4"));
     REQUIRE(run.count("An all-reduce of") == 0);
     REQUIRE(all_reduce.refusal({"--ranks", "9", "--show"}) ==
-            "error: --show draws 2 to 8 ranks of one host.\n");
+            "error: --show draws 2 to 8 ranks of one node.\n");
 }
 
 TEST_CASE(

@@ -13,39 +13,39 @@ struct Asked {
 
 Asked parse(std::vector<const char*> words) {
     Asked asked;
-    Options options("hosts", "A program with hosts.");
+    Options options("nodes", "A program with nodes.");
     asked.order.add_to(options);
-    words.insert(words.begin(), "hosts");
+    words.insert(words.begin(), "nodes");
     asked.common = options.parse(static_cast<int>(words.size()), words.data());
     return asked;
 }
 
 }  // namespace
 
-TEST_CASE("a shape is hosts and ranks of each, and says how many ranks there are") {
+TEST_CASE("a shape is nodes and ranks of each, and says how many ranks there are") {
     REQUIRE(!parse({}).order.shape);
     REQUIRE(parse({}).order.levels == 2);
     REQUIRE(parse({}).common.default_ranks == 4);
     const Asked given = parse({"--shape", "16x4", "--levels", "1"});
-    REQUIRE(given.order.shape->hosts == 16);
-    REQUIRE(given.order.shape->ranks_per_host == 4);
+    REQUIRE(given.order.shape->nodes == 16);
+    REQUIRE(given.order.shape->ranks_per_node == 4);
     REQUIRE(given.order.shape->text() == "16x4");
     REQUIRE(given.order.levels == 1);
     REQUIRE(given.common.default_ranks == 64);
     for (const char* wrong : {"", "4", "x", "4x", "x2", "0x2", "2x0", "13x5", "2x2x2", "-1x-4"})
         REQUIRE_THROWS_WITH(parse({"--shape", wrong}),
-                            "--shape needs HOSTSxRANKS such as 4x2, and at most 64 ranks in all, "
+                            "--shape needs NODESxRANKS such as 4x2, and at most 64 ranks in all, "
                             "not '" +
                                 std::string(wrong) + "'.");
 }
 
 // By the program, or at the latest by whoever makes a communicator.
 TEST_CASE("a shape that a job cannot have is refused") {
-    const HostShape shape{2, 2};
+    const NodeShape shape{2, 2};
     const Job several = job_on({"a", "a", "b", "b"}), three = job_on({"a", "a", "a"});
     const auto placed = [&](const Job& job) { placement_of(Group::all(job), job, 0, shape); };
     const std::string real =
-        "--shape simulates hosts on one machine, and these ranks are on several: leave it out.";
+        "--shape simulates nodes on one machine, and these ranks are on several: leave it out.";
     const std::string other =
         "--shape 2x2 has 4 ranks, and there are 3: take another shape, or as many ranks.";
     REQUIRE_THROWS_WITH((AllReduceOrder{2, shape}.require(several)), real);

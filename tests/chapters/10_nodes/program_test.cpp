@@ -1,4 +1,4 @@
-// The chapter's program on one machine, which pretends hosts: bits, bytes and refusals.
+// The chapter's program on one machine, which pretends nodes: bits, bytes and refusals.
 #include <map>
 
 #include "tests/chapters/support/jobs.hpp"
@@ -22,15 +22,15 @@ std::map<std::pair<std::string, std::string>, std::string> bits_of(const Csv& cs
 
 TEST_CASE("nodes: two levels have other bits and send less, and a shape is a shape") {
     const ProgramRun run = nodes.run({"--quick", "--mebibytes", "1"});
-    REQUIRE(has(run.output, "One ring against two levels, on 2 hosts of 2 ranks"));
+    REQUIRE(has(run.output, "One ring against two levels, on 2 nodes of 2 ranks"));
     const auto bits = bits_of(run.csv);
     REQUIRE(bits.size() == 6);
     REQUIRE(bits.at({"1048576", "1"}) != bits.at({"1048576", "2"}));
     for (std::size_t row = 0; row < run.csv.rows.size(); row++) {
         const double k = run.csv.number(row, "bytes");
-        REQUIRE(run.csv.number(row, "expected_bytes_leaving_host") ==
+        REQUIRE(run.csv.number(row, "expected_bytes_leaving_node") ==
                 (run.csv.text(row, "levels") == "1" ? 1.5 * k : k));
-        REQUIRE(run.csv.text(row, "bytes_leaving_host").empty());  // nothing crosses a network
+        REQUIRE(run.csv.text(row, "bytes_leaving_node").empty());  // nothing crosses a network
     }
     const ProgramRun processes =
         nodes.run({"--quick", "--mebibytes", "1", "--processes", "4", "--shape", "2x2"});

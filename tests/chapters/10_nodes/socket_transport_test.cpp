@@ -22,10 +22,10 @@ using Work = std::function<void(Rank&, Transport&)>;
 constexpr int channel = 3;
 constexpr double patience_s = 20;
 
-// Runs rank 0 on host a and rank 1 on host b, each with a transport. Returns the first cause of
+// Runs rank 0 on node a and rank 1 on node b, each with a transport. Returns the first cause of
 // failure, or "".
 std::string failure_of_two(const Work& zero, const Work& one) {
-    return failure_on_hosts({"a", "b"}, [&](Rank& rank) {
+    return failure_on_nodes({"a", "b"}, [&](Rank& rank) {
         const auto transport = make_socket_transport(rank);
         (rank.rank() == 0 ? zero : one)(rank, *transport);
         rank.barrier();
@@ -225,7 +225,7 @@ TEST_CASE("sockets: strangers are not taken for ranks, and keep nobody awake") {
 }
 
 TEST_CASE("sockets: an end that is gone is no error, and keeps nobody awake") {
-    const std::string failure = failure_on_hosts({"a", "b"}, [&](Rank& rank) {
+    const std::string failure = failure_on_nodes({"a", "b"}, [&](Rank& rank) {
         auto transport = make_socket_transport(rank);
         Bytes bytes = message(10, 1);
         if (rank.rank() == 1) {
@@ -261,7 +261,7 @@ TEST_CASE("sockets: an end that is gone is no error, and keeps nobody awake") {
 
 TEST_CASE("sockets: what cannot be is said in a sentence") {
     const auto failure = [](const Work& zero, const Work& one) {
-        return failure_on_hosts({"a", "b"}, [&](Rank& rank) {
+        return failure_on_nodes({"a", "b"}, [&](Rank& rank) {
             auto transport = make_socket_transport(rank);
             (rank.rank() == 0 ? zero : one)(rank, *transport);
             if (rank.rank() == 1)

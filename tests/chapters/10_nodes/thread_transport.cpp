@@ -91,17 +91,17 @@ void ThreadTransports::match(Channel& channel) {
     }
 }
 
-Job job_on(const std::vector<std::string>& hosts, double timeout_s) {
+Job job_on(const std::vector<std::string>& nodes, double timeout_s) {
     Job job;
     job.started_by = "a test";
     job.timeout_s = timeout_s;
-    for (const std::string& host : hosts) {
-        const auto local = std::ranges::count(job.members, host, &Member::host);
-        job.members.push_back({host, getpid(), static_cast<int>(local), 0, "127.0.0.1"});
+    for (const std::string& node : nodes) {
+        const auto local = std::ranges::count(job.members, node, &Member::node);
+        job.members.push_back({node, getpid(), static_cast<int>(local), 0, "127.0.0.1"});
     }
     for (Member& member : job.members)
         member.local_world_size =
-            static_cast<int>(std::ranges::count(job.members, member.host, &Member::host));
+            static_cast<int>(std::ranges::count(job.members, member.node, &Member::node));
     return job;
 }
 
@@ -139,9 +139,9 @@ std::string failure_of(const Job& job, const std::function<void(Rank&)>& work) {
     return results[0].cause;
 }
 
-std::string failure_on_hosts(const std::vector<std::string>& hosts,
+std::string failure_on_nodes(const std::vector<std::string>& nodes,
                              const std::function<void(Rank&)>& work, double timeout_s) {
-    return failure_of(job_on(hosts, timeout_s), work);
+    return failure_of(job_on(nodes, timeout_s), work);
 }
 
 }  // namespace ddp::test

@@ -1,5 +1,5 @@
 #pragma once
-// Several hosts in one process: threads with the names of different hosts, and a transport between
+// Several nodes in one process: threads with the names of different nodes, and a transport between
 // them that copies memory.
 #include <functional>
 #include <map>
@@ -40,15 +40,15 @@ class ThreadTransports {
     int messages_ = 0;
 };
 
-// Returns a job with one rank for each of `hosts`, on the host of that name.
-Job job_on(const std::vector<std::string>& hosts, double timeout_s = 30);
+// Returns a job with one rank for each of `nodes`, on the node of that name.
+Job job_on(const std::vector<std::string>& nodes, double timeout_s = 30);
 
 // Runs `work` on every rank of `job`, as threads. Returns the first cause of failure, or "".
 std::string failure_of(const Job& job, const std::function<void(Rank&)>& work);
 
-// Runs `work` on one rank for each of `hosts`, on the host of that name. Returns the first cause of
+// Runs `work` on one rank for each of `nodes`, on the node of that name. Returns the first cause of
 // failure, or "".
-std::string failure_on_hosts(const std::vector<std::string>& hosts,
+std::string failure_on_nodes(const std::vector<std::string>& nodes,
                              const std::function<void(Rank&)>& work, double timeout_s = 30);
 
 }  // namespace ddp::test

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The chapter's program on hosts that are namespaces of this machine: what leaves a host, counted by its interface, and
-# the bits, which are those of as many hosts on one machine.
-#     hosts_test.sh PROGRAM          two hosts of two ranks, mapped by slot and by node
-#     hosts_test.sh PROGRAM all      four hosts of two as well, 72 ranks, and uneven hosts
-# Exits with 77 where such hosts cannot be made.
+# The chapter's program on nodes that are namespaces of this machine: what leaves a node, counted by its interface, and
+# the bits, which are those of as many nodes on one machine.
+#     nodes_test.sh PROGRAM          two nodes of two ranks, mapped by slot and by node
+#     nodes_test.sh PROGRAM all      four nodes of two as well, 72 ranks, and uneven nodes
+# Exits with 77 where such nodes cannot be made.
 set -uo pipefail
 
-hosts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../support" && pwd)/hosts.sh
+nodes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../support" && pwd)/nodes.sh
 program=$1
 all=${2:-}
 scratch=$(mktemp -d)
@@ -24,13 +24,13 @@ command -v mpirun >/dev/null || {
     echo "no mpirun here"
     exit 77
 }
-"$hosts" 4 true || exit $?
+"$nodes" 4 true || exit $?
 
-# on_hosts NAME WORDS...: mpirun WORDS... PROGRAM, which writes NAME.csv.
-on_hosts() {
+# on_nodes NAME WORDS...: mpirun WORDS... PROGRAM, which writes NAME.csv.
+on_nodes() {
     local name=$1
     shift
-    timeout 300 "$hosts" 4 mpirun "$@" "$program" --quick --mebibytes 1 "${wait[@]}" --csv "$scratch/$name.csv" \
+    timeout 300 "$nodes" 4 mpirun "$@" "$program" --quick --mebibytes 1 "${wait[@]}" --csv "$scratch/$name.csv" \
         >"$scratch/said" 2>&1 ||
         complain "$name ended with $?"
 }
@@ -41,11 +41,11 @@ sent() {
         NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
         $column["levels"] == levels && $column["bytes"] == 1048576 {
             found = 1
-            share = $column["bytes_leaving_host"] / $column["bytes"]
-            printf "%s, %d: %.3f K left a host, %s K must\n", name, levels, share, factor
+            share = $column["bytes_leaving_node"] / $column["bytes"]
+            printf "%s, %d: %.3f K left a node, %s K must\n", name, levels, share, factor
             if (share < factor || share > 1.03 * factor) exit 1
         }
-        END { if (!found) exit 1 }' "$scratch/$1.csv" || complain "$1: what has left a host is not what must"
+        END { if (!found) exit 1 }' "$scratch/$1.csv" || complain "$1: what has left a node is not what must"
 }
 
 # bits FILE LEVELS: sizes and bits.
@@ -59,8 +59,8 @@ same_bits() {  # same_bits A B LEVELS
 }
 
 "$program" --quick --mebibytes 1 --shape 2x2 --csv "$scratch/shape_2x2.csv" >"$scratch/said" || complain "--shape 2x2"
-on_hosts 2x2 --host host0:2,host1:2 -np 4
-on_hosts by_node --map-by node --host host0:2,host1:2 -np 4
+on_nodes 2x2 --host node0:2,node1:2 -np 4
+on_nodes by_node --map-by node --host node0:2,node1:2 -np 4
 for job in 2x2 by_node; do
     sent "$job" 1 1.5
     sent "$job" 2 1.0
@@ -68,30 +68,30 @@ done
 same_bits 2x2 shape_2x2 1
 same_bits 2x2 shape_2x2 2
 
-# What reaches the memory of one host only says so.
+# What reaches the memory of one node only says so.
 others=$(dirname "$program")
 for other in all_reduce bench_all_reduce; do
-    if timeout 60 "$hosts" 4 mpirun --host host0:2,host1:2 -np 4 "$others/$other" --quick >"$scratch/said" 2>&1; then
-        complain "$other runs on several hosts"
+    if timeout 60 "$nodes" 4 mpirun --host node0:2,node1:2 -np 4 "$others/$other" --quick >"$scratch/said" 2>&1; then
+        complain "$other runs on several nodes"
     fi
-    grep -q "^error: These ranks are on several hosts, and" "$scratch/said" || complain "$other does not say why it cannot run"
+    grep -q "^error: These ranks are on several nodes, and" "$scratch/said" || complain "$other does not say why it cannot run"
 done
 
 if [[ $all ]]; then
     "$program" --quick --mebibytes 1 --shape 4x2 --csv "$scratch/shape_4x2.csv" >"$scratch/said" || complain "--shape 4x2"
-    on_hosts 4x2 --host host0:2,host1:2,host2:2,host3:2 -np 8
+    on_nodes 4x2 --host node0:2,node1:2,node2:2,node3:2 -np 8
     sent 4x2 1 1.75
     sent 4x2 2 1.5
     same_bits 4x2 shape_4x2 1
     same_bits 4x2 shape_4x2 2
-    on_hosts uneven --host host0:3,host1:1 -np 4
-    grep -q "Two levels take hosts with the same number of ranks" "$scratch/said" || complain "no word of the uneven hosts"
+    on_nodes uneven --host node0:3,node1:1 -np 4
+    grep -q "Two levels take nodes with the same number of ranks" "$scratch/said" || complain "no word of the uneven nodes"
     sent uneven 1 1.5
-    # More ranks than can share the memory of one host.
+    # More ranks than can share the memory of one node.
     # (On a few cores they take their time.)
     wait=(--timeout 120)
-    on_hosts 4x18 --host host0:18,host1:18,host2:18,host3:18 -np 72
-    grep -q "on 4 hosts of 18 ranks" "$scratch/said" || complain "72 ranks do not sum"
+    on_nodes 4x18 --host node0:18,node1:18,node2:18,node3:18 -np 72
+    grep -q "on 4 nodes of 18 ranks" "$scratch/said" || complain "72 ranks do not sum"
 fi
 
 echo "$failures failed"

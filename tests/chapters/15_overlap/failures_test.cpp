@@ -58,7 +58,7 @@ TEST_CASE("failures: parameters without a gradient are named, and the next run w
         }
 }
 
-// The steps read no new data, so nothing but DDP itself bounds how far a host runs ahead of its
+// The steps read no new data, so nothing but DDP itself bounds how far a node runs ahead of its
 // device. Without a bound rank 0 would fill the queue of the stream that computes, and the launch
 // that finds it full would keep out rank 1, for which rank 0's bucket waits.
 TEST_CASE("a rank that pauses does not stop the others within a launch") {
@@ -73,7 +73,7 @@ TEST_CASE("a rank that pauses does not stop the others within a launch") {
                     replica.clear();
                 };
                 step();
-                step();  // the second one plans the buckets again, for which the hosts meet
+                step();  // the second one plans the buckets again, for which the nodes meet
                 replica.synchronize();
                 for (int before = -1; rank.rank() == 1 && before != steps;) {
                     before = steps;

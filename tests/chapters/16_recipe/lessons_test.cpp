@@ -21,18 +21,18 @@ LabelledImages lines(int count) {
 
 TEST_CASE("recipe: only the right ways are those of one device, and only one drifts") {
     const LabelledImages images = lines(211);
-    const std::vector<RecipeWay> ways = recipe_ways();
-    REQUIRE(ways.size() == 6);
+    const std::vector<RecipeVariant> variants = recipe_variants();
+    REQUIRE(variants.size() == 6);
     for (const int ranks : {1, 3}) {
         World world(thread_options(ranks));
-        for (std::size_t w = 0; w < ways.size(); w++) {
+        for (std::size_t w = 0; w < variants.size(); w++) {
             RecipeResult found;
             world.run([&](Rank& rank) {
-                const RecipeResult mine = compare_with_one_device(rank, images, ways[w], 6, 1);
+                const RecipeResult mine = compare_with_one_device(rank, images, variants[w], 6, 1);
                 if (rank.rank() == ranks - 1)
                     found = mine;
             });
-            CAPTURE(ranks, ways[w].name, found.difference);
+            CAPTURE(ranks, variants[w].name, found.difference);
             if (ranks == 1 || w == 0 || w == 3)
                 REQUIRE(found.difference < 1e-5);
             else
@@ -53,39 +53,40 @@ TEST_CASE("recipe: float16 loses small gradients, and the scale brings them back
 
 TEST_CASE("recipe: ranks that look for infinity in their own gradients drift, unless they ask") {
     const LabelledImages images = lines(257);
-    const auto course = [&](int ranks, const MixedWay& way) {
+    const auto course = [&](int ranks, const MixedVariant& variant) {
         World world(thread_options(ranks));
         MixedResult found;
         world.run([&](Rank& rank) {
-            const MixedResult mine = learn_mixed(rank, images, way, 12, 1);
+            const MixedResult mine = learn_mixed(rank, images, variant, 12, 1);
             if (rank.rank() == ranks - 1)
                 found = mine;
         });
         return found;
     };
-    MixedWay way{.products = "float16", .scaler = {.initial_scale = 0x1p21, .growth_interval = 5}};
+    MixedVariant variant{.products = "float16",
+                         .scaler = {.initial_scale = 0x1p21, .growth_interval = 5}};
     for (const int ranks : {2, 3}) {
         CAPTURE(ranks);
         for (const FoundInf agreed : {FoundInf::in_the_average, FoundInf::in_its_own_and_asks}) {
-            way.found_inf = agreed;
-            const MixedResult found = course(ranks, way);
+            variant.found_inf = agreed;
+            const MixedResult found = course(ranks, variant);
             REQUIRE(found.are_equal);
             REQUIRE(found.steps == 12);
             REQUIRE(found.skipped[0] > 1);
             REQUIRE(found.skipped ==
                     std::vector<int>(static_cast<std::size_t>(ranks), found.skipped[0]));
         }
-        way.found_inf = FoundInf::in_its_own;
-        const MixedResult found = course(ranks, way);
+        variant.found_inf = FoundInf::in_its_own;
+        const MixedResult found = course(ranks, variant);
         REQUIRE_FALSE(found.are_equal);
         REQUIRE(found.steps < 12);
     }
     const double exact = course(2, {}).loss;
     REQUIRE(course(2, {.products = "float16"}).loss == Approx(exact).epsilon(0.01));
     REQUIRE(course(2, {.products = "bfloat16"}).loss == Approx(exact).epsilon(0.05));
-    way.scaler = without_scaling;
-    way.scaler.initial_scale = 0x1p-20;
-    REQUIRE(course(2, way).loss > exact + 0.1);
+    variant.scaler = without_scaling;
+    variant.scaler.initial_scale = 0x1p-20;
+    REQUIRE(course(2, variant).loss > exact + 0.1);
 }
 
 }  // namespace ddp::test

@@ -214,7 +214,8 @@ Contents contents_of(const Folder& folder) {
     return contents;
 }
 
-TEST_CASE("checkpoints: a life that wakes up when a later one has begun leaves all as it is") {
+TEST_CASE(
+    "checkpoints: a generation that wakes up when a later one has begun leaves all as it is") {
     for (const std::string call : {"write", "rename", "sync_names"})
         for (const bool has_saved : {false, true}) {
             CAPTURE(call, has_saved);
@@ -222,13 +223,13 @@ TEST_CASE("checkpoints: a life that wakes up when a later one has begun leaves a
             DiskFolder folder(temporary.path());
             StoppingFolder stopping(folder);
             Checkpoints late(stopping, 2), next(folder, 2);
-            late.begin_life(3);
+            late.begin_generation(3);
             save(late, 10);
             save(late, 20);
             Contents left;
             stopping.stop_before(call, [&] {
-                REQUIRE(next.newest_life() == 3);
-                next.begin_life(4);
+                REQUIRE(next.newest_generation() == 3);
+                next.begin_generation(4);
                 if (has_saved)
                     save(next, 25);
                 left = contents_of(folder);
@@ -240,9 +241,9 @@ TEST_CASE("checkpoints: a life that wakes up when a later one has begun leaves a
                 } catch (const std::runtime_error& thrown) {
                     error = thrown.what();
                 }
-                REQUIRE(error == "this is life 3 of the training, and life 4 writes into '" +
-                                     folder.path() +
-                                     "' now: this one ends and writes nothing more.");
+                REQUIRE(error ==
+                        "this is generation 3 of the training, and generation 4 writes into '" +
+                            folder.path() + "' now: this one ends and writes nothing more.");
             }
             // A whole checkpoint may be there in addition, if it was stopped before the write.
             const std::string late_one = Checkpoints::file_name(30);
@@ -256,10 +257,11 @@ TEST_CASE("checkpoints: a life that wakes up when a later one has begun leaves a
         }
 }
 
-TEST_CASE("checkpoints: a number of lives that is none is named") {
-    CrashingFolder folder({{"life", {'x'}}}, never);
-    REQUIRE_THROWS_WITH(Checkpoints(folder, 2).newest_life(),
-                        "'memory/life' holds no number: remove it, if no training runs there.");
+TEST_CASE("checkpoints: a number of generations that is none is named") {
+    CrashingFolder folder({{"generation", {'x'}}}, never);
+    REQUIRE_THROWS_WITH(
+        Checkpoints(folder, 2).newest_generation(),
+        "'memory/generation' holds no number: remove it, if no training runs there.");
 }
 
 TEST_CASE("checkpoints: of one that does not fit on the disk nothing stays") {

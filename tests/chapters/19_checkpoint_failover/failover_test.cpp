@@ -6,7 +6,7 @@
 
 #include "05_ranks/support/mpirun.hpp"
 #include "19_checkpoint_failover/job/launch_job.hpp"
-#include "19_checkpoint_failover/job/slow_hosts.hpp"
+#include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/options.hpp"
 #include "tests/chapters/19_checkpoint_failover/supervised.hpp"
@@ -137,7 +137,7 @@ TEST_CASE("failover: a folder that is removed during the training is made again,
     REQUIRE(outcome.hash == calm_hash());
 }
 
-TEST_CASE("failover: a host's ranks are killed at once") {
+TEST_CASE("failover: a node's ranks are killed at once") {
     if (!processes_can_run_kernels(4))
         return;
     const Pictures pictures(1000, 100);
@@ -221,7 +221,7 @@ TEST_CASE("supervisor: a failure that would happen again is not retried") {
             "--processes needs a whole number from 1 to 64, not '200'.");
     Supervisor nobody({}, [](const auto&) { return std::vector<std::string>(); });
     REQUIRE_THROWS_WITH(nobody.run(),
-                        "no host is left to run the job; its first failure was: none");
+                        "no node is left to run the job; its first failure was: none");
     Supervisor unknown({},
                        [](const auto&) { return std::vector<std::string>{"/no-such-program-9"}; });
     REQUIRE_THROWS_WITH(unknown.run(),
@@ -289,40 +289,40 @@ TEST_CASE("supervisor: a job whose steps are slow may be silent for ten of them"
     REQUIRE(last_s - saved_s >= 10 * slowest_s - 0.1);
 }
 
-TEST_CASE("slow hosts: the one that is slow to both of its neighbours") {
+TEST_CASE("slow nodes: the one that is slow to both of its neighbours") {
     const auto trips = [](const std::vector<double>& seconds) {
         std::vector<RoundTrip> all;
         for (std::size_t i = 0; i < seconds.size(); i++)
-            all.push_back({"host" + std::to_string(i),
-                           "host" + std::to_string((i + 1) % seconds.size()), seconds[i]});
+            all.push_back({"node" + std::to_string(i),
+                           "node" + std::to_string((i + 1) % seconds.size()), seconds[i]});
         Words texts;
-        for (const auto& [name, text] : slow_hosts(all)) {
+        for (const auto& [name, text] : slow_nodes(all)) {
             REQUIRE(text.starts_with(name + " is slow: "));
             texts.push_back(text);
         }
         return texts;
     };
     REQUIRE(trips({0.002, 0.003, 0.53, 0.52}) ==
-            Words{"host3 is slow: 64 KiB to host0 and back take 520 ms, and from host0 to host1 "
+            Words{"node3 is slow: 64 KiB to node0 and back take 520 ms, and from node0 to node1 "
                   "and back 2.00 ms"});
-    REQUIRE(trips({0.53, 0.003, 0.52}).at(0).starts_with("host0 is slow: "));
+    REQUIRE(trips({0.53, 0.003, 0.52}).at(0).starts_with("node0 is slow: "));
     REQUIRE(trips({0.003, 0.52, 0.52, 0.53}).size() == 2);
     // A slow cable between two switches, a network that is slow for all, a busy machine.
     for (const std::vector<double>& none : std::vector<std::vector<double>>{
              {}, {0.002, 0.52, 0.002}, {0.2, 0.2, 0.2}, {0.2, 0.2}, {0.0001, 0.07, 0.07}})
         REQUIRE(trips(none).empty());
-    REQUIRE(trips({0.7, 0.7}) == Words{"host0 is slow: 64 KiB to host1 and back take 700 ms",
-                                       "host1 is slow: 64 KiB to host0 and back take 700 ms"});
+    REQUIRE(trips({0.7, 0.7}) == Words{"node0 is slow: 64 KiB to node1 and back take 700 ms",
+                                       "node1 is slow: 64 KiB to node0 and back take 700 ms"});
 }
 
-TEST_CASE("slow hosts: one that was named twice is left out") {
-    const std::vector<HostSlots> hosts{{"a", 1}, {"b.cluster", 2}, {"bb", 1}};
+TEST_CASE("slow nodes: one that was named twice is left out") {
+    const std::vector<NodeSlots> nodes{{"a", 1}, {"b.cluster", 2}, {"bb", 1}};
     Attempt slow, well;
     slow.status_lines = {{1, {0, "slow", 0, "b is slow: and so on"}}, {2, {0, "step", 5, "b"}}};
     const auto left = [&](const std::vector<Attempt>& before) {
         std::string names;
-        for (const HostSlots& host : without_slow_hosts(hosts, before))
-            names += host.name + " ";
+        for (const NodeSlots& node : without_slow_nodes(nodes, before))
+            names += node.name + " ";
         return names;
     };
     REQUIRE(left({}) == "a b.cluster bb ");
@@ -343,14 +343,14 @@ TEST_CASE("status line: written and read back, and refused if it is none") {
         REQUIRE(!StatusLine::from(line));
 }
 
-TEST_CASE("hosts: their list, and which of them answer") {
-    REQUIRE(parse_hosts("a,b:3") == std::vector<HostSlots>{{"a", 1}, {"b", 3}});
-    REQUIRE(parse_hosts("").empty());
+TEST_CASE("nodes: their list, and which of them answer") {
+    REQUIRE(parse_nodes("a,b:3") == std::vector<NodeSlots>{{"a", 1}, {"b", 3}});
+    REQUIRE(parse_nodes("").empty());
     for (const char* wrong : {",a", "a:", "a:0", "a:x", "a:2x", ":2", "a:99999"})
-        REQUIRE_THROWS_AS(parse_hosts(wrong), OptionError);
-    // No program listens there, and this host refuses the connection.
-    REQUIRE(hosts_that_answer({{"localhost", 2}}, 1) == std::vector<HostSlots>{{"localhost", 2}});
-    REQUIRE(hosts_that_answer({{"no-such-host.invalid", 1}}).empty());
+        REQUIRE_THROWS_AS(parse_nodes(wrong), OptionError);
+    // No program listens there, and this node refuses the connection.
+    REQUIRE(nodes_that_answer({{"localhost", 2}}, 1) == std::vector<NodeSlots>{{"localhost", 2}});
+    REQUIRE(nodes_that_answer({{"no-such-node.invalid", 1}}).empty());
 }
 
 }  // namespace ddp::test

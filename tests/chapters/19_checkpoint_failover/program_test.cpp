@@ -165,24 +165,24 @@ exit 1
     REQUIRE(run.count("done in 2 attempts") == 1);
 }
 
-TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints") {
+TEST_CASE("checkpoint_failover: nodes that share no folder each keep checkpoints") {
     if (!has_mpirun()) {
-        std::cout << "SKIPPED: ranks on two hosts (no mpirun, or built without MPI)" << std::endl;
+        std::cout << "SKIPPED: ranks on two nodes (no mpirun, or built without MPI)" << std::endl;
         return;
     }
     const TemporaryFolder folder;
     const Pictures pictures(400, 50);
     const std::string checkpoints = (folder / "on-%h").string();
     const auto train = [&](const std::string& epochs) {
-        // Ranks 0 and 1 are on the host a, and 2 and 3 on b. (Not by two commands with a colon
+        // Ranks 0 and 1 are on the node a, and 2 and 3 on b. (Not by two commands with a colon
         // between them: the mpirun of Open MPI 5.0.7 crashes on these.)
-        const Words on_two_hosts{"sh", "-c",
-                                 "[ $OMPI_COMM_WORLD_RANK -lt 2 ] && DDP_HOST=a || DDP_HOST=b\n"
-                                 "export DDP_HOST; exec \"$0\" \"$@\""};
+        const Words on_two_nodes{"sh", "-c",
+                                 "[ $OMPI_COMM_WORLD_RANK -lt 2 ] && DDP_NODE=a || DDP_NODE=b\n"
+                                 "export DDP_NODE; exec \"$0\" \"$@\""};
         allow_mpirun();
         keep_mpirun_quiet();
         return run_command(Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4"} +
-                           on_two_hosts +
+                           on_two_nodes +
                            Words{path, "--train", "--data", pictures.folder(), "--folder",
                                  checkpoints, "--batch", "4", "--every", "5", "--epochs", epochs});
     };
@@ -192,7 +192,7 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
     const std::string newest = Checkpoints::file_name(Checkpoints(a, 9).steps().at(0));
     REQUIRE(a.read(newest) == b.read(newest));
 
-    // Rank 0's host has lost its disk: rank 2 has the newest.
+    // Rank 0's node has lost its disk: rank 2 has the newest.
     std::filesystem::remove_all(folder / "on-a");
     const ProgramRun second(train("2"));
     REQUIRE(count(second.output, "from rank 2's checkpoint") == 1);
@@ -206,7 +206,7 @@ TEST_CASE("checkpoint_failover: hosts that share no folder each keep checkpoints
     REQUIRE(count(other.output, "whose epochs was 2, and now it is 3") == 1);
 }
 
-TEST_CASE("checkpoint_failover: ranks in containers of their own are hosts of their own") {
+TEST_CASE("checkpoint_failover: ranks in containers of their own are nodes of their own") {
     const Words container{"unshare", "--user", "--map-root-user"};
     if (!has_mpirun() || run_command(container + Words{"true"}).exit_code != 0) {
         std::cout << "SKIPPED: ranks in user namespaces of their own (no mpirun, or none can be "
@@ -216,14 +216,14 @@ TEST_CASE("checkpoint_failover: ranks in containers of their own are hosts of th
     }
     const Pictures pictures(400, 50);
     const Words train{"--train", "--data", pictures.folder()};
-    // What the sentence says that refuses them (06): each tells its container the host's name.
-    const Launch hosts{"mpirun",
+    // What the sentence says that refuses them (06): each tells its container the node's name.
+    const Launch nodes{"mpirun",
                        Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", "sh",
-                             "-c", "DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK exec \"$@\"", "sh"} +
+                             "-c", "DDP_NODE=$(hostname)-$OMPI_COMM_WORLD_RANK exec \"$@\"", "sh"} +
                            container + Words{path},
                        {}};
     const Launch threads{"threads", {path, "--ranks", "2"}, {}};
-    REQUIRE(last_hash(run_job(hosts, train + small).output) ==
+    REQUIRE(last_hash(run_job(nodes, train + small).output) ==
             last_hash(run_job(threads, train + small).output));
 }
 

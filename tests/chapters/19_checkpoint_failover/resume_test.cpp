@@ -220,7 +220,7 @@ TEST_CASE("saver: what follows from a failed all-reduce is no checkpoint") {
     }
 }
 
-TEST_CASE("resume: a training that runs while a later life of it has begun ends") {
+TEST_CASE("resume: a training that runs while a later generation of it has begun ends") {
     const TemporaryFolder temporary;
     TrainingPlan plan = plan_in(temporary.path());
     plan.epochs = 10'000;
@@ -231,13 +231,13 @@ TEST_CASE("resume: a training that runs while a later life of it has begun ends"
     std::jthread successor([&](const std::stop_token& enough) {
         while (next.steps().empty() && !enough.stop_requested())
             std::this_thread::yield();
-        next.begin_life(7);
+        next.begin_generation(7);
     });
     const std::string failure =
         failure_of(world, [&](Rank& rank) { train_resumably(rank, data, plan); });
-    REQUIRE(failure == "rank 0: this is life 1 of the training, and life 7 writes into '" +
-                           temporary.path().string() +
-                           "' now: this one ends and writes nothing more.");
+    REQUIRE(failure ==
+            "rank 0: this is generation 1 of the training, and generation 7 writes into '" +
+                temporary.path().string() + "' now: this one ends and writes nothing more.");
 }
 
 TEST_CASE("resume: a checkpoint of another training or another model is refused") {
@@ -251,7 +251,8 @@ TEST_CASE("resume: a checkpoint of another training or another model is refused"
         failure_of(world, [&](Rank& rank) { train_resumably(rank, data, other); });
     REQUIRE(has(failure, "The checkpoint is of a training whose seed was 1, and now it is 2"));
     DiskFolder disk(folder.path());
-    REQUIRE(Checkpoints(disk, 1).newest_life() == 1);  // a wrong command does not end a training
+    REQUIRE(Checkpoints(disk, 1).newest_generation() ==
+            1);  // a wrong command does not end a training
 
     Device device;
     Random random(1);

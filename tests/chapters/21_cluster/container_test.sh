@@ -48,8 +48,8 @@ check() {  # WHAT COMMAND...
     [[ $found == "$expected" ]] || complain "$1: the hash is '$found', and outside of the image '$expected'"
 }
 check "threads" ch-run "$image" -- "$program" --quick --ranks 2
-check "one container for all ranks of a host" "${mpirun[@]}" ch-run --join -b /run:/run "$image" -- "$program" --quick
+check "one container for all ranks of a node" "${mpirun[@]}" ch-run --join -b /run:/run "$image" -- "$program" --quick
 check "a container for each rank" "${mpirun[@]}" sh -c \
-    'DDP_HOST=$(hostname)-$OMPI_COMM_WORLD_RANK exec ch-run -b /run:/run "$0" -- "$1" --quick' "$image" "$program"
+    'DDP_NODE=$(hostname)-$OMPI_COMM_WORLD_RANK exec ch-run -b /run:/run "$0" -- "$1" --quick' "$image" "$program"
 
 finish

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The lab kit of exercises/21_cluster/labs.
 #     labs_test.sh BIN            what needs no cluster: scripts, module file, images, worksheet, and a lab without Slurm
-#     labs_test.sh BIN slurm      every lab under a Slurm on two hosts of this machine, with the programs in BIN
+#     labs_test.sh BIN slurm      every lab under a Slurm on two nodes of this machine, with the programs in BIN
 #     labs_test.sh BIN key        the numbers of the key, by the runs that they come from, and lab 5 without Slurm
-# Exits with 77 where the hosts, or Slurm, cannot run.
+# Exits with 77 where the nodes, or Slurm, cannot run.
 # shellcheck disable=SC2016  # what stands in single quotes is for later
 # shellcheck source=tests/chapters/21_cluster/script.sh
 . "$(dirname "${BASH_SOURCE[0]}")/script.sh"
@@ -105,18 +105,18 @@ test_worksheet() {
     fi
 }
 
-# Without Slurm a lab is a script like any other, and its hosts are those of mpirun.
+# Without Slurm a lab is a script like any other, and its nodes are those of mpirun.
 test_without_slurm() {
     local said
     if ! command -v mpirun >/dev/null || ! "$root/book" cluster up 1x1 -- true &>/dev/null; then
-        echo "SKIPPED: a lab without Slurm (no mpirun, or no hosts can be made here)"
+        echo "SKIPPED: a lab without Slurm (no mpirun, or no nodes can be made here)"
         return
     fi
     said=$(cd "$book" && timeout 120 "$root/book" cluster up 2x2 -- bash "$labs/all_reduce.sbatch" --quick 2>&1) ||
         complain "all_reduce without Slurm ends with $?"
     has "$said" "An all-reduce on 2 ranks of this machine"
-    has "$said" "An all-reduce on 4 ranks of several hosts"
-    count "$said" 'host0 has sent [0-9.]+ MB by eth0' 1
+    has "$said" "An all-reduce on 4 ranks of several nodes"
+    count "$said" 'node0 has sent [0-9.]+ MB by eth0' 1
 }
 
 # A rank that was built for another processor: the labs say what to do.
@@ -173,9 +173,9 @@ by_hand() {
     # shellcheck disable=SC2086  # HxL and options
     (cd "$book" && timeout 500 "$root/book" cluster up $1 -- bash "$labs/$2.sbatch" "${@:3}" 2>&1)
 }
-sent() { sed -n 's/^host0 has sent \([0-9.]*\) MB by eth0$/\1/p'; }
-# cell LINE COLUMN: milliseconds in the table of times on several hosts.
-cell() { sed -n '/^An all-reduce on 4 ranks of several hosts: time$/,/^$/p' | awk -F '  +' -v line="$1" -v column="$2" '
+sent() { sed -n 's/^node0 has sent \([0-9.]*\) MB by eth0$/\1/p'; }
+# cell LINE COLUMN: milliseconds in the table of times on several nodes.
+cell() { sed -n '/^An all-reduce on 4 ranks of several nodes: time$/,/^$/p' | awk -F '  +' -v line="$1" -v column="$2" '
     $1 == "algorithm" { for (i = 1; i <= NF; i++) if ($i == column) at = i }
     $1 == line { split($at, word, " "); print word[1] * (word[2] == "s" ? 1000 : word[2] == "us" ? 0.001 : 1) }'; }
 measure_key() {  # into $scratch/measured
@@ -216,23 +216,23 @@ test_failover_by_hand() {
     cd "$book" || exit
     by_hand 2x2 failover --quick >out/failover-killed.txt &
     start=$!
-    wait_for "the folder" grep -qs '^life 1 on host0, checkpoints in out/failover-by_hand-' out/failover-killed.txt
-    folder=$(sed -n 's/^life 1 on host0, checkpoints in //p' out/failover-killed.txt)
+    wait_for "the folder" grep -qs '^generation 1 on node0, checkpoints in out/failover-by_hand-' out/failover-killed.txt
+    folder=$(sed -n 's/^generation 1 on node0, checkpoints in //p' out/failover-killed.txt)
     [[ $undisturbed != *"$folder"* ]] || complain "two starts have one folder: $folder"
     wait_for "the first checkpoint" compgen -G "$folder/checkpoint-*.safetensors"
     pkill -KILL -n -f "^[^ ]*checkpoint_failover .*$folder "
     wait "$start" || complain "the killed lab has ended with $?"
     said=$(<out/failover-killed.txt)
-    count "$said" "^life [12] on host0, checkpoints in $folder\$" 2
+    count "$said" "^generation [12] on node0, checkpoints in $folder\$" 2
     count "$said" 'continues after step' 1
     has "$said" "$hash"
     said=$(LAB_FOLDER=$folder by_hand 2x2 failover --quick) || complain "lab 5 does not go on: $said"
-    count "$said" "^life 1 on host0, checkpoints in $folder\$" 1
+    count "$said" "^generation 1 on node0, checkpoints in $folder\$" 1
     count "$said" 'continues after step' 1
     has "$said" "$hash"
 }
 
-# ---- Every lab under Slurm: this is on host0
+# ---- Every lab under Slurm: this is on node0
 
 # lab NAME OPTIONS...: hands it in, and sets $said to its output when it has ended well.
 lab() {
@@ -246,12 +246,12 @@ on_slurm() {
     submit_by=(sbatch --wait)
 
     lab data_parallel
-    count "$said" '^ +[0-3] +4 +[01] +2  host[01] ' 4
-    count "$said" 'host0 has sent [0-9.]+ MB by eth0' 1
+    count "$said" '^ +[0-3] +4 +[01] +2  node[01] ' 4
+    count "$said" 'node0 has sent [0-9.]+ MB by eth0' 1
 
     lab all_reduce
     has "$said" "An all-reduce on 2 ranks of this machine"
-    has "$said" "An all-reduce on 4 ranks of several hosts"
+    has "$said" "An all-reduce on 4 ranks of several nodes"
 
     lab overlap
     count "$said" '^epoch 1 ' 2
@@ -263,7 +263,7 @@ on_slurm() {
     ! grep -i 'srun' <<<"$said" || complain "srun has something to say"
 
     lab failover
-    count "$said" '^life ' 1
+    count "$said" '^generation ' 1
     interrupt_failover "$(grep -o 'hash .*' <<<"$said")"
 }
 # The training is interrupted twice: a rank is killed, and then the whole job is put back into the queue. It goes on each time,
@@ -276,14 +276,14 @@ interrupt_failover() {  # HASH
     folder=out/failover-$job
     wait_for "the first checkpoint" compgen -G "$folder/checkpoint-*.safetensors"
     srun --jobid="$job" --overlap -N1 -n1 pkill -KILL -n checkpoint_f  # as the worksheet says
-    wait_for "the second life" grep -qs '^life 2' "$folder.txt"
+    wait_for "the second generation" grep -qs '^generation 2' "$folder.txt"
     wait_for "a rank of it" grep -qs 'continues after step' "$folder.txt"
     scontrol requeue "$job"
     wait_for "the queue" eval '[[ $(squeue --noheader --job "$job" --format=%T) == PENDING ]]'
     scontrol update JobId="$job" StartTime=now  # Slurm would wait for two minutes
     wait_for "the end" eval '[[ -z $(squeue --noheader --job "$job") ]]'
     said=$(cat "$folder.txt")
-    count "$said" '^life 1 on host0, started [01] times again by Slurm$' 2
+    count "$said" '^generation 1 on node0, started [01] times again by Slurm$' 2
     count "$said" 'continues after step' 2
     has "$said" "$1"
 }
@@ -311,17 +311,17 @@ case $what in
         test_site
         ;;
     slurm)
-        [[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
-        "$root/book" cluster up 1x1 -- true || skip "no hosts can be made here"
+        [[ $bin == "$root"/* ]] || skip "the nodes share the folder of the book, and the programs are not in it"
+        "$root/book" cluster up 1x1 -- true || skip "no nodes can be made here"
         make_book
         code=0
         "$root/book" cluster up 2x2 -- "${script%/*}/slurm.sh" "$script" "$bin" on_slurm "$book" || code=$?
         exit "$code"
         ;;
     key)
-        [[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
+        [[ $bin == "$root"/* ]] || skip "the nodes share the folder of the book, and the programs are not in it"
         command -v mpirun >/dev/null || skip "no mpirun here"
-        "$root/book" cluster up 1x1 -- true || skip "no hosts can be made here"
+        "$root/book" cluster up 1x1 -- true || skip "no nodes can be made here"
         make_book
         mkdir -p "$book/out"
         test_failover_by_hand

@@ -12,7 +12,7 @@ namespace ddp::test {
 namespace {
 
 const TemporaryFolder folder;
-const Program tour(TOUR_PROGRAM, {"--show", "links", "--quick", "--timeout", "30"});
+const Program cluster_info(CLUSTER_INFO_PROGRAM, {"--show", "links", "--quick", "--timeout", "30"});
 
 // A link that takes a millisecond, and one for each 1,000 bytes.
 LinkTimes straight(const std::vector<std::size_t>& sizes, double alpha_s) {
@@ -52,7 +52,7 @@ TEST_CASE("links: a link whose short messages were disturbed still has a bandwid
     REQUIRE(link.cost().beta_s_per_byte == Approx(0.5 / 4096));
 }
 
-TEST_CASE("links: the share of the link is that of the bytes which leave a host") {
+TEST_CASE("links: the share of the link is that of the bytes which leave a node") {
     OrderMeasurement all_reduce;
     all_reduce.bytes = 1'000'000;
     all_reduce.expected_bytes = 1'500'000;
@@ -60,25 +60,25 @@ TEST_CASE("links: the share of the link is that of the bytes which leave a host"
     REQUIRE(share_of_link(all_reduce, {0.1, 1e-6}) == Approx(0.5));
 }
 
-TEST_CASE("links: one host has only the link inside") {
+TEST_CASE("links: one node has only the link inside") {
     if (!processes_can_run_kernels(2))
         return;
-    const ProgramRun run = tour.run({"--processes", "2"});
+    const ProgramRun run = cluster_info.run({"--processes", "2"});
     REQUIRE(run.csv.rows.size() == 8);
     for (std::size_t row = 0; row < 8; row++) {
         REQUIRE(run.csv.text(row, "link") == "inside");
         REQUIRE(run.csv.number(row, "bytes") == 64 << 2 * row);
         REQUIRE(run.csv.number(row, "seconds") > 0);
     }
-    REQUIRE(has(run.output, "within a host (ranks 0 and 1): alpha "));
-    REQUIRE(!has(run.output, "between hosts"));
+    REQUIRE(has(run.output, "within a node (ranks 0 and 1): alpha "));
+    REQUIRE(!has(run.output, "between nodes"));
     REQUIRE(has(run.output, "./book run 21 --links "));
 }
 
 TEST_CASE("links: one rank has none") {
-    REQUIRE(has(tour.refusal({"--processes", "1"}, 2),
+    REQUIRE(has(cluster_info.refusal({"--processes", "1"}, 2),
                 "A link is between two ranks, and there is one"));
-    REQUIRE(has(tour.refusal({"--ranks", "2"}),
+    REQUIRE(has(cluster_info.refusal({"--ranks", "2"}),
                 "--ranks, --weak, --strong and --compute are for scaling"));
 }
 

@@ -10,16 +10,17 @@
 namespace ddp::test {
 namespace {
 
-const Program tour(TOUR_PROGRAM, {"--show", "scaling", "--quick", "--timeout", "30"});
+const Program cluster_info(CLUSTER_INFO_PROGRAM,
+                           {"--show", "scaling", "--quick", "--timeout", "30"});
 
-Job job_on(const std::string& hosts) {
+Job job_on(const std::string& nodes) {
     Job job;
-    for (const char host : hosts)
-        job.members.push_back({std::string(1, host), 0, 0, 1});
+    for (const char node : nodes)
+        job.members.push_back({std::string(1, node), 0, 0, 1});
     return job;
 }
 
-// A million bytes take a second within a host, and ten between hosts.
+// A million bytes take a second within a node, and ten between nodes.
 ClusterLinks known_links() {
     ClusterLinks links;
     for (const std::size_t bytes : {1'000'000, 2'000'000, 4'000'000}) {
@@ -60,14 +61,14 @@ TEST_CASE("scaling: a sleeping step is as long as it should be, and can be share
 TEST_CASE("scaling: predictions for links that are known") {
     const simulator::Step step{1, {{2, 4e6}}, 0.5};
     const ClusterLinks links = known_links();
-    const auto predicted = [&](const std::string& hosts, int ranks, int levels = 2) {
-        return predicted_step_s(step, job_on(hosts), ranks, links, levels);
+    const auto predicted = [&](const std::string& nodes, int ranks, int levels = 2) {
+        return predicted_step_s(step, job_on(nodes), ranks, links, levels);
     };
     REQUIRE(predicted("ab", 1) == Approx(3.5));
     // Two rounds of half of the bytes, behind backward.
     REQUIRE(predicted("aa", 2) == Approx(3.5 + 2 * fitted(1, 2)));
     REQUIRE(predicted("ab", 2) == Approx(3.5 + 2 * fitted(10, 2)));
-    REQUIRE(predicted("abab", 2) == Approx(predicted("aa", 2)));  // host after host: ranks 0 and 2
+    REQUIRE(predicted("abab", 2) == Approx(predicted("aa", 2)));  // node after node: ranks 0 and 2
     const simulator::Cluster cluster{2, 2, simulator::straight_link(1, 1 / 0.75e-6),
                                      simulator::straight_link(10, 1 / 7.5e-6)};
     const auto simulated = [&](simulator::Algorithm algorithm) {
@@ -81,7 +82,8 @@ TEST_CASE("scaling: predictions for links that are known") {
 TEST_CASE("scaling: sleeping ranks of one machine, weak and strong") {
     if (!processes_can_run_kernels(2))
         return;
-    const ProgramRun run = tour.run({"--ranks", "1,2", "--compute", "60ms", "--weak", "--strong"});
+    const ProgramRun run =
+        cluster_info.run({"--ranks", "1,2", "--compute", "60ms", "--weak", "--strong"});
     REQUIRE(run.csv.rows.size() == 4);
     for (std::size_t row = 0; row < 4; row++) {
         const bool is_strong = row >= 2;
@@ -90,7 +92,7 @@ TEST_CASE("scaling: sleeping ranks of one machine, weak and strong") {
         REQUIRE(run.csv.text(row, "scaling") == (is_strong ? "strong" : "weak"));
         REQUIRE(run.csv.text(row, "compute") == "asleep");
         REQUIRE(run.csv.number(row, "ranks") == ranks);
-        REQUIRE(run.csv.number(row, "hosts") == 1);
+        REQUIRE(run.csv.number(row, "nodes") == 1);
         REQUIRE(run.csv.number(row, "ideal_s") == Approx(ideal_s));
         REQUIRE(run.csv.number(row, "step_s") >= ideal_s);
         REQUIRE(run.csv.number(row, "predicted_s") >= Approx(ideal_s));
@@ -102,7 +104,7 @@ TEST_CASE("scaling: sleeping ranks of one machine, weak and strong") {
 TEST_CASE("scaling: the network on two of three ranks") {
     if (!processes_can_run_kernels(3))
         return;
-    const ProgramRun run = tour.run({"--processes", "3", "--ranks", "2"});
+    const ProgramRun run = cluster_info.run({"--processes", "3", "--ranks", "2"});
     REQUIRE(run.csv.rows.size() == 1);
     REQUIRE(run.csv.text(0, "compute") == "network");
     REQUIRE(run.csv.text(0, "scaling") == "weak");
@@ -111,12 +113,12 @@ TEST_CASE("scaling: the network on two of three ranks") {
 }
 
 TEST_CASE("scaling: what makes no sense is refused in one sentence") {
-    REQUIRE(has(tour.refusal({"--processes", "2", "--ranks", "1,4"}),
+    REQUIRE(has(cluster_info.refusal({"--processes", "2", "--ranks", "1,4"}),
                 "--ranks 4 are more than the 2 of this job: start more, or leave them out."));
-    REQUIRE(has(tour.refusal({"--ranks", "1,65"}),
+    REQUIRE(has(cluster_info.refusal({"--ranks", "1,65"}),
                 "--ranks 65 are more than the 64 that are started on one machine"));
     for (const char* wrong : {"40", "0ms", "1h", "11s"})
-        REQUIRE(has(tour.refusal({"--processes", "2", "--compute", wrong}),
+        REQUIRE(has(cluster_info.refusal({"--processes", "2", "--compute", wrong}),
                     "--compute needs a time from 1ms to 10s, such as 40ms, not '" +
                         std::string(wrong) + "'."));
 }

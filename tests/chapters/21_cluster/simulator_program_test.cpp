@@ -50,22 +50,22 @@ TEST_CASE("cluster program: a reader's own cluster, links and step") {
     const std::filesystem::path links = folder / "links.csv";
     std::ofstream(links) << "link,bytes,seconds\nbetween,1000,0.001\nbetween,1000000,0.1\n";
     const std::string step = std::string(REFERENCE_FOLDER) + "/overlap_timeline.csv";
-    const ProgramRun run = program.run({"--per-host", "2", "--ports", "1", "--most-ranks", "8",
+    const ProgramRun run = program.run({"--per-node", "2", "--ports", "1", "--most-ranks", "8",
                                         "--links", links.string(), "--step", step});
     REQUIRE(run.count("of 4 ranks: measured ") == 1);
     REQUIRE(predicted(run, "speed kept", "8 ranks, double tree") < 0.1);
 }
 
 TEST_CASE("cluster program: an all-reduce of one's own size, and delays that are never long") {
-    const Words hosts{"--per-host", "2", "--most-ranks", "6",
+    const Words nodes{"--per-node", "2", "--most-ranks", "6",
                       "--ports",    "1", "--between",    "50Mbit/s,0s"};
     const std::string what = "6 ranks, flat ring";
-    const ProgramRun two = program.run(hosts + Words{"--bytes", "2097152"});
+    const ProgramRun two = program.run(nodes + Words{"--bytes", "2097152"});
     REQUIRE(two.count("An all-reduce of 2 MiB") == 1);
-    // Round the ring 2 (N - 1) / N of the bytes leave each host, at 50 Mbit/s.
+    // Round the ring 2 (N - 1) / N of the bytes leave each node, at 50 Mbit/s.
     REQUIRE(predicted(two, "all-reduce", what) ==
             Approx(2 * 5.0 / 6 * 2097152 / (50e6 / 8)).epsilon(0.01));
-    REQUIRE(program.run(hosts).count("An all-reduce of 25") == 1);
+    REQUIRE(program.run(nodes).count("An all-reduce of 25") == 1);
     const ProgramRun even = program.run({"--delays", "even"});
     REQUIRE(two.count("delays are exponential") == 1);
     REQUIRE(even.count("delays are exponential") == 0);
@@ -77,7 +77,7 @@ TEST_CASE("cluster program: an all-reduce of one's own size, and delays that are
 
 TEST_CASE("cluster program: refusals") {
     REQUIRE(has(program.refusal({"--between", "fast"}), "--between must be BANDWIDTH,LATENCY"));
-    REQUIRE(has(program.refusal({"--per-host", "8", "--most-ranks", "4"}), "--most-ranks"));
+    REQUIRE(has(program.refusal({"--per-node", "8", "--most-ranks", "4"}), "--most-ranks"));
     // The simulator comes last, but what it cannot do is said before the all-reduces begin.
     REQUIRE(program.refusal({"--ranks", "2", "--between", "fast"}).starts_with("error: --between"));
     REQUIRE(has(program.refusal({"--link", "1GB/s,1us"}), "the simulator has links of its own"));

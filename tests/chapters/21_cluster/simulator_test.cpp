@@ -17,23 +17,23 @@ constexpr Algorithm all_algorithms[] = {Algorithm::flat, Algorithm::by_node, Alg
                                         Algorithm::tree, Algorithm::direct};
 constexpr double free_bandwidth = 1e18;
 
-// Hosts whose ranks pass `bytes` within the host for nothing; a port takes 1 s for 1000 bytes.
-Cluster slow_ports(int hosts, int ranks_per_host, int ports = 1) {
-    return {hosts, ranks_per_host, straight_link(0, free_bandwidth), straight_link(0, 1000), ports};
+// Nodes whose ranks pass `bytes` within the node for nothing; a port takes 1 s for 1000 bytes.
+Cluster slow_ports(int nodes, int ranks_per_node, int ports = 1) {
+    return {nodes, ranks_per_node, straight_link(0, free_bandwidth), straight_link(0, 1000), ports};
 }
 
-// Returns what the messages of a schedule bring out of each host.
-std::vector<double> bytes_from_hosts(Algorithm algorithm, const Cluster& cluster, double bytes) {
-    std::vector<double> result(static_cast<std::size_t>(cluster.hosts));
+// Returns what the messages of a schedule bring out of each node.
+std::vector<double> bytes_from_nodes(Algorithm algorithm, const Cluster& cluster, double bytes) {
+    std::vector<double> result(static_cast<std::size_t>(cluster.nodes));
     const Schedule messages = schedule(algorithm, cluster, bytes);
     for (const Rounds& rounds : messages.parts)
         for (const Round& round : rounds)
             for (int rank = 0; rank < cluster.ranks(); rank++)
                 if (const int partner = round.partner(rank); partner >= 0) {
-                    const int host = rank / cluster.ranks_per_host;
-                    const int other = partner / cluster.ranks_per_host;
-                    const auto from = static_cast<std::size_t>(round.reversed ? other : host);
-                    if (host != other)
+                    const int node = rank / cluster.ranks_per_node;
+                    const int other = partner / cluster.ranks_per_node;
+                    const auto from = static_cast<std::size_t>(round.reversed ? other : node);
+                    if (node != other)
                         result[from] += messages.slices * messages.copies * round.bytes;
                 }
     return result;
@@ -57,7 +57,7 @@ TEST_CASE("simulator: a ring by hand") {
 }
 
 TEST_CASE("simulator: one slow edge of a ring hides the latency of the others") {
-    // Two hosts of two ranks: ranks 1 and 3 send over the slow port, 1 s a chunk and 5 s later; the
+    // Two nodes of two ranks: ranks 1 and 3 send over the slow port, 1 s a chunk and 5 s later; the
     // other edges take 2 s and nothing. A chunk needs 1 + 5 + 2 = 8 s for two edges, six rounds are
     // three such pairs.
     const Cluster cluster{2, 2, straight_link(0, 5), straight_link(5, 10)};
@@ -82,25 +82,26 @@ TEST_CASE("simulator: equal links give the formulas of the all-reduce chapter") 
 }
 
 TEST_CASE("simulator: without latency, the busiest port decides") {
-    for (const int hosts : {2, 3, 4, 5, 8, 13})
-        for (const int near : {1, 2, 3, 4}) {
-            CAPTURE(hosts, near);
-            const double bytes = 64e6, ranks = hosts * near, whole_s = bytes / 1000;
+    for (const int nodes : {2, 3, 4, 5, 8, 13})
+        for (const int local : {1, 2, 3, 4}) {
+            CAPTURE(nodes, local);
+            const double bytes = 64e6, ranks = nodes * local, whole_s = bytes / 1000;
             const auto share = [&](Algorithm algorithm, int ports) {
-                return all_reduce_s(algorithm, slow_ports(hosts, near, ports), bytes) / whole_s;
+                return all_reduce_s(algorithm, slow_ports(nodes, local, ports), bytes) / whole_s;
             };
             REQUIRE(share(Algorithm::flat, 1) == Approx(2 * (ranks - 1) / ranks));
-            REQUIRE(share(Algorithm::by_node, 1) == Approx(near * 2 * (ranks - 1) / ranks));
-            REQUIRE(share(Algorithm::two_level, 1) == Approx(2.0 * (hosts - 1) / hosts));
+            REQUIRE(share(Algorithm::by_node, 1) == Approx(local * 2 * (ranks - 1) / ranks));
+            REQUIRE(share(Algorithm::two_level, 1) == Approx(2.0 * (nodes - 1) / nodes));
             REQUIRE(share(Algorithm::direct, 1) ==
-                    Approx(2 * (ranks - near) * near / ranks).epsilon(0.25));
-            // With a port for each rank the same bytes leave a host through as many ports.
-            REQUIRE(share(Algorithm::flat, near) == Approx(2 * (ranks - 1) / ranks / near));
-            REQUIRE(share(Algorithm::two_level, near) == Approx(2.0 * (hosts - 1) / hosts / near));
+                    Approx(2 * (ranks - local) * local / ranks).epsilon(0.25));
+            // With a port for each rank the same bytes leave a node through as many ports.
+            REQUIRE(share(Algorithm::flat, local) == Approx(2 * (ranks - 1) / ranks / local));
+            REQUIRE(share(Algorithm::two_level, local) ==
+                    Approx(2.0 * (nodes - 1) / nodes / local));
         }
 }
 
-TEST_CASE("simulator: the rings of all ports share the links within a host") {
+TEST_CASE("simulator: the rings of all ports share the links within a node") {
     for (const int ports : {1, 2, 4}) {
         CAPTURE(ports);
         const Cluster cluster{3, 4, straight_link(0, 10), straight_link(0, free_bandwidth), ports};
@@ -110,66 +111,66 @@ TEST_CASE("simulator: the rings of all ports share the links within a host") {
 
 TEST_CASE("simulator: with endless bandwidth, the longest chain of messages decides") {
     const double in = 1e-6, out = 1e-3;
-    for (const int hosts : {2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33})
-        for (const int near : {1, 4}) {
-            CAPTURE(hosts, near);
-            const Cluster cluster{hosts, near, straight_link(in, free_bandwidth),
+    for (const int nodes : {2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33})
+        for (const int local : {1, 4}) {
+            CAPTURE(nodes, local);
+            const Cluster cluster{nodes, local, straight_link(in, free_bandwidth),
                                   straight_link(out, free_bandwidth)};
             const auto seconds = [&](Algorithm algorithm) {
                 return all_reduce_s(algorithm, cluster, 64e6);
             };
-            const int depth = std::bit_width(static_cast<unsigned>(hosts - 1));
-            const double inside = near > 1 ? 2 * in : 0;
-            REQUIRE(seconds(Algorithm::two_level) == Approx(2 * (hosts - 1) * out + inside));
-            REQUIRE(seconds(Algorithm::tree) == Approx(2 * depth * out + 2 * (near - 1) * in));
+            const int depth = std::bit_width(static_cast<unsigned>(nodes - 1));
+            const double inside = local > 1 ? 2 * in : 0;
+            REQUIRE(seconds(Algorithm::two_level) == Approx(2 * (nodes - 1) * out + inside));
+            REQUIRE(seconds(Algorithm::tree) == Approx(2 * depth * out + 2 * (local - 1) * in));
             REQUIRE(seconds(Algorithm::direct) == Approx(2 * out));
-            REQUIRE(seconds(Algorithm::by_node) == Approx(2 * (hosts * near - 1) * out));
+            REQUIRE(seconds(Algorithm::by_node) == Approx(2 * (nodes * local - 1) * out));
         }
 }
 
 TEST_CASE("simulator: two trees use every port both ways") {
-    for (const int hosts : {2, 3, 4, 5, 8, 9, 16, 64}) {
-        CAPTURE(hosts);
-        const double seconds = all_reduce_s(Algorithm::tree, slow_ports(hosts, 1), 64e6);
+    for (const int nodes : {2, 3, 4, 5, 8, 9, 16, 64}) {
+        CAPTURE(nodes);
+        const double seconds = all_reduce_s(Algorithm::tree, slow_ports(nodes, 1), 64e6);
         // 2 K pass the port of an inner node in either direction; nobody's port passes less than
         // the mean of 2 (H - 1) / H. One tree alone would take 3 K: two children and a parent.
-        REQUIRE(seconds >= 0.999 * 2 * (hosts - 1) / hosts * 64e3);
+        REQUIRE(seconds >= 0.999 * 2 * (nodes - 1) / nodes * 64e3);
         REQUIRE(seconds <= 1.15 * 2 * 64e3);
     }
     REQUIRE(all_reduce_s(Algorithm::tree, slow_ports(2, 1), 64e6) == Approx(64e3));
 }
 
-TEST_CASE("simulator: what leaves the hosts") {
-    for (const int hosts : {1, 2, 3, 4})
-        for (const int near : {1, 2, 3}) {
-            CAPTURE(hosts, near);
-            const Cluster cluster = slow_ports(hosts, near, 2);
-            const double bytes = 1e6 + 1, ranks = hosts * near;
-            const auto from_hosts = [&](Algorithm algorithm) {
-                return bytes_from_hosts(algorithm, cluster, bytes);
+TEST_CASE("simulator: what leaves the nodes") {
+    for (const int nodes : {1, 2, 3, 4})
+        for (const int local : {1, 2, 3}) {
+            CAPTURE(nodes, local);
+            const Cluster cluster = slow_ports(nodes, local, 2);
+            const double bytes = 1e6 + 1, ranks = nodes * local;
+            const auto from_nodes = [&](Algorithm algorithm) {
+                return bytes_from_nodes(algorithm, cluster, bytes);
             };
-            if (hosts == 1) {
+            if (nodes == 1) {
                 for (const Algorithm algorithm : all_algorithms)
-                    REQUIRE(sum(from_hosts(algorithm)) == 0);
+                    REQUIRE(sum(from_nodes(algorithm)) == 0);
                 continue;
             }
             for (const auto& [algorithm, of_each] :
                  {std::pair{Algorithm::flat, 2 * (ranks - 1) / ranks},
-                  std::pair{Algorithm::by_node, near * 2 * (ranks - 1) / ranks},
-                  std::pair{Algorithm::two_level, 2.0 * (hosts - 1) / hosts},
-                  std::pair{Algorithm::direct, near * 2 * (ranks - near) / ranks}})
-                for (const double host : from_hosts(algorithm))
-                    REQUIRE(host == Approx(of_each * bytes));
-            REQUIRE(sum(from_hosts(Algorithm::tree)) == Approx(2 * (hosts - 1) * bytes));
+                  std::pair{Algorithm::by_node, local * 2 * (ranks - 1) / ranks},
+                  std::pair{Algorithm::two_level, 2.0 * (nodes - 1) / nodes},
+                  std::pair{Algorithm::direct, local * 2 * (ranks - local) / ranks}})
+                for (const double node : from_nodes(algorithm))
+                    REQUIRE(node == Approx(of_each * bytes));
+            REQUIRE(sum(from_nodes(Algorithm::tree)) == Approx(2 * (nodes - 1) * bytes));
         }
 }
 
 TEST_CASE("simulator: after its rounds, every rank has heard of every rank") {
-    for (const int hosts : {1, 2, 3, 6})
-        for (const int near : {1, 3})
+    for (const int nodes : {1, 2, 3, 6})
+        for (const int local : {1, 3})
             for (const Algorithm algorithm : all_algorithms) {
-                const Cluster cluster = slow_ports(hosts, near);
-                CAPTURE(hosts, near, static_cast<int>(algorithm));
+                const Cluster cluster = slow_ports(nodes, local);
+                CAPTURE(nodes, local, static_cast<int>(algorithm));
                 for (const Rounds& rounds : schedule(algorithm, cluster, 1e6).parts) {
                     std::vector<unsigned> has;
                     for (int rank = 0; rank < cluster.ranks(); rank++)
@@ -200,7 +201,7 @@ TEST_CASE("simulator: a narrow uplink costs the direct all-reduce, and not the r
         return all_reduce_s(algorithm, cluster, 64e6);
     };
     const double ring_s = seconds(Algorithm::flat), direct_s = seconds(Algorithm::direct);
-    cluster.hosts_per_leaf = 4;
+    cluster.nodes_per_leaf = 4;
     cluster.oversubscription = 4;
     REQUIRE(seconds(Algorithm::flat) < 1.3 * ring_s);
     // A rank's messages go to 8 ranks under the other leaf: 8 ranks x 8 chunks x 2 over the uplink,

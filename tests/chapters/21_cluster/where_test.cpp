@@ -8,13 +8,13 @@
 namespace ddp::test {
 namespace {
 
-RankPlace place(const std::string& host, const std::vector<int>& cores,
+RankPlace place(const std::string& node, const std::vector<int>& cores,
                 const std::string& machine = "m", int cores_of_machine = 8) {
-    return {host, machine, cores, cores_of_machine, "0: GPU"};
+    return {node, machine, cores, cores_of_machine, "0: GPU"};
 }
 
-// 1 MiB had to leave host a, whose name leads to eth0.
-HostNetwork network(std::uint64_t sent, const Traffic& most) {
+// 1 MiB had to leave node a, whose name leads to eth0.
+NodeNetwork network(std::uint64_t sent, const Traffic& most) {
     return {"a", "10.0.0.7", "eth0", sent, most, 1 << 20};
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("where: two ranks bound to one core are an error that names both") {
         {place("a", {0}), place("a", {1}), place("b", {1}, "n"), place("a", {2}), place("a", {1})});
     REQUIRE(has(said, "ranks 1 and 4 are both bound to core 1 of a, which has 8"));
     REQUIRE(has(said, "mpirun --bind-to none"));
-    // Two hosts that are namespaces of one machine have the same cores.
+    // Two nodes that are namespaces of one machine have the same cores.
     REQUIRE(has(shared_core({place("a", {3}), place("b", {3})}),
                 "ranks 0 and 1 are both bound to core 3 of a and b, one machine"));
 }
@@ -58,7 +58,7 @@ TEST_CASE("where: ranks that share cores without being bound to one are fine") {
     REQUIRE(shared_core({place("a", {}), place("a", {})}).empty());  // the system does not tell
 }
 
-TEST_CASE("where: bytes on another network than the one that the host's name leads to") {
+TEST_CASE("where: bytes on another network than the one that the node's name leads to") {
     REQUIRE(wrong_network(network(1 << 20, {"eth0", 1 << 20})).empty());
     // A bond counts the bytes of the interfaces in it once more.
     REQUIRE(wrong_network(network(1 << 20, {"bond0", 3 << 20})).empty());
@@ -68,12 +68,12 @@ TEST_CASE("where: bytes on another network than the one that the host's name lea
     REQUIRE(has(wrong_network(network(3000, {"eth0", 3000})), "No interface of a has sent"));
 }
 
-TEST_CASE("where: a host's name that leads nowhere") {
-    HostNetwork unknown = network(0, {"eth1", 1 << 20});
+TEST_CASE("where: a node's name that leads nowhere") {
+    NodeNetwork unknown = network(0, {"eth1", 1 << 20});
     unknown.interface = "";
     REQUIRE(has(wrong_network(unknown), "by eth1, and its name leads to 10.0.0.7, which none"));
     unknown.address = "";
-    REQUIRE(has(wrong_network(unknown), "by eth1, and the other hosts do not know the name a"));
+    REQUIRE(has(wrong_network(unknown), "by eth1, and the other nodes do not know the name a"));
 }
 
 }  // namespace ddp::test

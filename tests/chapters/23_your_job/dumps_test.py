@@ -86,7 +86,7 @@ def look_at_nccl_form(folder):
         complain(f"where a rank stood is not told: {output}")
 
 
-class Hostile:
+class Nodeile:
     def __init__(self, path):
         self.path = path
 
@@ -97,7 +97,7 @@ class Hostile:
 def look_at_hostile_dumps(folder):
     for protocol in range(6):
         trap = pathlib.Path(folder) / f"trap{protocol}"
-        for content in (Hostile(trap), {"entries": [Hostile(trap)]}, dump([dict(entry(1), frames=Hostile(trap))])):
+        for content in (Nodeile(trap), {"entries": [Nodeile(trap)]}, dump([dict(entry(1), frames=Nodeile(trap))])):
             status, output, errors = read(folder, {0: pickle.dumps(content, protocol=protocol)})
             if status == 0 or output or len(errors.splitlines()) != 1 or "it could run code" not in errors:
                 complain(f"a hostile pickle of protocol {protocol}: {status} {output}{errors}")

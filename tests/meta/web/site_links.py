@@ -1,4 +1,4 @@
-"""Follows every link of a site that was built: site_links.py FOLDER. Prints each that leads nowhere, or out to another host."""
+"""Follows every link of a site that was built: site_links.py FOLDER. Prints each that leads nowhere, or out to another node."""
 import html.parser
 import pathlib
 import sys

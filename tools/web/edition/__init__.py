@@ -1,4 +1,4 @@
-"""The web edition's extension of Sphinx: what a code host does with the READMEs, and what only a site can do.
+"""The web edition's extension of Sphinx: what a code node does with the READMEs, and what only a site can do.
 
 Each module has one feature, and a function setup(app) that plugs it in. No README is written for it: all of them read
 what is there, tables, links, comments and fenced blocks.

@@ -1,4 +1,4 @@
-// A program with ranks on several hosts, or on one, for the tests of hosts.
+// A program with ranks on several nodes, or on one, for the tests of nodes.
 #include <iostream>
 
 #include "10_nodes/make_communicator.hpp"
@@ -20,11 +20,11 @@ void show_calls(Rank& rank, const std::vector<std::size_t>& counts, std::size_t 
     const auto communicator = make_communicator(
         "native", rank, ddp::test::arena_bytes_for(rank.world_size(), counts, large),
         {.order = asked_order});
-    ddp::test::OrderOfSums order = ddp::test::order_on_one_host(rank.world_size());
+    ddp::test::OrderOfSums order = ddp::test::order_on_one_node(rank.world_size());
     const Placement placement =
         placement_of(communicator->group(), rank.job(), rank.rank(), asked_order.shape);
-    order.ring = placement.by_host;
-    order.near = goes_on_two_levels(placement, asked_order.levels) ? placement.sizes[0] : 1;
+    order.ring = placement.by_node;
+    order.local = goes_on_two_levels(placement, asked_order.levels) ? placement.sizes[0] : 1;
     for (const auto& result : ddp::test::make_all_calls(*communicator, counts, large, order)) {
         std::string line = result.call + ":";
         for (const std::string& bits : rank.all_gather(result.bits))
@@ -96,7 +96,7 @@ void go_wrong(Rank& rank, const std::string& what, int victim) {
 int main(int argc, char** argv) {
     ddp::test::ScenarioOptions asked{"calls"};
     int mebibytes = 16;
-    Options options("hosts_scenario", "Calls and failures for the tests of several hosts.");
+    Options options("nodes_scenario", "Calls and failures for the tests of several nodes.");
     asked.add_to(options);
     asked_order.add_to(options);
     options.add_int("--mebibytes", mebibytes, {1, 1024}, "the largest size that is timed");

@@ -10,10 +10,10 @@
 #   - No kernel takes the address of a parameter: atomic accesses, as to records of operations, are for global and shared memory only.
 #   - A wait polls by relaxed loads, since each load with acquire empties a cache.
 # The checks are tried on wrong examples first.
-#     cuda_witness.sh               all of these kernels
-#     cuda_witness.sh messages ...  those of some groups (sums messages ring hosts two_shot collectives layers training
+#     sass_check.sh               all of these kernels
+#     sass_check.sh messages ...  those of some groups (sums messages ring nodes two_shot collectives layers training
 #                                   transformer)
-# WITNESS_REGISTERS=FILE: also writes to FILE, for each kernel, its name and how many registers it has on an H100 (sm_90).
+# SASS_REGISTERS=FILE: also writes to FILE, for each kernel, its name and how many registers it has on an H100 (sm_90).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
@@ -124,7 +124,7 @@ check_registers() {  # NAME
         complain_of "$1, sm_$architecture" < <(beyond_registers "${most[$1]}" <"$log")
         kernels=$((kernels + $(of_kernels <"$log" | wc -l)))
     done
-    [[ -z ${WITNESS_REGISTERS:-} ]] || of_kernels <"$scratch/$1.90.log" | awk '{ print $1, $4 }' >>"$WITNESS_REGISTERS"
+    [[ -z ${SASS_REGISTERS:-} ]] || of_kernels <"$scratch/$1.90.log" | awk '{ print $1, $4 }' >>"$SASS_REGISTERS"
 }
 check_flags() {  # NAME KERNEL...
     local name=$1 ptx=$scratch/$1.ptx word
@@ -142,9 +142,9 @@ check_flags() {  # NAME KERNEL...
 group sums "75 80 90" 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
 group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
 group ring "75 90" 128 09_all_reduce/ring.cu
-group hosts "75 80 90" 128 10_nodes/{ring_over_hosts,two_level,communicator/pairs_over_hosts,communicator/one_shot_over_hosts}.cu
+group nodes "75 80 90" 128 10_nodes/{ring_over_hosts,two_level,communicator/pairs_over_hosts,communicator/one_shot_over_hosts}.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
-group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/proxy}.cu 13_async/mailboxes.cu
+group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/host_staging}.cu 13_async/mailboxes.cu
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
     03_network/layers/{batch_norm2d,conv2d,flatten,matrix,max_pool2d,relu}.cu \
     18_sync_batch_norm/sync_batch_norm.cu
@@ -155,11 +155,11 @@ group transformer "75 80 90" 255 20_transformer/{attention,layer_norm,token_loss
 translate_all
 
 kernels=0
-[[ -z ${WITNESS_REGISTERS:-} ]] || : >"$WITNESS_REGISTERS"
+[[ -z ${SASS_REGISTERS:-} ]] || : >"$SASS_REGISTERS"
 for name in "${groups[@]}"; do check_registers "$name"; done
 ! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
 ! is_wanted ring || check_flags ring ring_kernel
-! is_wanted hosts || check_flags hosts ring_over_hosts two_level_kernel one_shot_over_hosts
+! is_wanted nodes || check_flags nodes ring_over_hosts two_level_kernel one_shot_over_hosts
 ! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
 ! is_wanted collectives || check_flags collectives tree_reduce_kernel one_shot_kernel relay_kernel
 ((failures == 0)) || exit 1

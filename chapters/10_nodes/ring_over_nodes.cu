@@ -1,5 +1,6 @@
-// The operations that go round one ring of all ranks, as parts of the one walk (ring_walk.cuh). N
-// ranks; in which step the walk begins and ends, and what a rank has before and after:
+// The operations that go round one ring of all ranks, as parts of one schedule
+// (ring_schedule.cuh). N ranks; the steps with which it begins and ends, and what a rank has before
+// and after:
 //
 //     operation        steps            input           output
 //     all_reduce       0 to 2N - 2      all chunks      all chunks, summed
@@ -9,7 +10,7 @@
 //     broadcast        N - 1 to 2N - 2  the root's      one chunk
 //
 // In a reduce and a broadcast only the root's chunk has elements: the whole array.
-#include "10_nodes/ring_over_hosts.hpp"
+#include "10_nodes/ring_over_nodes.hpp"
 
 #include <algorithm>
 
@@ -17,17 +18,17 @@
 #include "07_broadcast/collective.hpp"
 #include "09_all_reduce/all_reduce.hpp"
 #include "09_all_reduce/pack.cuh"
-#include "10_nodes/ring_walk.cuh"
+#include "10_nodes/ring_schedule.cuh"
 
 namespace ddp {
 namespace {
 
 // ---- On the device
 
-// The work of a rank in one ring: its own elements are its input, and a sum that is complete goes
-// to its output.
+// The slice operations of a rank in one ring: its own elements are its input, and a sum that is
+// complete goes to its output.
 template <class T>
-struct RingWork {
+struct RingOperations {
     const RingPlan& plan;
     const ReduceOp op;
     const T* input;
@@ -37,7 +38,7 @@ struct RingWork {
     __device__ const T* own(const RingSlice& slice, T*) const {
         return input + (plan.input_is_whole ? slice.chunk.begin : 0) + slice.begin;
     }
-    // (A walk that begins with whole sums keeps them, too.)
+    // (A schedule that begins with whole sums keeps them, too.)
     __device__ void send_own(const RingSlice& slice, const T* own, T* slot) const {
         if (plan.first < plan.complete())
             copy_to(slot, own, slice.size);
@@ -73,19 +74,19 @@ struct RingWork {
     }
 };
 
-// One block walks. A walk that fails leaves its operation open, for the messages of others.
+// One block. A run that fails leaves its operation open, for the messages of others.
 template <class T>
 __global__ void __launch_bounds__(most_ring_threads, 1)
-    ring_over_hosts(const __grid_constant__ Collective collective,
+    ring_over_nodes(const __grid_constant__ Collective collective,
                     const __grid_constant__ RingPlan plan, ReduceOp op,
                     const __grid_constant__ FifoSide from_left,
                     const __grid_constant__ FifoSide to_right) {
     const PeersView& view = collective.view;
-    RingWork<T> work{plan, op,
-                     reinterpret_cast<const T*>(view.data_of(view.rank, collective.record)),
-                     reinterpret_cast<T*>(view.result_of(view.rank, collective.record))};
-    RingWalk<T, RingWork<T>> walk(collective, plan, work, from_left, to_right);
-    if (walk.begin() && walk.go() && threadIdx.x == 0)
+    RingOperations<T> operations{
+        plan, op, reinterpret_cast<const T*>(view.data_of(view.rank, collective.record)),
+        reinterpret_cast<T*>(view.result_of(view.rank, collective.record))};
+    RingSchedule<T, RingOperations<T>> schedule(collective, plan, operations, from_left, to_right);
+    if (schedule.begin() && schedule.run() && threadIdx.x == 0)
         end_operation(view);
 }
 
@@ -95,24 +96,24 @@ constexpr int channel_of_ring = 1;
 
 }  // namespace
 
-RingOverHosts::RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement)
+RingOverNodes::RingOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement)
     : peers_(peers),
       placement_(placement),
       neighbours_(peers, proxy, placement.further(-1), placement.further(1), channel_of_ring) {
     // Where ranks were dealt out in turn, chunks lie in the array in another order than in the
     // ring.
-    if (!std::ranges::is_sorted(placement.by_host)) {
-        order_ = peers.allocate<int>(placement.by_host.size());
-        order_.copy_from(placement.by_host);
+    if (!std::ranges::is_sorted(placement.by_node)) {
+        order_ = peers.allocate<int>(placement.by_node.size());
+        order_.copy_from(placement.by_node);
     }
 }
 
 // `sums` and `copies`: whether the data goes round the first time, and the second time.
-RingPlan RingOverHosts::plan_of(bool sums, bool copies, std::size_t chunk,
+RingPlan RingOverNodes::plan_of(bool sums, bool copies, std::size_t chunk,
                                 std::size_t total) const {
     RingPlan plan;
     plan.position = placement_.position;
-    plan.ranks = static_cast<int>(placement_.by_host.size());
+    plan.ranks = static_cast<int>(placement_.by_node.size());
     plan.first = sums ? 0 : plan.ranks - 1;
     plan.last = copies ? 2 * plan.ranks - 2 : plan.ranks - 1;
     plan.chunk = chunk;
@@ -122,23 +123,23 @@ RingPlan RingOverHosts::plan_of(bool sums, bool copies, std::size_t chunk,
 
 // Every operation is this launch, with a plan of its own.
 template <class T>
-void RingOverHosts::launch(const Call& call, RingPlan plan, Stream& stream) {
+void RingOverNodes::launch(const Call& call, RingPlan plan, Stream& stream) {
     cut_into_slices(plan, sizeof(T));
     const Collective collective = Collectives::over(peers_).next(call, stream);
-    launch_cooperative(stream, shape_of_walk(), ring_over_hosts<T>, collective, plan,
+    launch_cooperative(stream, shape_of_one_block(), ring_over_nodes<T>, collective, plan,
                        call.op.value_or(ReduceOp::sum), neighbours_.left(), neighbours_.right());
     peers_.enqueued(stream);
 }
 
 // For the types that can be added up.
-void RingOverHosts::launch_sum(const Call& call, const RingPlan& plan, Stream& stream) {
+void RingOverNodes::launch_sum(const Call& call, const RingPlan& plan, Stream& stream) {
     with_type(call.type, [&]<class T>() { launch<T>(call, plan, stream); });
 }
 
 // The chunks are those of the ring. Which rank begins with which does not matter: all ranks get
 // all.
-void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
-    const std::size_t ranks = placement_.by_host.size();
+void RingOverNodes::all_reduce(const Call& call, Stream& stream) {
+    const std::size_t ranks = placement_.by_node.size();
     const Chunk longest = chunk_of(call.count, ranks, 0, bytes_of(call.type));
     RingPlan plan = plan_of(true, true, longest.size, call.count);
     plan.input_is_whole = plan.output_is_whole = true;  // all chunks, before and after
@@ -146,8 +147,8 @@ void RingOverHosts::all_reduce(const Call& call, Stream& stream) {
 }
 
 // The array has the chunks in the order of the group, not of the ring.
-void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
-    const std::size_t ranks = placement_.by_host.size();
+void RingOverNodes::reduce_scatter(const Call& call, Stream& stream) {
+    const std::size_t ranks = placement_.by_node.size();
     RingPlan plan = plan_of(true, false, call.count, ranks * call.count);
     plan.order = order_.data();
     plan.input_is_whole = true;
@@ -155,15 +156,15 @@ void RingOverHosts::reduce_scatter(const Call& call, Stream& stream) {
 }
 
 // The root's chunk is the array; all others are empty, and cost nothing.
-void RingOverHosts::reduce(const Call& call, Stream& stream) {
+void RingOverNodes::reduce(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(true, false, call.count, call.count);
     plan.root = placement_.position_of(call.peer);
     launch_sum(call, plan, stream);
 }
 
 // Bytes are enough: nothing is added up.
-void RingOverHosts::all_gather(const Call& call, Stream& stream) {
-    const std::size_t ranks = placement_.by_host.size();
+void RingOverNodes::all_gather(const Call& call, Stream& stream) {
+    const std::size_t ranks = placement_.by_node.size();
     RingPlan plan = plan_of(false, true, call.bytes(), ranks * call.bytes());
     plan.order = order_.data();
     plan.output_is_whole = true;
@@ -171,7 +172,7 @@ void RingOverHosts::all_gather(const Call& call, Stream& stream) {
 }
 
 // Only the root's chunk has elements; it goes round once.
-void RingOverHosts::broadcast(const Call& call, Stream& stream) {
+void RingOverNodes::broadcast(const Call& call, Stream& stream) {
     RingPlan plan = plan_of(false, true, call.bytes(), call.bytes());
     plan.root = placement_.position_of(call.peer);
     launch<unsigned char>(call, plan, stream);

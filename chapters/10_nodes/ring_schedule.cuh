@@ -1,6 +1,6 @@
 #pragma once
-// One rank's walk round a ring of ranks on several nodes, whose neighbours are reached by FIFOs.
-// For three ranks, the chunk that each of them sends (step 0) or receives:
+// The schedule of a rank in a ring of ranks on several nodes, whose neighbours are reached by
+// FIFOs. For three ranks, the chunk that each of them sends (step 0) or receives:
 //
 //                                        position 0   position 1   position 2
 //     phase 1   step 0  send_own              2            0            1
@@ -14,9 +14,9 @@
 // the steps (phase 2). At its end, an own slice of the next round leaves whenever a sum of this one
 // arrives (phase 3), so that something is always on its way.
 //
-// What is done with a slice is the Work's, by all threads of the block. The left neighbour has
-// filled the slot `theirs`, and the right one empties `slot`; the last step has none. `own` is
-// where this rank's elements are, which a work may have to make in the slot first:
+// What is done with a slice is told by Operations, by all threads of the block. The left neighbour
+// has filled the slot `theirs`, and the right one empties `slot`; the last step has none. `own` is
+// where this rank's elements are, which an operation may have to make in the slot first:
 //
 //     own(slice, slot)                                own elements
 //     send_own(slice, own, slot)                      own -> slot
@@ -53,39 +53,41 @@ struct RingSlice {
     std::size_t begin, size;  // within it
 };
 
-// All threads of the one block take the walk together; thread 0 has the FIFOs.
-template <class T, class Work>
-class RingWalk {
+// All threads of the one block run the schedule together; thread 0 has the FIFOs.
+template <class T, class Operations>
+class RingSchedule {
   public:
-    __device__ RingWalk(const Collective& collective, const RingPlan& plan, Work& work,
-                        const FifoSide& from_left, const FifoSide& to_right)
+    __device__ RingSchedule(const Collective& collective, const RingPlan& plan,
+                            Operations& operations, const FifoSide& from_left,
+                            const FifoSide& to_right)
         : collective_(collective),
           plan_(plan),
-          work_(work),
+          operations_(operations),
           left_(threadIdx.x == 0 ? end_to_empty(from_left) : FifoEnd{from_left}),
           right_(threadIdx.x == 0 ? end_to_fill(to_right) : FifoEnd{to_right}) {}
 
-    // Tells the right neighbour what is begun, and waits for the ranks of this host that the work
-    // reads from.
+    // Tells the right neighbour what is begun, and waits for the ranks of this node that the
+    // operations read from.
     __device__ bool begin() {
         __shared__ bool has_begun;
         if (threadIdx.x == 0) {
-            tell_wanted(left_, 1 + slices_to_come());
-            has_begun = begin_collective(collective_) && say_record(collective_, right_);
-            for (int r = plan_.near_begin; r < plan_.near_end; r++)
+            grant(left_, 1 + slices_to_come());
+            has_begun = begin_collective(collective_) && send_header(collective_, right_);
+            for (int r = plan_.local_begin; r < plan_.local_end; r++)
                 has_begun = has_begun && handshake(collective_, r);
         }
         __syncthreads();
         return has_begun;
     }
 
-    // Takes all turns. False if the run fails on the way. (`pass` is called at one place only: it
-    // is long, and the compiler has to put it there.)
-    __device__ bool go() {
-        const std::size_t turns = slices_of_round + plan_.rounds * (turns_between() + turns_at_end);
-        for (std::size_t t = 0; t < turns; t++) {
-            const bool hears_first = t == slices_of_round;
-            if ((hears_first && !hear()) || !pass(turn_at(t)))
+    // Passes all slices, in order. False if the run fails on the way. (`pass` is called at one
+    // place only: it is long, and the compiler has to put it there.)
+    __device__ bool run() {
+        const std::size_t slices =
+            slices_of_round + plan_.rounds * (slices_between() + slices_at_end);
+        for (std::size_t t = 0; t < slices; t++) {
+            const bool header_is_due = t == slices_of_round;
+            if ((header_is_due && !receive_first_header()) || !pass(scheduled_at(t)))
                 return false;
         }
         return true;
@@ -93,39 +95,41 @@ class RingWalk {
 
   private:
     // A slice at a step.
-    struct Turn {
+    struct ScheduledSlice {
         int step;
         std::size_t slice;
     };
 
-    // Returns the turn that comes at `time`.
-    __device__ Turn turn_at(std::size_t time) const {
+    // Returns the slice that is passed at `time`.
+    __device__ ScheduledSlice scheduled_at(std::size_t time) const {
         // Phase 1: the first round's own slices leave.
         if (time < slices_of_round)
             return {plan_.first, time};
-        const std::size_t since = time - slices_of_round, all = turns_between() + turns_at_end;
+        const std::size_t since = time - slices_of_round, all = slices_between() + slices_at_end;
         const std::size_t round = since / all * slices_of_round, t = since % all;
         // Phase 2: the round goes through the steps between its first and its last.
-        if (t < turns_between())
+        if (t < slices_between())
             return {plan_.first + 1 + static_cast<int>(t / slices_of_round),
                     round + t % slices_of_round};
-        // Phase 3: in turn, an own slice of the next round leaves and a sum of this one arrives.
-        const std::size_t slice = round + (t - turns_between()) / 2;
-        return (t - turns_between()) % 2 == 0 ? Turn{plan_.first, slice + slices_of_round}
-                                              : Turn{plan_.last, slice};
+        // Phase 3: alternately, an own slice of the next round leaves and a sum of this one
+        // arrives.
+        const std::size_t slice = round + (t - slices_between()) / 2;
+        return (t - slices_between()) % 2 == 0
+                   ? ScheduledSlice{plan_.first, slice + slices_of_round}
+                   : ScheduledSlice{plan_.last, slice};
     }
-    // The turns of a round in phase 2, and in phase 3. (A ring of one rank has one step.)
-    __device__ std::size_t turns_between() const {
+    // The slices that a round passes in phase 2, and in phase 3. (A ring of one rank has one step.)
+    __device__ std::size_t slices_between() const {
         const int steps = plan_.last - plan_.first - 1;
         return steps > 0 ? steps * slices_of_round : 0;
     }
-    static constexpr std::size_t turns_at_end = 2 * slices_of_round;
+    static constexpr std::size_t slices_at_end = 2 * slices_of_round;
 
-    // Hears what the left neighbour has begun. This rank's first slices are on their way by now.
-    __device__ bool hear() {
+    // Receives what the left neighbour has begun. This rank's first slices are on their way by now.
+    __device__ bool receive_first_header() {
         __shared__ bool is_same;
         if (threadIdx.x == 0)
-            is_same = hear_record(collective_, left_, [this](const OperationRecord& theirs) {
+            is_same = receive_header(collective_, left_, [this](const OperationRecord& theirs) {
                 return is_same_call(collective_.record, theirs);
             });
         __syncthreads();
@@ -144,11 +148,11 @@ class RingWalk {
     }
 
     // One slice of the chunk of a step: finds the slots that it comes and leaves in, and lets the
-    // work do its part. Nothing if there is no such slice.
-    __device__ bool pass(Turn turn) {
-        const int step = turn.step;
+    // operation do its part. Nothing if there is no such slice.
+    __device__ bool pass(ScheduledSlice now) {
+        const int step = now.step;
         const Chunk chunk = planned_chunk(plan_, chunk_in(step));
-        const std::size_t begin = smaller_of(turn.slice * plan_.slice, chunk.size);
+        const std::size_t begin = smaller_of(now.slice * plan_.slice, chunk.size);
         const RingSlice slice{chunk, begin, smaller_of(plan_.slice, chunk.size - begin)};
         if (slice.size == 0)
             return true;
@@ -158,15 +162,15 @@ class RingWalk {
         const T* theirs = reinterpret_cast<const T*>(shared_slots().theirs);
         T* slot = reinterpret_cast<T*>(shared_slots().ours);
         if (step > plan_.complete()) {
-            work_.copy_and_send(slice, theirs, slot);
+            operations_.copy_and_send(slice, theirs, slot);
         } else {
-            const T* own = work_.own(slice, slot);
+            const T* own = operations_.own(slice, slot);
             if (!receives)
-                work_.send_own(slice, own, slot);
+                operations_.send_own(slice, own, slot);
             else if (step < plan_.complete())
-                work_.add_and_send(slice, own, theirs, slot);
+                operations_.add_and_send(slice, own, theirs, slot);
             else
-                work_.complete_and_send(slice, own, theirs, slot);
+                operations_.complete_and_send(slice, own, theirs, slot);
         }
         give_slots_back(receives, sends, slice.size);
         return true;
@@ -188,9 +192,9 @@ class RingWalk {
     __device__ void give_slots_back(bool receives, bool sends, std::size_t size) {
         __syncthreads();
         if (threadIdx.x == 0 && receives)
-            tell_emptied(left_);
+            return_slot(left_);
         if (threadIdx.x == 0 && sends)
-            tell_filled(right_, size * sizeof(T));
+            publish(right_, size * sizeof(T));
     }
 
     struct Slots {
@@ -203,15 +207,15 @@ class RingWalk {
 
     const Collective& collective_;
     const RingPlan& plan_;
-    Work& work_;
+    Operations& operations_;
     FifoEnd left_, right_;
 };
 
 // A bound for the compiler: it would give a thread more registers than so many threads can have.
 inline constexpr unsigned int most_ring_threads = 512;
 
-// The launch shape of a walk: one block.
-inline LaunchShape shape_of_walk() {
+// The launch shape of a ring: one block.
+inline LaunchShape shape_of_one_block() {
     return kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, most_ring_threads);
 }
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The twin of chapter 20's training, in PyTorch: the same weights, the same sentences in the same batches.
+"""The reference run of chapter 20's training, in PyTorch: the same weights, the same sentences in the same batches.
 
 The losses of 50 steps without dropout, with which the test `translation` compares the book's:
 
-    TWIN_INPUT=input.txt build/cpu/bin/test_translation "[.twin_input]"
-    PYTHON tests/golden/transformer_twin.py input.txt >tests/golden/twin/transformer_losses.txt
+    REFERENCE_INPUT=input.txt build/cpu/bin/test_translation "[.reference_input]"
+    PYTHON tests/golden/transformer_reference.py input.txt >tests/golden/reference_run/transformer_losses.txt
 
 The BLEU of the held-out descriptions of packages after each epoch, to be laid beside that of
 `./book run 20 --train-only --pairs debian` (dropout's random numbers are PyTorch's here):
 
-    TWIN_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.twin_debian]"
-    PYTHON tests/golden/transformer_twin.py --bleu --threads 2 --state twin.pt input.txt
+    REFERENCE_INPUT=input.txt TWIN_TRANSLATIONS=build/translations TWIN_EPOCHS=5 build/cpu/bin/test_translation "[.reference_debian]"
+    PYTHON tests/golden/transformer_reference.py --bleu --threads 2 --state reference.pt input.txt
 
 PYTHON is any interpreter with PyTorch, 1.13 or newer; for BLEU, with sacrebleu as well.
 """
@@ -78,7 +78,7 @@ def state_of(weights):
     return state
 
 
-class Twin(nn.Module):
+class Reference(nn.Module):
     def __init__(self, plan, weights):
         super().__init__()
         self.width = plan["width"]
@@ -109,7 +109,7 @@ class Twin(nn.Module):
 class Training:
     def __init__(self, found):
         self.found, self.plan = found, found.plan
-        self.model = Twin(found.plan, found.weights)
+        self.model = Reference(found.plan, found.weights)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=self.plan["learning_rate"])
         self.step = 0
 
@@ -176,7 +176,7 @@ def main():
     torch.manual_seed(1)
     training = Training(read(arguments.input))
     if not arguments.bleu:
-        print("# Losses of the first steps, by tests/golden/transformer_twin.py")
+        print("# Losses of the first steps, by tests/golden/transformer_reference.py")
         for batch in training.found.epochs[0]:
             print(f"{training.learn(batch):.7f}")
         return

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The native communicator across hosts, which are namespaces of this machine: the bits of all calls, and the messages
+# The native communicator across nodes, which are namespaces of this machine: the bits of all calls, and the messages
 # when a rank is lost or makes another call.
-#     hosts_test.sh SCENARIO          on two hosts, a lost rank and another call
-#     hosts_test.sh SCENARIO all      on several sets of hosts, and every kind of failure
-# Exits with 77 where such hosts cannot be made.
+#     nodes_test.sh SCENARIO          on two nodes, a lost rank and another call
+#     nodes_test.sh SCENARIO all      on several sets of nodes, and every kind of failure
+# Exits with 77 where such nodes cannot be made.
 set -uo pipefail
 
-hosts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../support" && pwd)/hosts.sh
+nodes=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../support" && pwd)/nodes.sh
 scenario=$1
 all=${2:-}
 scratch=$(mktemp -d)
@@ -19,16 +19,16 @@ complain() {
     [[ ! -s $scratch/mpirun_said ]] || sed 's/^/  mpirun: /' "$scratch/mpirun_said"
 }
 
-# on_hosts HOSTS NUMBER ARGUMENTS...: runs the scenario with NUMBER ranks on `mpirun --host HOSTS`, and sets $output and
+# on_nodes NODES NUMBER ARGUMENTS...: runs the scenario with NUMBER ranks on `mpirun --host NODES`, and sets $output and
 # the exit code $code. (The scenario writes to a file, because mpirun may lose the last lines of a rank when it ends the
-# processes on other hosts.)
-on_hosts() {
+# processes on other nodes.)
+on_nodes() {
     local where=$1 ranks=$2
     shift 2
     code=0
     : >"$scratch/said"
     # shellcheck disable=SC2016  # for the other shell
-    timeout 120 "$hosts" 4 mpirun --host "$where" -np "$ranks" sh -c 'exec "$@" >>"$0" 2>&1' "$scratch/said" \
+    timeout 120 "$nodes" 4 mpirun --host "$where" -np "$ranks" sh -c 'exec "$@" >>"$0" 2>&1' "$scratch/said" \
         "$scenario" "$@" >"$scratch/mpirun_said" 2>&1 || code=$?
     output=$(cat "$scratch/said")
 }
@@ -37,9 +37,9 @@ command -v mpirun >/dev/null || {
     echo "no mpirun here"
     exit 77
 }
-"$hosts" 4 true || exit $?
+"$nodes" 4 true || exit $?
 
-# ---- The same bits on every set of hosts: those of one ring, or, where all hosts have two ranks, of the shape 2x2
+# ---- The same bits on every set of nodes: those of one ring, or, where all nodes have two ranks, of the shape 2x2
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 calls=(--what "few calls")
@@ -54,17 +54,17 @@ shaped=(shaped_launcher)
 if [[ $all ]]; then
     starts+=(mpirun)
     mpirun --oversubscribe --bind-to none -np 4 "$scenario" "${calls[@]}" >"$scratch/mpirun" || complain "mpirun"
-    starts+=("host0,host1,host2,host3" "host0,host1:3")
+    starts+=("node0,node1,node2,node3" "node0,node1:3")
 fi
-shaped+=("host0:2,host1:2")
+shaped+=("node0:2,node1:2")
 for where in "${starts[@]}" "${shaped[@]}"; do
-    [[ $where == host* ]] || continue
-    on_hosts "$where" 4 "${calls[@]}"
+    [[ $where == node* ]] || continue
+    on_nodes "$where" 4 "${calls[@]}"
     echo "$output" >"$scratch/$where"
     [[ $code == 0 ]] || complain "$where ended with $code"
 done
 if [[ $all ]]; then
-    on_hosts host0:2,host1:2 4 --levels 1 "${calls[@]}"
+    on_nodes node0:2,node1:2 4 --levels 1 "${calls[@]}"
     echo "$output" >"$scratch/one_level"
     starts+=(one_level)
 fi
@@ -87,47 +87,47 @@ expect() {
     [[ $2 == bad && $code != 0 && $code != 124 || $2 == "$code" ]] || complain "exit code $code: $output"
 }
 
-four=host0,host1,host2,host3
+four=node0,node1,node2,node3
 victims=(1)
 [[ ! $all ]] || victims=(0 1 3)
 for victim in "${victims[@]}"; do
     begin=$SECONDS
-    on_hosts $four 4 --what kill --victim "$victim"
+    on_nodes $four 4 --what kill --victim "$victim"
     expect "ended without saying why: was it killed?" bad
     ((SECONDS - begin < 15)) || complain "$((SECONDS - begin)) s to end after rank $victim was killed"
 done
 if [[ $all ]]; then
     # On two levels.
-    two=host0:2,host1:2
-    on_hosts $two 4 --what kill --victim 3
+    two=node0:2,node1:2
+    on_nodes $two 4 --what kill --victim 3
     expect "ended without saying why: was it killed?" bad
-    on_hosts $two 4 --what stop --victim 0 --timeout 2
+    on_nodes $two 4 --what stop --victim 0 --timeout 2
     expect "is it stopped?" bad
-    on_hosts $two 4 --what absent --victim 1 --timeout 2 --catch
+    on_nodes $two 4 --what absent --victim 1 --timeout 2 --catch
     expect "caught: rank " 0
     expect "operation 5, all_reduce sum of 100000 float (\"weights\")" 0
     # Round one ring.
-    on_hosts $four 4 --what stop --victim 2 --timeout 2
+    on_nodes $four 4 --what stop --victim 2 --timeout 2
     expect "is it stopped?" bad
-    on_hosts $four 4 --what throw --victim 1
+    on_nodes $four 4 --what throw --victim 1
     expect "broken on purpose" 1
-    on_hosts $four 4 --what absent --victim 1 --timeout 2 --catch
+    on_nodes $four 4 --what absent --victim 1 --timeout 2 --catch
     expect "caught: rank 2" 0
     expect "was last heard of in operation 5, all_reduce sum of 100000 float (\"weights\")" 0
     diff <("$scenario" --ranks 4 --what "few calls") <(grep -v '^caught' <<<"$output") >/dev/null ||
         complain "the next run is another"
-    on_hosts host0:2,host1:2 4 --what size --victim 1 --catch
+    on_nodes node0:2,node1:2 4 --what size --victim 1 --catch
     expect "all ranks must do the same, in the same order" 0
 fi
-on_hosts host0:2,host1:2 4 --what call --victim 2 --catch
+on_nodes node0:2,node1:2 4 --what call --victim 2 --catch
 expect "broadcast of 100000 float from rank 0 (\"weights\")" 0
 
-# Without MPI: the ranks of both hosts are told where rank 0 is.
+# Without MPI: the ranks of both nodes are told where rank 0 is.
 # shellcheck disable=SC2016  # for the other shell
-"$hosts" 2 bash -c 'for rank in 0 1 2 3; do
+"$nodes" 2 bash -c 'for rank in 0 1 2 3; do
     env RANK=$rank WORLD_SIZE=4 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
-        "$0" --on host$((rank / 2)) "$1" "${@:3}" >"$2/by_variables$rank" 2>&1 &
-done; wait' "$hosts" "$scenario" "$scratch" "${calls[@]}"
+        "$0" --on node$((rank / 2)) "$1" "${@:3}" >"$2/by_variables$rank" 2>&1 &
+done; wait' "$nodes" "$scenario" "$scratch" "${calls[@]}"
 cp "$scratch/by_variables0" "$scratch/by_variables"
 same_bits shape by_variables
 

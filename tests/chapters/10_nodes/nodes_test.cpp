@@ -1,11 +1,11 @@
-// Communicators of ranks on several hosts, which are threads of one process here: the results of
+// Communicators of ranks on several nodes, which are threads of one process here: the results of
 // all calls, calls at the same time, and the messages of failures.
 #include <atomic>
 #include <ctime>
 #include <set>
 
 #include "06_messages/peers.hpp"
-#include "10_nodes/communicator/hosts_communicator.hpp"
+#include "10_nodes/communicator/nodes_communicator.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "tests/chapters/09_all_reduce/all_calls.hpp"
 #include "tests/chapters/10_nodes/thread_transport.hpp"
@@ -15,12 +15,12 @@
 namespace ddp::test {
 namespace {
 
-using Hosts = std::vector<std::string>;
+using Nodes = std::vector<std::string>;
 
-// Returns the host of each rank: one rank on each host, two on each, unevenly, and in orders that
-// return to a host.
-const std::vector<Hosts>& all_hosts() {
-    static const std::vector<Hosts> all{
+// Returns the node of each rank: one rank on each node, two on each, unevenly, and in orders that
+// return to a node.
+const std::vector<Nodes>& all_nodes() {
+    static const std::vector<Nodes> all{
         {"a", "b"},
         {"a", "b", "c"},
         {"a", "b", "c", "d"},
@@ -35,10 +35,10 @@ const std::vector<Hosts>& all_hosts() {
     return all;
 }
 
-std::string text_of(const Hosts& hosts) {
+std::string text_of(const Nodes& nodes) {
     std::string text;
-    for (const std::string& host : hosts)
-        text += host;
+    for (const std::string& node : nodes)
+        text += node;
     return text;
 }
 
@@ -67,34 +67,34 @@ AllResults results_of(Communicator& communicator, std::size_t large, const Order
     return gathered(communicator.rank(), make_all_calls(communicator, counts, large, order));
 }
 
-// Returns the order that the ranks of `hosts` are to sum in: the ring goes host by host, and on two
-// levels hosts of one size sum first.
-OrderOfSums order_of(const Hosts& hosts, int levels) {
+// Returns the order that the ranks of `nodes` are to sum in: the ring goes node by node, and on two
+// levels nodes of one size sum first.
+OrderOfSums order_of(const Nodes& nodes, int levels) {
     OrderOfSums order;
     std::set<std::ptrdiff_t> sizes;
-    for (std::size_t i = 0; i < hosts.size(); i++) {
-        if (std::ranges::find(hosts, hosts[i]) != hosts.begin() + static_cast<std::ptrdiff_t>(i))
+    for (std::size_t i = 0; i < nodes.size(); i++) {
+        if (std::ranges::find(nodes, nodes[i]) != nodes.begin() + static_cast<std::ptrdiff_t>(i))
             continue;
-        for (std::size_t j = i; j < hosts.size(); j++)
-            if (hosts[j] == hosts[i])
+        for (std::size_t j = i; j < nodes.size(); j++)
+            if (nodes[j] == nodes[i])
                 order.ring.push_back(static_cast<int>(j));
-        sizes.insert(std::ranges::count(hosts, hosts[i]));
+        sizes.insert(std::ranges::count(nodes, nodes[i]));
     }
     if (levels == 2 && sizes.size() == 1)
-        order.near = static_cast<int>(*sizes.begin());
+        order.local = static_cast<int>(*sizes.begin());
     return order;
 }
 
 using MakeTransport = std::function<std::unique_ptr<Transport>(Rank&)>;
 
-AllResults results_on(const Hosts& hosts, std::size_t large, int levels,
+AllResults results_on(const Nodes& nodes, std::size_t large, int levels,
                       const MakeTransport& make_transport) {
     AllResults results;
-    const std::string failure = failure_of(job_on(hosts), [&](Rank& rank) {
+    const std::string failure = failure_of(job_on(nodes), [&](Rank& rank) {
         const auto communicator =
-            make_hosts_communicator(rank, arena_bytes_for(rank.world_size(), counts, large),
+            make_nodes_communicator(rank, arena_bytes_for(rank.world_size(), counts, large),
                                     make_transport(rank), {.order = {.levels = levels}});
-        const AllResults all = results_of(*communicator, large, order_of(hosts, levels));
+        const AllResults all = results_of(*communicator, large, order_of(nodes, levels));
         if (rank.rank() == 0)
             results = all;
     });
@@ -102,13 +102,13 @@ AllResults results_on(const Hosts& hosts, std::size_t large, int levels,
     return results;
 }
 
-AllResults results_on(const Hosts& hosts, std::size_t large, int levels) {
+AllResults results_on(const Nodes& nodes, std::size_t large, int levels) {
     ThreadTransports transports;
-    return results_on(hosts, large, levels, [&](Rank& rank) { return transports.of(rank.rank()); });
+    return results_on(nodes, large, levels, [&](Rank& rank) { return transports.of(rank.rank()); });
 }
 
-// Returns the bits of four ranks on one host, which sum as they are `asked` to.
-std::vector<std::string> bits_on_one_host(const AllReduceOrder& asked, std::size_t large,
+// Returns the bits of four ranks on one node, which sum as they are `asked` to.
+std::vector<std::string> bits_on_one_node(const AllReduceOrder& asked, std::size_t large,
                                           const OrderOfSums& order) {
     World world(thread_options(4));
     std::vector<std::string> bits;
@@ -125,21 +125,21 @@ std::vector<std::string> bits_on_one_host(const AllReduceOrder& asked, std::size
 
 }  // namespace
 
-TEST_CASE("all calls between hosts, in every type, with counts that do not divide",
+TEST_CASE("all calls between nodes, in every type, with counts that do not divide",
           "[exhaustive]") {
-    for (const Hosts& hosts : all_hosts())
+    for (const Nodes& nodes : all_nodes())
         for (const int levels : {1, 2}) {
-            if (levels == 2 && order_of(hosts, 2).near == 1)
+            if (levels == 2 && order_of(nodes, 2).local == 1)
                 continue;  // one ring all the same
-            const AllResults results = results_on(hosts, 20'011, levels);
-            CAPTURE(text_of(hosts), levels);
+            const AllResults results = results_on(nodes, 20'011, levels);
+            CAPTURE(text_of(nodes), levels);
             REQUIRE(results.wrong == 0);
         }
 }
 
-TEST_CASE("the same bits on one host and on several") {
+TEST_CASE("the same bits on one node and on several") {
     constexpr std::size_t large = 300'007;  // two rounds of slices of each chunk
-    const std::vector<std::string> on_one = bits_on_one_host({}, large, order_on_one_host(4));
+    const std::vector<std::string> on_one = bits_on_one_node({}, large, order_on_one_node(4));
     REQUIRE(results_on({"a", "b", "c", "d"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "b", "b", "b"}, large, 2).bits == on_one);
     REQUIRE(results_on({"a", "a", "b", "b"}, large, 1).bits == on_one);
@@ -147,22 +147,22 @@ TEST_CASE("the same bits on one host and on several") {
 
 TEST_CASE("the same results through sockets") {
     constexpr std::size_t large = 40'007;
-    for (const Hosts& hosts : {Hosts{"a", "b", "b", "b"}, Hosts{"a", "a", "b", "b"}}) {
-        const AllResults through_sockets = results_on(hosts, large, 2, make_socket_transport);
+    for (const Nodes& nodes : {Nodes{"a", "b", "b", "b"}, Nodes{"a", "a", "b", "b"}}) {
+        const AllResults through_sockets = results_on(nodes, large, 2, make_socket_transport);
         REQUIRE(through_sockets.wrong == 0);
-        REQUIRE(through_sockets.bits == results_on(hosts, large, 2).bits);
+        REQUIRE(through_sockets.bits == results_on(nodes, large, 2).bits);
     }
 }
 
-TEST_CASE("a shape on one host gives the bits of as many hosts") {
+TEST_CASE("a shape on one node gives the bits of as many nodes") {
     constexpr std::size_t large = 300'007;
-    AllReduceOrder asked{.levels = 2, .shape = HostShape{2, 2}};
-    const Hosts hosts{"a", "a", "b", "b"};
-    const std::vector<std::string> shaped = bits_on_one_host(asked, large, order_of(hosts, 2));
-    REQUIRE(results_on(hosts, large, 2).bits == shaped);
-    REQUIRE(results_on(hosts, large, 1).bits != shaped);
+    AllReduceOrder asked{.levels = 2, .shape = NodeShape{2, 2}};
+    const Nodes nodes{"a", "a", "b", "b"};
+    const std::vector<std::string> shaped = bits_on_one_node(asked, large, order_of(nodes, 2));
+    REQUIRE(results_on(nodes, large, 2).bits == shaped);
+    REQUIRE(results_on(nodes, large, 1).bits != shaped);
     asked.levels = 1;
-    REQUIRE(results_on(hosts, large, 1).bits == bits_on_one_host(asked, large, order_of(hosts, 1)));
+    REQUIRE(results_on(nodes, large, 1).bits == bits_on_one_node(asked, large, order_of(nodes, 1)));
 }
 
 namespace {
@@ -172,14 +172,14 @@ constexpr std::size_t small_arena = 1 << 20;
 // Calls work() on every rank, each with a communicator, and returns the first cause of failure or
 // "".
 std::string failure_with(
-    const Hosts& hosts, const std::function<void(Communicator& communicator, Stream& stream)>& work,
+    const Nodes& nodes, const std::function<void(Communicator& communicator, Stream& stream)>& work,
     double timeout_s = 30) {
     ThreadTransports transports;
-    return failure_on_hosts(
-        hosts,
+    return failure_on_nodes(
+        nodes,
         [&](Rank& rank) {
             const auto communicator =
-                make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+                make_nodes_communicator(rank, small_arena, transports.of(rank.rank()));
             Stream stream;
             work(*communicator, stream);
             communicator->synchronize(stream);
@@ -196,13 +196,13 @@ std::vector<float> iota(std::size_t size, float begin) {
 
 }  // namespace
 
-TEST_CASE("a short array takes one message to each other host") {
+TEST_CASE("a short array takes one message to each other node") {
     // Returns the messages of an all-reduce of `count` floats.
-    const auto messages = [](const Hosts& hosts, std::size_t count) {
+    const auto messages = [](const Nodes& nodes, std::size_t count) {
         ThreadTransports transports;
-        REQUIRE(failure_on_hosts(hosts, [&](Rank& rank) {
+        REQUIRE(failure_on_nodes(nodes, [&](Rank& rank) {
                     const auto communicator =
-                        make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+                        make_nodes_communicator(rank, small_arena, transports.of(rank.rank()));
                     ArenaBuffer<float> data = communicator->allocate<float>(count);
                     data.copy_from(std::vector<float>(count, 1));
                     Stream stream;
@@ -217,11 +217,11 @@ TEST_CASE("a short array takes one message to each other host") {
     REQUIRE(messages({"a", "a", "b", "b", "c", "c"}, 2048) == 2 * 3 * 2);
     // Round a ring of four: a record, and a slice in each of 6 steps.
     REQUIRE(messages({"a", "b", "c", "d"}, 2049) == 4 * 7);
-    // More hosts than it is worth it for.
+    // More nodes than it is worth it for.
     REQUIRE(messages({"a", "b", "c", "d", "e", "f", "g", "h", "i"}, 9 * 32) == 9 * 17);
 }
 
-TEST_CASE("a rank that waits long for another host leaves the cores to others") {
+TEST_CASE("a rank that waits long for another node leaves the cores to others") {
     const std::clock_t begin = std::clock();
     const std::string text = failure_with(
         {"a", "b"},
@@ -236,20 +236,20 @@ TEST_CASE("a rank that waits long for another host leaves the cores to others") 
     REQUIRE(std::clock() - begin < CLOCKS_PER_SEC / 2);
 }
 
-TEST_CASE("communicators of some ranks, on one host and across hosts") {
-    // Two groups across hosts, one of them in an order of its own, and a rank that is alone.
-    const Hosts hosts{"a", "a", "b", "b", "a", "b", "a"};
+TEST_CASE("communicators of some ranks, on one node and across nodes") {
+    // Two groups across nodes, one of them in an order of its own, and a rank that is alone.
+    const Nodes nodes{"a", "a", "b", "b", "a", "b", "a"};
     const std::vector<Group> groups{Group({5, 0, 3, 4}), Group({1, 2}), Group({6})};
     ThreadTransports transports;
     std::atomic<std::size_t> wrong = 0;
-    const std::string failure = failure_on_hosts(hosts, [&](Rank& rank) {
+    const std::string failure = failure_on_nodes(nodes, [&](Rank& rank) {
         const Group& group = *std::ranges::find_if(
             groups, [&](const Group& each) { return each.index_of(rank.rank()) >= 0; });
-        Hosts theirs;
+        Nodes theirs;
         for (const int member : group.ranks())
-            theirs.push_back(hosts[static_cast<std::size_t>(member)]);
+            theirs.push_back(nodes[static_cast<std::size_t>(member)]);
         const auto communicator =
-            make_hosts_communicator(rank, arena_bytes_for(group.size(), counts, 20'011),
+            make_nodes_communicator(rank, arena_bytes_for(group.size(), counts, 20'011),
                                     transports.of(rank.rank()), {.group = group});
         for (const CallResult& result :
              make_all_calls(*communicator, counts, 20'011, order_of(theirs, 2)))
@@ -262,10 +262,10 @@ TEST_CASE("communicators of some ranks, on one host and across hosts") {
 TEST_CASE("sends, receives and all-reduces at the same time, of several communicators") {
     ThreadTransports transports, other_transports;
     std::atomic<int> wrong = 0;
-    const std::string failure = failure_on_hosts({"a", "b", "b", "c"}, [&](Rank& rank) {
-        const auto one = make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+    const std::string failure = failure_on_nodes({"a", "b", "b", "c"}, [&](Rank& rank) {
+        const auto one = make_nodes_communicator(rank, small_arena, transports.of(rank.rank()));
         const auto two =
-            make_hosts_communicator(rank, small_arena, other_transports.of(rank.rank()));
+            make_nodes_communicator(rank, small_arena, other_transports.of(rank.rank()));
         constexpr std::size_t count = 50'001;
         ArenaBuffer<float> a = one->allocate<float>(count), b = two->allocate<float>(count);
         ArenaBuffer<float> to = one->allocate<float>(count), from = one->allocate<float>(count);
@@ -306,16 +306,16 @@ TEST_CASE("a rank may end after its last call: its remaining data is still sent"
     REQUIRE(wrong == 0);
 }
 
-TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
+TEST_CASE("ranks of different nodes that make different calls are diagnosed") {
     const auto all_reduce = [](Communicator& communicator, std::size_t count, ReduceOp op,
                                Stream& stream, const std::string& name) {
         ArenaBuffer<float> data = communicator.allocate<float>(5000);
         communicator.all_reduce(data.data(), data.data(), count, op, stream, name);
         communicator.synchronize(stream);
     };
-    const auto failure = [&](const Hosts& hosts, std::size_t count, ReduceOp op,
+    const auto failure = [&](const Nodes& nodes, std::size_t count, ReduceOp op,
                              const std::string& name) {
-        return failure_with(hosts, [&](Communicator& communicator, Stream& stream) {
+        return failure_with(nodes, [&](Communicator& communicator, Stream& stream) {
             all_reduce(communicator, 7, ReduceOp::sum, stream, "first");
             if (communicator.rank().rank() == 2)
                 all_reduce(communicator, count, op, stream, name);
@@ -325,18 +325,18 @@ TEST_CASE("ranks of different hosts that make different calls are diagnosed") {
     };
     const std::string ours = "operation 2, all_reduce sum of 10 float (\"weights\")";
     const std::string rule = ": all ranks must do the same, in the same order";
-    const Hosts one_ring{"a", "b", "b"}, two_levels{"a", "a", "b", "b"}, one_each{"a", "b", "c"};
-    for (const Hosts& hosts : {one_ring, two_levels, one_each})
+    const Nodes one_ring{"a", "b", "b"}, two_levels{"a", "a", "b", "b"}, one_each{"a", "b", "c"};
+    for (const Nodes& nodes : {one_ring, two_levels, one_each})
         for (const auto& [text, theirs] : {
-                 std::pair(failure(hosts, 11, ReduceOp::sum, "weights"),
+                 std::pair(failure(nodes, 11, ReduceOp::sum, "weights"),
                            "sum of 11 float (\"weights\")"),
-                 std::pair(failure(hosts, 5000, ReduceOp::sum, "weights"),
+                 std::pair(failure(nodes, 5000, ReduceOp::sum, "weights"),
                            "sum of 5000 float (\"weights\")"),
-                 std::pair(failure(hosts, 10, ReduceOp::average, "weights"),
+                 std::pair(failure(nodes, 10, ReduceOp::average, "weights"),
                            "average of 10 float (\"weights\")"),
-                 std::pair(failure(hosts, 10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
+                 std::pair(failure(nodes, 10, ReduceOp::sum, "bias"), "sum of 10 float (\"bias\")"),
              }) {
-            CAPTURE(text_of(hosts), text);
+            CAPTURE(text_of(nodes), text);
             REQUIRE(has(text, ours));
             REQUIRE(has(text, std::string("operation 2, all_reduce ") + theirs));
             REQUIRE(has(text, rule));
@@ -355,7 +355,7 @@ TEST_CASE("two roots are diagnosed, although no data would go between them") {
     REQUIRE(has(text, "all ranks must do the same"));
 }
 
-TEST_CASE("an absent rank of another host is named by its neighbour") {
+TEST_CASE("an absent rank of another node is named by its neighbour") {
     const auto wait_for_1 = [](int rounds) {
         return failure_with(
             {"a", "b", "c", "d"},
@@ -375,7 +375,7 @@ TEST_CASE("an absent rank of another host is named by its neighbour") {
             "heard of in operation 1, all_reduce sum of 100 float");
 }
 
-TEST_CASE("on two levels an absent rank is named by a rank of its host or of its rail") {
+TEST_CASE("on two levels an absent rank is named by a rank of its node or of its rail") {
     const std::string text = failure_with(
         {"a", "a", "b", "b"},
         [](Communicator& communicator, Stream& stream) {
@@ -417,9 +417,9 @@ TEST_CASE("sends and receives that do not match, or are missing") {
 
 TEST_CASE("a transport that fails ends the run") {
     ThreadTransports transports;
-    const std::string text = failure_on_hosts({"a", "a", "b", "b"}, [&](Rank& rank) {
+    const std::string text = failure_on_nodes({"a", "a", "b", "b"}, [&](Rank& rank) {
         const auto communicator =
-            make_hosts_communicator(rank, small_arena, transports.of(rank.rank()));
+            make_nodes_communicator(rank, small_arena, transports.of(rank.rank()));
         ArenaBuffer<float> data = communicator->allocate<float>(100'000);
         Stream stream;
         for (int i = 0; i < 1000; i++) {
@@ -432,34 +432,34 @@ TEST_CASE("a transport that fails ends the run") {
     REQUIRE(has(text, ": the connection is cut"));
 }
 
-TEST_CASE("a simulated link between hosts is refused") {
+TEST_CASE("a simulated link between nodes is refused") {
     Job job;
     job.members = {{"a", 0, 0, 1}, {"b", 0, 0, 1}};
     job.link = LinkSpeed{1e9, 1e-5};
     CoordinatorServer coordinator(job, Connections(2));
     Rank rank(0, 1, job, coordinator, coordinator.events(0));
-    REQUIRE_THROWS_WITH(make_hosts_communicator(rank, small_arena, nullptr),
-                        "--link simulates a link between the ranks of one host, and these are on "
+    REQUIRE_THROWS_WITH(make_nodes_communicator(rank, small_arena, nullptr),
+                        "--link simulates a link between the ranks of one node, and these are on "
                         "several, with a real one: leave it out.");
 }
 
 TEST_CASE("more ranks than a communicator can have are refused") {
-    const Job job = job_on(Hosts(1025, "a"));
+    const Job job = job_on(Nodes(1025, "a"));
     CoordinatorServer coordinator(job, Connections(job.members.size()));
     Rank rank(0, 1, job, coordinator, coordinator.events(0));
     REQUIRE_THROWS_WITH(
-        make_hosts_communicator(rank, small_arena, nullptr),
+        make_nodes_communicator(rank, small_arena, nullptr),
         "1025 ranks are more than the 1024 that one communicator can have: start fewer.");
 }
 
-TEST_CASE("kernels that reach the memory of one host only refuse ranks of several") {
+TEST_CASE("kernels that reach the memory of one node only refuse ranks of several") {
     const std::string failure =
         failure_of(job_on({"a", "a", "b"}), [](Rank& rank) { Peers peers(rank, 1 << 16); });
     CAPTURE(failure);
     const bool is_of_2 =
-        failure.ends_with("rank 2 is on another host (b), where kernels cannot reach");
+        failure.ends_with("rank 2 is on another node (b), where kernels cannot reach");
     const bool is_by_2 =
-        failure.ends_with("rank 0 is on another host (a), where kernels cannot reach");
+        failure.ends_with("rank 0 is on another node (a), where kernels cannot reach");
     REQUIRE((is_of_2 || is_by_2));
 }
 
@@ -473,10 +473,10 @@ TEST_CASE("a communicator that does not exist is refused in one sentence") {
 
 TEST_CASE("a rank that fails in the middle releases the others") {
     for (int turn = 0; turn < 16; turn++) {
-        const Hosts hosts =
-            turn < 8 ? Hosts{"a", "a", "b", "c"} : Hosts{"a", "a", "b", "b"};  // two levels
+        const Nodes nodes =
+            turn < 8 ? Nodes{"a", "a", "b", "c"} : Nodes{"a", "a", "b", "b"};  // two levels
         const std::string failure =
-            failure_with(hosts, [&](Communicator& communicator, Stream& stream) {
+            failure_with(nodes, [&](Communicator& communicator, Stream& stream) {
                 ArenaBuffer<float> data = communicator.allocate<float>(200'000);
                 for (int i = 0; i < 10; i++) {
                     if (communicator.rank().rank() == turn % 4 && i == turn % 8)

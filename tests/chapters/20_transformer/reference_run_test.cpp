@@ -1,6 +1,6 @@
 // The training is PyTorch's: from the same weights, with the same sentences and without dropout, 50
-// steps have the losses of a twin written in PyTorch (tests/golden/transformer_twin.py), on one
-// rank and on four.
+// steps have the losses of a reference run written in PyTorch
+// (tests/golden/transformer_reference.py), on one rank and on four.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -59,11 +59,11 @@ void write_weights(std::ofstream& file, const TranslationPlan& plan, int vocabul
     }
 }
 
-// Writes everything that the twin needs as text, as TWIN_INPUT: the plan, the weights, the pairs
-// and which of them are in each batch; for its translations the held-out sources, with references,
-// and the bytes of each token.
+// Writes everything that the reference run needs as text, as REFERENCE_INPUT: the plan, the
+// weights, the pairs and which of them are in each batch; for its translations the held-out
+// sources, with references, and the bytes of each token.
 void write_input(const PairCorpus& corpus, const TranslationPlan& plan) {
-    const char* path = std::getenv("TWIN_INPUT");
+    const char* path = std::getenv("REFERENCE_INPUT");
     REQUIRE(path != nullptr);
     World world(thread_options(1));
     const TranslationData data = encode_corpus(world, corpus, plan);
@@ -98,8 +98,8 @@ void write_input(const PairCorpus& corpus, const TranslationPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("twin: 50 steps have the losses of PyTorch, on one rank and on four") {
-    std::ifstream golden(TWIN_LOSSES);
+TEST_CASE("reference run: 50 steps have the losses of PyTorch, on one rank and on four") {
+    std::ifstream golden(REFERENCE_LOSSES);
     std::vector<double> expected;
     for (std::string line; std::getline(golden, line);)
         if (!line.starts_with("#"))
@@ -126,12 +126,12 @@ TEST_CASE("twin: 50 steps have the losses of PyTorch, on one rank and on four") 
     }
 }
 
-// What transformer_twin.py reads; not tests.
-TEST_CASE("twin: its input for the losses of 50 steps", "[.twin_input]") {
+// What transformer_reference.py reads; not tests.
+TEST_CASE("reference run: its input for the losses of 50 steps", "[.reference_input]") {
     write_input(twin_corpus(), twin_plan());
 }
 
-TEST_CASE("twin: its input for the BLEU of real sentences", "[.twin_debian]") {
+TEST_CASE("reference run: its input for the BLEU of real sentences", "[.reference_debian]") {
     const char *folder = std::getenv("TWIN_TRANSLATIONS"), *epochs = std::getenv("TWIN_EPOCHS");
     REQUIRE(folder != nullptr);
     REQUIRE(epochs != nullptr);

@@ -1,4 +1,4 @@
-#include "09_all_reduce/libraries/proxy.hpp"
+#include "09_all_reduce/libraries/host_staging.hpp"
 
 #include <sched.h>
 
@@ -30,7 +30,7 @@ struct Slots {
 
 // The kernel's side of a job; passed by value.
 struct Relay {
-    ProxyFlags* flags;
+    StagingFlags* flags;
     Slots slots;
     const std::byte* input;
     std::size_t input_arrays;
@@ -66,7 +66,7 @@ __device__ void fetch(const Relay& relay, std::size_t i) {
 
 // One thread of each block. False if the run fails. (The wait has no limit of its own: those of the
 // work that it waits for have. It polls by load_relaxed, as every wait does.)
-__device__ bool wait_for_done(ProxyFlags& flags, std::uint64_t slices) {
+__device__ bool wait_for_done(StagingFlags& flags, std::uint64_t slices) {
     while (load_relaxed(flags.done.value) < slices) {
         if (load_relaxed(flags.stop.value) != 0)
             return false;
@@ -94,23 +94,23 @@ __global__ void relay_kernel(const __grid_constant__ Relay relay) {
 
 // Cuts a job into slices that fit into a slot. Sizes are multiples of 128 bytes, so that elements
 // stay whole.
-Slices cut(const ProxyJob& job) {
+Slices cut(const StagingJob& job) {
     const std::size_t arrays = std::max<std::size_t>({job.input_arrays, job.output_arrays, 1});
     constexpr std::size_t unit = 128;
     if (arrays > staging_slot_bytes / unit)
         throw std::invalid_argument("a job of " + std::to_string(arrays) +
-                                    " arrays: a proxy takes up to " +
+                                    " arrays: host staging takes up to " +
                                     std::to_string(staging_slot_bytes / unit));
     return {job.array_bytes, staging_slot_bytes / arrays / unit * unit};
 }
 
 }  // namespace
 
-Proxy::Proxy(Rank& rank)
+HostStaging::HostStaging(Rank& rank)
     : rank_(rank),
-      flags_(std::make_shared<PinnedBuffer<ProxyFlags>>(1)),
+      flags_(std::make_shared<PinnedBuffer<StagingFlags>>(1)),
       staging_(std::make_shared<PinnedBuffer<std::byte>>(4 * staging_slot_bytes)) {
-    (*flags_)[0] = ProxyFlags{};
+    (*flags_)[0] = StagingFlags{};
     let_kernels_run(10 * rank.job().timeout_s);
     // Freeing pinned memory may wait for kernels, which may wait for another rank: later. And what
     // work has left unfinished in a run that has failed may still be read and written.
@@ -120,7 +120,7 @@ Proxy::Proxy(Rank& rank)
     rank.add(*this);
 }
 
-bool Proxy::finish() {
+bool HostStaging::finish() {
     if (std::uncaught_exceptions() > exceptions_)
         stop();
     if (last_stream_ != nullptr)
@@ -136,7 +136,7 @@ bool Proxy::finish() {
     return read_flag((*flags_)[0].stop) == 0;
 }
 
-void Proxy::enqueue(ProxyJob job, Stream& stream) {
+void HostStaging::enqueue(StagingJob job, Stream& stream) {
     const Slices slices = cut(job);
     const std::size_t arrays = std::max(job.input_arrays, job.output_arrays);
     const LaunchShape shape = shape_of_copy(arrays * slices.size(0), rank_.world_size());
@@ -161,18 +161,18 @@ void Proxy::enqueue(ProxyJob job, Stream& stream) {
     slices_ += slices.count();
 }
 
-void Proxy::synchronize(Stream& stream) {
+void HostStaging::synchronize(Stream& stream) {
     stream.synchronize();
     rank_.check();
     if (const std::string text = error(); !text.empty())
         throw std::runtime_error(text);
 }
 
-bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const {
+bool HostStaging::wait_until(const std::function<bool()>& ready, double limit_s) const {
     constexpr double patience_s = 1e-3;  // from then on it may be some time
     for (const Stopwatch waited; !ready();) {
         if (read_flag((*flags_)[0].stop) != 0)
-            throw ProxyStopped();
+            throw StagingStopped();
         if (limit_s > 0 && waited.seconds() > limit_s)
             return false;
         if (waited.seconds() < patience_s)
@@ -183,17 +183,17 @@ bool Proxy::wait_until(const std::function<bool()>& ready, double limit_s) const
     return true;
 }
 
-void Proxy::stop() noexcept {
+void HostStaging::stop() noexcept {
     write_flag((*flags_)[0].stop, 1);
 }
 
-std::string Proxy::error() {
+std::string HostStaging::error() {
     std::lock_guard lock(mutex_);
     return error_;
 }
 
 // The thread: one task after the other. After a failure nothing more is done.
-void Proxy::run() try {
+void HostStaging::run() try {
     for (;;) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return ended_ || !tasks_.empty(); });
@@ -204,7 +204,7 @@ void Proxy::run() try {
         lock.unlock();
         carry_out(task);
     }
-} catch (const ProxyStopped&) {
+} catch (const StagingStopped&) {
     // Whatever the run has failed of was told elsewhere.
 } catch (const std::exception& error) {
     {
@@ -215,12 +215,12 @@ void Proxy::run() try {
 }
 
 // All blocks have brought their shares of `slice`.
-bool Proxy::is_staged(const Task& task, std::uint64_t slice) const {
+bool HostStaging::is_staged(const Task& task, std::uint64_t slice) const {
     return std::all_of((*flags_)[0].staged, (*flags_)[0].staged + task.blocks,
                        [&](Flag& flag) { return read_flag(flag) > slice; });
 }
 
-void Proxy::carry_out(const Task& task) const {
+void HostStaging::carry_out(const Task& task) const {
     const Slots slots{staging_->data()};
     for (std::size_t i = 0; i < task.slices.count(); i++) {
         const std::uint64_t slice = task.first_slice + i;

@@ -1,4 +1,4 @@
-#include "10_nodes/communicator/pairs_over_hosts.hpp"
+#include "10_nodes/communicator/pairs_over_nodes.hpp"
 
 #include "06_messages/support/copy.cuh"
 #include "10_nodes/network/fifo.cuh"
@@ -12,7 +12,7 @@ __device__ std::size_t slice_at(std::size_t begin, std::size_t bytes) {
     return bytes - begin < slot_bytes ? bytes - begin : slot_bytes;
 }
 
-__global__ void send_over_hosts(const __grid_constant__ Collective call,
+__global__ void send_over_nodes(const __grid_constant__ Collective call,
                                 const __grid_constant__ FifoSide side, std::byte* data,
                                 std::size_t bytes) {
     __shared__ std::byte* slot;
@@ -20,7 +20,7 @@ __global__ void send_over_hosts(const __grid_constant__ Collective call,
     FifoEnd to;
     if (threadIdx.x == 0) {
         to = end_to_fill(side);
-        has_begun = begin_operation(call.view, call.record) && say_record(call, to);
+        has_begun = begin_operation(call.view, call.record) && send_header(call, to);
     }
     __syncthreads();
     for (std::size_t begin = 0; has_begun && begin < bytes; begin += slot_bytes) {
@@ -32,13 +32,13 @@ __global__ void send_over_hosts(const __grid_constant__ Collective call,
         copy_by_block(slot, data + begin, slice_at(begin, bytes));
         __syncthreads();
         if (threadIdx.x == 0)
-            tell_filled(to, slice_at(begin, bytes));
+            publish(to, slice_at(begin, bytes));
     }
     if (threadIdx.x == 0 && has_begun && wait_until_emptied(call, to))
         end_operation(call.view);
 }
 
-__global__ void receive_over_hosts(const __grid_constant__ Collective call,
+__global__ void receive_over_nodes(const __grid_constant__ Collective call,
                                    const __grid_constant__ FifoSide side, std::byte* data,
                                    std::size_t bytes) {
     __shared__ const std::byte* slot;
@@ -46,9 +46,9 @@ __global__ void receive_over_hosts(const __grid_constant__ Collective call,
     FifoEnd from;
     if (threadIdx.x == 0) {
         from = end_to_empty(side);
-        tell_wanted(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
+        grant(from, 1 + (bytes + slot_bytes - 1) / slot_bytes);
         has_begun = begin_operation(call.view, call.record) &&
-                    hear_record(call, from, [&](const OperationRecord& theirs) {
+                    receive_header(call, from, [&](const OperationRecord& theirs) {
                         return theirs.count == call.record.count &&
                                is_same_text(theirs.type, call.record.type);
                     });
@@ -63,7 +63,7 @@ __global__ void receive_over_hosts(const __grid_constant__ Collective call,
         copy_by_block(data + begin, slot, slice_at(begin, bytes));
         __syncthreads();
         if (threadIdx.x == 0)
-            tell_emptied(from);
+            return_slot(from);
     }
     if (threadIdx.x == 0 && has_begun)
         end_operation(call.view);
@@ -73,7 +73,7 @@ __global__ void receive_over_hosts(const __grid_constant__ Collective call,
 
 // ---- On the host
 
-PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement)
+PairsOverNodes::PairsOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement)
     : peers_(peers) {
     constexpr int channel_of_pairs = 2;
     for (const int rank : placement.numbers) {
@@ -85,7 +85,7 @@ PairsOverHosts::PairsOverHosts(Peers& peers, NetworkProxy& proxy, const Placemen
     }
 }
 
-void PairsOverHosts::launch(TransferKernel kernel, const Call& call, Direction& direction,
+void PairsOverNodes::launch(TransferKernel kernel, const Call& call, Direction& direction,
                             void* data, Stream& stream) {
     stream.wait(direction.last);
     launch_cooperative(stream, kernels_run_on_cpu ? shape_on_cpu(1) : LaunchShape(1, 512), kernel,
@@ -95,12 +95,12 @@ void PairsOverHosts::launch(TransferKernel kernel, const Call& call, Direction& 
     peers_.enqueued(stream);
 }
 
-void PairsOverHosts::send(const Call& call, Stream& stream) {
-    launch(send_over_hosts, call, to_.at(call.peer), const_cast<void*>(call.input), stream);
+void PairsOverNodes::send(const Call& call, Stream& stream) {
+    launch(send_over_nodes, call, to_.at(call.peer), const_cast<void*>(call.input), stream);
 }
 
-void PairsOverHosts::receive(const Call& call, Stream& stream) {
-    launch(receive_over_hosts, call, from_.at(call.peer), call.output, stream);
+void PairsOverNodes::receive(const Call& call, Stream& stream) {
+    launch(receive_over_nodes, call, from_.at(call.peer), call.output, stream);
 }
 
 }  // namespace ddp

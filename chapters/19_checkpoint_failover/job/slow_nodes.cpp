@@ -1,11 +1,11 @@
-//     host0 --- 2 ms --- host1 --- 3 ms --- host2 --- 530 ms --- host3 --- 520 ms --- host0
+//     node0 --- 2 ms --- node1 --- 3 ms --- node2 --- 530 ms --- node3 --- 520 ms --- node0
 //                                                                  |
 //                                          slow to both of its neighbours: it is this one
 //
-//     1. each pair in its turn   a message to the next host and back, twice; the better time counts
+//     1. each pair in its turn   a message to the next node and back, twice; the better time counts
 //     2. all ranks               exchange the times
-//     3. each host               is slow if it is far slower than the fastest pair, on both sides
-#include "19_checkpoint_failover/job/slow_hosts.hpp"
+//     3. each node               is slow if it is far slower than the fastest pair, on both sides
+#include "19_checkpoint_failover/job/slow_nodes.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -20,12 +20,12 @@ namespace {
 constexpr std::size_t message_bytes = 64 << 10;
 
 // A pair is far slower than the fastest one if it takes ten times as long, and 80 ms (13 Mbit/s).
-// From 250 ms (4 Mbit/s) on it is so in any case: two hosts have only one pair.
+// From 250 ms (4 Mbit/s) on it is so in any case: two nodes have only one pair.
 double limit_of(double fastest_s) {
     return 10 * std::clamp(fastest_s, 0.008, 0.025);
 }
 
-// Returns the first rank of each host.
+// Returns the first rank of each node.
 std::vector<int> first_ranks(const Job& job) {
     std::vector<int> ranks;
     for (int rank = 0; rank < job.world_size(); rank++)
@@ -47,13 +47,13 @@ double round_trip(Communicator& communicator, ArenaBuffer<float>& data, int peer
     return watch.seconds();
 }
 
-// Returns whether the line says that the host is slow. Either may know it by a longer name: node0
+// Returns whether the line says that the node is slow. Either may know it by a longer name: node0
 // and node0.cluster.
-bool is_about(const StatusLine& status, const std::string& host) {
+bool is_about(const StatusLine& status, const std::string& node) {
     const auto short_name = [](const std::string& text) {
         return text.substr(0, text.find_first_of(". "));
     };
-    return status.what == slow_host_line && short_name(status.value) == short_name(host);
+    return status.what == slow_node_line && short_name(status.value) == short_name(node);
 }
 
 }  // namespace
@@ -84,17 +84,17 @@ std::vector<RoundTrip> time_round_trips(Communicator& communicator, Stream& stre
     const std::vector<double> seconds = rank.all_gather(mine_s);
     std::vector<RoundTrip> round_trips;
     for (std::size_t i = 0; i < first.size(); i++) {
-        const auto host_of = [&](int r) {
-            return rank.job().members[static_cast<std::size_t>(r)].host;
+        const auto node_of = [&](int r) {
+            return rank.job().members[static_cast<std::size_t>(r)].node;
         };
-        round_trips.push_back({host_of(first[i]), host_of(first[(i + 1) % first.size()]),
+        round_trips.push_back({node_of(first[i]), node_of(first[(i + 1) % first.size()]),
                                seconds[static_cast<std::size_t>(first[i])]});
     }
     return round_trips;
 }
 
-std::vector<SlowHost> slow_hosts(const std::vector<RoundTrip>& round_trips) {
-    std::vector<SlowHost> slow;
+std::vector<SlowNode> slow_nodes(const std::vector<RoundTrip>& round_trips) {
+    std::vector<SlowNode> slow;
     if (round_trips.empty())
         return slow;
     const RoundTrip& fastest = *std::ranges::min_element(round_trips, {}, &RoundTrip::seconds);
@@ -115,18 +115,18 @@ std::vector<SlowHost> slow_hosts(const std::vector<RoundTrip>& round_trips) {
     return slow;
 }
 
-SlowHostWatch::SlowHostWatch(Communicator& communicator, Stream& stream)
+SlowNodeWatch::SlowNodeWatch(Communicator& communicator, Stream& stream)
     : communicator_(communicator), stream_(stream) {
     look(0);
 }
 
-void SlowHostWatch::look(int step) {
+void SlowNodeWatch::look(int step) {
     const bool is_rank_0 = communicator_.rank().rank() == 0;
     std::string again;
-    for (const auto& [name, text] : slow_hosts(time_round_trips(communicator_, stream_))) {
+    for (const auto& [name, text] : slow_nodes(time_round_trips(communicator_, stream_))) {
         const bool is_new = named_.insert(name).second;
         if (is_rank_0)
-            send_to_supervisor({0, slow_host_line, step, text});
+            send_to_supervisor({0, slow_node_line, step, text});
         if (is_new && is_rank_0 && !has_supervisor())
             std::cout << "note: " << text << "." << std::endl;
         if (!is_new && has_supervisor())
@@ -136,22 +136,22 @@ void SlowHostWatch::look(int step) {
         throw std::runtime_error(again + "; so it was before");
 }
 
-std::vector<HostSlots> without_slow_hosts(const std::vector<HostSlots>& hosts,
+std::vector<NodeSlots> without_slow_nodes(const std::vector<NodeSlots>& nodes,
                                           const std::vector<Attempt>& before) {
-    const auto times_named = [&](const HostSlots& host) {
+    const auto times_named = [&](const NodeSlots& node) {
         std::ptrdiff_t times = 0;
         for (const Attempt& attempt : before)
             times += std::ranges::count_if(attempt.status_lines, [&](const TimedStatus& each) {
-                return is_about(each.status, host.name);
+                return is_about(each.status, node.name);
             });
         return times;
     };
-    std::vector<HostSlots> left;
-    for (const HostSlots& host : hosts)
-        if (times_named(host) < 2)
-            left.push_back(host);
-    if (left.empty() && !hosts.empty())
-        left.push_back(hosts[0]);  // alone, it needs no network
+    std::vector<NodeSlots> left;
+    for (const NodeSlots& node : nodes)
+        if (times_named(node) < 2)
+            left.push_back(node);
+    if (left.empty() && !nodes.empty())
+        left.push_back(nodes[0]);  // alone, it needs no network
     return left;
 }
 

@@ -1,5 +1,5 @@
 // A tour of a cluster, before anything is trained there: where are the ranks, what do the links
-// between them carry, and what do more ranks bring? `./book cluster` starts it on the hosts.
+// between them carry, and what do more ranks bring? `./book cluster` starts it on the nodes.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -36,14 +36,14 @@ int show_where(World& world, const CommonOptions& common, const RankPlace& mine,
     bool is_well = true;
     world.run([&](Rank& rank) {
         const std::vector<RankPlace> places = gather_places(rank, mine);
-        const std::vector<HostNetwork> networks = watch_network(rank, order);
+        const std::vector<NodeNetwork> networks = watch_network(rank, order);
         if (rank.rank() == 0)
             is_well = report_where(rank.job(), places, networks, file);
     });
     return is_well ? 0 : 1;
 }
 
-// The links, and then the use that all-reduces of all ranks make of the one between hosts.
+// The links, and then the use that all-reduces of all ranks make of the one between nodes.
 int show_links(World& world, const CommonOptions& common) {
     if (world.world_size() == 1)
         throw OptionError("A link is between two ranks, and there is one: try --processes 4.");
@@ -152,14 +152,14 @@ std::optional<int> start_ranks(int ranks, CommonOptions& common, int argc, char*
 
 void add_tour_options(Options& options, TourOptions& mine) {
     options.add_choice("--show", mine.show, {"where", "links", "scaling"}, "what to show");
-    options.add_ints("--ranks", mine.counts, {1, most_ranks_over_hosts},
+    options.add_ints("--ranks", mine.counts, {1, most_ranks_over_nodes},
                      "scaling: how many train together, in turn (1, 2, 4 and so on)");
     options.add_flag("--weak", mine.weak, "scaling: every rank has as much to do as one alone");
     options.add_flag("--strong", mine.strong, "scaling: the ranks share what one alone has to do");
     options.add_text("--compute", mine.compute,
                      "scaling: ranks that sleep for this time, such as 40ms, and no network");
     mine.order.add_to(options);
-    options.refuse({"--shape"}, "the tour shows the hosts that are there");
+    options.refuse({"--shape"}, "the tour shows the nodes that are there");
     options.refuse({"--seed", "--data", "--trace"}, "nothing here is drawn, read or recorded");
     options.refuse({"--link"}, "the tour shows the links that are there");
     options.example("--show where", "four ranks of this machine");
@@ -167,10 +167,10 @@ void add_tour_options(Options& options, TourOptions& mine) {
     options.example("--show links --processes 2 --csv links.csv", "a link for the simulator");
 }
 
-int run_tour(int argc, char** argv) {
+int run_cluster_info(int argc, char** argv) {
     const RankPlace place = place_of_process();
     TourOptions mine;
-    Options options("tour_cluster", "Where are the ranks, and what do their links carry?");
+    Options options("cluster_info", "Where are the ranks, and what do their links carry?");
     add_tour_options(options, mine);
     CommonOptions common = options.parse(argc, argv);
     if (mine.show != "scaling" &&
@@ -190,5 +190,5 @@ int run_tour(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return ddp::run_world_main([&] { return run_tour(argc, argv); });
+    return ddp::run_world_main([&] { return run_cluster_info(argc, argv); });
 }

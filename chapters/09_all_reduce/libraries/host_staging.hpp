@@ -26,7 +26,7 @@
 namespace ddp {
 
 // In pinned memory: what kernel and thread tell each other.
-struct ProxyFlags {
+struct StagingFlags {
     Flag staged[most_blocks];  // [b]: of how many slices block b has brought its share, so far
     Flag done;                 // how many slices the thread has done, so far
     Flag stop;                 // 1: the run has failed, end every wait
@@ -53,7 +53,7 @@ struct StagedSlice {
     std::size_t bytes;  // of one array
 };
 
-struct ProxyJob {
+struct StagingJob {
     // In device memory: so many arrays of `array_bytes` each, one after the other; 0 for none.
     const void* input;
     std::size_t input_arrays;
@@ -65,19 +65,19 @@ struct ProxyJob {
 };
 
 // A wait of the thread has ended because the run has failed elsewhere.
-struct ProxyStopped {};
+struct StagingStopped {};
 
-class Proxy final : private Abortable {
+class HostStaging final : private Abortable {
   public:
     // `rank` must outlive it.
-    explicit Proxy(Rank& rank);
-    ~Proxy() override { finish(); }
-    Proxy(const Proxy&) = delete;
-    Proxy& operator=(const Proxy&) = delete;
+    explicit HostStaging(Rank& rank);
+    ~HostStaging() override { finish(); }
+    HostStaging(const HostStaging&) = delete;
+    HostStaging& operator=(const HostStaging&) = delete;
 
     // The job begins when all before it on `stream` is done, and all behind it waits for its end.
     // Jobs are done one after the other, in the order of the calls, on whatever streams.
-    void enqueue(ProxyJob job, Stream& stream);
+    void enqueue(StagingJob job, Stream& stream);
 
     // Waits until everything on `stream` is done. Throws what has gone wrong with it, or RunFailed
     // if the run has failed elsewhere.
@@ -88,7 +88,7 @@ class Proxy final : private Abortable {
     bool finish();
 
     // For work that waits: until ready(), giving way to others. False if that takes more than
-    // `limit_s` (0: it may). Throws ProxyStopped.
+    // `limit_s` (0: it may). Throws StagingStopped.
     bool wait_until(const std::function<bool()>& ready, double limit_s) const;
 
   private:
@@ -108,7 +108,7 @@ class Proxy final : private Abortable {
     void carry_out(const Task& task) const;
 
     Rank& rank_;
-    std::shared_ptr<PinnedBuffer<ProxyFlags>> flags_;
+    std::shared_ptr<PinnedBuffer<StagingFlags>> flags_;
     std::shared_ptr<PinnedBuffer<std::byte>> staging_;
     const int exceptions_ = std::uncaught_exceptions();
     std::uint64_t slices_ = 0;            // of all that was enqueued

@@ -1,4 +1,4 @@
-#include "05_ranks/support/silent_hosts.hpp"
+#include "05_ranks/support/silent_nodes.hpp"
 
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ namespace ddp {
 namespace {
 
 constexpr std::size_t longest_line = 1000;  // MPI_Publish_name takes 1,023 bytes
-constexpr std::size_t most_named = 3;       // of the hosts, in a sentence
+constexpr std::size_t most_named = 3;       // of the nodes, in a sentence
 
 // ---- What this process knows
 
@@ -50,63 +50,63 @@ bool is_ipv4(const std::string& address) {
 
 // ---- What follows from several reports
 
-const HostReport* find_sharer(const std::string& address, const std::vector<HostReport>& hosts) {
-    for (const HostReport& host : hosts)
-        if (std::ranges::count(host.networks, address, &HostReport::Network::address) != 0)
-            return &host;
+const NodeReport* find_sharer(const std::string& address, const std::vector<NodeReport>& nodes) {
+    for (const NodeReport& node : nodes)
+        if (std::ranges::count(node.networks, address, &NodeReport::Network::address) != 0)
+            return &node;
     return nullptr;
 }
 
-// Returns the first network of `own` whose address no other host has; the end if there is none.
-std::vector<HostReport::Network>::const_iterator find_own_network(
-    const HostReport& own, const std::vector<HostReport>& others) {
-    return std::ranges::find_if(own.networks, [&](const HostReport::Network& each) {
+// Returns the first network of `own` whose address no other node has; the end if there is none.
+std::vector<NodeReport::Network>::const_iterator find_own_network(
+    const NodeReport& own, const std::vector<NodeReport>& others) {
+    return std::ranges::find_if(own.networks, [&](const NodeReport::Network& each) {
         return find_sharer(each.address, others) == nullptr;
     });
 }
 
-// Tries all addresses of the others but those that this host has, too. A port is closed if it
+// Tries all addresses of the others but those that this node has, too. A port is closed if it
 // answers at none of them.
-ClosedPort find_closed_port(const HostReport& own, const std::vector<HostReport>& others) {
-    for (const HostReport& host : others)
-        for (const std::uint16_t port : host.ports) {
-            const auto opens = [&](const HostReport::Network& network) {
+ClosedPort find_closed_port(const NodeReport& own, const std::vector<NodeReport>& others) {
+    for (const NodeReport& node : others)
+        for (const std::uint16_t port : node.ports) {
+            const auto opens = [&](const NodeReport::Network& network) {
                 return connect_to(network.address, port).number() >= 0;
             };
-            std::vector<HostReport::Network> networks = host.networks;
-            std::erase_if(networks, [&](const HostReport::Network& each) {
+            std::vector<NodeReport::Network> networks = node.networks;
+            std::erase_if(networks, [&](const NodeReport::Network& each) {
                 return find_sharer(each.address, {own}) != nullptr;
             });
             if (!networks.empty() && std::ranges::none_of(networks, opens))
-                return {host.host, networks[0].address, port};
+                return {node.node, networks[0].address, port};
         }
     return {};
 }
 
-// Returns "host1 (10.77.0.2), host2 (10.77.0.3) and 60 more".
-std::string names_of(const std::vector<HostReport>& hosts, const HostReport& own) {
+// Returns "node1 (10.77.0.2), node2 (10.77.0.3) and 60 more".
+std::string names_of(const std::vector<NodeReport>& nodes, const NodeReport& own) {
     std::string names;
-    for (std::size_t h = 0; h < std::min(hosts.size(), most_named); h++) {
-        const auto network = find_own_network(hosts[h], {own});
-        names += (h == 0 ? "" : ", ") + hosts[h].host;
-        if (network != hosts[h].networks.end())
+    for (std::size_t h = 0; h < std::min(nodes.size(), most_named); h++) {
+        const auto network = find_own_network(nodes[h], {own});
+        names += (h == 0 ? "" : ", ") + nodes[h].node;
+        if (network != nodes[h].networks.end())
             names += " (" + network->address + ")";
     }
-    if (hosts.size() > most_named)
-        names += " and " + std::to_string(hosts.size() - most_named) + " more";
+    if (nodes.size() > most_named)
+        names += " and " + std::to_string(nodes.size() - most_named) + " more";
     return names;
 }
 
-std::string names_of_interfaces(const HostReport& own) {
+std::string names_of_interfaces(const NodeReport& own) {
     std::string names;
-    for (const HostReport::Network& each : own.networks)
+    for (const NodeReport::Network& each : own.networks)
         names += (names.empty() ? "" : "/") + each.interface;
     return names.empty() ? "no interface that has an address" : names;
 }
 
-std::string table_line(const HostReport& host) {
-    std::string line = "\n    " + host.host + ":";
-    for (const HostReport::Network& each : host.networks)
+std::string table_line(const NodeReport& node) {
+    std::string line = "\n    " + node.node + ":";
+    for (const NodeReport::Network& each : node.networks)
         line += (line.back() == ':' ? " " : ", ") + each.interface + " (" + each.address +
                 ") has sent " + format_bytes(static_cast<double>(each.sent));
     return line;
@@ -120,30 +120,30 @@ std::string cure_of(const Silence& silence) {
     const std::string master =  // rank 0 alone reads it
         own.rank == 0 && has_own ? " MASTER_ADDR=" + network->address : "";
     const std::string name_it = "export OMPI_MCA_btl_tcp_if_include=" + taken + master;
-    for (const HostReport::Network& each : own.networks)
-        if (const HostReport* sharer = find_sharer(each.address, others);
+    for (const NodeReport::Network& each : own.networks)
+        if (const NodeReport* sharer = find_sharer(each.address, others);
             sharer != nullptr && has_own)
-            return each.interface + " is the wrong network: " + own.host + " and " + sharer->host +
+            return each.interface + " is the wrong network: " + own.node + " and " + sharer->node +
                    " have the same address " + each.address +
                    " there, so what is sent to it comes back. Name the right one: " + name_it;
     if (closed.port != 0)
-        return own.host + " cannot connect to port " + std::to_string(closed.port) + " of " +
-               closed.host + " (" + closed.address +
+        return own.node + " cannot connect to port " + std::to_string(closed.port) + " of " +
+               closed.node + " (" + closed.address +
                "), where a rank listens: is there a firewall? Open the ports of MPI, from 1024 on, "
                "or let it take others: export OMPI_MCA_btl_tcp_port_min_v4=40000";
-    return "If the hosts have several networks, name the one that joins them: " + name_it +
+    return "If the nodes have several networks, name the one that joins them: " + name_it +
            "; if a firewall is between them, open the ports of MPI, from 1024 on.";
 }
 
 }  // namespace
 
-HostReport report_of_host(int rank, const std::string& stopped, const SentBytes& before) {
-    HostReport report{rank, "", stopped, listening_ports(), {}};
+NodeReport report_of_node(int rank, const std::string& stopped, const SentBytes& before) {
+    NodeReport report{rank, "", stopped, listening_ports(), {}};
     char name[256] = "";
     gethostname(name, sizeof name - 1);
-    report.host = name;
+    report.node = name;
     const SentBytes sent = sent_bytes();
-    for (const Interface& each : interfaces_of_host()) {
+    for (const Interface& each : interfaces_of_node()) {
         const auto address = std::ranges::find_if(each.addresses, is_ipv4);
         const auto now = sent.find(each.name), earlier = before.find(each.name);
         if (address != each.addresses.end() && now != sent.end() && earlier != before.end())
@@ -152,14 +152,14 @@ HostReport report_of_host(int rank, const std::string& stopped, const SentBytes&
     return report;
 }
 
-// "2 <tab> host1 <tab> <tab> 1024 40123 <tab> eth0 10.77.0.2 4711 docker0 172.17.0.1 0"
-std::string line_of(const HostReport& report) {
+// "2 <tab> node1 <tab> <tab> 1024 40123 <tab> eth0 10.77.0.2 4711 docker0 172.17.0.1 0"
+std::string line_of(const NodeReport& report) {
     std::string line =
-        std::to_string(report.rank) + '\t' + report.host + '\t' + report.stopped + '\t';
+        std::to_string(report.rank) + '\t' + report.node + '\t' + report.stopped + '\t';
     for (const std::uint16_t port : report.ports)
         line += std::to_string(port) + ' ';
     line += '\t';
-    for (const HostReport::Network& each : report.networks) {
+    for (const NodeReport::Network& each : report.networks) {
         const std::string words =
             each.interface + ' ' + each.address + ' ' + std::to_string(each.sent) + ' ';
         if (line.size() + words.size() <= longest_line)
@@ -168,27 +168,27 @@ std::string line_of(const HostReport& report) {
     return line.substr(0, longest_line);
 }
 
-HostReport report_of_line(const std::string& line) {
-    HostReport report;
+NodeReport report_of_line(const std::string& line) {
+    NodeReport report;
     std::istringstream fields(line);
     std::string rank, ports, networks;
-    for (std::string* field : {&rank, &report.host, &report.stopped, &ports, &networks})
+    for (std::string* field : {&rank, &report.node, &report.stopped, &ports, &networks})
         std::getline(fields, *field, '\t');
     report.rank = std::stoi(rank);
     std::istringstream numbers(ports), words(networks);
     for (std::uint16_t port = 0; numbers >> port;)
         report.ports.push_back(port);
-    for (HostReport::Network each; words >> each.interface >> each.address >> each.sent;)
+    for (NodeReport::Network each; words >> each.interface >> each.address >> each.sent;)
         report.networks.push_back(each);
     return report;
 }
 
-Silence silence_of(const HostReport& own, const std::vector<std::string>& lines) {
+Silence silence_of(const NodeReport& own, const std::vector<std::string>& lines) {
     Silence silence{own, {}, {}};
     for (const std::string& line : lines) {
-        const HostReport other = report_of_line(line);
-        if (other.host != own.host &&
-            std::ranges::count(silence.others, other.host, &HostReport::host) == 0)
+        const NodeReport other = report_of_line(line);
+        if (other.node != own.node &&
+            std::ranges::count(silence.others, other.node, &NodeReport::node) == 0)
             silence.others.push_back(other);
     }
     silence.closed = find_closed_port(own, silence.others);
@@ -196,15 +196,15 @@ Silence silence_of(const HostReport& own, const std::vector<std::string>& lines)
 }
 
 std::string text_of(const Silence& silence) {
-    for (const HostReport& host : silence.others)
-        if (!host.stopped.empty())
-            return host.stopped + " of " + host.host + ", which is stopped";
+    for (const NodeReport& node : silence.others)
+        if (!node.stopped.empty())
+            return node.stopped + " of " + node.node + ", which is stopped";
     std::string text =
         "the other ranks. All were started, but no answer came from " +
         (silence.others.empty() ? "some of them" : names_of(silence.others, silence.own)) + " by " +
         names_of_interfaces(silence.own) + ". Meanwhile" + table_line(silence.own);
-    for (const HostReport& host : silence.others)
-        text += table_line(host);
+    for (const NodeReport& node : silence.others)
+        text += table_line(node);
     return text + "\n" + cure_of(silence);
 }
 

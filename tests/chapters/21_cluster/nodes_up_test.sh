@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# `./book cluster up`: the hosts that it makes, and that nothing of them is left.
-#     hosts_up_test.sh BIN            hosts, links, exit statuses, bad input, and every way to end
-#     hosts_up_test.sh BIN faults     what the book's programs, which are in BIN, say to each fault
-# Exits with 77 where hosts cannot be made.
-# shellcheck disable=SC2016  # what stands in single quotes is for shells on the hosts
+# `./book cluster up`: the nodes that it makes, and that nothing of them is left.
+#     nodes_up_test.sh BIN            nodes, links, exit statuses, bad input, and every way to end
+#     nodes_up_test.sh BIN faults     what the book's programs, which are in BIN, say to each fault
+# Exits with 77 where nodes cannot be made.
+# shellcheck disable=SC2016  # what stands in single quotes is for shells on the nodes
 # shellcheck source=tests/chapters/21_cluster/script.sh
 . "$(dirname "${BASH_SOURCE[0]}")/script.sh"
 
 bin=$1
-what=${2:-hosts}
+what=${2:-nodes}
 
 # up ARGUMENTS...: sets $output and the exit status $code.
 up() {
@@ -18,10 +18,10 @@ up() {
 says() { [[ $output == *"$1"* ]] || complain "'$1' was not said, but: $output"; }
 ends_with() { [[ $code == "$1" ]] || complain "exit status $code and not $1: $output"; }
 
-[[ $bin == "$root"/* ]] || skip "the hosts share the folder of the book, and the programs are not in it"
+[[ $bin == "$root"/* ]] || skip "the nodes share the folder of the book, and the programs are not in it"
 up 1x1 -- true
-[[ $code == 0 ]] || skip "${output:-the hosts did not come up within a minute}"
-scratch=$(mktemp -d -p "$bin")  # which the hosts share, unlike /tmp
+[[ $code == 0 ]] || skip "${output:-the nodes did not come up within a minute}"
+scratch=$(mktemp -d -p "$bin")  # which the nodes share, unlike /tmp
 trap 'rm -rf "$scratch"' EXIT
 
 # ---- What is asked for
@@ -32,15 +32,15 @@ bad_input() {  # SENTENCE ARGUMENTS...
     ends_with 2
 }
 test_bad_input() {
-    local size shape="up takes hosts x ranks, from 1x1 to 64x64, such as 2x2, but not"
+    local size shape="up takes nodes x ranks, from 1x1 to 64x64, such as 2x2, but not"
     for size in 2x 0x2 2x0 x2 65x1 1x65 02x2 2x2x2 two; do bad_input "$shape '$size'." "$size" -- true; done
     for size in 100 100MB 0Mbit -1Mbit fast ''; do
         bad_input "--link takes a rate such as 100Mbit or 1Gbit, but not '$size'." 2x2 --link "$size" -- true
     done
     bad_input "--fault takes one of wrong-interface blocked-port unknown-name cut off, but not 'fire'." 2x2 --fault fire -- true
-    bad_input "--fault cut needs two hosts at least: with one there is no network." 1x2 --fault cut -- true
+    bad_input "--fault cut needs two nodes at least: with one there is no network." 1x2 --fault cut -- true
     bad_input "up does not take 'true'; it takes HxL, --link RATE, --fault FAULT, and -- before the command." 2x2 true
-    bad_input "There is no command: up needs -- and what is to run on the hosts, such as -- ./book run 15." 2x2 --
+    bad_input "There is no command: up needs -- and what is to run on the nodes, such as -- ./book run 15." 2x2 --
     up
     says "./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND..."
     ends_with 0
@@ -50,45 +50,45 @@ test_bad_input() {
     output=$(PATH=$scratch:$PATH "$root/book" cluster up 2x2 -- true 2>&1)
     code=$?
     ends_with 1
-    says "cluster: Hosts need root, or a system on which users may make namespaces (unshare: Operation not permitted): call this with sudo."
+    says "cluster: Nodes need root, or a system on which users may make namespaces (unshare: Operation not permitted): call this with sudo."
     rm "$scratch/unshare"
 }
 
 # ---- What there is
 
-test_hosts() {
+test_nodes() {
     up 3x2 --link 100Mbit -- bash -c '
         touch /tmp/own /dev/shm/own "$0/shared"
-        for host in host0 host1 host2; do
-            ssh "$host" "echo \$(hostname): \$(cd /tmp && ls own) \$(ls /dev/shm) \$(ls \"$0\")" 2>/dev/null
-            ssh "$host" "ls /sys/class/net; ip -4 -brief address show eth0; tc qdisc show dev eth0" | xargs
+        for node in node0 node1 node2; do
+            ssh "$node" "echo \$(hostname): \$(cd /tmp && ls own) \$(ls /dev/shm) \$(ls \"$0\")" 2>/dev/null
+            ssh "$node" "ls /sys/class/net; ip -4 -brief address show eth0; tc qdisc show dev eth0" | xargs
         done
-        grep host /etc/hosts | xargs' "$scratch"
+        grep node /etc/nodes | xargs' "$scratch"
     ends_with 0
-    says "host0: own own shared"
-    says "host1: shared"
-    says "host2: shared"
+    says "node0: own own shared"
+    says "node1: shared"
+    says "node2: shared"
     says "10.77.0.3/24"
     [[ $(grep -c '^eth0 lo eth0@.* 10.77.0.[123]/24 .*rate 100Mbit' <<<"$output") == 3 ]] || complain "not three links of 100 Mbit/s: $output"
-    says "127.0.0.1 localhost 10.77.0.1 host0 10.77.0.2 host1 10.77.0.3 host2"
+    says "127.0.0.1 localhost 10.77.0.1 node0 10.77.0.2 node1 10.77.0.3 node2"
     up 1x1 -- sh -c 'exit 7'
     ends_with 7
     [[ $(echo words | "$root/book" cluster up 1x1 -- cat 2>/dev/null) == words ]] || complain "the command has no input"
-    up 2x2 -- ssh host2 true
-    says "Could not resolve hostname host2"
+    up 2x2 -- ssh node2 true
+    says "Could not resolve hostname node2"
     ends_with 255
 }
 
-# mpirun needs no option, and what ranks of two hosts say to each other goes over the network.
+# mpirun needs no option, and what ranks of two nodes say to each other goes over the network.
 test_ranks() {
     up 2x3 -- sh -c 'mpirun "$0/ranks" --quick && grep eth0: /proc/net/dev' "$bin"
     ends_with 0
     says "started by: mpirun"
-    [[ $(grep -cE '^ +[0-9] +6 +[012] +3  host[01]' <<<"$output") == 6 ]] || complain "not six ranks, three on a host: $output"
+    [[ $(grep -cE '^ +[0-9] +6 +[012] +3  node[01]' <<<"$output") == 6 ]] || complain "not six ranks, three on a node: $output"
     (($(awk '$1 == "eth0:" { print $2 }' <<<"$output") > 1000)) || complain "nothing went over the network: $output"
 }
 
-# `./book run` on the hosts: mpirun starts chapters that have ranks, unless these are threads or have a supervisor.
+# `./book run` on the nodes: mpirun starts chapters that have ranks, unless these are threads or have a supervisor.
 # shellcheck disable=SC1091,SC2034  # choose_launcher is ./book's, and reads what is set here
 test_launcher() {
     launches() {  # EXPECTED CHAPTER OPTIONS...
@@ -106,7 +106,7 @@ test_launcher() {
     launches " | --quick" 04_gradient_accumulation --quick
     launches " | --ranks 4" 15_overlap --ranks 4
     launches " | --supervise --folder a" 19_checkpoint_failover --supervise --folder a
-    launches " | --hosts=host0:2,host1:2" 19_checkpoint_failover --hosts=host0:2,host1:2
+    launches " | --hosts=node0:2,node1:2" 19_checkpoint_failover --hosts=node0:2,node1:2
     local CUDA_ON_CPU=strict
     launches "mpirun --hostfile /run/hostfile -x CUDA_ON_CPU | " 09_all_reduce
 }
@@ -125,7 +125,7 @@ ends_by() {
     rm -f "$scratch/world"
     # (A shell that is no terminal's takes SIGINT from what it starts in the background.)
     env --default-signal=INT setsid "$root/book" cluster up 2x2 -- bash -c '
-        ssh host1 sleep 60 &
+        ssh node1 sleep 60 &
         until pgrep -fx "sleep 60" >/dev/null; do sleep 0.05; done
         readlink /proc/self/ns/pid >"$0/world.part" && mv "$0/world.part" "$0/world"
         [[ $1 != SELF ]] || kill -KILL $$
@@ -133,7 +133,7 @@ ends_by() {
     script=$!
     for ((i = 0; i < 400; i++)); do [[ ! -e $scratch/world ]] || break; sleep 0.05; done
     world=$(cat "$scratch/world")
-    [[ $1 == SELF || $(inhabitants "$world" | wc -l) -gt 4 ]] || complain "$1: the hosts are not there"
+    [[ $1 == SELF || $(inhabitants "$world" | wc -l) -gt 4 ]] || complain "$1: the nodes are not there"
     case $1 in
         SELF) ;;
         INT) kill -INT -- "-$script" ;;
@@ -154,14 +154,14 @@ test_endings() {
 
 # ---- What programs say to each fault
 
-# fails_to_meet INTERFACES: rank 0 has waited, for a host that it has tried by these.
+# fails_to_meet INTERFACES: rank 0 has waited, for a node that it has tried by these.
 fails_to_meet() {
     [[ $code == 1 ]] || complain "exit status $code: $output"
     [[ $(grep -c '^error: ' <<<"$output") == 1 ]] || complain "not one rank speaks: $output"
-    [[ $output =~ "error: rank 0 waited 1"[0-2]"."[0-9]" s in MPI_Bcast for the other ranks. All were started, but no answer came from host1 (10.77.0.2) by $1." ]] ||
+    [[ $output =~ "error: rank 0 waited 1"[0-2]"."[0-9]" s in MPI_Bcast for the other ranks. All were started, but no answer came from node1 (10.77.0.2) by $1." ]] ||
         complain "who does not answer? $output"
-    says "    host0: eth0 (10.77.0.1) has sent"
-    says "    host1: eth0 (10.77.0.2) has sent"
+    says "    node0: eth0 (10.77.0.1) has sent"
+    says "    node1: eth0 (10.77.0.2) has sent"
 }
 # is_cured_by VARIABLES FAULT COMMAND: it was advised, and helps.
 is_cured_by() {
@@ -174,60 +174,60 @@ is_cured_by() {
 test_faults() {
     local ranks=(mpirun "$bin/ranks" --quick --timeout 3) train=(mpirun "$bin/overlap" --quick --timeout 3)
     up 2x2 --fault unknown-name -- "${ranks[@]}"
-    says "ssh: Could not resolve hostname host1"
+    says "ssh: Could not resolve hostname node1"
     ((code != 0)) || complain "no error"
 
-    # Ranks that cannot meet: one of them says so, what each host has sent by which interface, and what to do. Doing it helps.
+    # Ranks that cannot meet: one of them says so, what each node has sent by which interface, and what to do. Doing it helps.
     local program
-    for program in "${ranks[*]}" "mpirun $bin/tour_cluster --timeout 3"; do
+    for program in "${ranks[*]}" "mpirun $bin/cluster_info --timeout 3"; do
         # shellcheck disable=SC2086  # words
         up 2x2 --fault wrong-interface -- $program
         fails_to_meet "eth0/docker0"
         says "docker0 (172.17.0.1) has sent"
-        says "docker0 is the wrong network: host0 and host1 have the same address 172.17.0.1 there"
+        says "docker0 is the wrong network: node0 and node1 have the same address 172.17.0.1 there"
         is_cured_by "OMPI_MCA_btl_tcp_if_include=eth0 MASTER_ADDR=10.77.0.1" wrong-interface "$program"
     done
     up 2x2 --fault blocked-port -- "${ranks[@]}"
     fails_to_meet "eth0"
-    says "host0 cannot connect to port 1024 of host1 (10.77.0.2), where a rank listens: is there a firewall?"
+    says "node0 cannot connect to port 1024 of node1 (10.77.0.2), where a rank listens: is there a firewall?"
     is_cured_by "OMPI_MCA_btl_tcp_port_min_v4=40000" blocked-port "${ranks[*]}"
 
-    # Under Slurm no rank hears of the other host: each speaks for its own.
+    # Under Slurm no rank hears of the other node: each speaks for its own.
     up 2x2 --fault wrong-interface -- "$root/tests/chapters/21_cluster/slurm.sh" srun --mpi=pmix -N2 -n4 "${ranks[@]:1}"
     if [[ $code == 77 ]]; then
         echo "SKIPPED: ranks that cannot meet under Slurm ($output)"
     else
         says "s in MPI_Bcast for the other ranks. All were started, but no answer came from some of them by eth0/docker0."
-        [[ $output =~ "    host"[01]": eth0 (10.77.0."[12]") has sent "[0-9.]+" "[K]?[i]?"B, docker0 (172.17.0.1) has sent " ]] || complain "what has been sent? $output"
+        [[ $output =~ "    node"[01]": eth0 (10.77.0."[12]") has sent "[0-9.]+" "[K]?[i]?"B, docker0 (172.17.0.1) has sent " ]] || complain "what has been sent? $output"
         says "name the one that joins them: export OMPI_MCA_btl_tcp_if_include=eth0"
         [[ $output != *MPI_Publish_name* ]] || complain "MPI has something to say: $output"
         ((code != 0 && code != 124)) || complain "exit status $code"
     fi
 
-    # A host is lost: the other's ranks say so before mpirun ends them, if their time-out is shorter than mpirun's.
+    # A node is lost: the other's ranks say so before mpirun ends them, if their time-out is shorter than mpirun's.
     local fault words
-    for fault in "cut,the cable of host1 is pulled now" "off,host1 is switched off now"; do
+    for fault in "cut,the cable of node1 is pulled now" "off,node1 is switched off now"; do
         words=${fault#*,}
         up 2x2 --fault "${fault%,*}" -- "${train[@]}"
         says "cluster: $words"
-        [[ $output =~ "error: rank "[01]" "[^$'\n']*"on host0): waited 3."[0-9]" s in operation "[^$'\n']*"on host1) has said nothing for" ]] ||
+        [[ $output =~ "error: rank "[01]" "[^$'\n']*"on node0): waited 3."[0-9]" s in operation "[^$'\n']*"on node1) has said nothing for" ]] ||
             complain "who does not answer? $output"
         [[ $code != 0 && $code != 124 ]] || complain "exit status $code"
         up 2x2 --fault "${fault%,*}" -- mpirun "$bin/overlap" --epochs 1
         says "cluster: $words"
         says "ORTE has lost communication with a remote daemon."
-        [[ $output =~ "Remote daemon: "[^$'\n']*" on node host1" ]] || complain "which host is lost? $output"
+        [[ $output =~ "Remote daemon: "[^$'\n']*" on node node1" ]] || complain "which node is lost? $output"
         [[ $code != 0 && $code != 124 ]] || complain "exit status $code"
     done
 
     up 2x2 --fault cut -- true
-    says "cluster: the fault has not come: less than 16 MB went through the cable of host1"
+    says "cluster: the fault has not come: less than 16 MB went through the cable of node1"
     ends_with 0
 
-    # The supervisor of chapter 19 goes on with the host that is left.
-    up 2x2 --fault off -- "$bin/checkpoint_failover" --supervise --hosts host0:2,host1:2 --folder "$scratch/checkpoints" \
+    # The supervisor of chapter 19 goes on with the node that is left.
+    up 2x2 --fault off -- "$bin/checkpoint_failover" --supervise --hosts node0:2,node1:2 --folder "$scratch/checkpoints" \
         --quick --timeout 3
-    says "attempt 2: 2 ranks on host0"
+    says "attempt 2: 2 ranks on node0"
     says "done in 2 attempts"
     ends_with 0
 }
@@ -237,9 +237,9 @@ if [[ $what == faults ]]; then
     test_faults
 else
     test_bad_input
-    test_hosts
+    test_nodes
     test_launcher
-    if command -v mpirun >/dev/null; then test_ranks; else echo "SKIPPED: ranks on several hosts (no mpirun)"; fi
+    if command -v mpirun >/dev/null; then test_ranks; else echo "SKIPPED: ranks on several nodes (no mpirun)"; fi
     test_endings
 fi
 finish

@@ -1,5 +1,5 @@
 #pragma once
-// Send and receive between two ranks of different hosts, through a FIFO for each pair and
+// Send and receive between two ranks of different nodes, through a FIFO for each pair and
 // direction.
 #include <map>
 
@@ -10,12 +10,12 @@
 
 namespace ddp {
 
-class PairsOverHosts {
+class PairsOverNodes {
   public:
     // All ranks make theirs together. Adds channels to `proxy`, which starts when all are there.
-    PairsOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement);
+    PairsOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement);
 
-    // Do the same as Peers::send and receive, with a rank of another host. A send is over when the
+    // Do the same as Peers::send and receive, with a rank of another node. A send is over when the
     // receiver's kernel has asked for the data and all of it is on that side.
     void send(const Call& call, Stream& stream);
     void receive(const Call& call, Stream& stream);

@@ -7,13 +7,13 @@
 #include "06_messages/support/copy.cuh"
 #include "07_broadcast/collective.hpp"
 #include "09_all_reduce/all_ranks.cuh"
-#include "10_nodes/ring_walk.cuh"
+#include "10_nodes/ring_schedule.cuh"
 
 namespace ddp {
 
 // These arrays, in the order in which they are summed; in memory that the block shares.
 template <class T>
-struct NearArrays {
+struct LocalArrays {
     const T* inputs[most_peers];
     T* outputs[most_peers];
     const T* slices[most_peers];  // where the slice at hand begins in `inputs`
@@ -23,11 +23,11 @@ struct NearArrays {
     // One thread, after the handshakes: where the arrays are.
     __device__ void find(const Collective& collective, const RingPlan& plan) {
         const PeersView& view = collective.view;
-        ranks = plan.near_end - plan.near_begin;
+        ranks = plan.local_end - plan.local_begin;
         are_aligned = true;
-        const int next = view.rank + 1 - plan.near_begin;
+        const int next = view.rank + 1 - plan.local_begin;
         for (int j = 0; j < ranks; j++) {
-            const int peer = plan.near_begin + (next + j) % ranks;
+            const int peer = plan.local_begin + (next + j) % ranks;
             const BufferOffsets& place = place_of(collective, peer);
             inputs[j] = reinterpret_cast<const T*>(view.data_of(peer, place));
             outputs[j] = reinterpret_cast<T*>(view.result_of(peer, place));
@@ -58,12 +58,12 @@ struct NearArrays {
 };
 
 // One thread: waits until no rank of this node reads or writes this rank's arrays any more.
-__device__ inline bool leave_host(const Collective& collective, const RingPlan& plan) {
+__device__ inline bool leave_node(const Collective& collective, const RingPlan& plan) {
     const int self = collective.view.rank;
-    for (int r = plan.near_begin; r < plan.near_end; r++)
+    for (int r = plan.local_begin; r < plan.local_end; r++)
         if (r != self)
             raise_acknowledged(collective, r, 1);
-    for (int r = plan.near_begin; r < plan.near_end; r++)
+    for (int r = plan.local_begin; r < plan.local_end; r++)
         if (r != self && !wait_for_acknowledged(collective, r, 1))
             return false;
     return true;

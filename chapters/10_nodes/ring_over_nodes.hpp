@@ -1,10 +1,10 @@
 #pragma once
-// All ranks on several hosts, in one ring. Each rank fills the FIFO of its right neighbour and
-// empties its own, which its left neighbour fills; a neighbour on another host is reached by way of
+// All ranks on several nodes, in one ring. Each rank fills the FIFO of its right neighbour and
+// empties its own, which its left neighbour fills; a neighbour on another node is reached by way of
 // the network proxy. The kernel does not see the difference.
 //
-// The ring goes host by host, so that it enters and leaves each of them once, however the ranks
-// were dealt out to the hosts (placement.hpp).
+// The ring goes node by node, so that it enters and leaves each of them once, however the ranks
+// were dealt out to the nodes (placement.hpp).
 //
 // Every operation is a part of the ring's all-reduce:
 //
@@ -26,16 +26,16 @@
 
 namespace ddp {
 
-class RingOverHosts {
+class RingOverNodes {
   public:
     // All ranks make theirs together. Adds channels to `proxy`, which starts when all are there.
-    RingOverHosts(Peers& peers, NetworkProxy& proxy, const Placement& placement);
+    RingOverNodes(Peers& peers, NetworkProxy& proxy, const Placement& placement);
 
     // The memory that it takes of the arena.
     static constexpr std::size_t arena_bytes =
-        RingNeighbours::arena_bytes + most_ranks_over_hosts * sizeof(int) + SharedArena::unit;
+        RingNeighbours::arena_bytes + most_ranks_over_nodes * sizeof(int) + SharedArena::unit;
 
-    // Keep the contracts of those within one host (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp):
+    // Keep the contracts of those within one node (all_reduce.hpp, broadcast.hpp, tree_reduce.hpp):
     // data lies in the arena. They throw std::invalid_argument if it does not.
     void all_reduce(const Call& call, Stream& stream);
     void reduce_scatter(const Call& call, Stream& stream);
@@ -54,7 +54,7 @@ class RingOverHosts {
     Peers& peers_;
     const Placement placement_;
     RingNeighbours neighbours_;
-    ArenaBuffer<int> order_;  // placement_.by_host, where that is not 0, 1, 2, ...
+    ArenaBuffer<int> order_;  // placement_.by_node, where that is not 0, 1, 2, ...
 };
 
 }  // namespace ddp

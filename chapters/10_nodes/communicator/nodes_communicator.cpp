@@ -1,10 +1,10 @@
-#include "10_nodes/communicator/hosts_communicator.hpp"
+#include "10_nodes/communicator/nodes_communicator.hpp"
 
-#include "10_nodes/communicator/one_shot_over_hosts.hpp"
-#include "10_nodes/communicator/pairs_over_hosts.hpp"
+#include "10_nodes/communicator/one_shot_over_nodes.hpp"
+#include "10_nodes/communicator/pairs_over_nodes.hpp"
 #include "10_nodes/network/network_proxy.hpp"
 #include "10_nodes/placement.hpp"
-#include "10_nodes/ring_over_hosts.hpp"
+#include "10_nodes/ring_over_nodes.hpp"
 #include "10_nodes/two_level.hpp"
 
 namespace ddp {
@@ -23,14 +23,14 @@ ProxyOfRun make_proxy(Rank& rank, std::unique_ptr<Transport> transport) {
     return ProxyOfRun(proxy.get());
 }
 
-class HostsCommunicator final : public Communicator {
+class NodesCommunicator final : public Communicator {
   public:
-    HostsCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
+    NodesCommunicator(Rank& rank, std::size_t arena_bytes, std::unique_ptr<Transport> transport,
                       std::optional<double> timeout_s, const Group& members,
                       const AllReduceOrder& order)
         : Communicator(rank, members),
           proxy_(make_proxy(rank, std::move(transport))),
-          peers_(rank, arena_bytes + RingOverHosts::arena_bytes + TwoLevelAllReduce::arena_bytes,
+          peers_(rank, arena_bytes + RingOverNodes::arena_bytes + TwoLevelAllReduce::arena_bytes,
                  timeout_s, std::nullopt, that_share_memory(members, rank.job(), rank.rank())),
           placement_(placement_of(members, rank.job(), rank.rank(), order.shape)),
           ring_(peers_, *proxy_, placement_),
@@ -38,7 +38,7 @@ class HostsCommunicator final : public Communicator {
         if (goes_on_two_levels(placement_, order.levels))
             two_level_.emplace(peers_, *proxy_, placement_);
         // (The nodes of a --shape are simulated: they have no network whose latency it would save.)
-        if (!order.shape && OneShotOverHosts::suits(placement_, order.levels))
+        if (!order.shape && OneShotOverNodes::suits(placement_, order.levels))
             one_shot_.emplace(peers_, *proxy_, placement_,
                               two_level_ ? two_level_->neighbours() : ring_.neighbours());
         rank.barrier();  // no kernel may wait for a rank that still asks for memory
@@ -49,17 +49,17 @@ class HostsCommunicator final : public Communicator {
     void synchronize(Stream& stream) override { peers_.synchronize(stream); }
 
   private:
-    bool is_near(int number) const { return peers_.index_of(number) >= 0; }
+    bool is_local(int number) const { return peers_.index_of(number) >= 0; }
 
     const std::shared_ptr<SharedArena>& arena() override { return peers_.arena(); }
 
     void enqueue(const Call& call, Stream& stream) override {
         switch (call.kind) {
             case OperationKind::send:
-                return is_near(call.peer) ? peers_.send(call, stream) : pairs_.send(call, stream);
+                return is_local(call.peer) ? peers_.send(call, stream) : pairs_.send(call, stream);
             case OperationKind::receive:
-                return is_near(call.peer) ? peers_.receive(call, stream)
-                                          : pairs_.receive(call, stream);
+                return is_local(call.peer) ? peers_.receive(call, stream)
+                                           : pairs_.receive(call, stream);
             case OperationKind::broadcast:
                 return ring_.broadcast(call, stream);
             case OperationKind::reduce:
@@ -76,7 +76,7 @@ class HostsCommunicator final : public Communicator {
         throw std::invalid_argument(call.operation + ": a communicator has no such operation");
     }
     void enqueue_all_reduce(const Call& call, Stream& stream) {
-        if (one_shot_ && call.bytes() <= OneShotOverHosts::most_bytes)
+        if (one_shot_ && call.bytes() <= OneShotOverNodes::most_bytes)
             one_shot_->all_reduce(call, stream);
         else if (two_level_)
             two_level_->all_reduce(call, stream);
@@ -87,29 +87,29 @@ class HostsCommunicator final : public Communicator {
     ProxyOfRun proxy_;  // the first member: the others use it to their end
     Peers peers_;
     const Placement placement_;
-    RingOverHosts ring_;
+    RingOverNodes ring_;
     std::optional<TwoLevelAllReduce> two_level_;
-    std::optional<OneShotOverHosts> one_shot_;
-    PairsOverHosts pairs_;
+    std::optional<OneShotOverNodes> one_shot_;
+    PairsOverNodes pairs_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_hosts_communicator(Rank& rank, std::size_t arena_bytes,
+std::unique_ptr<Communicator> make_nodes_communicator(Rank& rank, std::size_t arena_bytes,
                                                       std::unique_ptr<Transport> transport,
                                                       const NodeOptions& options) {
     if (rank.job().link)
         throw OptionError(
-            "--link simulates a link between the ranks of one host, and these are on several" +
-            std::string(rank.job().has_several_hosts() ? ", with a real one"
+            "--link simulates a link between the ranks of one node, and these are on several" +
+            std::string(rank.job().has_several_nodes() ? ", with a real one"
                                                        : ", which --shape simulates") +
             ": leave it out.");
     const int size = options.group ? options.group->size() : rank.world_size();
-    if (size > most_ranks_over_hosts)
+    if (size > most_ranks_over_nodes)
         throw OptionError(std::to_string(size) + " ranks are more than the " +
-                          std::to_string(most_ranks_over_hosts) +
+                          std::to_string(most_ranks_over_nodes) +
                           " that one communicator can have: start fewer.");
-    return std::make_unique<HostsCommunicator>(rank, arena_bytes, std::move(transport),
+    return std::make_unique<NodesCommunicator>(rank, arena_bytes, std::move(transport),
                                                options.timeout_s, agreed_group(rank, options.group),
                                                options.order);
 }
