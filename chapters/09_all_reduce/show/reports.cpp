@@ -28,7 +28,7 @@ void show_link(Rank& rank, const CommonOptions& common) {
             format_count(ranks, "rank") + ", whose ports carry " +
             format_bandwidth(link.bytes_per_second) + " with a latency of " +
             format_seconds(link.latency_s),
-        {"algorithm", "bytes in a row", "of the data", "predicted", "measured", "difference"});
+        {"algorithm", "critical bytes", "of the data", "predicted", "measured", "difference"});
     for (const AllReduceAlgorithm<float>& algorithm : all_reduce_algorithms<float>(peers, count)) {
         if (count > algorithm.most)
             continue;
@@ -46,7 +46,7 @@ void show_link(Rank& rank, const CommonOptions& common) {
                       bus_bandwidth(ranks, bytes, measured)});
     }
     table.note(
-        "The link is simulated. Bytes in a row: that pass the busiest port one after the other.");
+        "The link is simulated. Critical bytes pass the busiest port one after the other.");
     if (rank.rank() == 0) {
         std::cout << table << "\n";
         pace.warn();

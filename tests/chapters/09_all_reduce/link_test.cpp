@@ -81,7 +81,7 @@ TEST_CASE("predictions computed by hand") {
     for (const auto predict : {parameter_server_seconds, reduce_broadcast_seconds, ring_seconds,
                                two_shot_seconds, one_shot_seconds})
         REQUIRE(predict(link, 1, 1000) == 0);
-    // What the chapter is about: bytes in a row, 2 K (N - 1) and 2 K (N - 1) / N.
+    // What the chapter is about: bytes on the critical path, 2 K (N - 1) and 2 K (N - 1) / N.
     REQUIRE(parameter_server_seconds({0, 1}, 8, 8000) == 2 * 8000 * 7);
     REQUIRE(ring_seconds({0, 1}, 8, 8000) == 2 * 8000 * 7 / 8);
     REQUIRE(bus_bandwidth(8, 8000, 2) == 7000);

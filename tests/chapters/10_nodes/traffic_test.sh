@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The chapter's program on nodes that are namespaces of this machine: what leaves a node, counted by its interface, and
 # the bits, which are those of as many nodes on one machine.
-#     nodes_test.sh PROGRAM          two nodes of two ranks, mapped by slot and by node
-#     nodes_test.sh PROGRAM all      four nodes of two as well, 72 ranks, and uneven nodes
+#     traffic_test.sh PROGRAM          two nodes of two ranks, mapped by slot and by node
+#     traffic_test.sh PROGRAM all      four nodes of two as well, 72 ranks, and uneven nodes
 # Exits with 77 where such nodes cannot be made.
 set -uo pipefail
 

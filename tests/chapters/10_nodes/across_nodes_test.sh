@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The native communicator across nodes, which are namespaces of this machine: the bits of all calls, and the messages
 # when a rank is lost or makes another call.
-#     nodes_test.sh SCENARIO          on two nodes, a lost rank and another call
-#     nodes_test.sh SCENARIO all      on several sets of nodes, and every kind of failure
+#     across_nodes_test.sh SCENARIO          on two nodes, a lost rank and another call
+#     across_nodes_test.sh SCENARIO all      on several sets of nodes, and every kind of failure
 # Exits with 77 where such nodes cannot be made.
 set -uo pipefail
 
