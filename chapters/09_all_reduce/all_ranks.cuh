@@ -147,8 +147,7 @@ __device__ void reduce_chunk(ReduceOp op, const T* const* inputs, int ranks, T* 
     });
 }
 
-// On a CPU one file has these sums, support/sums_on_cpu.cpp, and the others call them: 200 loops,
-// which take the compiler as long as all the rest. (For a GPU they become a part of each kernel.)
+// On a CPU these, too, stand in support/sums_on_cpu.cpp: 200 loops.
 #if !defined(DDP_CUDA)
 #define DDP_REDUCE_CHUNK(word, T)                                                               \
     word template void reduce_chunk<false, T>(ReduceOp, const T* const*, int, T* const*, Chunk, \

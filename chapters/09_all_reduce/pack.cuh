@@ -55,4 +55,20 @@ __device__ void add_array(ReduceOp op, T* to, const T* sum, const T* own, GridRa
     });
 }
 
+// On a CPU one file has these sums, support/sums_on_cpu.cpp, and the others call them: the loops of
+// all types and operations take the compiler as long as all the rest. (For a GPU they become a part
+// of each kernel.) `word` is extern or nothing.
+#if !defined(DDP_CUDA)
+#define DDP_ADD_ARRAY(word, T) \
+    word template void add_array(ReduceOp, T*, const T*, const T*, GridRange, int);
+#define DDP_ADD_ARRAYS(word)           \
+    DDP_ADD_ARRAY(word, float)         \
+    DDP_ADD_ARRAY(word, double)        \
+    DDP_ADD_ARRAY(word, int)           \
+    DDP_ADD_ARRAY(word, __half)        \
+    DDP_ADD_ARRAY(word, __nv_bfloat16) \
+    DDP_ADD_ARRAY(word, unsigned char)
+DDP_ADD_ARRAYS(extern)
+#endif
+
 }  // namespace ddp
