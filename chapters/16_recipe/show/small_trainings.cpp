@@ -60,14 +60,14 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 // ---- Beside one device
 
-struct TrainingResult {
+struct RecipeTraining {
     std::vector<float> start, end;  // values of all parameters
     std::uint64_t hash;             // at the end
 };
 
 // Trains with this rank's share of each batch, together with the other ranks; or with the whole
 // batch, and alone.
-TrainingResult learn_recipe(Rank& rank, const LabelledImages& images, const RecipeVariant& variant,
+RecipeTraining learn_recipe(Rank& rank, const LabelledImages& images, const RecipeVariant& variant,
                             bool is_whole, int steps, std::uint64_t seed) {
     const int part = is_whole ? 0 : rank.rank(), parts = is_whole ? 1 : rank.world_size();
     auto& device = make_run_scoped<Device>(rank, std::size_t{4} << 20);
@@ -104,7 +104,7 @@ TrainingResult learn_recipe(Rank& rank, const LabelledImages& images, const Reci
         if (variant.after_average)
             variant.after_average(rank, parameters);
     };
-    TrainingResult result{values_of(parameters), {}, 0};
+    RecipeTraining result{values_of(parameters), {}, 0};
     if (!is_whole)
         rank.barrier();
     for_each_batch(loader, steps, seed, part, parts, [&](const Batch& batch, int step) {
@@ -155,12 +155,12 @@ RecipeResult compare_with_one_device(Rank& rank, const LabelledImages& images,
         right.before_average = {};
         right.after_average = recipe_variants()[0].after_average;
     }
-    const TrainingResult mine = learn_recipe(rank, images, variant, false, steps, seed);
+    const RecipeTraining mine = learn_recipe(rank, images, variant, false, steps, seed);
     RecipeResult result;
     result.are_equal = are_equal(rank.all_gather(mine.hash));
     // The last rank plays the one device. (No rank trains any more, so it may allocate.)
     if (rank.rank() + 1 == rank.world_size()) {
-        const TrainingResult whole = learn_recipe(rank, images, right, true, steps, seed);
+        const RecipeTraining whole = learn_recipe(rank, images, right, true, steps, seed);
         result.difference = distance(mine.end, whole.end) / distance(whole.end, whole.start);
     }
     result.difference = rank.all_gather(result.difference).back();
