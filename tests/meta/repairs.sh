@@ -108,8 +108,6 @@ red B1 "a stage rehearses" chapters/06_messages/show/stage_report.cpp 's/stage->
 red B1 "a worker rehearses" chapters/13_async/show/experiment.cpp 's/^        compute\(\);//' holds async loads_async
 red B1 "no buffer travels beside the first forward" chapters/15_overlap/ddp.cpp 's/^    first_buffers_\.wait.*//' \
     holds overlap loads_overlap_model_cnn
-red B1 "no moments travel beside the first forward" chapters/18_sync_batch_norm/sync_batch_norm.cu \
-    's/^    first_forward_\.wait.*//' holds sync_batch_norm loads_sync_batch_norm
 red B1 "each length is rehearsed" chapters/20_transformer/translation_training.cpp 's/^            rehearse\(\);/            ;/' \
     holds transformer loads_transformer
 red B2 "the stream that computes has a bound" chapters/15_overlap/ddp.cpp 's/^    reduced_.synchronize\(\);/    ;/' holds test_reducer reducer
