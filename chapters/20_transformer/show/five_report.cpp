@@ -6,7 +6,7 @@
 
 #include "03_network/loader.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "12_sampler/sampler.hpp"
+#include "20_transformer/layers/every_size.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/numerals.hpp"
@@ -103,34 +103,6 @@ FiveEvidence evidence_of(Rank& rank, const FivePlan& plan, const FiveSeen& mine)
     return evidence;
 }
 
-// Computes a batch of each size that will come, and forgets it. On a GPU no rank may load kernels
-// for a new length while another rank's bucket waits for it (FirstPass).
-void compute_every_size(Rank& rank, const FivePlan& plan) {
-    rank.select_device();
-    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
-    DropoutMasks masks(1);
-    Random weights(1);
-    Transformer model(device, plan.model, weights, masks);
-    Tape tape(device);
-    const auto learned = static_cast<int>(random_split(plan.pairs.size(), 1).train.size());
-    const DistributedSampler sampler(learned, rank.rank(), rank.world_size());
-    const int last_batch = static_cast<int>(sampler.indices().size()) % plan.batch;
-    std::set<std::pair<int, int>> sizes;  // sentences, length
-    for (int pair = 0; pair < static_cast<int>(plan.pairs.size()); pair++)
-        for (const int sentences : {plan.batch, last_batch}) {
-            const std::vector<int> copies(static_cast<std::size_t>(sentences), pair);
-            for (const TokenBatch& batch : batches_of(plan.pairs, copies, plan.batch))
-                if (sizes.emplace(batch.sentences, batch.length).second) {
-                    masks.begin({.step = 0, .samples = sentences, .first = 0, .stride = 1});
-                    const DeviceBatch tokens = to_device(device, batch);
-                    const Variable scores = model.forward(tape, tokens.source, tokens.target_in);
-                    tape.backward(token_loss(scores, tokens.target_out, 0.0, 1.0));
-                    tape.clear();
-                }
-        }
-    device.stream().synchronize();
-}
-
 FivePlan five_plan(World& world, bool quick) {
     TranslationPlan sizes;
     sizes.vocabulary = 320;
@@ -157,7 +129,7 @@ void show_five_mistakes(World& world, const CommonOptions& common) {
         });
     };
     if (loads_kernels())
-        world.run([&](Rank& rank) { compute_every_size(rank, plan); });
+        world.run([&](Rank& r) { compute_every_size(r, plan.pairs, plan.model, plan.batch); });
     run("With five mistakes:", train_with_five_mistakes, wrong);
     run("Mended:", train_mended, right);
     if (!world.has_rank_0())
