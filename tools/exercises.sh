@@ -171,9 +171,13 @@ give_hint() {  # CHAPTER EXERCISE...: the next one for the first task of theirs 
     echo "There is nothing to hint at, because this is solved: $*."
 }
 
-progress() {
+progress() {  # [--import FILE]
     local chapter exercise
-    (($# == 0)) || bad_input "progress takes no argument."
+    if [[ ${1:-} == --import && $# == 2 ]]; then
+        import_predictions "$2"
+        return
+    fi
+    (($# == 0)) || bad_input "progress takes no argument, or --import FILE: the answers of the web edition."
     printf '%-9s%-22s%-11s%-9s%s\n' chapter exercise state solved next
     while read -r chapter exercise; do
         progress_row "$chapter" "$exercise"

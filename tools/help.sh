@@ -49,7 +49,8 @@ END
 }
 help_of_other_verbs() {
     cat <<END
-  ./book progress               which exercises are done, begun and not begun
+  ./book progress               which exercises are done, begun and not begun; with --import FILE: adds the
+                                predictions that you have saved in the web edition to my/
   ./book reset NN               begin chapter NN's exercises anew; what you have is kept
   ./book handout DIR            a copy of the book for students: without solutions
   ./book grade DIR [--csv FILE] [--results FOLDER]

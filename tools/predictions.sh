@@ -86,9 +86,11 @@ ask_predictions() {
 prediction() { { sed -n "s/^$2\. //p" "$1" 2>/dev/null || true; } | tail -n 1; }  # FILE NUMBER: the latest answer
 
 # compare_predictions README FILE OUTPUT: prints each question with what was predicted, what the run's OUTPUT says, and
-# what the chapter does.
+# what the chapter does. What the run says is kept beside FILE: the web edition shows it.
 compare_predictions() {
     local number text regex noun
+    mkdir -p "${2%/*}"
+    : >"${2%/*}/measured"
     printf '\nWhat you predicted, and what came of it\n'
     for number in $(predictions "$1" "Predict first" numbers); do
         printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')"
@@ -98,6 +100,7 @@ compare_predictions() {
         if [[ $regex ]] && text=$(measured "$regex" <"$3"); then
             noun=$(predictions "$1" "Your predictions" noun "$number")
             printf '   measured  %s\n' "$text${noun:+ ($noun)}"
+            printf '%s. %s\n' "$number" "$text${noun:+ ($noun)}" >>"${2%/*}/measured"
         elif [[ $regex ]]; then
             printf '   measured  not in this run\n'
         fi
@@ -119,4 +122,38 @@ places() {  # README TEXT: where the sections are that the text links, one a lin
         read -r _ line title < <(sections "$1" | grep -m1 "^$anchor ") || continue
         echo "${1#"$root/"}:$line, \"$title\""
     done
+}
+
+# import_predictions FILE: adds what somebody has answered in the web edition to my/NN_name/predictions. The file has, for each
+# chapter, "## NN_name", "# date", and the answers as "1. text"; it is not trusted, and what is there already is not added again.
+import_predictions() {
+    local line chapter='' dated='' number added=0 place=0
+    [[ -f $1 && -r $1 ]] || bad_input "There is no file $1: \"Save my answers\" in the web edition makes one."
+    while IFS= read -r line || [[ -n $line ]]; do
+        place=$((place + 1))
+        line=${line%$'\r'}
+        case $line in
+            '## '*)
+                chapter=$(chapters | grep -xF -- "${line#'## '}") || bad_input "$1:$place: there is no chapter '${line#'## '}'."
+                ;;
+            '# '[0-9]* | [0-9]*'. '?*) [[ $chapter ]] || bad_input "$1:$place: no line '## NN_name' says of which chapter this is." ;;
+            '') ;;
+            *) bad_input "$1:$place: this is no file of the web edition's answers." ;;
+        esac
+    done <"$1"
+    while IFS= read -r line || [[ -n $line ]]; do
+        line=${line%$'\r'}
+        case $line in
+            '## '*) chapter=${line#'## '} dated='' ;;
+            '# '*) dated=$line ;;
+            [0-9]*'. '?*)
+                number=${line%%.*}
+                [[ $number =~ ^[0-9]+$ && $(prediction "$root/my/$chapter/predictions" "$number") != "${line#*. }" ]] || continue
+                mkdir -p "$root/my/$chapter"
+                { [[ -z $dated ]] || printf '%s\n' "$dated"; printf '%s\n' "$line"; } >>"$root/my/$chapter/predictions"
+                dated='' added=$((added + 1))
+                ;;
+        esac
+    done <"$1"
+    echo "Answers that were added to my/: $added."
 }

@@ -60,7 +60,8 @@ sphinx() {  # BUILDER "what the reader calls it" FOLDER options...: a warning fa
 
 require_chromium() { command -v chromium >/dev/null || fail "--pdf prints with Chromium: apt install chromium"; }
 print_book() {
-    sphinx singlehtml "one long page" "$folder/page" -D html_theme=basic -D html_theme_options.nosidebar=1
+    sphinx singlehtml "one long page" "$folder/page" -D html_theme=basic -D html_theme_options.nosidebar=1 \
+        -D html_css_files=print.css -D html_js_files=
     step "printing it" timeout 300 chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
         --print-to-pdf="$root/out/ddp_by_hand.pdf" "file://$folder/page/README.html" || explain_web "Chromium cannot print the book"
     sphinx epub "an EPUB" "$folder/epub"

@@ -32,7 +32,7 @@ expect_sentence 2 "$takes '--hnt'." ./book check 1 --hnt
 expect_sentence 2 "$takes 'down'." ./book check 1 slope down
 expect_sentence 2 "Chapter 01 has no exercise 'slop'; it has: slope." ./book check 1 slop
 expect_sentence 2 "Chapter 01 has no exercise '2'; it has: slope." ./book check 1 2 --hint
-expect_sentence 2 "progress takes no argument." ./book progress 1
+expect_sentence 2 "progress takes no argument, or --import FILE: the answers of the web edition." ./book progress 1
 expect_sentence 2 "reset takes one chapter; these have exercises: 01." ./book reset
 expect_sentence 2 "There is nothing to reset: you have not begun chapter 01." ./book reset 01
 expect_sentence 2 "handout takes the folder that it is to make." ./book handout

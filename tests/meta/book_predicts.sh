@@ -91,6 +91,8 @@ expect 0 'What you predicted, and what came of it
    the book  Yes.' predict --quick
 [[ $output == *$'\nthis is a line with 3 options, the last --quick\n'* ]] || complain "the run has not got its options: $output"
 cmp -s "$kept" "$scratch/kept" || complain "nobody has answered, and yet the answers are: $(cat "$kept")"
+[[ $(cat my/01_line/measured) == $'1. 3 (options that were given)\n2. [that] is (all)' ]] ||
+    complain "this is kept of what was measured: $(cat my/01_line/measured)"
 expect 0 "the last --quick" ./book run 1 --quick
 lacks "predicted"
 expect 7 "the last --fail" predict --fail
@@ -109,6 +111,25 @@ touch go
 wait $!
 grep -qF "measured  [that] is (going)" "$scratch/said" || complain "what is printed does not come at once: $(cat "$scratch/said")"
 rm go
+
+# Answers from the web edition are added, once, and only where the file is one of its files.
+saved=$scratch/predictions.txt
+# shellcheck disable=SC2016  # this is text
+printf '## 01_line\n# 2026-01-03 10:00\n1. five $(touch got)\n3. it does\n## 02_slope\n1. up\r\n' >"$saved"
+for added in 2 0; do
+    expect 0 "Answers that were added to my/: $added." ./book progress --import "$saved"
+done
+# shellcheck disable=SC2016
+[[ $(tail -n 2 "$kept") == $'# 2026-01-03 10:00\n1. five $(touch got)' && ! -e got ]] || complain "this is imported: $(cat "$kept")"
+[[ $(cat my/02_slope/predictions) == "1. up" ]] || complain "this is imported: $(cat my/02_slope/predictions)"
+cp "$scratch/kept" "$kept"
+expect_sentence 2 "There is no file gone: \"Save my answers\" in the web edition makes one." ./book progress --import gone
+refuse() { printf %b "$1" >"$saved" && expect_sentence 2 "$saved:$2" ./book progress --import "$saved"; }  # FILE'S_TEXT WORDS
+refuse '## 01_line\n1. six\n## 03_gone\n' "3: there is no chapter '03_gone'."
+refuse '## ../01_line\n' "1: there is no chapter '../01_line'."
+refuse '1. six\n' "1: no line '## NN_name' says of which chapter this is."
+refuse '## 01_line\nsix\n' "2: this is no file of the web edition's answers."
+cmp -s "$scratch/kept" "$kept" || complain "a file that is refused has been read: $(cat "$kept")"
 
 # On a terminal it asks. Enter skips; what was said before stays, and is shown.
 if ! command -v script >/dev/null; then

@@ -34,11 +34,14 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_show_sphinx = False
 html_use_index = False
+html_show_search_summary = False  # it would fetch pages, which a page from a folder may not
 
 epub_theme = "epub"
+epub_css_files = ["print.css"]
 epub_basename = "ddp_by_hand"
 epub_title = project
-epub_author = "the authors of the book"
+epub_author = epub_publisher = "the authors of DDP by Hand"
+epub_copyright = "MIT licence"
 epub_show_urls = "no"
 epub_tocdup = False
 epub_identifier = "ddp-by-hand"

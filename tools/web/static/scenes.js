@@ -45,8 +45,8 @@ const bookScenes = {
         if (step === 0) return "Every rank has only its own numbers.";
         const came = rows.filter(row => row.step === step && row.received);
         const sums = unique(came.map(row => count(row.ranks)));
-        return `${listed(came.map(row => `rank ${row.rank} gets chunk ${row.chunk}`))}: ` +
-          (sums[0] === ranks ? "a whole sum of all ranks." : `now the sum of ${several(sums[0], "rank")}.`) +
+        return `In come ${listed(came.map(row => `chunk ${row.chunk} at rank ${row.rank}`))}: ` +
+          (sums[0] === ranks ? "each is a whole sum." : `each is now the sum of ${several(sums[0], "rank")}.`) +
           ` Through each port ${several(carried(step, 0), "chunk")} of ${ranks} have come.`;
       },
     }];
@@ -211,7 +211,7 @@ function descentOf(label, paths, when, all = paths[0].rows) {
 
 // The colour of what a rank does, by how its name begins.
 const kinds = [
-  ["forward", blue], ["backward", green], ["bucket", vermilion], ["waiting", grey], ["elsewhere", grey], ["optimizer", orange],
+  ["forward", blue], ["backward", green], ["bucket", vermilion], ["waiting", grey], ["elsewhere", yellow], ["optimizer", orange],
   ["used map", pink], ["trains", blue], ["redoes", pink], ["starts", yellow], ["loads", sky], ["is down", grey],
   ["checkpoint", green], ["kill", "#000"], ["SIG", "#000"],
 ];
