@@ -64,6 +64,7 @@ print_book() {
         -D html_css_files=print.css -D html_js_files=
     step "printing it" timeout 300 chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer \
         --print-to-pdf="$root/out/ddp_by_hand.pdf" "file://$folder/page/README.html" || explain_web "Chromium cannot print the book"
+    rm -rf "$folder/epub"  # what an earlier one has left there is no part of it
     sphinx epub "an EPUB" "$folder/epub"
     cp "$folder/epub/ddp_by_hand.epub" "$root/out"
     printf '%s\n' "$root/out/ddp_by_hand.pdf" "$root/out/ddp_by_hand.epub"

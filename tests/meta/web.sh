@@ -114,6 +114,23 @@ shows "data-made=\"$(date +%F)\""
 shows '"measured": "9 m (in all)", "own": true'
 rm -r "$book"/{out,my}
 
+# On paper and in an EPUB there are no buttons, and all that they would open is there.
+for builder in singlehtml epub; do
+    sphinx -b "$builder" -D html_theme=basic -D html_theme_options.nosidebar=1 "$book" "$scratch/$builder" &>"$scratch/said" || complain "$builder gets warnings: $(cat "$scratch/said")"
+done
+for page in "$scratch/singlehtml/README.html" "$scratch/epub/chapters/01_line/README.xhtml"; do
+    shows 'Seven' "$page"
+    shows '01_line/main.cu, lines 1 to 3' "$page"
+    hides '<button' "$page"
+    hides 'source/' "$page"
+done
+"$python" - "$scratch/epub" <<'END' || complain "the EPUB has pages that no reader opens"
+import pathlib, sys, xml.dom.minidom
+for page in pathlib.Path(sys.argv[1]).rglob("*.xhtml"):
+    xml.dom.minidom.parseString(page.read_bytes())
+END
+
+page=$site/chapters/01_line/README.html
 # mistake WORDS FILE SED: the README with this change is refused with these words.
 mistake() {
     cp "$book/$2" "$scratch/right"

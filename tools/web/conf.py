@@ -28,7 +28,6 @@ html_js_files = [(f"{name}.js", {"defer": "defer"})
                  for name in ("names", "code", "page", "excerpts", "predictions", "scenes",
                               "recording")]
 templates_path = [str(HERE / "templates")]
-html_additional_pages = {"index": "index.html"}
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

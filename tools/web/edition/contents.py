@@ -66,5 +66,12 @@ def add_toctree(app, docname, source):
         source[0] += toctree("", children)
 
 
+def add_first_page(app):
+    """Adds the name by which a folder is opened; the first page itself is README.html."""
+    if app.builder.name == "html":
+        app.config.html_additional_pages["index"] = "index.html"
+
+
 def setup(app):
+    app.connect("builder-inited", add_first_page)
     app.connect("source-read", add_toctree)
