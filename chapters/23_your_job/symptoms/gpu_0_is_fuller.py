@@ -1,0 +1,25 @@
+# symptom: GPU 0 is fuller than the others
+# cause: `torch.load` puts everything back to where rank 0 had it
+# cause: a tensor that is made on `cuda` before `torch.cuda.set_device(local_rank)`
+# cause: rank 0 evaluates or collects results
+# section: [19](19_checkpoint_failover/README.md#what-pytorch-does)
+# decides: where the file says that its tensors belong
+import io
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+# A CPU plays the GPU: what is saved here says that it belongs to cuda:0, as a file of a GPU's rank 0 does.
+torch.serialization.register_package(0, lambda storage: "cuda:0", lambda storage, place: None)
+file = io.BytesIO()
+torch.save(nn.Linear(4, 1).state_dict(), file)
+file.seek(0)
+places = set()
+torch.load(file, map_location=lambda storage, place: places.add(place) or storage)  # decides
+if rank == 0:
+    print("belongs to", *places)

@@ -1,0 +1,22 @@
+# symptom: a hang at the end of an epoch
+# cause: the ranks have other numbers of batches: a sampler of one's own, an IterableDataset
+# cause: an exception on one rank in its last batch
+# cause: rank 0 writes the last checkpoint for longer than the time-out
+# section: [17](17_unused_parameters/README.md#join)
+# decides: before the loop: how many batches has each rank?
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+samples = TensorDataset(torch.randn(33, 4))
+loader = DataLoader(Subset(samples, range(rank, 33, dist.get_world_size())), batch_size=4)  # the fault: 17 and 16 samples
+batches = [None] * dist.get_world_size()
+dist.all_gather_object(batches, len(loader))  # decides
+if rank == 0:
+    print(f"batches: {batches}")

@@ -1,0 +1,28 @@
+# symptom: a hang at the first validation
+# cause: only rank 0 validates, with the wrapped model, whose forward sends buffers
+# cause: rank 0 validates longer than the time-out of the others' next collective
+# cause: an all-reduce of the accuracy inside `if rank == 0`
+# section: [11](11_data_parallel/README.md#only-rank-0-logs-but-all-ranks-call)
+# decides: the same forward with `model.module`, which asks nobody
+import threading
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)))
+model(torch.randn(8, 4)).sum().backward()
+model.eval()
+dist.barrier()
+if rank == 0:  # the fault: the others do not come
+    for name, forward in (("model", model), ("model.module", model.module)):
+        thread = threading.Thread(target=lambda: forward(torch.randn(8, 4)), daemon=True)
+        thread.start()
+        thread.join(2)
+        print(name, "waits" if thread.is_alive() else "returns", flush=True)  # decides
+else:
+    threading.Event().wait(5)

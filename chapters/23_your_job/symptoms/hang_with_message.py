@@ -1,0 +1,25 @@
+# symptom: a hang that ends with "Timed out waiting ... for recv operation"
+# cause: a rank never came: an exception, an early `return`
+# cause: a rank is slow: the first batch, a compilation, a file system
+# cause: a firewall, or the wrong interface: `GLOO_SOCKET_IFNAME`, `NCCL_SOCKET_IFNAME`
+# section: [17](17_unused_parameters/README.md#the-report)
+# decides: a barrier on rank 0 that names who is missing
+import datetime
+import re
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+if rank == 1:
+    time.sleep(4)  # the fault: rank 1 does not come
+else:
+    try:
+        dist.monitored_barrier(timeout=datetime.timedelta(seconds=2))  # decides
+    except RuntimeError as error:
+        print(re.search(r"Rank 1 failed to pass monitoredBarrier|[^\n]*", str(error)).group())

@@ -1,0 +1,37 @@
+# symptom: a hang without a message
+# cause: one rank has left the loop, or waits elsewhere
+# cause: ranks call collectives in another order
+# cause: one rank was stopped, or swaps
+# section: [17](17_unused_parameters/README.md#the-hang)
+# decides: after a while: where does each rank stand?
+import datetime
+import faulthandler
+import re
+import tempfile
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=4))
+log = tempfile.TemporaryFile()
+faulthandler.dump_traceback_later(2, file=log)  # decides
+
+
+def train(rank):
+    if rank == 1:
+        return  # the fault
+    dist.all_reduce(torch.ones(1))
+
+
+def validate():
+    dist.barrier()
+
+
+try:
+    train(dist.get_rank())
+    validate()
+    dist.all_reduce(torch.ones(1))
+except RuntimeError:
+    pass
+log.seek(0)
+print("stands in", *[name for name in re.findall(r"in (\w+)", log.read().decode()) if name in ("train", "validate")])

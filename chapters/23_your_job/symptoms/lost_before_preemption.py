@@ -1,0 +1,19 @@
+# symptom: SIGTERM before a preemption, and the work since the last checkpoint is lost
+# cause: nobody handles the signal
+# cause: the handler saves inside of a collective, at another step on each rank
+# cause: the shell or `srun` does not pass the signal on
+# section: [19](19_checkpoint_failover/README.md#the-supervisor)
+# decides: who gets the signal?
+import signal
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+if rank == 0:
+    handler = signal.getsignal(signal.SIGTERM)  # decides
+    print("SIGTERM ends the process at once" if handler == signal.SIG_DFL else f"SIGTERM calls {handler}")

@@ -1,0 +1,25 @@
+# symptom: the loss is NaN, after the all-reduce on all ranks
+# cause: one broken sample, on the rank that drew it
+# cause: float16 without loss scaling [16](16_recipe/README.md#loss-scaling)
+# cause: a division by the number of labels where a batch has none
+# section: [15](15_overlap/README.md#what-happens-in-a-step)
+# decides: before backward: which ranks' losses are finite
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(4, 1))
+for step in range(5):
+    inputs = torch.randn(8, 4)
+    if rank == 1 and step == 3:
+        inputs[2] = float("nan")  # the fault: one sample
+    loss = model(inputs).square().mean()
+    finite = [None] * dist.get_world_size()
+    dist.all_gather_object(finite, loss.isfinite().item())  # decides
+    if rank == 0 and not all(finite):
+        print(f"step {step}: the loss of rank {finite.index(False)} is not finite")
+    loss.backward()

@@ -1,0 +1,33 @@
+# symptom: one step in fifty is slow
+# cause: one rank does something now and then: it writes a checkpoint, logs, collects garbage
+# cause: samples of very different lengths
+# cause: a loader that has run empty: too few workers
+# section: [21](21_cluster/README.md)
+# decides: the time of each rank *before* its all-reduce, in the slowest step
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(64, 8))
+times = []
+for step in range(50):
+    begin = time.perf_counter()
+    if rank == 1 and step == 30:
+        time.sleep(0.5)  # the fault: only rank 1 writes something
+    with model.no_sync():
+        loss = model(torch.randn(32, 64)).sum()
+        loss.backward()
+    times.append(time.perf_counter() - begin)  # decides
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+everybody = [None] * dist.get_world_size()
+dist.all_gather_object(everybody, times)
+if rank == 0:
+    step = max(range(50), key=lambda step: max(each[step] for each in everybody))
+    print(f"step {step}: rank {max(range(len(everybody)), key=lambda r: everybody[r][step])} comes last")

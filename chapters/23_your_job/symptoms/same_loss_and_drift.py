@@ -1,0 +1,25 @@
+# symptom: all ranks print the same loss, and their models drift apart
+# cause: forward is called on `model.module`
+# cause: a parameter was changed after it was wrapped, or on one rank
+# cause: the printed loss is averaged, so it is the same in any case
+# section: [11](11_data_parallel/README.md#why-they-drift-and-what-stops-it)
+# decides: one number of each rank's parameters; `ddp_guard.py` names the parameter
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Linear(4, 1))
+torch.manual_seed(rank)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(10):
+    optimizer.zero_grad()
+    model.module(torch.randn(8, 4)).square().mean().backward()  # the fault
+    optimizer.step()
+sums = [None] * dist.get_world_size()
+dist.all_gather_object(sums, sum(parameter.double().sum().item() for parameter in model.parameters()))  # decides
+if rank == 0:
+    print("the parameters are", "equal" if len(set(sums)) == 1 else "not equal")

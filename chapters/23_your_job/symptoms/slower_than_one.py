@@ -1,0 +1,34 @@
+# symptom: 4 GPUs are slower than 1
+# cause: steps so short that the all-reduce is longer than backward
+# cause: no sampler: every rank trains on all samples [12](12_sampler/README.md#five-mistakes-without-a-message)
+# cause: a loader or threads that share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
+# section: [15](15_overlap/README.md#what-can-be-hidden)
+# decides: a step, and the same step without communication
+import contextlib
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(2048, 2048), nn.Linear(2048, 2048)))
+inputs = torch.randn(1, 2048)  # the fault: a step that is over soon
+
+
+def seconds(context):
+    times = []
+    for _ in range(8):
+        begin = time.perf_counter()
+        with context():
+            model(inputs).sum().backward()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+with_all_reduce, without = seconds(contextlib.nullcontext), seconds(model.no_sync)  # decides
+if rank == 0:
+    print("the all-reduce is most of the step" if with_all_reduce > 2 * without else "the all-reduce is not the cause")

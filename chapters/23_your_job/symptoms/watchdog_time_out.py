@@ -1,0 +1,33 @@
+# symptom: "Watchdog caught collective operation timeout"
+# cause: a rank never came
+# cause: a rank called another collective, or another size
+# cause: all came, and the link is broken or slow
+# section: [23](23_your_job/README.md#a-hang)
+# decides: the recorded calls of all ranks, one file each, and then `./book read`
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+for _ in range(3):
+    dist.all_reduce(torch.ones(4))
+if rank == 0:
+    dist.all_reduce(torch.ones(4), async_op=True)  # the fault: rank 1 does not come
+time.sleep(1)
+folder = pathlib.Path(tempfile.gettempdir()) / f"dumps-{os.environ['MASTER_PORT']}"
+folder.mkdir(exist_ok=True)
+(folder / f"dump_rank_{rank}").write_bytes(torch._C._distributed_c10d._dump_fr_trace())  # decides
+time.sleep(1)
+if rank == 0:
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+    import read_dumps
+    print(read_dumps.report(read_dumps.load(sorted(folder.iterdir())))[-1])

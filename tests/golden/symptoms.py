@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Symptoms of PyTorch jobs: makes chapters/symptoms.md of small programs that have a fault, and of what their deciding line prints.
+
+    python3 tests/golden/symptoms.py --make     runs the programs, keeps what they print, writes the page (takes PyTorch)
+    python3 tests/golden/symptoms.py --check    is the page what the programs and the kept output make?
+    python3 tests/golden/symptoms.py --ask      do the programs still print what is kept? (takes PyTorch)
+
+The programs are those of chapters/23_your_job/symptoms, of about 20 lines each. In their heads stand the symptom, three causes, what
+decides, and the book's section; `# decides` marks the line that does. Numbers may differ from run to run.
+"""
+import contextlib
+import difflib
+import io
+import json
+import pathlib
+import re
+import runpy
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHAPTER = ROOT / "chapters" / "23_your_job"
+PROGRAMS = CHAPTER / "symptoms"
+KEPT = ROOT / "tests" / "golden" / "symptoms.json"
+PAGE = ROOT / "chapters" / "symptoms.md"
+SKIPPED = 77  # ctest's SKIP_RETURN_CODE
+SECTIONS = [
+    ("It is slow", ["slower_than_one", "slower_than_last_week", "one_step_in_fifty"]),
+    ("It learns something wrong", ["lower_accuracy", "nan_on_one_rank", "jumps_after_resume", "same_loss_and_drift"]),
+    ("It hangs", ["hang_without_message", "hang_with_message", "watchdog_time_out", "hang_at_validation", "hang_at_the_end"]),
+    ("It ends", ["expected_to_have_finished", "memory_only_with_ddp", "gpu_0_is_fuller", "lost_before_preemption"]),
+]
+NAMES = [name for _, names in SECTIONS for name in names]
+
+
+def parts_of(name):
+    """Returns what a program's head says, and its deciding line, without the mark."""
+    text = (PROGRAMS / f"{name}.py").read_text()
+
+    def said(key):
+        return re.findall(rf"^# {key}: (.*)$", text, re.MULTILINE)
+
+    line = re.findall(r"^ *(.*\S)  # decides$", text, re.MULTILINE)
+    (symptom,), causes, (section,), (asks,) = said("symptom"), said("cause"), said("section"), said("decides")
+    if len(causes) != 3 or len(line) != 1:
+        sys.exit(f"{name}.py has {len(causes)} causes and {len(line)} deciding lines; three and one are right.")
+    return symptom, causes, section, asks, line[0]
+
+
+def run_rank(name):
+    """Runs the program as this rank, and returns what it prints."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        try:
+            runpy.run_path(str(PROGRAMS / f"{name}.py"), run_name="__main__")
+        except SystemExit:
+            pass
+    return said.getvalue().strip()
+
+
+def output_of(name):
+    """Returns what the ranks print, in one text."""
+    from support import ranks
+    said = ranks.run(lambda rank: run_rank(name), patience=60)
+    if None in said:
+        sys.exit(f"{name}.py has not ended on rank {said.index(None)}.")
+    return "\n".join(f"rank {rank}: {words}" if len([each for each in said if each]) > 1 else words for rank, words in enumerate(said) if words)
+
+
+def outputs():
+    """Returns all programs' outputs, or None where no PyTorch is."""
+    sys.path.insert(0, str(CHAPTER))
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return None
+    from support import ranks
+    ranks.load()
+    return {name: output_of(name) for name in NAMES}
+
+
+def page_of(kept):
+    lines = [
+        "# Symptoms",
+        "",
+        "What a PyTorch job does, its three likeliest causes, and the one line that decides between them. Each row comes from a program of",
+        "some 20 lines that has the first of the causes (its name links it). It ran with PyTorch on two ranks, on a CPU, with Gloo, and what",
+        "its deciding line prints is shown. A script has made this page. It runs the programs again with a PyTorch of yours:",
+        "",
+        "    PYTHON tests/golden/symptoms.py --ask",
+        "",
+        "[And my own script?](23_your_job/README.md) investigates a wrong job, one that hangs and a slow one from beginning to end, and has tools that watch a job.",
+    ]
+    for title, names in SECTIONS:
+        lines += ["", f"## {title}", "", "| symptom | likely causes | what decides | it prints | more |", "|---|---|---|---|---|"]
+        for name in names:
+            symptom, causes, section, asks, line = parts_of(name)
+            told = kept[name].replace("\n", "<br>").replace("|", "\\|")
+            code = line.replace("|", "\\|")
+            lines.append(f"| [{symptom}](23_your_job/symptoms/{name}.py) | {'; '.join(causes)} | {asks}: `{code}` | {told} | {section} |")
+    return "\n".join(lines) + "\n"
+
+
+def alike(text):
+    return re.sub(r"\d+(\.\d+)?", "0", text)
+
+
+def main():
+    action = sys.argv[1:]
+    there = {path.stem for path in PROGRAMS.glob("*.py")}
+    if there != set(NAMES):
+        sys.exit(f"The lists of programs differ: {sorted(there ^ set(NAMES))}.")
+    if action == ["--check"]:
+        difference = list(difflib.unified_diff(PAGE.read_text().splitlines(), page_of(json.loads(KEPT.read_text())).splitlines(), "the page", "the programs", "", "", 0))
+        if difference:
+            print("\n".join(difference))
+            sys.exit("chapters/symptoms.md is not what the programs make: run tests/golden/symptoms.py --make.")
+        print(f"The page has {len(NAMES)} symptoms, and is what their programs make.")
+    elif action in (["--make"], ["--ask"]):
+        found = outputs()
+        if found is None:
+            print("SKIPPED: no PyTorch is here: `./book setup pytorch` fetches one into build/.")
+            sys.exit(SKIPPED)
+        if action == ["--make"]:
+            KEPT.write_text(json.dumps(found, indent=1) + "\n")
+            PAGE.write_text(page_of(found))
+            return
+        kept = json.loads(KEPT.read_text())
+        wrong = [name for name in NAMES if alike(found[name]) != alike(kept[name])]
+        for name in wrong:
+            print(f"{name}.py prints\n    {found[name]}\nand has printed\n    {kept[name]}")
+        sys.exit("The symptoms are not what is kept." if wrong else 0)
+    else:
+        sys.exit("symptoms.py takes --make, --check or --ask.")
+
+
+if __name__ == "__main__":
+    main()
