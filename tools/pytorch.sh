@@ -25,7 +25,10 @@ setup() {
         install torch numpy || fail "PyTorch's parts could not be fetched: build/pytorch.log says why."
         imports || fail "PyTorch is in build/pytorch and does not start: build/pytorch.log says why."
     fi
-    install --no-deps "$root/chapters/23_your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
+    rm -rf "$root/build/your_job"  # setuptools leaves files behind where it builds
+    mkdir "$root/build/your_job"
+    cp "$root/chapters/23_your_job"/{pyproject.toml,README.md,ddp_*.py} "$root/build/your_job"
+    install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
     say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
 }
 
