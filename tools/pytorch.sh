@@ -17,12 +17,12 @@ setup() {
         # PyPI's PyTorch for Linux is built for CUDA, but on a CPU, beside a CUDA Toolkit, it needs little of what it asks for.
         say "fetching PyTorch and what it needs on a CPU (some 540 MB) into build/pytorch ..."
         install --no-deps torch || fail "PyTorch could not be fetched: build/pytorch.log says why."
-        install numpy typing_extensions sympy networkx jinja2 fsspec filelock 'setuptools>=77' || true
+        install numpy typing_extensions sympy networkx jinja2 fsspec filelock 'setuptools>=77' expecttest || true
         install --no-deps nvidia-cufile nvidia-cusparselt-cu13 nvidia-nvshmem-cu13 nvidia-nccl-cu13 || true
     fi
     if ! imports; then
         say "it does not start without the CUDA libraries: fetching all that it asks for (some 3 GB) ..."
-        install torch numpy || fail "PyTorch's parts could not be fetched: build/pytorch.log says why."
+        install torch numpy expecttest || fail "PyTorch's parts could not be fetched: build/pytorch.log says why."
         imports || fail "PyTorch is in build/pytorch and does not start: build/pytorch.log says why."
     fi
     rm -rf "$root/build/your_job"  # setuptools leaves files behind where it builds

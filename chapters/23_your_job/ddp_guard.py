@@ -133,11 +133,10 @@ class Watched:
         self.ddp = weakref.ref(ddp)
         self.is_whole = is_whole  # do all ranks of the job have a replica?
         self.names = {id(parameter): name for name, parameter in ddp.module.named_parameters()}
-        self.inside = 0           # is DistributedDataParallel's own forward running?
         self.begin_step()
 
     def begin_step(self):
-        self.forwards = self.past = self.in_sync = 0
+        self.forwards = self.in_sync = 0  # through the wrapper; of these, outside of no_sync
 
     def buffers(self):
         """Returns the buffers that ranks share by name: all but the statistics of a BatchNorm, which each rank has of its own."""
@@ -221,24 +220,14 @@ class Guard:
         is_whole = set(dist.get_process_group_ranks(ddp.process_group)) == set(range(dist.get_world_size()))
         if is_whole and self.group is None and dist.get_world_size() > 1:
             self.group = dist.new_group(backend="gloo", timeout=PATIENCE_OF_A_CHECK)
-        model = Watched(ddp, is_whole)
-        self.models.append(model)
+        self.models.append(Watched(ddp, is_whole))
 
-        def before(module, inputs):
-            model.inside += 1
-            model.forwards += 1
-            model.in_sync += ddp.require_backward_grad_sync
-
-        def after(module, inputs, outputs):
-            model.inside -= 1
-
-        def before_the_module(module, inputs):
-            if not model.inside and module.training and torch.is_grad_enabled():
-                model.past += 1
-
-        ddp.register_forward_pre_hook(before)
-        ddp.register_forward_hook(after, always_call=True)
-        ddp.module.register_forward_pre_hook(before_the_module)
+    def goes_forward(self, ddp):
+        """Counts the forwards of a step. (A hook of the model's own would be copied and saved with it.)"""
+        for model in self.models:
+            if model.ddp() is ddp:
+                model.forwards += 1
+                model.in_sync += ddp.require_backward_grad_sync
 
     def goes_backward(self, root):
         self.backwards += 1
@@ -422,7 +411,7 @@ class Guard:
         pace = self.pace() if self.pace else None
         rates = [str({key: group.get(key) for key in ("lr", "weight_decay", "momentum", "betas")}) for group in pace.param_groups] if pace else []
         facts = [combined(of_parameters), combined(of_buffers), combined(sum(text.encode()) for text in rates), self.dropout,
-                 self.comparable(), any(model.past for model in models), any(model.forwards and not model.in_sync for model in models),
+                 self.comparable(), bool(self.backwards) and not any(model.forwards for model in models), any(model.forwards and not model.in_sync for model in models),
                  bool(self.own), self.checks] + list(self.means)
         both = torch.tensor([int(fact) for fact in facts] + [-int(fact) for fact in facts])
         work = dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group, async_op=True)
@@ -464,7 +453,7 @@ class Guard:
         elif never_in_sync:
             kind, words = "never in sync", "no forward of this step was outside of no_sync, so its gradients were not averaged."
         elif past:
-            kind, words = "past the wrapper", "forward was called on the wrapped model itself (model.module), so backward has not averaged its gradients."
+            kind, words = "past the wrapper", "the step went backward, and no forward of it went through DistributedDataParallel (was it model.module's?), so nothing averaged its gradients."
         elif rates:
             kind, words = "learning rates differ", f"the optimizer's settings are not the same on all ranks; here they are {rates[0]}."
         else:
@@ -524,7 +513,7 @@ class Guard:
         self.own = []
 
     def begin_last_check(self):
-        self.dropout = 0
+        self.dropout = self.backwards = 0
         for model in self.models:
             model.begin_step()
 
@@ -624,6 +613,7 @@ def watch(every=100):
         return guard
     guard = Guard(every)
     around(DistributedDataParallel, "__init__", wrap_init)
+    around(DistributedDataParallel, "forward", wrap_forward)
     around(torch.Tensor, "backward", wrap_backward)
     around(Optimizer, "__init__", wrap_optimizer)
     register_optimizer_step_pre_hook(lambda optimizer, *_: quietly(guard.before_step, optimizer))
@@ -660,6 +650,14 @@ def wrap_init(original):
         original(self, *arguments, **options)
         guard.add_model(self)
     return __init__
+
+
+def wrap_forward(original):
+    def forward(self, *arguments, **options):
+        if not torch.compiler.is_compiling():
+            quietly(guard.goes_forward, self)
+        return original(self, *arguments, **options)
+    return forward
 
 
 def wrap_optimizer(original):

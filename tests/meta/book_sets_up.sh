@@ -20,7 +20,7 @@ case "\$*" in
     *"import torch; print"*) echo 2.15.0 ;;
     *"import torch, torch.distributed"*) [ -e "$scratch/starts" ] ;;
     *"install --quiet"*"--no-deps torch") [ ! -e "$scratch/offline" ] && { [ ! -e "$scratch/has_toolkit" ] || touch "$scratch/starts"; } ;;
-    *"install --quiet"*" torch numpy") touch "$scratch/starts" ;;
+    *"install --quiet"*" torch numpy expecttest") touch "$scratch/starts" ;;
 esac
 END
 chmod +x "$path/python3"
@@ -38,13 +38,13 @@ set_up 1 "PyTorch could not be fetched: build/pytorch.log says why."
 rm "$scratch/offline"
 touch "$scratch/has_toolkit"
 set_up 0 "PyTorch 2.15.0 is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
-! asked_for ' torch numpy$' || complain "all of PyTorch was fetched where a part is enough"
+! asked_for ' torch numpy expecttest$' || complain "all of PyTorch was fetched where a part is enough"
 asked_for 'no-deps .*/build/your_job$' || complain "the chapter's own files were not installed: $(cat "$scratch/asked")"
 set_up 0 "PyTorch 2.15.0 is in build/pytorch"
 ! asked_for '--no-deps torch$' || complain "PyTorch was fetched although it is there"
 rm "$scratch/starts" "$scratch/has_toolkit"
 set_up 0 "fetching all that it asks for"
-asked_for ' torch numpy$' || complain "what PyTorch lacks was not fetched: $(cat "$scratch/asked")"
+asked_for ' torch numpy expecttest$' || complain "what PyTorch lacks was not fetched: $(cat "$scratch/asked")"
 
 expect_sentence 1 "dump_1 cannot be read: No such file or directory." "$book" read "$scratch/dump_1"
 echo '{"entries": [], "pg_config": {}}' >"$scratch/dump_0"

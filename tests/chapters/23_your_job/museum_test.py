@@ -82,6 +82,30 @@ def look_at_the_checks():
                 complain(f"{name} with '{new}' for '{old}' is not told '{words}' but: {answer['wrong']}{answer['errors']}")
 
 
+def copy_a_watched_model(rank):
+    """Returns how many values of a watched model's copies differ from its own."""
+    import copy
+    import io
+
+    import torch
+    import torch.distributed as dist
+    ddp_guard.watch(1)
+    dist.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+    model(torch.ones(2, 4)).sum().backward()
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    copies = [copy.deepcopy(model), torch.load(file, weights_only=False)]
+    return sum(int((a != b).sum()) for each in copies for a, b in zip(each.parameters(), model.parameters()))
+
+
+def look_at_copies():
+    """A watched model can be saved and copied as before: the guard hangs nothing on it."""
+    if ranks.run(copy_a_watched_model) != [0, 0]:
+        complain("a model that is watched cannot be saved whole, or copied")
+
+
 def look_at_sections():
     """Each finding's section is one of the book's."""
     for kind, section in ddp_guard.SECTIONS.items():
@@ -133,6 +157,7 @@ def main():
         look_at_the_museum(world_size=2, every=1)
     else:
         look_at_sections()
+        look_at_copies()
         look_at_the_museum(world_size=2, every=16)
         look_at_the_checks()
     print("all as expected" if not failures else f"{len(failures)} failures")
