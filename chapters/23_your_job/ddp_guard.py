@@ -150,7 +150,8 @@ class Pass:
 
     def __init__(self, number):
         self.number = number
-        self.taken = []
+        self.taken = []    # indices; workers take them ahead
+        self.batches = 0   # that were handed out
         self.is_complete = False
         self.trains = None  # not known before the first batch is handed out
 
@@ -305,13 +306,13 @@ class Guard:
     def begins_pass(self, loader):
         known = self.loaders.setdefault(loader, Loader())
         before = known.now
-        if before is not None and not before.is_complete and before.taken and before.trains:
+        if before is not None and before.batches and before.trains and before.batches * 2 < length_of(loader):
             first = tuple(before.taken[:8])
             known.begun_anew = known.begun_anew + 1 if known.given_up == first else 1
             known.given_up = first
-            if known.begun_anew == 4 and len(before.taken) * 2 < length_of(loader):
+            if known.begun_anew == 4:
                 self.find("samples never seen", f"the loader was begun anew four times, each time with the same samples, and given up after "
-                          f"{len(before.taken)} of {length_of(loader)}: the others are never seen. Keep one iterator until it ends.")
+                          f"{before.batches} of {length_of(loader)} batches: the others are never seen. Keep one iterator until it ends.")
         known.now = Pass(before.number + 1 if before else 0)
 
     def takes(self, loader, indices):
@@ -323,7 +324,10 @@ class Guard:
 
     def hands_out(self, loader):
         known = self.loaders.get(loader)
-        if known is None or known.now is None or known.now.trains is not None:
+        if known is None or known.now is None:
+            return
+        known.now.batches += 1
+        if known.now.trains is not None:
             return
         models = self.watched()
         known.now.trains = bool(models) and torch.is_grad_enabled() and any(model.ddp().training for model in models)
@@ -345,8 +349,9 @@ class Guard:
     def ends_pass(self, loader):
         known = self.loaders[loader]
         now = known.now
+        if now.is_complete:  # workers ask several times
+            return
         now.is_complete = True
-        known.begun_anew = 0
         if not now.taken or now.trains is False:
             return
         order = hash(tuple(now.taken))
@@ -553,8 +558,9 @@ def is_out_of_use(parameter):
 
 
 def length_of(loader):
+    """Returns its number of batches, or 0 if it does not know."""
     try:
-        return len(loader.sampler)
+        return len(loader)
     except TypeError:
         return 0
 

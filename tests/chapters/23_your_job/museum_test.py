@@ -64,6 +64,21 @@ def look_at_the_museum(world_size, every):
             complain(f"the right {name} on {world_size} ranks, every {every}, is accused: {answer['findings']}")
 
 
+def look_at_workers():
+    """With workers, which take indices ahead, the guard says the same of samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("own_shuffle", "same_epochs", "first_batches", "padded_evaluation"):
+            for program, wanted in ((ROOT / "exercises" / "23_your_job" / name / "stub.py", [FAULTS[name]]), (ROOT / "solutions" / "23_your_job" / f"{name}.py", [])):
+                for more in ("num_workers=2", "num_workers=1, persistent_workers=True"):
+                    if name == "first_batches" and "persistent" in more:
+                        continue  # begun anew for each step it would start a worker each time
+                    path = pathlib.Path(folder) / f"{name}.py"
+                    path.write_text(program.read_text().replace("batch_size=32", f"batch_size=32, {more}"))
+                    kinds = answer_of(path)["kinds"]
+                    if kinds != wanted:
+                        complain(f"{program} with {more}: {kinds} is found, not {wanted}")
+
+
 def look_at_the_checks():
     for name in FAULTS:
         right = ROOT / "solutions" / "23_your_job" / f"{name}.py"
@@ -155,6 +170,7 @@ def main():
     elif sys.argv[1:] == ["more"]:
         look_at_the_museum(world_size=3, every=1)
         look_at_the_museum(world_size=2, every=1)
+        look_at_workers()
     else:
         look_at_sections()
         look_at_copies()
