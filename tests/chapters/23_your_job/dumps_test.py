@@ -2,7 +2,7 @@
 """read_dumps.py names the culprit of each hang, and refuses in a sentence what is damaged or would run code.
 
 Without arguments: dumps in NCCL's form, which are made here, mutations and hostile pickles; Python is enough. With `gloo`: dumps of
-eight hangs, which PyTorch makes.
+eight hangs, which PyTorch makes, and PyTorch's own analyser beside.
 """
 import json
 import os
@@ -207,10 +207,22 @@ def look_at_gloo(folder):
             complain(f"{kind}: '{words}' is not in: {output}{errors}")
 
 
+def look_at_pytorchs_analyser(folder):
+    """Of the dumps in NCCL's form PyTorch's own analyser says the same, so the form is right."""
+    for kind, words in (("a rank never comes", "missing ranks: {1}"), ("another operation", "Culprit rank 2"), ("another size", "Culprit rank 0")):
+        for rank, entries in HANGS[kind][0].items():
+            (pathlib.Path(folder) / f"nccl_{rank}").write_bytes(pickle.dumps(dump(entries)))
+        result = subprocess.run([sys.executable, "-m", "torch.distributed.flight_recorder.fr_trace", folder, "--prefix", "nccl_"],
+                                capture_output=True, text=True, timeout=120)
+        if words not in result.stdout + result.stderr:
+            complain(f"PyTorch's analyser does not say '{words}' of '{kind}': {result.stdout[-800:]}{result.stderr[-800:]}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:] == ["gloo"]:
             look_at_gloo(folder)
+            look_at_pytorchs_analyser(folder)
         else:
             look_at_nccl_form(folder)
             look_at_hostile_dumps(folder)
