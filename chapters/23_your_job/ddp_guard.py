@@ -189,6 +189,7 @@ class Guard:
 
     def begin_step(self):
         self.backwards = 0
+        self.reduces_by_hand = False
         self.divisors = []
         self.mean_of = []
         self.dropout = 0
@@ -242,6 +243,11 @@ class Guard:
                 parameter = min(smallest, key=torch.Tensor.numel)
                 self.after_backward = (parameter, parameter.grad.detach().clone())
 
+    def reduces(self, tensor):
+        if self.looks() and not self.reduces_by_hand:
+            self.reduces_by_hand = any(p.grad is not None and p.grad.data_ptr() == tensor.data_ptr()
+                                       for model in self.watched() for p in model.ddp().module.parameters())
+
     def before_step(self, optimizer):
         self.optimizers.add(optimizer)
         known = {id(p): (model, p) for model in self.watched() for p in model.ddp().module.parameters()}
@@ -267,18 +273,15 @@ class Guard:
         if self.after_backward is None or self.after_backward[0].grad is None:
             return
         parameter, before = self.after_backward
-        scale = uniform_ratio(parameter.grad.detach(), before)
+        after = parameter.grad.detach()
         world_size, micro_batches = dist.get_world_size(), self.backwards
-        by_loss = [divisors.count(float(micro_batches)) for divisors in self.divisors]
-        if micro_batches > 1 and (min(by_loss) > 1 or (min(by_loss) == 1 and is_near(scale * micro_batches, 1))):
+        by_loss = [divisors.count(micro_batches) - divisors.count(-micro_batches) for divisors in self.divisors]
+        if micro_batches > 1 and (min(by_loss) > 1 or (min(by_loss) == 1 and is_divided(after, before, micro_batches))):
             self.find("divided twice", f"the step has {micro_batches} micro-batches, and its gradients are divided by {micro_batches} twice: "
                       "once in the loss, and once more behind it. The steps are too short by as much.")
-        elif world_size > 1 and is_near(scale, world_size):
+        elif world_size > 1 and self.reduces_by_hand and is_near(uniform_ratio(after, before), world_size):
             self.find("reduced twice", f"behind backward the gradients grow {world_size} times. DistributedDataParallel has averaged "
                       "them already: an all-reduce by hand sums equal numbers.")
-        elif world_size > 1 and is_near(scale * world_size, 1) and micro_batches != world_size:
-            self.find("reduced twice", f"behind backward the gradients are divided by {world_size}, the number of ranks. "
-                      "DistributedDataParallel has averaged them already.")
 
     def after_step(self, optimizer):
         if not self.is_pace(optimizer):
@@ -527,14 +530,14 @@ class Guard:
 
 
 def divisors_of(root):
-    """Returns the numbers by which the loss was divided last, outermost first: of (x / 4) / 2 these are 2 and 4."""
+    """Returns the numbers by which the loss was divided last and, as negative ones, by which it was multiplied: of (x / 4) * 2, -2 and 4."""
     found, node = [], root.grad_fn
     while node is not None and type(node).__name__ in ("DivBackward0", "MulBackward0") and len(found) < 8:
         other = getattr(node, "_saved_other", None)
         if not isinstance(other, torch.Tensor) or other.numel() != 1 or node.next_functions[1][0] is not None:
             break
         number = float(other)
-        found.append(number if type(node).__name__ == "DivBackward0" else (1 / number if number else 0.0))
+        found.append(number if type(node).__name__ == "DivBackward0" else -number)
         node = node.next_functions[0][0]
     return found
 
@@ -546,11 +549,16 @@ def uniform_ratio(after, before):
         return 0.0
     ratios = (after[where] / before[where]).double()
     middle = float(ratios.median())
-    return middle if bool(((ratios - middle).abs() < 1e-3 * abs(middle)).all()) else 0.0
+    return middle if bool(((ratios - middle).abs() < 1e-5 * abs(middle)).all()) else 0.0
 
 
 def is_near(a, b):
-    return abs(a - b) < 1e-3 * abs(b)
+    return abs(a - b) < 1e-5 * abs(b)
+
+
+def is_divided(after, before, count):
+    """Returns whether each element was divided by count, to the bit: the factor of a clipped gradient is next to it at best."""
+    return bool(before.any()) and count > 1 and (torch.equal(after, before / count) or torch.equal(after, before * (1 / count)))
 
 
 def is_out_of_use(parameter):
@@ -631,6 +639,7 @@ def watch(every=100):
         around(F, name, wrap_mean)
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
         around(F, name, wrap_dropout)
+    around(dist, "all_reduce", wrap_all_reduce)
     for holder in (dist, dist.distributed_c10d):
         around(holder, "destroy_process_group", wrap_destroy)
     watch_fsdp()
@@ -742,6 +751,14 @@ def wrap_dropout(original):
             guard.dropout = (int(hash_of(state)) & MASK) | 1
         return original(input, p, training, inplace)
     return dropout
+
+
+def wrap_all_reduce(original):
+    def all_reduce(tensor, *arguments, **options):
+        if guard.backwards:
+            quietly(guard.reduces, tensor)
+        return original(tensor, *arguments, **options)
+    return all_reduce
 
 
 def wrap_destroy(original):

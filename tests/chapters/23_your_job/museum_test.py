@@ -32,6 +32,30 @@ CHEATS = {
     "same_epochs": ("range(4)", "range(1)", "makes 32 steps before it is mended, and yours makes 8"),
     "own_buffer": ("self.largest.copy_", "inputs.add", "The buffer `largest` is 1.0000"),
 }
+SOLUTIONS = ROOT / "solutions" / "23_your_job"
+HAS_SOLUTIONS = SOLUTIONS.is_dir()  # a book for students has none
+# What right programs do, too, and might be taken for a fault: changes to the right `same_epochs`.
+STEP, LOSS = "        optimizer.step()\n", "loss = F.cross_entropy(model(inputs), labels)"
+HARMLESS = {
+    "clipping": [(STEP, "        nn.utils.clip_grad_norm_(model.parameters(), 0.1)\n" + STEP)],
+    "a sum of weighted losses": [(LOSS, "outputs = model(inputs); loss = 0.5 * F.cross_entropy(outputs, labels) + outputs.square().mean() / 2")],
+    "the sum in place of the mean": [(STEP, "        for parameter in model.parameters():\n            parameter.grad *= 2\n" + STEP)],
+    "loss scaling": [("optimizer = ", "scaler = torch.amp.GradScaler('cpu', init_scale=2.0)\noptimizer = "), ("loss.backward()", "scaler.scale(loss).backward()"),
+                     (STEP, "        scaler.unscale_(optimizer)\n        scaler.step(optimizer)\n        scaler.update()\n")],
+    "AdamW": [("SGD(model.parameters(), lr=0.1, momentum=0.9)", "AdamW(model.parameters(), weight_decay=0.1)")],
+    "two optimizers": [("optimizer = torch.optim.SGD(model.parameters()", "other = torch.optim.SGD(model.module[2].parameters(), lr=0.1)\n"
+                        "optimizer = torch.optim.SGD(model.module[0].parameters()"), (STEP, STEP + "        other.step()\n        other.zero_grad()\n")],
+    "a part of the samples for each rank": [("DataLoader(samples, batch_size=32, sampler=sampler)",
+                                             "DataLoader(torch.utils.data.Subset(samples, range(rank, 512, 2)), batch_size=32, shuffle=True)")],
+    "an incomplete last batch": [("batch_size=32", "batch_size=30")],
+    "rank 0 looks at the model": [("    if rank == 0:\n", "    if rank == 0:\n        with torch.no_grad():\n            model.module(x)\n")],
+    "an evaluation in between": [("    if rank == 0:\n", "    model.eval()\n    with torch.no_grad():\n        for inputs, labels in DataLoader(samples, batch_size=64):\n"
+                                  "            model(inputs)\n    model.train()\n    if rank == 0:\n")],
+    "samples drawn with replacement": [("DataLoader(samples, batch_size=32, sampler=sampler)",
+                                        "DataLoader(samples, batch_size=32, sampler=torch.utils.data.RandomSampler(samples, replacement=True, num_samples=256))")],
+    "a stream": [("DataLoader(samples, batch_size=32, sampler=sampler)", "DataLoader(Stream(), batch_size=32)"),
+                 ("samples = Tensor", "class Stream(torch.utils.data.IterableDataset):\n    def __iter__(self):\n        return iter(list(samples)[rank::2])\n\n\nsamples = Tensor")],
+}
 failures = []
 
 
@@ -59,7 +83,9 @@ def look_at_the_museum(world_size, every):
         for found in answer["findings"]:
             if not re.search(rf"\(step \d+, ranks? [\d, ]+{', ' + PARAMETERS[name] if name in PARAMETERS else ''}\): .*[.?] \[\d\d_[a-z_]+, .*\]$", found):
                 complain(f"{name}: a finding names step, rank, parameter and section, and this one does not: {found}")
-        answer = answer_of(ROOT / "solutions" / "23_your_job" / f"{name}.py", world_size=world_size, every=every)
+        if not HAS_SOLUTIONS:
+            continue
+        answer = answer_of(SOLUTIONS / f"{name}.py", world_size=world_size, every=every)
         if answer["kinds"]:
             complain(f"the right {name} on {world_size} ranks, every {every}, is accused: {answer['findings']}")
 
@@ -68,7 +94,8 @@ def look_at_workers():
     """With workers, which take indices ahead, the guard says the same of samples."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("own_shuffle", "same_epochs", "first_batches", "padded_evaluation"):
-            for program, wanted in ((ROOT / "exercises" / "23_your_job" / name / "stub.py", [FAULTS[name]]), (ROOT / "solutions" / "23_your_job" / f"{name}.py", [])):
+            wrong = ROOT / "exercises" / "23_your_job" / name / "stub.py"
+            for program, wanted in [(wrong, [FAULTS[name]])] + [(SOLUTIONS / f"{name}.py", [])] * HAS_SOLUTIONS:
                 for more in ("num_workers=2", "num_workers=1, persistent_workers=True"):
                     if name == "first_batches" and "persistent" in more:
                         continue  # begun anew for each step it would start a worker each time
@@ -79,15 +106,32 @@ def look_at_workers():
                         complain(f"{program} with {more}: {kinds} is found, not {wanted}")
 
 
+def look_at_harmless_programs():
+    right = (SOLUTIONS / "same_epochs.py").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, changes in HARMLESS.items():
+            text = right
+            for old, new in changes:
+                if text.count(old) != 1:
+                    complain(f"same_epochs has not one '{old}'")
+                text = text.replace(old, new)
+            path = pathlib.Path(folder) / "program.py"
+            path.write_text(text)
+            for every in (1, 16):
+                answer = answer_of(path, every=every)
+                if answer["kinds"]:
+                    complain(f"{name}, every {every}, is accused: {answer['findings']}")
+
+
 def look_at_the_checks():
     for name in FAULTS:
-        right = ROOT / "solutions" / "23_your_job" / f"{name}.py"
+        right = SOLUTIONS / f"{name}.py"
         answer = answer_of(right, ask=True)
         if answer["wrong"]:
             complain(f"the solution of {name} is refused: {answer['wrong']}")
     with tempfile.TemporaryDirectory() as folder:
         for name, (old, new, words) in CHEATS.items():
-            text = (ROOT / "solutions" / "23_your_job" / f"{name}.py").read_text()
+            text = (SOLUTIONS / f"{name}.py").read_text()
             if text.count(old) != 1:
                 complain(f"{name} has not one '{old}'")
             path = pathlib.Path(folder) / f"{name}.py"
@@ -175,7 +219,11 @@ def main():
         look_at_sections()
         look_at_copies()
         look_at_the_museum(world_size=2, every=16)
-        look_at_the_checks()
+        if HAS_SOLUTIONS:
+            look_at_the_checks()
+            look_at_harmless_programs()
+        else:
+            print("SKIPPED: the right programs (a book for students has no solutions)")
     print("all as expected" if not failures else f"{len(failures)} failures")
     sys.exit(bool(failures))
 
