@@ -142,9 +142,9 @@ check_flags() {  # NAME KERNEL...
 group sums "75 80 90" 128 02_kernels/block_reduce.cu  # for blocks of 1024 threads there are __launch_bounds__
 group messages "75 80 90" 128 06_messages/send_receive.cu 07_broadcast/broadcast.cu
 group ring "75 90" 128 09_all_reduce/ring.cu
-group nodes "75 80 90" 128 10_nodes/{ring_over_hosts,two_level,communicator/pairs_over_hosts,communicator/one_shot_over_hosts}.cu
+group nodes "75 80 90" 128 10_nodes/{ring_over_nodes,two_level,communicator/pairs_over_nodes,communicator/one_shot_over_nodes}.cu
 group two_shot 90 128 09_all_reduce/two_shot.cu  # ten seconds for each architecture
-group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/host_staging}.cu 13_async/mailboxes.cu
+group collectives "75 90" 128 08_reduce/tree_reduce.cu 09_all_reduce/{one_shot,parameter_server,host_ring,libraries/node_staging}.cu 13_async/mailboxes.cu
 group layers "75 80 90" 255 03_network/{linear,cross_entropy,sgd_momentum,adam,metrics}.cu \
     03_network/layers/{batch_norm2d,conv2d,flatten,matrix,max_pool2d,relu}.cu \
     18_sync_batch_norm/sync_batch_norm.cu
@@ -159,7 +159,7 @@ kernels=0
 for name in "${groups[@]}"; do check_registers "$name"; done
 ! is_wanted messages || check_flags messages receive_kernel broadcast_kernel
 ! is_wanted ring || check_flags ring ring_kernel
-! is_wanted nodes || check_flags nodes ring_over_hosts two_level_kernel one_shot_over_hosts
+! is_wanted nodes || check_flags nodes ring_over_nodes two_level_kernel one_shot_over_nodes
 ! is_wanted two_shot || check_flags two_shot reduce_scatter_kernel all_gather_kernel
 ! is_wanted collectives || check_flags collectives tree_reduce_kernel one_shot_kernel relay_kernel
 ((failures == 0)) || exit 1

@@ -64,8 +64,8 @@ Race race_of_two(bool with_atomic) {
     else
         launch(stream, {1, 2}, add_in_two_accesses, sum.data(), log);
     stream.synchronize();
-    Race race{accesses.to_host(), sum.to_host()[0]};
-    race.accesses.resize(static_cast<std::size_t>(count.to_host()[0]));
+    Race race{accesses.to_host_now(), sum.to_host_now()[0]};
+    race.accesses.resize(static_cast<std::size_t>(count.to_host_now()[0]));
     return race;
 }
 
@@ -78,7 +78,7 @@ int sum_of_ones(int additions, bool with_atomic) {
     else
         launch_cooperative(stream, {2, 1}, add_ones, additions, sum.data());
     stream.synchronize();
-    return sum.to_host()[0];
+    return sum.to_host_now()[0];
 }
 
 }  // namespace ddp

@@ -76,11 +76,11 @@ TreeSteps sum_of_block(TreeKernel kernel, const std::vector<int>& values) {
     launch(stream, {1, static_cast<unsigned int>(threads), threads * sizeof(int)}, function,
            device_values.data(), sum.data(), device_steps.data());
     stream.synchronize();
-    const std::vector<TreeCell> cells = device_steps.to_host();
+    const std::vector<TreeCell> cells = device_steps.to_host_now();
     TreeSteps result;
     for (auto row = cells.begin(); row != cells.end(); row += static_cast<std::ptrdiff_t>(threads))
         result.cells.emplace_back(row, row + static_cast<std::ptrdiff_t>(threads));
-    result.sum = sum.to_host()[0];
+    result.sum = sum.to_host_now()[0];
     return result;
 }
 

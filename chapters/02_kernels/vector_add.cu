@@ -60,7 +60,7 @@ std::vector<float> add_on_device(const std::vector<float>& a, const std::vector<
            device_sum.data());
     // The launch has returned at once. Wait until the device is done; then copy the sums.
     stream.synchronize();
-    return device_sum.to_host();
+    return device_sum.to_host_now();
 }
 
 // ---- Who computes what
@@ -73,7 +73,7 @@ std::vector<ThreadPlace> places_by(void (*kernel)(std::size_t, ThreadPlace*), un
     Stream stream;
     launch(stream, {blocks, threads}, kernel, n, places.data());
     stream.synchronize();
-    return places.to_host();
+    return places.to_host_now();
 }
 
 }  // namespace

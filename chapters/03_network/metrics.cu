@@ -57,7 +57,7 @@ void Metrics::add(const Tensor& loss, const Tensor& logits, const Labels& labels
 
 Metrics::Totals Metrics::read() const {
     device_.stream().synchronize();
-    return totals_.to_host()[0];
+    return totals_.to_host_now()[0];
 }
 
 void Metrics::reset() {

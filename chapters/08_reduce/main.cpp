@@ -30,7 +30,7 @@ float sum_on_device(const BlockReduce& how, const std::vector<float>& values) {
     block_reduce<ReduceOp::sum>(how, values.size(), device.data(), sum.data(), scratch.data(),
                                 stream);
     stream.synchronize();
-    return sum.to_host()[0];
+    return sum.to_host_now()[0];
 }
 
 // Adds up the same floats by the loops of sum_orders.hpp and by the kernels.

@@ -25,7 +25,7 @@ Numbers in_memory_of(Communicator& communicator, Stream& stream, const Numbers& 
     communicator.rank().barrier();  // every rank has filled its memory
     call(data.data());
     communicator.synchronize(stream);
-    Numbers result = data.to_host();
+    Numbers result = data.to_host_now();
     communicator.rank().barrier();  // no rank reads this memory any more: it may be freed
     return result;
 }
@@ -76,7 +76,7 @@ std::vector<std::vector<int>> gather_predictions(Communicator& communicator, Str
     communicator.rank().barrier();  // every rank has filled its part
     communicator.all_gather(own.data(), all.data(), filled.size(), stream, "predictions");
     communicator.synchronize(stream);
-    const std::vector<int> gathered = all.to_host();
+    const std::vector<int> gathered = all.to_host_now();
     communicator.rank().barrier();  // all have read it: the memory may be freed
     // Cut each rank's predictions to their count.
     std::vector<std::vector<int>> by_rank;

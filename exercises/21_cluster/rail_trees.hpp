@@ -9,10 +9,10 @@ namespace ddp {
 
 // Every one of H nodes has L ranks; rank h * L + i is at place i of node h. The array has L chunks,
 // and the rail i, the ranks at place i, sums up chunk i in a tree. Along that rail the nodes are
-// numbered anew, from the tree's root on: node h is node (h - i) modulo H, so the root of rail i is
-// on node i modulo H.
+// numbered anew, from the tree's root on: node h is vertex (h - i) modulo H, so the root of rail i
+// is on node i modulo H.
 //
-//     node      0   1   2   3   4   5   6        D = the smallest whole number with 2^D >= H
+//     vertex    0   1   2   3   4   5   6        D = the smallest whole number with 2^D >= H
 //     up        ◀───┘   ◀───┘   ◀───┘            first: 1 to 0, 3 to 2, 5 to 4
 //               ◀───────┘       ◀───────┘        second: 2 to 0, 6 to 4
 //               ◀───────────────┘                third: 4 to 0; then the same backwards, downwards
@@ -21,8 +21,8 @@ namespace ddp {
 // of them, and one or more ranks on each:
 //
 //     one round     on each node every rank i gets chunk i from each other rank, and adds
-//     D rounds      up: in the k-th round, k = 0, 1, ..., each node whose number is an odd multiple
-//                   of 2^k sends to the node whose number is 2^k less, which adds
+//     D rounds      up: in the k-th round, k = 0, 1, ..., each vertex whose number is an odd
+//                   multiple of 2^k sends to the vertex whose number is 2^k less, which adds
 //     D rounds      down: the same pairs, last round first, the other way, and chunks replace
 //     one round     on each node every rank i sends chunk i to each other rank
 //

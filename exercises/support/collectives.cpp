@@ -160,7 +160,7 @@ void check_enqueues_only(int ranks, const OnFloats& collective) {
         Stream stream;
         collective(peers, data.data(), count, stream);
         peers.synchronize(stream);
-        const std::vector<float> right = data.to_host();
+        const std::vector<float> right = data.to_host_now();
         // The same with data that comes when the stream goes on.
         data.copy_from(std::vector<float>(count, -1));
         rank.barrier();
@@ -170,7 +170,7 @@ void check_enqueues_only(int ranks, const OnFloats& collective) {
             collective(peers, data.data(), count, stream);
         });
         peers.synchronize(stream);
-        if (wrong.empty() && data.to_host() != right)
+        if (wrong.empty() && data.to_host_now() != right)
             wrong = "rank " + std::to_string(rank.rank()) +
                     " has another result if the data comes late, by work that was enqueued on the "
                     "stream before your function was called. Launch on that stream.";

@@ -177,7 +177,7 @@ std::string wrong_before(Peers& peers, const OnFloats& collective, const std::ve
                               cudaMemcpyDeviceToDevice, stream));
     DDP_CHECK(cudaMemsetAsync(data.data(), junk_byte, count * sizeof(float), stream));
     peers.synchronize(stream);
-    const std::vector<float> node = kept.to_host();
+    const std::vector<float> node = kept.to_host_now();
     peers.rank().barrier();
     std::size_t first = 0;
     const std::string wrong = wrong_elements(count, peers.rank().rank(), first,

@@ -29,11 +29,12 @@ Messages within_nodes(int nodes, int ranks_per_node, Arrival arrival) {
 Messages up_the_trees(int nodes, int ranks_per_node, int distance) {
     Messages messages;
     for (int rail = 0; rail < ranks_per_node; rail++) {
-        const auto rank_of = [=](int node) {
-            return (node + rail) % nodes * ranks_per_node + rail;
+        const auto rank_of = [=](int vertex) {
+            return (vertex + rail) % nodes * ranks_per_node + rail;
         };
-        for (int node = distance; node < nodes; node += 2 * distance)
-            messages.push_back({rank_of(node), rank_of(node - distance), rail, 1, Arrival::add});
+        for (int vertex = distance; vertex < nodes; vertex += 2 * distance)
+            messages.push_back(
+                {rank_of(vertex), rank_of(vertex - distance), rail, 1, Arrival::add});
     }
     return messages;
 }

@@ -80,7 +80,7 @@ class ReduceBench {
     void check(const BlockReduce& how) {
         version(how)();
         const std::size_t n = elements_for(how.version, values_.size());
-        const float sum = sums_.to_host()[0];
+        const float sum = sums_.to_host_now()[0];
         const std::size_t right = (n + distance_of_ones - 1) / distance_of_ones;
         if (sum != static_cast<float>(right))
             throw std::runtime_error(name_of(how.version) + " in blocks of " +

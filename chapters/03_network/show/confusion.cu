@@ -42,7 +42,7 @@ Confusion confusion_of(Device& device, Sequential& model, Loader& loader, int cl
         tape.clear();
     }
     device.stream().synchronize();
-    return {classes, counts.to_host()};
+    return {classes, counts.to_host_now()};
 }
 
 }  // namespace ddp

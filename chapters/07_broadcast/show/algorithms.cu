@@ -51,7 +51,7 @@ class Payload {
         return broadcast_call(data_.data(), data_.size(), root, name);
     }
     void require_here(const BroadcastAlgorithm& algorithm) const {
-        const std::vector<int> here = data_.to_host();
+        const std::vector<int> here = data_.to_host_now();
         const auto wrong = std::ranges::mismatch(here, expected_).in1 - here.begin();
         if (wrong != std::ssize(here))
             throw std::runtime_error(algorithm.name + " broadcast: element " +
@@ -95,7 +95,7 @@ LinkRun broadcast_over_link(Peers& peers, const BroadcastAlgorithm& algorithm, s
     rank.barrier();
     LinkRun run{watch.seconds(), {}};
     payload.require_here(algorithm);
-    const LinkClock begin = before.to_host()[0], end = after.to_host()[0];
+    const LinkClock begin = before.to_host_now()[0], end = after.to_host()[0];
     const std::uint64_t start_ns = rank.broadcast(begin.now_ns, 0);
     const std::uint64_t arrived_ns =
         rank.rank() == 0 ? start_ns : end.last_byte_ns + view.link.latency_ns;

@@ -30,7 +30,7 @@ double measure_tree_reduce(Rank& rank, const LinkSpeed& link, std::size_t bytes)
     peers.synchronize(stream);
     rank.barrier();
     const double seconds = watch.seconds();
-    const std::vector<float> sum = gradients.to_host();
+    const std::vector<float> sum = gradients.to_host_now();
     const int ranks = rank.world_size();
     for (std::size_t i = 0; i < sum.size() && rank.rank() == 0; i++)
         if (const double expected = ranks * (static_cast<double>(i) + 0.5 * (ranks - 1));

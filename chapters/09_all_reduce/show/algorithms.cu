@@ -18,7 +18,7 @@ __global__ void fill_with_thirds(float* data, std::size_t count, int rank) {
 // FNV-1a over the words of each rank's `data`, by rank.
 std::vector<std::string> hashes_of_all(Rank& rank, const ArenaBuffer<float>& data,
                                        std::size_t count) {
-    std::vector<float> host = data.to_host();
+    std::vector<float> host = data.to_host_now();
     host.resize(count);
     std::uint64_t hash = 14'695'981'039'346'656'037u;
     for (const float value : host)

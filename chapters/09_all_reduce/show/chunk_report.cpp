@@ -48,7 +48,7 @@ std::vector<Step> watch_ring_as(Rank& rank) {
     std::vector<Step> steps;
     const auto look = [&] {
         peers.synchronize(stream);
-        steps.push_back(rank.all_gather(holdings_of(output.to_host(), rank.rank())));
+        steps.push_back(rank.all_gather(holdings_of(output.to_host_now(), rank.rank())));
     };
     look();
     ring.all_reduce(input.data(), output.data(), count, ReduceOp::sum, stream, "chunks", look);

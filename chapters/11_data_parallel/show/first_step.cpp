@@ -26,7 +26,7 @@ FirstStep take_first_step(Communicator& communicator, Device& device) {
     ArenaBuffer<float> gradient = communicator.allocate<float>(1);
     const auto read = [&](ArenaBuffer<float>& buffer) {
         communicator.synchronize(stream);
-        return buffer.to_host()[0];
+        return buffer.to_host_now()[0];
     };
 
     // Broadcast: every rank begins with rank 0's parameter.

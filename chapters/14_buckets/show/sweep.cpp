@@ -172,7 +172,7 @@ std::string hash_of_reduced(Rank& rank, const GradientSizes& gradients, std::siz
                                  plan.buckets[k].size, ReduceOp::average, stream,
                                  "bucket " + std::to_string(k));
     communicator->synchronize(stream);
-    values = memory.to_host();
+    values = memory.to_host_now();
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, by words
     for (std::size_t i = 0; i < gradients.size(); i++)
         for (std::size_t k = 0; k < gradients[i].elements; k++)

@@ -41,7 +41,7 @@ class Watched {
 
     // Compares the two after a step that the device has finished.
     void compare() {
-        const std::vector<float> exact = exact_.to_host();
+        const std::vector<float> exact = exact_.to_host_now();
         std::vector<float> found;
         for (std::size_t i = 0; i < gradients_.plan().buckets.size(); i++)
             for (const float value : gradients_.bucket(i).to_host())

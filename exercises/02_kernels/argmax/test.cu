@@ -108,7 +108,7 @@ struct OneCall {
     }
     Largest answer() {
         stream.synchronize();
-        return result.to_host()[0];
+        return result.to_host_now()[0];
     }
 
     const int blocks, block;
@@ -193,7 +193,7 @@ void check_shares(std::size_t n, int blocks, int block) {
     OneCall call(with_largest_at(n, n - 1), blocks, block);
     call.enqueue();
     call.answer();
-    const std::vector<Largest> answers = call.scratch.to_host();
+    const std::vector<Largest> answers = call.scratch.to_host_now();
     if (std::ranges::all_of(answers,
                             [&](Largest one) { return one.index == static_cast<int>(n - 1); }))
         throw Wrong(

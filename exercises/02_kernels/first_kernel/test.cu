@@ -37,7 +37,7 @@ void check_launch(const Case& asked, const RememberingStream& stream, const Buff
                     "kernel is launched; whoever needs the result waits for it.");
     if (launches.empty()) {
         DDP_CHECK(cudaDeviceSynchronize());
-        const std::vector<Place> by = places.to_host();
+        const std::vector<Place> by = places.to_host_now();
         if (std::ranges::any_of(by, [](const Place& place) { return place.block != nowhere; }))
             throw Wrong(what +
                         "your kernel ran, but not on the stream that you were given. Launch it "
@@ -125,8 +125,8 @@ struct Guarded {
     }
     // Throws Wrong if something was written behind the end.
     void check_end(const Case& asked, const std::string& why) const {
-        const std::vector<float> after = values.to_host();
-        const std::vector<Place> by = places.to_host();
+        const std::vector<float> after = values.to_host_now();
+        const std::vector<Place> by = places.to_host_now();
         for (unsigned int i = n; i < all; i++)
             if (after[i] != -1 || by[i].block != nowhere)
                 throw Wrong(asked.text() + ": index " + std::to_string(i) +
@@ -160,8 +160,8 @@ void check_one_each(const Case& asked, const RememberingStream& stream, const Gu
                     const std::string& formula) {
     check_launch(asked, stream, array.places);
     array.check_end(asked, too_many_threads);
-    const std::vector<float> values = array.values.to_host();
-    std::vector<Place> places = array.places.to_host();
+    const std::vector<float> values = array.values.to_host_now();
+    std::vector<Place> places = array.places.to_host_now();
     places.resize(asked.n);
     for (unsigned int i = 0; i < asked.n; i++) {
         check_times(asked, i, values[i], after, formula,
@@ -235,8 +235,8 @@ void check_differences(const Case& asked) {
     wait(stream, one_less);
     check_launch(asked, stream, result.places);
     result.check_end(asked, one_less);
-    const std::vector<float> sums = result.values.to_host();
-    std::vector<Place> places = result.places.to_host();
+    const std::vector<float> sums = result.values.to_host_now();
+    std::vector<Place> places = result.places.to_host_now();
     places.resize(n - 1);
     for (unsigned int i = 0; i + 1 < n; i++) {
         check_times(asked, i, sums[i], after, "result[i] += values[i + 1] - values[i]",

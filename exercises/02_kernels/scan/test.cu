@@ -75,8 +75,8 @@ void check_starts(int n, int blocks, int block, const std::string& hint) {
     call.enqueue();
     call.stream.synchronize();
     trying("");
-    compare_starts(what, counts, call.starts.to_host(), hint);
-    if (call.counts.to_host() != counts)
+    compare_starts(what, counts, call.starts.to_host_now(), hint);
+    if (call.counts.to_host_now() != counts)
         throw Wrong(std::to_string(n) +
                     " counts: they were changed, but other kernels still need them.");
     held();
@@ -107,7 +107,7 @@ void check_work(int n, int blocks, int block) {
         sums_an_element);
     OneCall late(std::vector<int>(counts.size(), 1), blocks, block);
     check_host_goes_on(what, late.stream, late.counts, call.counts, [&] { late.enqueue(); });
-    compare_starts(what, counts, late.starts.to_host(), read_too_early);
+    compare_starts(what, counts, late.starts.to_host_now(), read_too_early);
     held();
 }
 
@@ -176,15 +176,15 @@ void check_compact(const std::vector<float>& values, float threshold, int blocks
 
     const std::string what = std::to_string(n) + " values, " + shape(blocks, block) + ": ";
     const bool is_last_kept = !right.empty() && right.back() + 1 == static_cast<int>(n);
-    if (const int yours = count.to_host()[0]; yours != static_cast<int>(right.size()))
+    if (const int yours = count.to_host_now()[0]; yours != static_cast<int>(right.size()))
         throw Wrong(what + "you keep " + std::to_string(yours) + " of them, right are " +
                     std::to_string(right.size()) + ".\n" +
                     (yours == static_cast<int>(right.size()) + 1 && !is_last_kept
                          ? "The last value is not kept here: do you count it all the same? "
                          : "") +
                     hint);
-    const std::vector<float> kept_values = kept.to_host();
-    std::vector<int> kept_places = places.to_host();
+    const std::vector<float> kept_values = kept.to_host_now();
+    std::vector<int> kept_places = places.to_host_now();
     kept_places.resize(right.size());
     if (kept_places != right && is_in_another_order(kept_places, right))
         throw Wrong(
@@ -228,8 +228,8 @@ void check_compact_work(int n, int blocks, int block) {
         stream.synchronize();
     });
     check_host_goes_on(what, stream, values, source, enqueue);
-    if (count.to_host()[0] != n / 2)
-        throw Wrong(what + ": " + std::to_string(count.to_host()[0]) + " are kept, right are " +
+    if (count.to_host_now()[0] != n / 2)
+        throw Wrong(what + ": " + std::to_string(count.to_host_now()[0]) + " are kept, right are " +
                     std::to_string(n / 2) + ".\n" + read_too_early);
     held();
 }

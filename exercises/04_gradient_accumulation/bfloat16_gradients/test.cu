@@ -91,7 +91,7 @@ void check_float(std::size_t n, const std::vector<float>& scales, const std::str
         accumulate_in_float(n, gradients.data(), scales[k], k > 0, sums.data(), stream);
         stream.synchronize();
     }
-    const std::vector<float> host = sums.to_host();
+    const std::vector<float> host = sums.to_host_now();
     compare({host.begin(), host.end()}, scales, 1e-5, hint);
 }
 
@@ -132,7 +132,7 @@ void check_share(const std::string& type, int fraction_bits, std::size_t micro_b
     launch(stream, {1, 1}, add_ones<T>, micro_batches, sum.data());
     stream.synchronize();
     const auto n = static_cast<double>(micro_batches);
-    const double measured = static_cast<double>(sum.to_host()[0]) / n;
+    const double measured = static_cast<double>(sum.to_host_now()[0]) / n;
     const double predicted = share_that_arrives(fraction_bits, micro_batches);
     if (!(std::abs(predicted - measured) <= 0.02 * measured))
         throw Wrong(type + " has a fraction of " + std::to_string(fraction_bits) + " bits; " +
@@ -167,7 +167,7 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
                                 stream);
         stream.synchronize();
     }
-    const std::vector<__nv_bfloat16> high = sums.to_host(), low = lost.to_host();
+    const std::vector<__nv_bfloat16> high = sums.to_host_now(), low = lost.to_host();
     std::vector<double> both;
     for (std::size_t i = 0; i < n; i++)
         both.push_back(static_cast<double>(__bfloat162float(high[i])) +

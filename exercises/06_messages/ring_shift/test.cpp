@@ -62,7 +62,7 @@ void check_shift(Peers& peers, std::size_t count, int distance, const std::strin
     Stream stream;
     ring_shift(peers, data.data(), received.data(), count, distance, stream);
     peers.synchronize(stream);
-    theirs = received.to_host();
+    theirs = received.to_host_now();
     const bool is_spoilt = std::any_of(theirs.end() - behind, theirs.end(),
                                        [](float value) { return value != untouched; });
     theirs.resize(count);
@@ -71,7 +71,7 @@ void check_shift(Peers& peers, std::size_t count, int distance, const std::strin
         wrong = "rank " + std::to_string(rank) +
                 " has received more than `count` elements, behind the end of the array. Is it "
                 "bytes where it should be elements?";
-    if (wrong.empty() && data.to_host() != mine)
+    if (wrong.empty() && data.to_host_now() != mine)
         wrong = "rank " + std::to_string(rank) + "'s own data has changed.";
     throw_first_wrong(peers.rank(), wrong.empty() ? "" : what + ": " + wrong);
 }
@@ -133,7 +133,7 @@ void check_calls(int ranks, int distance) {
                     std::to_string(operations) +
                     " operations, where a send and a receive are enough.";
         if (wrong.empty() &&
-            !wrong_elements_of(received.to_host(), source_of(rank.rank(), ranks, distance),
+            !wrong_elements_of(received.to_host_now(), source_of(rank.rank(), ranks, distance),
                                rank.rank(), ranks)
                  .empty())
             wrong = ranks == 1

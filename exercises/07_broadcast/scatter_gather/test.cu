@@ -55,7 +55,7 @@ void check_copies(Peers& peers, std::size_t count, int root, const std::string& 
     Stream stream;
     scatter_gather_broadcast(peers, data.data(), count, root, stream);
     peers.synchronize(stream);
-    host = data.to_host();
+    host = data.to_host_now();
     std::string wrong = wrong_copies(host, count, rank);
     if (std::any_of(host.end() - behind, host.end(), [&](float x) { return x != before(rank); }))
         wrong = "on rank " + std::to_string(rank) +

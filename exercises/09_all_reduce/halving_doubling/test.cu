@@ -32,7 +32,7 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, Share share) {
     Stream stream;
     halving_doubling_all_reduce(peers, data.data(), count, stream);
     peers.synchronize(stream);
-    host = data.to_host();
+    host = data.to_host_now();
     peers.rank().barrier();
     for (std::size_t i = count; i < host.size(); i++)
         if (host[i] != untouched)

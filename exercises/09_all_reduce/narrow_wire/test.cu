@@ -88,8 +88,8 @@ std::vector<float> all_reduced(Peers& peers, std::size_t count, const std::strin
     Stream stream;
     narrow_all_reduce(peers, data.data(), count, narrow.data(), stream);
     peers.synchronize(stream);
-    host = data.to_host();
-    const std::vector<__nv_bfloat16> worked_with = narrow.to_host();
+    host = data.to_host_now();
+    const std::vector<__nv_bfloat16> worked_with = narrow.to_host_now();
     peers.rank().barrier();
     bool is_spoilt = false;
     for (std::size_t i = 0; i < behind; i++)

@@ -227,7 +227,7 @@ void check_weights(const Case& one, const std::vector<float>& yours, const std::
 }
 
 void check_traffic(const Case& one, OneCall& call) {
-    const std::vector<unsigned int> reads = call.reads.to_host(), writes = call.writes.to_host();
+    const std::vector<unsigned int> reads = call.reads.to_host_now(), writes = call.writes.to_host();
     for (std::size_t i = 0; i < reads.size(); i++) {
         const bool is_seen = static_cast<int>(i % one.keys()) < one.seen(i / one.keys());
         if (reads[i] > (is_seen ? 2u : 0u))
@@ -251,7 +251,7 @@ void check_case(const Case& one, const std::string& hint) {
     OneCall call(one);
     call.enqueue();
     call.stream.synchronize();
-    check_weights(one, call.weights.to_host(), hint);
+    check_weights(one, call.weights.to_host_now(), hint);
     check_traffic(one, call);
 }
 
@@ -286,7 +286,7 @@ void check_work() {
     OneCall late(one);
     late.scores.copy_from(std::vector<float>(late.scores.size(), 1.0f));
     check_host_goes_on(what, late.stream, late.scores, call.scores, [&] { late.enqueue(); });
-    check_weights(one, late.weights.to_host(),
+    check_weights(one, late.weights.to_host_now(),
                   "The scores came while the host had gone on: read them in a kernel on the stream "
                   "that you were given.");
 }

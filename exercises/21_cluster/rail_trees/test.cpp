@@ -29,13 +29,13 @@ std::string shape_text(int nodes, int ranks_per_node) {
 
 // ---- Task tree_plan
 
-// The parts of a rank's number, and of a node's along its rail.
+// The parts of a rank's number, and of a vertex's along its rail.
 struct Place {
     int nodes, ranks_per_node, rank;
 
     int node() const { return rank / ranks_per_node; }
     int rail() const { return rank % ranks_per_node; }
-    int node() const { return (node() - rail() % nodes + nodes) % nodes; }
+    int vertex() const { return (node() - rail() % nodes + nodes) % nodes; }
 };
 
 void check_rails(const MessagePlan& plan, int nodes, int ranks_per_node, const std::string& what) {
@@ -78,24 +78,24 @@ void check_sums(const MessagePlan& plan, int nodes, int ranks_per_node, const st
             "In the first round every rank sends to each other rank of its node the chunk of "
             "that rank's place, which adds it.";
     else
-        hint = "Along rail " + std::to_string(has.rail()) + " the two are the nodes " +
-               std::to_string(has.node()) + " and " + std::to_string(of.node()) +
-               ". Does each node send upwards when it has the sum of those below it, and "
+        hint = "Along rail " + std::to_string(has.rail()) + " the two are the vertices " +
+               std::to_string(has.vertex()) + " and " + std::to_string(of.vertex()) +
+               ". Does each vertex send upwards when it has the sum of those below it, and "
                "downwards when it has the sum of all?";
     throw Wrong(what + "at the end " + wrong->text() + ".\n" + hint);
 }
 
-// Returns the messages that each node sends by the contract: node n is the parent of as many nodes
-// as it has zeros at its end, if there are so many.
+// Returns the messages that each node sends by the contract: vertex n is the parent of as many
+// vertices as it has zeros at its end, if there are so many.
 std::vector<int> right_messages(int nodes, int ranks_per_node) {
     std::vector<int> messages(static_cast<std::size_t>(nodes));
     for (int rank = 0; rank < nodes * ranks_per_node; rank++) {
         const Place place{nodes, ranks_per_node, rank};
         int& count = messages[static_cast<std::size_t>(place.node())];
-        count += place.node() > 0 ? 1 : 0;
-        for (int distance = 1; distance < nodes && place.node() % (2 * distance) == 0;
+        count += place.vertex() > 0 ? 1 : 0;
+        for (int distance = 1; distance < nodes && place.vertex() % (2 * distance) == 0;
              distance *= 2)
-            count += place.node() + distance < nodes ? 1 : 0;
+            count += place.vertex() + distance < nodes ? 1 : 0;
     }
     return messages;
 }
@@ -106,7 +106,7 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
     if (plan.rounds.size() != rounds)
         throw Wrong(what + "your plan has " + std::to_string(plan.rounds.size()) +
                     " rounds; by the contract it has " + std::to_string(rounds) +
-                    ". In one round, all nodes at the same distance from their parents send, on "
+                    ". In one round, all vertices at the same distance from their parents send, on "
                     "all rails.");
     const std::vector<int> per_node(static_cast<std::size_t>(nodes), ranks_per_node);
     const std::vector<int> sent = sent_by(plan, node_after_node(per_node)).messages;
@@ -117,8 +117,8 @@ void check_tree(const MessagePlan& plan, int nodes, int ranks_per_node, const st
                         format_count(sent[node], "message") +
                         " to other nodes, and by the contract " +
                         format_count(right[node], "message") +
-                        ". Is the root of rail i on node i modulo H, and is the parent of node n "
-                        "the node whose number has one power of two less?");
+                        ". Is the root of rail i on node i modulo H, and is the parent of vertex n "
+                        "the vertex whose number has one power of two less?");
     held();
 }
 

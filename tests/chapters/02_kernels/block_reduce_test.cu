@@ -23,11 +23,11 @@ T reduced(Stream& stream, const BlockReduce& how, const std::vector<T>& values) 
     Buffer<T> device(values), scratch(scratch_elements(how, values.size())), result(1);
     block_reduce<op>(how, values.size(), device.data(), result.data(), scratch.data(), stream);
     stream.synchronize();
-    const std::vector<T> after = device.to_host();
+    const std::vector<T> after = device.to_host_now();
     const bool is_untouched =
         values.empty() || std::memcmp(after.data(), values.data(), device.bytes()) == 0;
     REQUIRE(is_untouched);
-    return result.to_host()[0];
+    return result.to_host_now()[0];
 }
 
 static std::vector<BlockReduce> all_reductions() {
@@ -104,7 +104,7 @@ TEST_CASE("block_reduce: a kernel that forgets the last element, or the last war
             if (!values.empty())
                 launch(stream, {2, 64}, mutant, values.size(), device.data(), sum.data());
             stream.synchronize();
-            return sum.to_host()[0];
+            return sum.to_host_now()[0];
         });
         // Right for no elements; the second also for 32 of them.
         REQUIRE(wrong == static_cast<int>(std::size(reduce_counts)) -
@@ -292,9 +292,9 @@ TEST_CASE("sum_by_block: every thread of a block of any size gets the sum") {
             launch(stream, {dim3(1), dim3(threads)}, sums_of_block, values.size(), data.data(),
                    sums.data(), squares.data());
             stream.synchronize();
-            REQUIRE(sums.to_host() == std::vector<int>(threads, n * (n + 1) / 2));
+            REQUIRE(sums.to_host_now() == std::vector<int>(threads, n * (n + 1) / 2));
             const auto square = static_cast<int>(std::int64_t{n} * (n + 1) * (2 * n + 1) / 6);
-            REQUIRE(squares.to_host() == std::vector<int>(threads, square));
+            REQUIRE(squares.to_host_now() == std::vector<int>(threads, square));
         }
 }
 

@@ -90,7 +90,7 @@ static ReduceWork counted_work(const BlockReduce& how, std::size_t n) {
         stream.synchronize();
         add_counted(work);
         if (blocks == 1) {
-            REQUIRE(results.to_host()[0].value > 0);
+            REQUIRE(results.to_host_now()[0].value > 0);
             return work;
         }
         values = std::move(results);

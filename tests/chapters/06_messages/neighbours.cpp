@@ -27,7 +27,7 @@ int count_wrong(Peers& peers, int round, std::size_t count, std::size_t shift) {
     peers.receive(target.data() + shift, count, left, in);
     peers.synchronize(out);
     peers.synchronize(in);
-    const std::vector<T> arrived = target.to_host();
+    const std::vector<T> arrived = target.to_host_now();
     int wrong = arrived[count + shift] != T(42);
     for (std::size_t i = 0; i < count + shift; i++)
         wrong += arrived[i] != (i < shift ? T(42) : value<T>(left, round, i - shift));

@@ -44,7 +44,7 @@ TEST_CASE("many sends in a row keep their order, and a buffer may be used again 
                 peers.receive(data.data() + (rounds - 1 - i), 1, 0, stream);
         }
         peers.synchronize(stream);
-        const std::vector<int> arrived = data.to_host();
+        const std::vector<int> arrived = data.to_host_now();
         for (int i = 0; i < rounds; i++)
             wrong +=
                 arrived[static_cast<std::size_t>(i)] != (rank.rank() == 0 ? i : rounds - 1 - i);
@@ -100,7 +100,7 @@ TEST_CASE("two sends against each other are diagnosed, both operations are quote
         peers.send(data.data(), 100, 1 - rank.rank(), stream, rank.rank() == 0 ? "here" : "there");
         peers.receive(data.data(), 100, 1 - rank.rank(), stream);
         stream.synchronize();
-        overwritten += data.to_host() != own;
+        overwritten += data.to_host_now() != own;
         peers.synchronize(stream);
     });
     CAPTURE(cause);

@@ -107,7 +107,7 @@ TEST_CASE("the typed calls move whole elements, and 100 slices are fine for 3 of
             else
                 chain_broadcast(peers, broadcast_call(data.data(), 3, 1), stream, 100);
             peers.synchronize(stream);
-            wrong += data.to_host() != std::vector<double>{1, 1, 1, mine};
+            wrong += data.to_host_now() != std::vector<double>{1, 1, 1, mine};
         }
     });
     REQUIRE(wrong == 0);

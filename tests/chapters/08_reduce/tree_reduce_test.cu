@@ -92,7 +92,7 @@ int sums_with_other_bits(World& world, std::size_t count) {
             tree_reduce(peers, static_cast<const T*>(input.data()), output.data(), count,
                         ReduceOp::sum, root, stream);
         peers.synchronize(stream);
-        const std::vector<T> sums = output.to_host();
+        const std::vector<T> sums = output.to_host_now();
         for (std::size_t i = 0; i < count; i++)
             wrong += !has_bits(sums[i], expected[i]);
     });
@@ -202,8 +202,8 @@ TEST_CASE("NaN on one rank is NaN at the root; an int average loses its fraction
                     0, stream);
         peers.synchronize(stream);
         if (rank.rank() == 0) {
-            extremes = result.to_host();
-            averages = ints.to_host();
+            extremes = result.to_host_now();
+            averages = ints.to_host_now();
         }
     });
     for (const float value : extremes)

@@ -41,15 +41,15 @@ auto reduced_in_order(ReduceOp op, int terms, const Term& term) {
 }
 
 // Returns the reduction of the elements `i` of all ranks in the order that ends at position `last`
-// of the ring: first `near` neighbours, then these sums.
+// of the ring: first `local` neighbours, then these sums.
 template <class T>
-T reduced(ReduceOp op, const std::vector<int>& ring, int near, int last, std::size_t i,
+T reduced(ReduceOp op, const std::vector<int>& ring, int local, int last, std::size_t i,
           bool is_exact) {
-    const int ranks = static_cast<int>(ring.size()), nodes = ranks / near;
+    const int ranks = static_cast<int>(ring.size()), nodes = ranks / local;
     const T sum = reduced_in_order(op, nodes, [&](int h) {
-        const int first = (last / near + h) % nodes * near;
-        return reduced_in_order(op, near, [&](int l) {
-            const int position = first + (last % near + l) % near;
+        const int first = (last / local + h) % nodes * local;
+        return reduced_in_order(op, local, [&](int l) {
+            const int position = first + (last % local + l) % local;
             return value_of<T>(ring[static_cast<std::size_t>(position)], i, is_exact);
         });
     });
@@ -98,7 +98,7 @@ class Calls {
                 communicator_.all_reduce(input_.data(), to(in_place, 0), count, op, stream_, "x");
                 const std::size_t chunk = chunk_of(count, all_, 0, sizeof(T)).size;
                 expect(in_place, 0, count, [&](std::size_t i) {
-                    return reduced<T>(op, order_.ring, order_.near, static_cast<int>(i / chunk), i,
+                    return reduced<T>(op, order_.ring, order_.local, static_cast<int>(i / chunk), i,
                                       false);
                 });
             }
@@ -209,7 +209,7 @@ class Calls {
     template <class Right>
     void expect(bool in_place, std::size_t offset, std::size_t count, const Right& right) {
         communicator_.synchronize(stream_);
-        const std::vector<T> values = (in_place ? input_ : output_).to_host();
+        const std::vector<T> values = (in_place ? input_ : output_).to_host_now();
         const T* result = values.data() + (in_place ? offset : 0);
         for (std::size_t i = 0; i < count; i++) {
             const T expected = right(i);
@@ -249,7 +249,7 @@ std::size_t arena_bytes_for(int ranks, const std::vector<std::size_t>& counts, s
            (1 << 16);
 }
 
-OrderOfSums order_on_one_host(int ranks) {
+OrderOfSums order_on_one_node(int ranks) {
     OrderOfSums order;
     for (int r = 0; r < ranks; r++)
         order.ring.push_back(r);

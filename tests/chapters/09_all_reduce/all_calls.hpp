@@ -16,13 +16,13 @@ struct CallResult {
 };
 
 // The documented order of sums. The ring has the ranks at the indices `ring`, one after the other.
-// An all-reduce first sums neighbours there, `near` of them, which share a node on two levels.
+// An all-reduce first sums neighbours there, `local` of them, which share a node on two levels.
 struct OrderOfSums {
     std::vector<int> ring;
-    int near = 1;
+    int local = 1;
 };
 // Returns the order of `ranks` ranks on one node.
-OrderOfSums order_on_one_host(int ranks);
+OrderOfSums order_on_one_node(int ranks);
 
 // Makes all calls, in place and out of place, with every type and each of `counts`, and with
 // `large` floats. All ranks call this function. A reduce adds in one order on one node and in

@@ -128,7 +128,7 @@ TEST_CASE("ranks whose data is aligned differently") {
             algorithm.run(input.data() + shift, output.data() + 3 - shift, 10'000, ReduceOp::sum,
                           stream, "");
             peers.synchronize(stream);
-            const std::vector<float> host = output.to_host();
+            const std::vector<float> host = output.to_host_now();
             for (std::size_t i = 0; i < host.size(); i++)
                 wrong += host[i] != (i >= 3 - shift && i < 10'003 - shift ? 15 : -1);
         }
@@ -155,7 +155,7 @@ class Others {
     }
     int wrong() const {
         const int rank = peers_.rank().rank(), ranks = peers_.rank().world_size();
-        const std::vector<int> host = data_.to_host();
+        const std::vector<int> host = data_.to_host_now();
         int wrong = 0;
         for (std::size_t i = 0; i < size; i++)
             wrong += host[i] != 0 || host[size + i] != rank ||

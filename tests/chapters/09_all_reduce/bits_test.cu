@@ -96,7 +96,7 @@ std::map<std::string, Results<T>> results(int ranks, std::size_t count) {
             rank.barrier();
             run(input.data(), output.data(), count, ReduceOp::sum, stream, "");
             peers.synchronize(stream);
-            std::vector<T> host = output.to_host();
+            std::vector<T> host = output.to_host_now();
             const std::lock_guard lock(mutex);
             all[name].resize(static_cast<std::size_t>(ranks));
             all[name][static_cast<std::size_t>(rank.rank())] = std::move(host);

@@ -26,7 +26,7 @@ int wrong_on_two_streams(Communicator& communicator, std::size_t count) {
     communicator.receive(received.data(), count, left, receiving, "round");
     communicator.synchronize(sending);
     communicator.synchronize(receiving);
-    const std::vector<T> host = received.to_host(), expected = numbers_of<T>(left, 1, 0, count);
+    const std::vector<T> host = received.to_host_now(), expected = numbers_of<T>(left, 1, 0, count);
     int wrong = 0;
     for (std::size_t i = 0; i < count; i++)
         wrong += static_cast<double>(host[i]) != static_cast<double>(expected[i]);
@@ -77,8 +77,8 @@ TEST_CASE("bytes can be gathered and broadcast") {
         communicator->all_gather(one.data(), all.data(), 33, stream);
         communicator->broadcast(one.data(), 33, 2, stream);
         communicator->synchronize(stream);
-        wrong += one.to_host() != std::vector<unsigned char>(33, 7);
-        const std::vector<unsigned char> gathered = all.to_host();
+        wrong += one.to_host_now() != std::vector<unsigned char>(33, 7);
+        const std::vector<unsigned char> gathered = all.to_host_now();
         for (std::size_t i = 0; i < 99; i++)
             wrong += gathered[i] != i / 33 + 5;
     });

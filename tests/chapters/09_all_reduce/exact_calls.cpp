@@ -128,7 +128,7 @@ class Calls {
     }
     void expect(const ArenaBuffer<T>& actual, const std::vector<T>& expected) {
         communicator_.synchronize(stream_);
-        const std::vector<T> values = actual.to_host();
+        const std::vector<T> values = actual.to_host_now();
         for (std::size_t i = 0; i < expected.size(); i++)
             wrong_ += static_cast<float>(values[i]) != static_cast<float>(expected[i]);
     }
@@ -202,7 +202,7 @@ int wrong_of_nan(Communicator& communicator, Stream& stream) {
         data.copy_from(values);
         communicator.all_reduce(data.data(), data.data(), values.size(), op, stream);
         communicator.synchronize(stream);
-        const std::vector<float> result = data.to_host();
+        const std::vector<float> result = data.to_host_now();
         for (std::size_t i = 0; i < values.size(); i++)
             wrong += std::isnan(result[i]) != (i == 42);
     }
@@ -245,7 +245,7 @@ int wrong_of_order(Rank& rank, const std::string& kind) {
     communicator->synchronize(other);
     const std::vector<float> sums =
         reduced_numbers<float>(rank.world_size(), 0, 0, count, ReduceOp::sum);
-    const std::vector<float> values = data.to_host();
+    const std::vector<float> values = data.to_host_now();
     int wrong = 0;
     for (std::size_t i = 0; i < count; i++)
         wrong += values[i] != sums[i] + static_cast<float>(rank.world_size()) + 100;
@@ -272,7 +272,7 @@ int wrong_of_two(Rank& rank, const std::string& kind) {
     const int ranks = rank.world_size();
     for (const std::size_t i : {0, 1}) {
         communicators[i]->synchronize(streams[i]);
-        const std::vector<int> values = data[i].to_host();
+        const std::vector<int> values = data[i].to_host_now();
         for (std::size_t k = 0; k < count; k++) {
             int sum = 0;
             for (int r = 0; r < ranks; r++)

@@ -43,7 +43,7 @@ TEST_CASE("all calls in groups: one of every second rank, one in an order of its
         wrong += communicator->world_size() != group.size();
         wrong += group.rank(communicator->index()) != rank.rank();
         for (const CallResult& result :
-             make_all_calls(*communicator, counts, 5003, order_on_one_host(group.size())))
+             make_all_calls(*communicator, counts, 5003, order_on_one_node(group.size())))
             wrong += result.wrong;
     });
     REQUIRE(wrong == 0);

@@ -87,7 +87,7 @@ int wrong_of_shift(Rank& rank, const std::string& kind) {
             communicator->receive(theirs.data(), count, before, receives, "shift");
     communicator->synchronize(sends);
     communicator->synchronize(receives);
-    values = theirs.to_host();
+    values = theirs.to_host_now();
     int wrong = 0;
     for (std::size_t i = 0; i < count; i++)
         wrong += values[i] != number(before, i);

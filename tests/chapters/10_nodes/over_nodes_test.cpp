@@ -283,9 +283,9 @@ TEST_CASE("sends, receives and all-reduces at the same time, of several communic
         for (Stream* stream : {&reducing, &sending, &receiving})
             one->synchronize(*stream);
         two->synchronize(other_reducing);
-        wrong += a.to_host() != std::vector<float>(count, 64);
-        wrong += b.to_host() != std::vector<float>(count, 128);
-        wrong += from.to_host() != iota(count, static_cast<float>(opposite));
+        wrong += a.to_host_now() != std::vector<float>(count, 64);
+        wrong += b.to_host_now() != std::vector<float>(count, 128);
+        wrong += from.to_host_now() != iota(count, static_cast<float>(opposite));
     });
     REQUIRE(failure == "");
     REQUIRE(wrong == 0);
@@ -300,7 +300,7 @@ TEST_CASE("a rank may end after its last call: its remaining data is still sent"
             data.copy_from(is_root ? iota(data.size(), 5) : std::vector<float>(data.size()));
             communicator.broadcast(data.data(), data.size(), 0, stream);
             communicator.synchronize(stream);
-            wrong += data.to_host() != iota(data.size(), 5);
+            wrong += data.to_host_now() != iota(data.size(), 5);
         });
     REQUIRE(failure == "");
     REQUIRE(wrong == 0);

@@ -74,7 +74,7 @@ int averages_gradients(Communicator& communicator, const Tensor& values, Optimiz
             gradient.copy_from(mine.to_host());
             communicator.all_reduce(gradient.data(), gradient.data(), 1, ReduceOp::average, stream);
             communicator.synchronize(stream);
-            Tensor(mine).copy_from(gradient.to_host());
+            Tensor(mine).copy_from(gradient.to_host_now());
         }
         optimizer.step();
     }

@@ -26,7 +26,7 @@ struct Three {
 
     Values all() {
         device.stream().synchronize();
-        return memory->to_host();
+        return memory->to_host_now();
     }
     // Writes `values` to the memory from element `first` on.
     void write(std::size_t first, const Values& values) {

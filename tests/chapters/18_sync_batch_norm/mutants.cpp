@@ -36,7 +36,7 @@ class Mistaken : public Module {
             spoil(stream);
         communicator_.all_gather(own, gathered_.data(), numbers(), stream);
         communicator_.synchronize(stream);
-        const Values gathered = gathered_.to_host();
+        const Values gathered = gathered_.to_host_now();
         if (mistake_ == Mistake::mean_of_means)
             gathered_.copy_from(with_equal_counts(gathered));
         const Values before = plain_->running_var.to_host();
@@ -72,7 +72,7 @@ class Mistaken : public Module {
 
     void spoil(Stream& stream) {
         stream.synchronize();
-        Values gathered = gathered_.to_host();
+        Values gathered = gathered_.to_host_now();
         for (std::size_t i = 0; i + 1 < numbers(); i++)
             gathered[static_cast<std::size_t>(rank()) * numbers() + i] =
                 std::numeric_limits<float>::quiet_NaN();

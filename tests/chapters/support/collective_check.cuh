@@ -104,7 +104,7 @@ class CollectiveCheck {
     }
 
     // Returns the number of wrong elements of all turns; their streams must have been synchronised.
-    int wrong() const { return wrong_.to_host()[0]; }
+    int wrong() const { return wrong_.to_host_now()[0]; }
 
   private:
     T* input(const Turn& turn) { return input_.data() + turn.input_shift; }

@@ -53,7 +53,7 @@ inline void reset_device() {
     Buffer<int> value(std::vector<int>{41});
     launch(stream, {1, 1}, count_up, value.data());
     stream.synchronize();
-    REQUIRE(value.to_host()[0] == 42);
+    REQUIRE(value.to_host_now()[0] == 42);
 }
 
 // Returns what was said of a kernel's failure. `action` owns its buffers, or they would outlive the

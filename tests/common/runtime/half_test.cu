@@ -81,7 +81,7 @@ std::vector<float> widened_on_device(const std::vector<T>& values) {
     Buffer<float> to(values.size());
     launch(stream, grid_for(values.size()), widen_all<T>, values.size(), from.data(), to.data());
     stream.synchronize();
-    return to.to_host();
+    return to.to_host_now();
 }
 template <class T>
 std::vector<T> narrowed_on_device(const std::vector<float>& values) {
@@ -90,7 +90,7 @@ std::vector<T> narrowed_on_device(const std::vector<float>& values) {
     Buffer<T> to(values.size());
     launch(stream, grid_for(values.size()), narrow_all<T>, values.size(), from.data(), to.data());
     stream.synchronize();
-    return to.to_host();
+    return to.to_host_now();
 }
 
 template <class T>
@@ -224,7 +224,7 @@ void check_sums() {
     Buffer<T> from(a), to(b);
     launch(stream, grid_for(a.size()), add_narrow<T>, a.size(), from.data(), to.data());
     stream.synchronize();
-    const std::vector<T> result = to.to_host();
+    const std::vector<T> result = to.to_host_now();
     for (std::size_t i = 0; i < a.size(); i++)
         REQUIRE(bits_of(result[i]) ==
                 bits_of(T(static_cast<float>(i % 100) + 0.25f * static_cast<float>(i % 7))));
@@ -270,7 +270,7 @@ void check_product(cudaDataType type, bool transposes_a, bool transposes_b) {
                            CUDA_R_32F, m + gap, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     stream.synchronize();
     DDP_CHECK(cublasDestroy(blas));
-    const std::vector<float> found = c.to_host();
+    const std::vector<float> found = c.to_host_now();
     for (int column = 0; column < n; column++)
         for (int row = 0; row < m + gap; row++) {
             float sum = 12 * element(row, column);

@@ -57,7 +57,7 @@ inline int wrong_in(const int* data, int factor) {
     Buffer<int> wrong(std::vector<int>{0});
     launch(stream, grid_for(element_count), count_wrong, data, element_count, factor, wrong.data());
     stream.synchronize();
-    return wrong.to_host()[0];
+    return wrong.to_host_now()[0];
 }
 
 }  // namespace ddp::test

@@ -181,7 +181,7 @@ std::vector<int> shifted() {
     Buffer<int> from(in), to(in.size());
     launch(stream, {1, 64}, shift_without_barrier, from.data(), to.data());
     stream.synchronize();
-    return to.to_host();
+    return to.to_host_now();
 }
 
 bool is_shifted(const std::vector<int>& out) {

@@ -34,7 +34,7 @@ TEST_CASE("grid_range gives each element to exactly one thread") {
         Buffer<int> x(counting(n, 3, 1)), y(counting(n, -1, 5));
         launch(stream, shape, add_scaled, n, 2, x.data(), y.data());
         stream.synchronize();
-        const std::vector<int> result = y.to_host();
+        const std::vector<int> result = y.to_host_now();
         for (std::size_t i = 0; i < n; i++)
             REQUIRE(result[i] == 5 - static_cast<int>(i) + 2 * (3 * static_cast<int>(i) + 1));
     }
@@ -56,7 +56,7 @@ TEST_CASE("coordinates in three dimensions") {
     Buffer<Coordinates> out(24 * 30);
     launch(stream, {grid, block}, write_coordinates, out.data());
     stream.synchronize();
-    const std::vector<Coordinates> result = out.to_host();
+    const std::vector<Coordinates> result = out.to_host_now();
     std::size_t at = 0;
     for (unsigned int bz = 0; bz < 4; bz++)
         for (unsigned int by = 0; by < 3; by++)
@@ -88,7 +88,7 @@ TEST_CASE("static shared memory and a barrier") {
     Buffer<int> data(counting(5 * 96));
     launch(stream, {5, 96}, reverse_pieces<96>, data.data());
     stream.synchronize();
-    const std::vector<int> result = data.to_host();
+    const std::vector<int> result = data.to_host_now();
     for (int i = 0; i < 5 * 96; i++)
         REQUIRE(result[i] == i / 96 * 96 + 95 - i % 96);
 }
@@ -117,7 +117,7 @@ TEST_CASE("dynamic shared memory and many barriers") {
     Buffer<long long> sums(3);
     launch(stream, {3, block, block * sizeof(long long)}, block_sums, data.data(), n, sums.data());
     stream.synchronize();
-    const std::vector<long long> result = sums.to_host();
+    const std::vector<long long> result = sums.to_host_now();
     REQUIRE(result[0] + result[1] + result[2] == 100'003LL * 100'002 / 2);
 }
 
@@ -141,8 +141,8 @@ TEST_CASE("warps of 32 lanes exchange registers as CUDA says") {
     Buffer<unsigned int> votes(96);
     launch(stream, {1, 96}, warp_operations, out.data(), votes.data());
     stream.synchronize();
-    const std::vector<int> result = out.to_host();
-    const std::vector<unsigned int> ballots = votes.to_host();
+    const std::vector<int> result = out.to_host_now();
+    const std::vector<unsigned int> ballots = votes.to_host_now();
     for (int i = 0; i < 96; i++) {
         const int lane = i % 32, warp = i / 32 * 32;
         const int* mine = &result[i * 6];
@@ -185,7 +185,7 @@ TEST_CASE("one warp may shuffle while the others are done") {
     Buffer<int> data(counting(512)), sum(1);
     launch(stream, {1, 512}, sum_by_warps, data.data(), sum.data());
     stream.synchronize();
-    REQUIRE(sum.to_host()[0] == 512 * 511 / 2);
+    REQUIRE(sum.to_host_now()[0] == 512 * 511 / 2);
 }
 
 __global__ void halves_of_a_warp(int* out) {
@@ -201,7 +201,7 @@ TEST_CASE("disjoint masks of one warp meet at different lines") {
     Buffer<int> out(32);
     launch(stream, {1, 32}, halves_of_a_warp, out.data());
     stream.synchronize();
-    const std::vector<int> result = out.to_host();
+    const std::vector<int> result = out.to_host_now();
     for (int lane = 0; lane < 32; lane++)
         REQUIRE(result[lane] == (lane < 16 ? 3 : 19));
 }
@@ -225,7 +225,7 @@ TEST_CASE("short warps") {
     Buffer<int> out(2 * threads * 5);
     launch(stream, {2, threads}, vote_in_short_warps, out.data());
     stream.synchronize();
-    const std::vector<int> result = out.to_host();
+    const std::vector<int> result = out.to_host_now();
     for (unsigned int t = 0; t < 2 * threads; t++) {
         const int* mine = &result[t * 5];
         const unsigned int i = t % threads;
@@ -272,7 +272,7 @@ TEST_CASE("atomics") {
         std::vector<Counters>{Counters{0, 0, 0, 1000, -1000, -1, 0, 0, 0, 0, 0}});
     launch(stream, {4, 50}, count_atomically, counters.data());
     stream.synchronize();
-    const Counters result = counters.to_host()[0];
+    const Counters result = counters.to_host_now()[0];
     CHECK(result.sum == 200 * 199 / 2);
     CHECK(result.low == -200);
     CHECK(result.minimum == 100 - 199);
@@ -304,7 +304,7 @@ TEST_CASE("blocks of a cooperative launch wait for each other") {
     Buffer<int> arrived(std::vector<int>{0}), seen(blocks);
     launch_cooperative(stream, {blocks, 64}, meet_across_blocks, arrived.data(), seen.data());
     stream.synchronize();
-    for (int count : seen.to_host())
+    for (int count : seen.to_host_now())
         REQUIRE(count == static_cast<int>(blocks));
 }
 
@@ -324,7 +324,7 @@ TEST_CASE("__nanosleep lets the awaited thread run") {
     Buffer<int> ball(std::vector<int>{0});
     launch(stream, {1, 2}, ping_pong, ball.data(), 100);
     stream.synchronize();
-    REQUIRE(ball.to_host()[0] == 200);
+    REQUIRE(ball.to_host_now()[0] == 200);
 }
 
 struct Large {
@@ -345,7 +345,7 @@ TEST_CASE("arguments of 800 bytes are copied at the launch") {
     launch(stream, {1, 1}, sum_argument, large, sum.data());
     large = {};
     stream.synchronize();
-    REQUIRE(sum.to_host()[0] == 200 * 201 / 2);
+    REQUIRE(sum.to_host_now()[0] == 200 * 201 / 2);
 }
 
 }  // namespace ddp::test

@@ -33,7 +33,7 @@ std::vector<int> output_of(Kernel kernel, const LaunchShape& shape, Launch how =
     else
         launch_cooperative(stream, shape, kernel, in.data(), out.data());
     stream.synchronize();
-    return out.to_host();
+    return out.to_host_now();
 }
 
 // Returns an example that is right if `value` gives what the first threads of `shape` must leave.
@@ -452,7 +452,7 @@ bool copies_from_another_stream() {
     launch(reader, {1, 1}, copy_early, value.data(), copy.data(), gate.flag());
     reader.synchronize();
     writer.synchronize();
-    return copy.to_host()[0] == 7;
+    return copy.to_host_now()[0] == 7;
 }
 
 __global__ void write_early(int* flag, int* to) {
@@ -470,7 +470,7 @@ bool copies_what_was_written() {
     launch(reader, {1, 1}, copy_early, value.data(), copy.data(), gate.flag());
     reader.synchronize();
     writer.synchronize();
-    return copy.to_host()[0] == 7;
+    return copy.to_host_now()[0] == 7;
 }
 
 // Reads on the host what a copy brings.
@@ -539,7 +539,7 @@ bool adds_to_fresh_device_memory() {
     Buffer<float> value(std::vector<float>{1.5f}), sum(1);
     launch(stream, {1, 1}, add_to, value.data(), sum.data());
     stream.synchronize();
-    return sum.to_host()[0] == 1.5f;
+    return sum.to_host_now()[0] == 1.5f;
 }
 
 struct Hidden {  // pointers inside a struct are not checked at the launch
@@ -558,7 +558,7 @@ bool reads_freed_memory() {
     }
     launch(stream, {1, 1}, read_hidden, freed, to.data());
     stream.synchronize();
-    return to.to_host()[0] == 7;
+    return to.to_host_now()[0] == 7;
 }
 
 constexpr auto relaxed = std::memory_order_relaxed;

@@ -57,7 +57,7 @@ class Gate {
         launch(stream, {1, 1}, wait_for_flag, flag_.data(), seen_.data());
     }
     void open() { SystemFlag(flag_[0]).store(1, cuda::memory_order_release); }
-    bool was_passed() const { return seen_.to_host()[0] == 1; }
+    bool was_passed() const { return seen_.to_host_now()[0] == 1; }
 
   private:
     PinnedBuffer<int> flag_;
@@ -96,7 +96,7 @@ TEST_CASE("a stream runs in order") {
     launch(stream, {1, 1}, append, value.data(), 500);
     stream.synchronize();
     REQUIRE(copy[0] == appended(1, 500));
-    REQUIRE(value.to_host()[0] == appended(1, 501));
+    REQUIRE(value.to_host_now()[0] == appended(1, 501));
 }
 
 TEST_CASE("the host goes on while a kernel runs") {
@@ -143,7 +143,7 @@ TEST_CASE("\"not ready\" stays as the last error, and no launch reports it as it
     gate.open();
     stream.synchronize();
     other.synchronize();
-    REQUIRE(value.to_host()[0] == 2 * questions);
+    REQUIRE(value.to_host_now()[0] == 2 * questions);
 }
 
 TEST_CASE("two streams run at the same time") {
@@ -154,7 +154,7 @@ TEST_CASE("two streams run at the same time") {
     launch(second, {1, 1}, raise_flag, flag.data());  // only now can the first stream's kernel end
     second.synchronize();
     first.synchronize();
-    REQUIRE(seen.to_host()[0] == 1);
+    REQUIRE(seen.to_host_now()[0] == 1);
 }
 
 TEST_CASE("an event is done when its stream has come there") {
@@ -194,7 +194,7 @@ TEST_CASE("a stream waits for an event of another") {
     REQUIRE(forget_not_ready(cudaStreamQuery(second)) == cudaErrorNotReady);
     gate.open();
     second.synchronize();
-    REQUIRE(value.to_host()[0] == appended(1, 4));
+    REQUIRE(value.to_host_now()[0] == appended(1, 4));
     first.synchronize();
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("a wait is for the recording that stood when it was called") {
     REQUIRE(forget_not_ready(cudaStreamQuery(waiting)) == cudaErrorNotReady);
     gate.open();
     waiting.synchronize();
-    REQUIRE(value.to_host()[0] == appended(1, 3));
+    REQUIRE(value.to_host_now()[0] == appended(1, 3));
     slow.synchronize();
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("a later recording of an event is not waited for") {
     REQUIRE(forget_not_ready(cudaEventQuery(event)) == cudaErrorNotReady);
     gate.open();
     first.synchronize();
-    REQUIRE(value.to_host()[0] == 1);
+    REQUIRE(value.to_host_now()[0] == 1);
 }
 
 TEST_CASE("the default stream and blocking streams wait for each other") {
@@ -258,8 +258,8 @@ TEST_CASE("the default stream and blocking streams wait for each other") {
     REQUIRE(forget_not_ready(cudaStreamQuery(blocking)) == cudaErrorNotReady);
     gate.open();
     DDP_CHECK(cudaStreamSynchronize(blocking));
-    REQUIRE(value.to_host()[0] == appended(1, 4));
-    REQUIRE(other.to_host()[0] == 1);
+    REQUIRE(value.to_host_now()[0] == appended(1, 4));
+    REQUIRE(other.to_host_now()[0] == 1);
     DDP_CHECK(cudaStreamDestroy(blocking));
 }
 
@@ -309,7 +309,7 @@ void enqueue_behind_a_closed_gate(cudaStream_t stream) {
         launch(stream, {1, 1}, append, value.data(), digit);
     DDP_CHECK(cudaStreamSynchronize(stream));
     opener.join();
-    REQUIRE(value.to_host()[0] == appended(1, 3000));
+    REQUIRE(value.to_host_now()[0] == appended(1, 3000));
 }
 
 TEST_CASE("more commands than a queue holds wait behind a kernel") {
@@ -352,8 +352,8 @@ void fill_both_queues(bool one_more) {
     }
     DDP_CHECK(cudaDeviceSynchronize());
     opener.join();
-    REQUIRE(value.to_host()[0] == appended(1, 1500));
-    REQUIRE(other.to_host()[0] == appended(1, 1500));
+    REQUIRE(value.to_host_now()[0] == appended(1, 1500));
+    REQUIRE(other.to_host_now()[0] == appended(1, 1500));
     DDP_CHECK(cudaStreamDestroy(blocking));
 }
 
@@ -388,8 +388,8 @@ TEST_CASE("many host threads launch") {
         thread.join();
     shared.synchronize();
     REQUIRE(failures == 0);
-    REQUIRE(on_shared.to_host()[0] == thread_count * launches * 6);
-    REQUIRE(on_own.to_host()[0] == thread_count * launches * 6);
+    REQUIRE(on_shared.to_host_now()[0] == thread_count * launches * 6);
+    REQUIRE(on_own.to_host_now()[0] == thread_count * launches * 6);
 }
 
 TEST_CASE("copying to memory that is not pinned is done when the call returns") {
@@ -452,8 +452,8 @@ TEST_CASE("a destroyed stream finishes its work") {
     }
     DDP_CHECK(cudaStreamDestroy(stream));
     DDP_CHECK(cudaDeviceSynchronize());
-    REQUIRE(value.to_host()[0] == appended(1, 100));
-    REQUIRE(data.to_host()[100'002] == 99 + 100'002);
+    REQUIRE(value.to_host_now()[0] == appended(1, 100));
+    REQUIRE(data.to_host_now()[100'002] == 99 + 100'002);
 }
 
 // ---- Two kernels that talk: plain data, published by a flag with release and acquire.
@@ -492,8 +492,8 @@ TEST_CASE("two kernels pass messages") {
                            done.data(), wrong.data());
     streams[0].synchronize();
     streams[1].synchronize();
-    REQUIRE(done.to_host()[0] == round_count);
-    REQUIRE(wrong.to_host()[0] == 0);
+    REQUIRE(done.to_host_now()[0] == round_count);
+    REQUIRE(wrong.to_host_now()[0] == 0);
 }
 
 TEST_CASE("a kernel whose partner does not run ends") {
@@ -503,7 +503,7 @@ TEST_CASE("a kernel whose partner does not run ends") {
     launch_cooperative(stream, {1, 32}, talk, 1, 1, 1000, message.data(), done.data(),
                        wrong.data());
     stream.synchronize();
-    REQUIRE(wrong.to_host()[0] == 32);
+    REQUIRE(wrong.to_host_now()[0] == 32);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST_CASE("a copy from memory that is not pinned may be under way when the call 
     const auto look = [&] {
         launch(stream, {1, 1}, copy_number, data.data(), seen.data());
         stream.synchronize();
-        return seen.to_host()[0];
+        return seen.to_host_now()[0];
     };
     SECTION("by the default stream, for which no other stream waits") {
         DDP_CHECK(cudaMemcpy(data.data(), &number, sizeof number, cudaMemcpyHostToDevice));
@@ -214,7 +214,7 @@ TEST_CASE("a GPU that loads lazily loads no kernel while another one may wait") 
     SystemFlag(flag[0]).store(1, cuda::memory_order_release);
     stream.synchronize();
     other.synchronize();
-    REQUIRE(number.to_host()[0] == 1);
+    REQUIRE(number.to_host_now()[0] == 1);
 }
 
 TEST_CASE("some kernels that wait for others end late, and not all") {
