@@ -507,12 +507,13 @@ class Guard:
             if not dist.is_initialized() or dist.get_rank() == 0 or self.group is None:
                 print(finding, file=sys.stderr, flush=True)
 
-    def finish(self):
-        """Makes one check more, if all ranks come to it in time; what a rank knows alone is told in any case."""
+    def finish(self, alone=False):
+        """Makes one check more, if all ranks come to it in time; what a rank knows alone is told in any case. A rank that ends by an error, or
+        without destroying its process group, does not wait for the others."""
         if self.is_finished:
             return
         self.is_finished = True
-        if self.group is not None and dist.is_initialized() and self.watched():
+        if not alone and sys.exc_info()[0] is None and self.group is not None and dist.is_initialized() and self.watched():
             try:
                 self.begin_last_check()
                 self.check(patience=PATIENCE)
@@ -644,7 +645,7 @@ def watch(every=100):
     for holder in (dist, dist.distributed_c10d):
         around(holder, "destroy_process_group", wrap_destroy)
     watch_fsdp()
-    atexit.register(guard.finish)
+    atexit.register(guard.finish, alone=True)
     return guard
 
 

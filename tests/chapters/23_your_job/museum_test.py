@@ -167,6 +167,35 @@ def copy_a_watched_model(rank):
     return sum(int((a != b).sum()) for each in copies for a, b in zip(each.parameters(), model.parameters()))
 
 
+def end_by_an_error(rank):
+    """Returns how long rank 1, which ends by an error, waits for rank 0, which goes on."""
+    import time
+
+    import torch
+    import torch.distributed as dist
+    ddp_guard.watch(1)
+    dist.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    begin = time.monotonic()
+    if rank == 0:
+        time.sleep(5)
+        return 0
+    try:
+        raise ValueError
+    except ValueError:
+        dist.destroy_process_group()
+    return time.monotonic() - begin
+
+
+def look_at_errors():
+    seconds = ranks.run(end_by_an_error)[1]
+    if seconds is None or seconds > 3:
+        complain(f"a rank that ends by an error waits {seconds} s for the others")
+
+
 def look_at_copies():
     """A watched model can be saved and copied as before: the guard hangs nothing on it."""
     if ranks.run(copy_a_watched_model) != [0, 0]:
@@ -226,6 +255,7 @@ def main():
     else:
         look_at_sections()
         look_at_copies()
+        look_at_errors()
         look_at_the_museum(world_size=2, every=16)
         if HAS_SOLUTIONS:
             look_at_the_checks()
