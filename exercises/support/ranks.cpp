@@ -177,17 +177,17 @@ std::string wrong_before(Peers& peers, const OnFloats& collective, const std::ve
                               cudaMemcpyDeviceToDevice, stream));
     DDP_CHECK(cudaMemsetAsync(data.data(), junk_byte, count * sizeof(float), stream));
     peers.synchronize(stream);
-    const std::vector<float> node = kept.to_host_now();
+    const std::vector<float> host = kept.to_host_now();
     peers.rank().barrier();
     std::size_t first = 0;
     const std::string wrong = wrong_elements(count, peers.rank().rank(), first,
-                                             [&](std::size_t i) { return node[i] == right(i); });
+                                             [&](std::size_t i) { return host[i] == right(i); });
     if (wrong.empty())
         return "";
     return ranks_and_elements(peers.rank().world_size(), count) + ": " + wrong +
-           (node[first] > 3e38f ? "is what another rank has written into its own array after the "
+           (host[first] > 3e38f ? "is what another rank has written into its own array after the "
                                   "call: it has ended before this one had read its data."
-                                : "is " + std::to_string(node[first]) + ", and right is " +
+                                : "is " + std::to_string(host[first]) + ", and right is " +
                                       std::to_string(right(first)) + ".");
 }
 }  // namespace

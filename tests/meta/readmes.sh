@@ -95,9 +95,9 @@ shows $'// 01_x/x.cu\ncall(a, "(",\n     b);  // {' 'excerpt: 01_x/x.cu: call('
 shows $'// 01_x/x.cu\nfor (;;)\n    a;' 'excerpt: 01_x/x.cu: for ('
 shows $'// 01_x/x.cu\nint member() const;' 'excerpt: 01_x/x.cu: member'
 shows $'// 01_x/x.cu\nint member() const;\nint twin, end;' 'excerpt: 01_x/x.cu: member ... twin'
-shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7'
-shows $'$ sh say 2 7\nin 7 ms (host) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7: in 7'
-shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (host) 5 kB/s' 'slow measured: sh say 2 7: it is ... ms'
+shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (node) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7'
+shows $'$ sh say 2 7\nin 7 ms (node) 5 kB/s\nand -------\nrank 7 is in "2"' 'output: sh say 2 7: in 7'
+shows $'$ sh say 2 7\nit is 2\n\nin 7 ms (node) 5 kB/s' 'slow measured: sh say 2 7: it is ... ms'
 
 # refuses WORDS COMMENT: it says so, and leaves the README as it was.
 refuses() {
@@ -129,7 +129,7 @@ stale 'excerpt: 01_x/x.cu: void first(' 'a;' 'b;'
 stale 'output: sh say 2 7' 'in 8 ms' 'in 7 ms'
 stale 'measured: sh say 2 7' 'it was' 'it is'
 stale 'measured: sh say 2 7' 'was in "2"' 'is in "2"'
-printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (host) 1.5e+2 MB/s' 'and -----' \
+printf '%s\n' '<!-- measured: sh say 2 7 -->' '```text' "\$ sh say 2 7" 'it is 31.5' '' 'in 900 us (node) 1.5e+2 MB/s' 'and -----' \
     'rank 1 is in "b.weight"' '```' >"$readme"
 make 1 "" --check  # a rule of ASCII is text
 sed -i 's/^and.*/and -------/' "$readme"
