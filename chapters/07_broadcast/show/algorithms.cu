@@ -95,7 +95,7 @@ LinkRun broadcast_over_link(Peers& peers, const BroadcastAlgorithm& algorithm, s
     rank.barrier();
     LinkRun run{watch.seconds(), {}};
     payload.require_here(algorithm);
-    const LinkClock begin = before.to_host_now()[0], end = after.to_host()[0];
+    const LinkClock begin = before.to_host_now()[0], end = after.to_host_now()[0];
     const std::uint64_t start_ns = rank.broadcast(begin.now_ns, 0);
     const std::uint64_t arrived_ns =
         rank.rank() == 0 ? start_ns : end.last_byte_ns + view.link.latency_ns;

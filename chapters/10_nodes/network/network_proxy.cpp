@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "06_messages/support/node_flag.hpp"
+#include "06_messages/support/host_flag.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
