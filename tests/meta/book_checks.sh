@@ -170,6 +170,7 @@ judged() {  # judged VERDICT WORDS 'script'
     [[ $verdict == "$1" && $words == "$2" ]] || complain "\`$3\` is $verdict: $words"
 }
 is_busy_now=$(declare -f is_busy)
+# shellcheck disable=SC2317  # `judged` calls it
 is_busy() { false; }
 judged passed $'hello\npassed' 'echo hello; echo passed'
 judged missing "none" 'echo none; exit 3'
@@ -224,6 +225,7 @@ is_judged_busy 'echo "kernel k: still running after 10 s, so it was ended"; exit
 judged wrong no 'echo no; exit 5'
 judged passed passed 'echo passed'
 kill "${loaders[@]}" && wait "${loaders[@]}" 2>/dev/null
+# shellcheck disable=SC2317  # `judged` calls it
 is_busy() { false; }
 judged wrong "Stopped after 1 s: a loop in your code does not end, or this machine is busy." 'exec sleep 20'
 finish

@@ -45,8 +45,7 @@ void show_link(Rank& rank, const CommonOptions& common) {
             file.row({algorithm.name, ranks, bytes, measured, predicted,
                       bus_bandwidth(ranks, bytes, measured)});
     }
-    table.note(
-        "The link is simulated. Critical bytes pass the busiest port one after the other.");
+    table.note("The link is simulated. Critical bytes pass the busiest port one after the other.");
     if (rank.rank() == 0) {
         std::cout << table << "\n";
         pace.warn();

@@ -167,7 +167,7 @@ void check_parts(std::size_t n, const std::vector<float>& scales, const std::str
                                 stream);
         stream.synchronize();
     }
-    const std::vector<__nv_bfloat16> high = sums.to_host_now(), low = lost.to_host();
+    const std::vector<__nv_bfloat16> high = sums.to_host_now(), low = lost.to_host_now();
     std::vector<double> both;
     for (std::size_t i = 0; i < n; i++)
         both.push_back(static_cast<double>(__bfloat162float(high[i])) +

@@ -227,7 +227,8 @@ void check_weights(const Case& one, const std::vector<float>& yours, const std::
 }
 
 void check_traffic(const Case& one, OneCall& call) {
-    const std::vector<unsigned int> reads = call.reads.to_host_now(), writes = call.writes.to_host();
+    const std::vector<unsigned int> reads = call.reads.to_host_now(),
+                                    writes = call.writes.to_host_now();
     for (std::size_t i = 0; i < reads.size(); i++) {
         const bool is_seen = static_cast<int>(i % one.keys()) < one.seen(i / one.keys());
         if (reads[i] > (is_seen ? 2u : 0u))

@@ -118,7 +118,8 @@ TEST_CASE("copies that cannot be") {
                   {"cudaMemset at ", "of 21 bytes: the range has only 20 left"});
     require_parts(message_of([&] { DDP_CHECK(cudaMemset(host.data(), 0, 4)); }),
                   {"cudaMemset at ", "no allocation of CUDA's"});
-    REQUIRE(device.to_host_now() == std::vector<int>{1, 2, 3, 4, 5});  // none of them copied anything
+    REQUIRE(device.to_host_now() ==
+            std::vector<int>{1, 2, 3, 4, 5});  // none of them copied anything
 }
 
 TEST_CASE("a copy from memory that was freed") {
