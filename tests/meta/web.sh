@@ -49,7 +49,7 @@ cat >"$book/chapters/README.md" <<'END'
 |---|---|---|---|---|
 | 01 | [line](01_line) | What? | 1 | |
 END
-printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is straight.\n' >"$book/chapters/glossary.md"
+printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is straight. ([Itself](#line))\n' >"$book/chapters/glossary.md"
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
 printf 'int first() {\n    return 1;\n}\n' >"$book/chapters/01_line/main.cu"
 printf '<svg xmlns="http://www.w3.org/2000/svg"/>\n' >"$book/plots/reference/kernels_warps.svg"
@@ -91,7 +91,8 @@ make_site() { rm -rf "$site" "$scratch/doctrees" && sphinx "$book" "$site" &>"$s
 shows() { grep -qF -- "$1" "${2:-$page}" || complain "the page ${2:-} does not show '$1'"; }
 hides() { ! grep -qF -- "$1" "${2:-$page}" || complain "the page ${2:-} shows '$1'"; }
 make_site || complain "a right book gets warnings: $(cat "$scratch/said")"
-shows '<span role="tooltip" id="term-0">What is straight.</span>'
+shows '<span role="tooltip" id="term-0">What is straight. (Itself)</span>'
+shows 'href="#line"' "$site/chapters/glossary.html"
 shows 'its answer'
 hides 'solutions'
 hides '<!-- measured'

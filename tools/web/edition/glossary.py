@@ -34,6 +34,9 @@ class LinkTerms(SphinxTransform):
 
     def apply(self):
         meanings = self.app.book_glossary
+        for node in self.document.findall(nodes.reference):  # from one entry to another
+            if self.env.docname == GLOSSARY and node.get("refuri", "").lstrip("#") in meanings:
+                node.attributes.pop("id_link", None)
         for number, node in enumerate(list(self.document.findall(addnodes.pending_xref))):
             anchor = node.get("reftargetid")
             if node["reftarget"] != GLOSSARY or not anchor:
