@@ -77,7 +77,7 @@ TEST_CASE("sweep: measured is within a quarter of what was predicted") {
                     return near;
                 });
                 rank.barrier();
-                const std::vector<float> averages = memory.to_host();
+                const std::vector<float> averages = memory.to_host_now();
                 for (const float value : averages)
                     if (value != 1)
                         throw std::runtime_error("the average of ones is not one");
