@@ -3,7 +3,7 @@
 #
 #     ./book cluster up HxL [--link RATE] [--fault FAULT] -- COMMAND...
 #
-#            node0                      node1                      node2           own node name, /etc/nodes,
+#            node0                      node1                      node2           own node name, /etc/hosts,
 #        ranks 0 1 ...              ranks L L+1 ...             ranks 2L ...       /tmp and /dev/shm; the book's
 #        eth0 10.77.0.1             eth0 10.77.0.2             eth0 10.77.0.3      folder is shared by all
 #             │ RATE                     │ RATE                     │ RATE
@@ -45,7 +45,7 @@ The nodes share the folder of the book; each has its own /tmp. The faults of the
 
     wrong-interface     every node has a second network, docker0, which leads to no other node
     blocked-port        every node has a firewall, which drops what comes to the ports 1024 to 32767
-    unknown-name        /etc/nodes does not know the last node
+    unknown-name        /etc/hosts does not know the last node
     cut                 the cable of the last node is pulled when 16 MB have gone through it
     off                 the last node is switched off when 16 MB have gone through its cable
 END
@@ -182,7 +182,7 @@ be_node() {  # NAME
     ip link set lo up
     echo 5 >/proc/sys/net/ipv4/tcp_retries2  # a connection is lost after 13 s without an answer, and not after 15 minutes
     cp /run/names "/run/names.$1"
-    mount --bind "/run/names.$1" /etc/nodes
+    mount --bind "/run/names.$1" /etc/hosts
     mount -t tmpfs tmpfs /dev/shm
     mount -t sysfs sysfs /sys  # ... and here the node's interfaces
     # A /tmp of its own, in which the book is still there if it was before.
@@ -223,7 +223,7 @@ be_ssh() {  # [-x] NODE [COMMAND...]
     local node words=() status=0
     [[ $1 != -x ]] || shift
     node=$1
-    getent anodes "$node" >/dev/null || { echo "ssh: Could not resolve hostname $node: Name or service not known" >&2 && exit 255; }
+    getent ahosts "$node" >/dev/null || { echo "ssh: Could not resolve hostname $node: Name or service not known" >&2 && exit 255; }
     answers "$node" || { echo "ssh: connect to node $node port 22: No route to node" >&2 && exit 255; }
     words=("${@:2}")
     ((${#words[@]})) || words=(exec bash)

@@ -97,7 +97,7 @@ SECTIONS = [
     ]),
     ("Defaults and names", [
         ("time_outs", "how long a collective may take (Gloo; NCCL)", "30 seconds: `--timeout`"),
-        ("port_that_is_in_use", "two jobs on one host with the same `MASTER_PORT`", "a free port for each job: [05](05_ranks)"),
+        ("port_that_is_in_use", "two jobs on one node with the same `MASTER_PORT`", "a free port for each job: [05](05_ranks)"),
         ("post_accumulate_hook", "`Tensor.register_post_accumulate_grad_hook`", "the tape's visitor: [01](01_sgd)"),
         ("load_weights_only", "`torch.load` of a file with a function in it",
          "safetensors, which has none: [19](19_checkpoint_failover/README.md#the-file)"),

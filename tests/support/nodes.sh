@@ -65,7 +65,7 @@ case $1 in
         echo "127.0.0.1 localhost" >/run/nodes
         make_switch
         for ((i = 0; i < nodes; i++)); do make_node "$i" "$rate"; done
-        mount --bind /run/nodes /etc/nodes
+        mount --bind /run/nodes /etc/hosts
         tell_mpi
         on_node node0 "$@"
         ;;

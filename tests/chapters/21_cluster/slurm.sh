@@ -28,7 +28,7 @@ echo "CgroupPlugin=cgroup/v1" >"$home/cgroup.conf"  # none is used; this one loa
 # PMIx makes a folder of the same name on each node: TmpFS keeps them apart. Without cgroups Slurm binds no processor.
 cat >"$SLURM_CONF" <<END
 ClusterName=lab
-SlurmctldNode=node0
+SlurmctldHost=node0
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
