@@ -224,7 +224,7 @@ be_ssh() {  # [-x] NODE [COMMAND...]
     [[ $1 != -x ]] || shift
     node=$1
     getent ahosts "$node" >/dev/null || { echo "ssh: Could not resolve hostname $node: Name or service not known" >&2 && exit 255; }
-    answers "$node" || { echo "ssh: connect to node $node port 22: No route to node" >&2 && exit 255; }
+    answers "$node" || { echo "ssh: connect to host $node port 22: No route to host" >&2 && exit 255; }
     words=("${@:2}")
     ((${#words[@]})) || words=(exec bash)
     cd /

@@ -114,7 +114,7 @@ test_without_slurm() {
     fi
     said=$(cd "$book" && timeout 120 "$root/book" cluster up 2x2 -- bash "$labs/all_reduce.sbatch" --quick 2>&1) ||
         complain "all_reduce without Slurm ends with $?"
-    has "$said" "An all-reduce on 2 ranks of this machine"
+    has "$said" "native on 2 ranks, in place"
     has "$said" "An all-reduce on 4 ranks of several nodes"
     count "$said" 'node0 has sent [0-9.]+ MB by eth0' 1
 }
@@ -250,7 +250,7 @@ on_slurm() {
     count "$said" 'node0 has sent [0-9.]+ MB by eth0' 1
 
     lab all_reduce
-    has "$said" "An all-reduce on 2 ranks of this machine"
+    has "$said" "native on 2 ranks, in place"
     has "$said" "An all-reduce on 4 ranks of several nodes"
 
     lab overlap
