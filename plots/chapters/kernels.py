@@ -63,7 +63,8 @@ def draw_bench_reduce(measured):
         zip(*(measured.text("version"),
               *map(measured.numbers, ("block", "gbs", "share_of_limit")))))
     colors = {
-        "atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN, "accumulators": BLUE
+        "atomics": GREY, "interleaved": RED, "sequential": ORANGE, "warps": GREEN,
+        "accumulators": BLUE
     }
     for version, color in colors.items():
         points = [row[1:] for row in rows if row[0] == version]
