@@ -20,7 +20,7 @@ for test in json.load(open(sys.argv[1]))["tests"]:
     labels = properties.get("LABELS", [])
     if "gpu" in properties.get("RESOURCE_LOCK", []):
         locked.append(test["name"])
-    elif not {"data", "common", "meta"} & set(labels):
+    elif not {"data", "common", "meta", "python"} & set(labels):
         free.append(test["name"])
     if "processes" in labels:
         started.append(test["name"])
