@@ -4,7 +4,7 @@
 # Inside `./book cluster up` mpirun starts a rank of the chapter's program in each place of the nodes, or N with --processes N.
 # Programs without ranks, and those whose ranks are threads or have a supervisor, start here as always.
 choose_launcher() {  # sets $launcher, and $options to those that are for the program
-    local own='^--(ranks|nodes|supervise|help)(=|$)'
+    local own='^--(ranks|hosts|supervise|help)(=|$)'
     options=("$@")
     if [[ -z ${DDP_HOSTFILE:-} ]] || ((10#${chapter%%_*} < 5)) || grep -qE -e "$own" <(printf '%s\n' "$@"); then return; fi
     start_by_mpirun --hostfile "$DDP_HOSTFILE"

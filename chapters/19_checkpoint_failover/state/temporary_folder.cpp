@@ -1,13 +1,17 @@
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
 
-#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <random>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "common/report/process.hpp"
@@ -24,19 +28,19 @@ constexpr const char* remove_at_end = R"(
         sleep 0.2
     done)";
 
-std::filesystem::path make_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ddp_checkpoints_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-        throw std::runtime_error("'" + name + "' cannot be made (" + std::strerror(errno) +
-                                 "): give --folder a folder that is yours.");
-    return name;
+// Returns a name that nobody else has.
+std::filesystem::path new_name() {
+    std::random_device random;
+    std::ostringstream name;
+    name << "ddp_checkpoints_" << std::hex << random() << random();
+    return std::filesystem::temp_directory_path() / name.str();
 }
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
+// The shell comes first: if this process ends as soon as there is a folder, that goes, too.
+TemporaryFolder::TemporaryFolder() : path_(new_name()) {
     std::array<Descriptor, 2> lifeline = make_pipe();  // read end, write end
-    path_ = make_folder();
     try {
         remover_ = start_process({"/bin/sh", "-c", remove_at_end, path_},
                                  {.input = lifeline[0].number(),
@@ -44,10 +48,16 @@ TemporaryFolder::TemporaryFolder() {
                                   .error = -1,
                                   .leads_group = true});  // Ctrl-C does not reach it
     } catch (const std::exception& error) {
-        std::filesystem::remove(path_);
         throw std::runtime_error("the shell that is to remove '" + path_.string() +
                                  "' at the end cannot be started (" + error.what() +
                                  "): give --folder a folder that is to stay.");
+    }
+    if (mkdir(path_.c_str(), S_IRWXU) != 0) {
+        const std::string why = std::strerror(errno);
+        kill(remover_, SIGKILL);  // what has this name is not ours to remove
+        waitpid(remover_, nullptr, 0);
+        throw std::runtime_error("'" + path_.string() + "' cannot be made (" + why +
+                                 "): give --folder a folder that is yours.");
     }
     lifeline_ = std::move(lifeline[1]);
 }

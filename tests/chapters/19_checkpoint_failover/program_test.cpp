@@ -266,14 +266,14 @@ TEST_CASE("checkpoint_failover: its temporary folder goes with it, however it en
             CAPTURE(how, signal);
             const TemporaryFolder folder;
             const std::string place = (folder / "").parent_path().string();
-            const ChildResult script = run_command(
-                {"bash", "-c",
-                 "\"$0\" " + how +
-                     " 2 --data \"$1\" & until ls \"$TMPDIR\"/ddp_checkpoints_*; do sleep 0.02; "
-                     "done; kill -" +
-                     signal + " $!; wait",
-                 path, pictures.folder()},
-                {"TMPDIR=" + place});
+            const ChildResult script =
+                run_command({"bash", "-c",
+                             "\"$0\" " + how +
+                                 " 2 --data \"$1\" & until ls \"$TMPDIR\"/ddp_checkpoints_*; do :; "
+                                 "done; kill -" +
+                                 signal + " $!; wait",
+                             path, pictures.folder()},
+                            {"TMPDIR=" + place});
             REQUIRE(script.exit_code == 0);  // -1 if no folder has come
             REQUIRE(nothing_is_left(path));
             for (const Stopwatch watch; !std::filesystem::is_empty(place);) {
