@@ -52,4 +52,10 @@ TranslationResult train_translation(Rank& rank, const TranslationData& data,
                                     const TranslationPlan& plan, const TranslationHooks& hooks,
                                     const std::function<void(Transformer& model)>& use);
 
+// Computes a batch of each size that these pairs can make, of 1 to `most_sentences` sentences, and
+// forgets it: then no rank loads kernels for a new length while another rank's bucket waits for it
+// (FirstPass). A GPU loads one for each shape of a product. Takes this rank's device.
+void compute_every_size(Rank& rank, const std::vector<TokenPair>& pairs,
+                        const TransformerOptions& options, int most_sentences);
+
 }  // namespace ddp

@@ -6,7 +6,6 @@
 
 #include "03_network/loader.hpp"
 #include "11_data_parallel/replica.hpp"
-#include "20_transformer/layers/every_size.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/translation_training.hpp"
 #include "20_transformer/words/numerals.hpp"
