@@ -14,7 +14,7 @@
 // the steps (phase 2). At its end, an own slice of the next round leaves whenever a sum of this one
 // arrives (phase 3), so that something is always on its way.
 //
-// What is done with a slice is told by Operations, by all threads of the block. The left neighbour
+// Operations say what all threads of the block do with a slice. The left neighbour
 // has filled the slot `theirs`, and the right one empties `slot`; the last step has none. `own` is
 // where this rank's elements are, which an operation may have to make in the slot first:
 //

@@ -177,7 +177,7 @@ void DistributedDataParallel::backward(Variable loss, const Tape::Visitor& is_fi
 }
 
 // A GPU's queue takes about a thousand operations. A launch that finds it full waits in the driver,
-// where it may keep out the very rank for which this one's buckets wait. So no node fills the queue
+// where it may keep out the very rank for which this one's buckets wait. So no host fills the queue
 // any further before its last step is reduced. The forward that is there keeps the device busy.
 void DistributedDataParallel::wait_for_last_step() {
     reduced_.synchronize();

@@ -14,8 +14,8 @@ A hash differs if its maximum is not minus the maximum of its negative. All rank
 is found goes to stderr once, with the step, the rank, the parameter and the book's section, and stays in `watch(...).findings`.
 
 For DistributedDataParallel only: a model that FSDP shards has other parameters on every rank, and the guard says that it is not for it.
-It sees what goes through DataLoader, torch.nn.functional, backward and optimizers, and not what a compiled graph holds. It ran with PyTorch 2.15; what it
-calls is there from 2.1 on.
+It sees what goes through DataLoader, torch.nn.functional, backward and optimizers, and not what a compiled graph holds. It ran with PyTorch 2.15;
+no earlier version has been tried.
 """
 import argparse
 import atexit

@@ -1,6 +1,6 @@
 #pragma once
-// What comes of a plan of messages: whose summands each rank has at its end, what leaves the nodes,
-// and how long it takes by 21_cluster's simulator.
+// Follows a plan of messages: whose summands each rank has at its end, what leaves the nodes, and
+// how long it takes by 21_cluster's simulator.
 #include <optional>
 #include <string>
 #include <vector>

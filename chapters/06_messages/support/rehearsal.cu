@@ -38,7 +38,7 @@ void rehearse(Rank& rank, const PeersView& view) {
     if (rank.world_size() == 1)
         return;
     // A GPU begins a kernel within microseconds. On a CPU a rank may have to wait long for a core,
-    // and nothing keeps kernels apart: there the usual limit holds, and only a failure ends it.
+    // and nothing keeps kernels apart: there the job's time-out holds.
     const std::uint64_t limit_ns = kernels_run_on_cpu ? view.timeout_ns : 1'000'000'000;
     Stream stream;
     launch_cooperative(stream, {1, 1}, meet, view, limit_ns, &view.error_report->have_met);
@@ -48,7 +48,8 @@ void rehearse(Rank& rank, const PeersView& view) {
             throw std::runtime_error(
                 "the kernels of these ranks do not run at the same time, although each waits for "
                 "the others: a debugger, a profiler, compute-sanitizer or another program on the "
-                "same GPU may keep them apart, so run without it, or with --ranks 1");
+                "same GPU may keep them apart, so run without it, or with --ranks 1 (on a CPU, a "
+                "machine that is very busy: give a longer --timeout)");
 }
 
 }  // namespace ddp

@@ -87,10 +87,8 @@ std::string refusal(const SharedDevice& device, const DeviceLimits& limits,
         return std::to_string(device.processes) + " processes cannot share the GPU " +
                device.address +
                " well, because their kernels take turns of milliseconds, and each message would "
-               "cost "
-               "one: use --ranks, which makes threads, start no more processes than there are "
-               "GPUs, "
-               "start NVIDIA's MPS, or try it with --slowly.";
+               "cost one: use --ranks, which makes threads, start no more processes than there "
+               "are GPUs, start NVIDIA's MPS, or try it with --slowly.";
     if (limits.multiprocessors / 2 < ranks)
         return std::to_string(ranks) + " ranks share a GPU of " +
                std::to_string(limits.multiprocessors) +
