@@ -1,0 +1,97 @@
+#pragma once
+// Data parallelism that keeps less than everything on every rank. What a rank has of P parameters,
+// N ranks, with Adam:
+//
+//     stage        parameters       gradients        moments     (Rajbhandari et al., "ZeRO", 2020)
+//     0: DDP       P                P                2 P
+//     1            P                P                2 P / N
+//     2            P                P / N + 2 units  2 P / N
+//     3            P / N + 2 units  P / N + 2 units  2 P / N     (Zhao et al., "PyTorch FSDP",
+//     2023)
+//
+//     ShardedDataParallel replica(communicator, device, model, 3);
+//     Adam optimizer(replica.chunks());           // an ordinary optimizer, of this rank's chunks
+//     for each batch:
+//         const Variable loss = cross_entropy(replica.forward(tape.constant(images)), labels);
+//         replica.backward(loss);
+//         optimizer.step();
+//         optimizer.zero_gradients();
+//         replica.after_step();
+#include "09_all_reduce/communicator.hpp"
+#include "22_sharded/units.hpp"
+
+namespace ddp {
+
+class ShardedDataParallel {
+  public:
+    // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
+    // the stage, 1 to 3, has them. All ranks call it together; everything passed must outlive this
+    // object, which must outlive the model's use.
+    ShardedDataParallel(Communicator& communicator, Device& device, Sequential& model, int stage);
+    ShardedDataParallel(const ShardedDataParallel&) = delete;
+    ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
+
+    // Returns the arena size that a communicator needs for this model, at any stage.
+    static std::size_t arena_bytes(const Module& model, int ranks);
+
+    // Returns this rank's chunk of every unit, as a parameter: what the optimizer takes.
+    const Parameters& chunks() const { return chunks_; }
+
+    Variable forward(Variable input) { return model_.forward(input); }
+    // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
+    // but waits for the step before. Every forward has one backward.
+    void backward(Variable loss);
+    // Follows the optimizer's step: stages 1 and 2 gather the parameters, stage 3 forgets them.
+    void after_step();
+
+    // Returns the values of all parameters, by the model's order, and waits. At stage 3 they come
+    // unit by unit. All ranks call it together.
+    std::vector<std::vector<float>> whole_parameters();
+
+    // The memory that this object holds for parameters and for gradients, in bytes.
+    struct Held {
+        std::size_t parameters = 0, gradients = 0;
+    };
+    const Held& held() const { return held_; }
+    // Returns the bytes that this rank has received, since the beginning.
+    std::size_t received_bytes() const { return received_bytes_; }
+
+    // ---- Called by the layers
+
+    void before_forward(std::size_t unit);
+    void after_forward(std::size_t unit);
+    void before_backward(std::size_t unit);
+
+  private:
+    static constexpr std::size_t slots = 2;  // units in flight: one is used, the next one comes
+
+    Tensor allocate(std::size_t elements, std::size_t& held);
+    void place(std::size_t unit);
+    Tensor own_chunk(std::size_t unit, const Tensor& whole) const;
+    void wrap_layers();
+    void gather(std::size_t unit);
+    void reduce(std::size_t unit);
+    void gather_all();
+    void count_received(std::size_t unit);
+    void count_down(const Parameter& parameter);
+    void wait_in_first_step();
+
+    Communicator& communicator_;
+    Device& device_;
+    Sequential& model_;
+    const int stage_;
+    const Units layout_;
+    Held held_;
+    std::vector<Tensor> values_, gradients_;  // whole; by unit, and where sharded by slot
+    Parameters chunks_;                       // by unit
+    Stream communication_{Priority::highest};
+
+    std::vector<std::ptrdiff_t> gathered_;  // by slot: the unit that is there, or -1
+    std::vector<int> pending_;              // by unit: gradients that are not final yet
+    Event released_[slots], arrived_[slots], reduced_[slots];
+    Event computed_, stepped_, done_;
+    bool is_first_step_ = true;
+    std::size_t received_bytes_ = 0;
+};
+
+}  // namespace ddp

@@ -1,0 +1,27 @@
+#pragma once
+// One training at each stage: what it ends in, and what a rank keeps and receives for it.
+#include <string>
+
+#include "05_ranks/rank.hpp"
+#include "common/data/fashion_mnist.hpp"
+
+namespace ddp {
+
+struct StageResult {
+    std::string hash;  // of all parameters, the same on all ranks
+    std::size_t parameters = 0, gradients = 0, moments = 0;  // bytes on this rank
+    std::size_t received_per_step = 0;                       // bytes
+    double seconds_per_step = 0;
+};
+
+struct StagePlan {
+    int stage = 0;  // 0: DistributedDataParallel
+    int steps = 20, batch = 32;
+    std::string optimizer = "adam";
+    std::uint64_t seed = 1;
+};
+
+// Trains a perceptron with dropped remainders on this rank's pictures. All ranks call it together.
+StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan);
+
+}  // namespace ddp

@@ -1,0 +1,155 @@
+// Every stage ends in DDP's bits, at sizes that no number of ranks divides, and keeps what the bill
+// says.
+#include "22_sharded/sharded.hpp"
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/models.hpp"
+#include "03_network/optimizers.hpp"
+#include "09_all_reduce/all_reduce.hpp"
+#include "15_overlap/ddp.hpp"
+#include "tests/chapters/support/replicas.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Values = std::vector<std::vector<float>>;
+
+const std::vector<int> widths = {64, 37, 29, 23, 10};
+
+struct Outcome {
+    Values parameters;
+    ShardedDataParallel::Held held;
+    std::size_t received = 0;
+};
+
+std::unique_ptr<Optimizer> make_optimizer(bool is_adam, const Parameters& parameters) {
+    if (is_adam)
+        return std::make_unique<Adam>(parameters, 0.01);
+    return std::make_unique<Sgd>(parameters, 0.05, 0.9, 0.01);
+}
+
+// Four steps on this rank's samples. Ranks begin with different parameters.
+Outcome train(Rank& rank, int stage, bool is_adam) {
+    constexpr int steps = 4;
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, test_memory);
+    Random random(7 + static_cast<std::uint64_t>(rank.rank()));
+    const auto model = make_mlp(device, random, widths);
+    const auto communicator = make_native_communicator(rank, 4 << 20);
+    Tape tape(device);
+    const auto run = [&](const auto& step) {
+        std::vector<Batch> batches;  // made before: a copy to the device would wait for it
+        for (int i = 0; i < steps; i++) {
+            const int first = (i * rank.world_size() + rank.rank()) * 3;
+            batches.push_back(batch_of(device, {first, first + 1, first + 2}));
+        }
+        rank.barrier();
+        for (const Batch& batch : batches) {
+            step(batch);
+            tape.clear();
+        }
+        communicator->synchronize(device.stream());
+    };
+    Outcome outcome;
+    if (stage == 0) {
+        DistributedDataParallel ddp(*communicator, device, *model);
+        ddp.set_state({encode_plan(units_of(*model, rank.world_size()).plan), {}});
+        const auto optimizer = make_optimizer(is_adam, model->parameters());
+        run([&](const Batch& batch) {
+            ddp.backward(cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels));
+            optimizer->step();
+            optimizer->zero_gradients();
+        });
+        for (const auto& parameter : model->parameters())
+            outcome.parameters.push_back(parameter->value.to_host());
+    } else {
+        ShardedDataParallel sharded(*communicator, device, *model, stage);
+        const auto optimizer = make_optimizer(is_adam, sharded.chunks());
+        run([&](const Batch& batch) {
+            sharded.backward(
+                cross_entropy(sharded.forward(tape.constant(batch.images)), batch.labels));
+            optimizer->step();
+            optimizer->zero_gradients();
+            sharded.after_step();
+        });
+        outcome.received = sharded.received_bytes() / steps;
+        outcome.held = sharded.held();
+        outcome.parameters = sharded.whole_parameters();
+    }
+    rank.barrier();
+    return outcome;
+}
+
+std::vector<Outcome> train_all(int ranks, int stage, bool is_adam) {
+    World world(thread_options(ranks));
+    std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+    world.run([&](Rank& rank) {
+        outcomes[static_cast<std::size_t>(rank.rank())] = train(rank, stage, is_adam);
+    });
+    return outcomes;
+}
+
+// The bytes of a unit's chunk, by the widths alone.
+std::size_t chunk_bytes(std::size_t layer, std::size_t ranks) {
+    const auto rounded = [](std::size_t elements) { return (elements + 15) / 16 * 16; };
+    const auto in = static_cast<std::size_t>(widths[layer]);
+    const auto out = static_cast<std::size_t>(widths[layer + 1]);
+    const std::size_t size = rounded(in * out) + rounded(out);
+    return ((size + ranks - 1) / ranks + 31) / 32 * 32 * sizeof(float);
+}
+
+}  // namespace
+
+TEST_CASE("sharded: every stage ends in DDP's bits on every rank") {
+    for (const bool is_adam : {true, false})
+        for (const int ranks : is_adam ? std::vector{1, 2, 3, 4} : std::vector{3}) {
+            const Values replicated = train_all(ranks, 0, is_adam)[0].parameters;
+            for (const int stage : {1, 2, 3}) {
+                CAPTURE(is_adam, ranks, stage);
+                for (const Outcome& outcome : train_all(ranks, stage, is_adam))
+                    REQUIRE(outcome.parameters == replicated);
+            }
+        }
+}
+
+TEST_CASE("sharded: what a rank keeps and receives is what the bill says") {
+    constexpr std::size_t ranks = 3, layers = 4;
+    std::size_t chunks = 0, largest = 0;
+    for (std::size_t layer = 0; layer < layers; layer++) {
+        chunks += chunk_bytes(layer, ranks);
+        largest = std::max(largest, ranks * chunk_bytes(layer, ranks));
+    }
+    const auto stage = [](int number) { return train_all(ranks, number, true)[1]; };
+    const Outcome one = stage(1), two = stage(2), three = stage(3);
+    REQUIRE(one.held.parameters == ranks * chunks);
+    REQUIRE(one.held.gradients == ranks * chunks);
+    REQUIRE(two.held.parameters == ranks * chunks);
+    REQUIRE(two.held.gradients == chunks + 2 * largest);
+    REQUIRE(three.held.parameters == chunks + 2 * largest);
+    REQUIRE(three.held.gradients == chunks + 2 * largest);
+    REQUIRE(one.received == 2 * (ranks - 1) * chunks);
+    REQUIRE(two.received == 2 * (ranks - 1) * chunks);
+    // Two units are still there when backward begins: the last two are not gathered twice.
+    REQUIRE(three.received ==
+            (ranks - 1) * (3 * chunks - chunk_bytes(2, ranks) - chunk_bytes(3, ranks)));
+}
+
+TEST_CASE("sharded: refusals in one sentence") {
+    World world(thread_options(1));
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(1);
+        const auto model = make_mlp(device, random, widths);
+        const auto communicator = make_native_communicator(rank, 4 << 20);
+        REQUIRE_THROWS_WITH(ShardedDataParallel(*communicator, device, *model, 4),
+                            "there are stages 1, 2 and 3, not 4");
+        for (const auto& parameter : model->parameters())
+            parameter->is_frozen = true;
+        REQUIRE_THROWS_WITH(units_of(*model, 1), Catch::Contains("there is nothing to shard"));
+    });
+}
+
+}  // namespace ddp::test
