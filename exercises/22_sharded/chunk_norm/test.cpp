@@ -1,0 +1,199 @@
+// The exercise chunk_norm: chunks with padding that is not a number, ranks without gradients, and
+// sums whose bits depend on their order.
+#include "exercises/22_sharded/chunk_norm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "exercises/support/sums.hpp"
+#include "exercises/support/tasks.hpp"
+
+namespace ddp::test {
+namespace {
+
+// A gradient that tells its place; roots and squares of these are no round numbers.
+float gradient_at(std::size_t i) {
+    return 0.1f + 0.37f * static_cast<float>(i * 7 % 11) - 0.02f * static_cast<float>(i % 5);
+}
+double square(float x) {
+    return double{x} * double{x};
+}
+
+// ---- Task global_norm
+
+using ByRank = std::vector<RankGradients>;
+
+// `sharded` gradients in chunks of one length with NaN as padding, and `whole` on every rank.
+ByRank made(int ranks, std::size_t sharded, std::size_t whole, float scale) {
+    const auto n = static_cast<std::size_t>(ranks), length = (sharded + n - 1) / n;
+    ByRank all(n);
+    for (std::size_t r = 0; r < n; r++) {
+        all[r].own = std::min(length, sharded - std::min(sharded, r * length));
+        all[r].chunk.assign(length, std::numeric_limits<float>::quiet_NaN());
+        for (std::size_t i = 0; i < all[r].own; i++)
+            all[r].chunk[i] = scale * gradient_at(r * length + i);
+        for (std::size_t i = 0; i < whole; i++)
+            all[r].whole.push_back(scale * gradient_at(1000 + i));
+    }
+    return all;
+}
+
+struct Squares {
+    double sharded = 0, whole = 0;
+    double norms = 0;  // the sum of the ranks' own norms
+};
+Squares squares_of(const ByRank& all) {
+    Squares squares;
+    for (const float gradient : all[0].whole)
+        squares.whole += square(gradient);
+    for (const RankGradients& gradients : all) {
+        double own = 0;
+        for (std::size_t i = 0; i < gradients.own; i++)
+            own += square(gradients.chunk[i]);
+        squares.sharded += own;
+        squares.norms += std::sqrt(own);
+    }
+    return squares;
+}
+
+bool is_near(double yours, double right) {
+    return std::abs(yours - right) <= 1e-6 * (1 + std::abs(right));
+}
+
+// Returns what a wrong norm tells, or "".
+std::string cause_of(double yours, const Squares& squares, double ranks) {
+    if (std::isnan(yours))
+        return "Behind `own` elements of a chunk comes padding, and it is not a number here.\n";
+    if (std::isinf(yours))
+        return "The squares are more than a float holds: add doubles.\n";
+    if (is_near(yours * yours, squares.sharded + ranks * squares.whole))
+        return "The gradients that every rank has whole count once, and not once for each rank.\n";
+    if (is_near(yours * yours, squares.sharded))
+        return "The gradients that are not sharded belong to the norm, too.\n";
+    if (is_near(yours, squares.sharded + squares.whole))
+        return "The norm is the root of that.\n";
+    if (is_near(yours, squares.norms + std::sqrt(squares.whole)) ||
+        is_near(yours * yours, squares.norms + squares.whole))
+        return "Norms do not add up: squares do. The root comes behind the sum.\n";
+    return "";
+}
+
+void check_global_norm() {
+    for (const int ranks : {1, 2, 3, 5})
+        for (const auto& [sharded, whole, scale] :
+             {std::tuple{23, 4, 1.0f}, {6, 0, 1.0f}, {4, 3, 0.01f}, {9, 2, 1e25f}}) {
+            const std::string what = std::to_string(ranks) + " ranks, " + std::to_string(sharded) +
+                                     " gradients in chunks, " + std::to_string(whole) +
+                                     " on every rank";
+            trying(what + ".");
+            const ByRank all = made(ranks, static_cast<std::size_t>(sharded),
+                                    static_cast<std::size_t>(whole), scale);
+            const Squares squares = squares_of(all);
+            const double right = std::sqrt(squares.sharded + squares.whole);
+            const auto found =
+                with_one_sum(ranks, 1, [&](int rank, const SumOverRanks& sum_over_ranks) {
+                    return global_norm(all[static_cast<std::size_t>(rank)], sum_over_ranks);
+                });
+            for (std::size_t rank = 0; rank < found.size(); rank++)
+                if (!is_near(found[rank], right))
+                    throw Wrong(what + ": rank " + std::to_string(rank) + " says " +
+                                std::to_string(found[rank]) + "; right is " +
+                                std::to_string(right) + ".\n" +
+                                cause_of(found[rank], squares, ranks));
+            held();
+        }
+}
+
+// ---- Task clip
+
+void check_clip() {
+    for (const auto& [norm, max_norm] :
+         {std::pair{8.0, 2.0}, {2.0, 8.0}, {5.0, 5.0}, {1e-5, 1e-6}, {0.0, 1.0}}) {
+        const RankGradients before{{3, -1, 0.5f, 7}, 3, {2, -4}};
+        RankGradients after = before;
+        clip(after, norm, max_norm);
+        const double factor = std::min(1.0, max_norm / (norm + 1e-6));
+        const auto require = [&](float found, float was, const std::string& which) {
+            if (std::abs(found - factor * was) <= 1e-5 * std::abs(was) * factor)
+                return;
+            const double yours = double{found} / was;
+            throw Wrong(
+                "The norm is " + std::to_string(norm) + ", and may be " + std::to_string(max_norm) +
+                ": you multiply a gradient " + which + " by " + std::to_string(yours) +
+                "; right is " + std::to_string(factor) + ".\n" +
+                (yours > 1 && max_norm > norm ? "Gradients that are short enough are left alone."
+                 : std::isnan(yours) || is_near(yours, max_norm / norm)
+                     ? "PyTorch adds 1e-6 to the norm, which may be 0."
+                 : is_near(yours, norm / max_norm) ? "That is the inverse of the factor."
+                 : is_near(yours, std::sqrt(factor)) || is_near(yours, factor * factor)
+                     ? "The norm is a length, not the square of one."
+                 : yours == 1 ? "Gradients of both kinds are made shorter: each by the same factor."
+                              : ""));
+        };
+        for (std::size_t i = 0; i < before.own; i++)
+            require(after.chunk[i], before.chunk[i], "of the chunk");
+        for (std::size_t i = 0; i < before.whole.size(); i++)
+            require(after.whole[i], before.whole[i], "that every rank has");
+        held();
+    }
+}
+
+// ---- Task same_bits
+
+std::vector<double> norms_of(int ranks, std::size_t count) {
+    const std::size_t blocks = (count + norm_block - 1) / norm_block;
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t length = (blocks + n - 1) / n * norm_block;
+    return with_one_sum(ranks, blocks, [&](int rank, const SumOverRanks& sum_over_ranks) {
+        const std::size_t begin =
+            std::min(static_cast<std::size_t>(rank) * length, blocks * norm_block);
+        std::vector<float> chunk;
+        for (std::size_t i = begin; i < std::min(count, begin + length); i++)
+            chunk.push_back(gradient_at(i * i));
+        return norm_by_blocks(chunk, begin, count, sum_over_ranks);
+    });
+}
+
+void check_same_bits() {
+    for (const std::size_t count : {1000, 64, 5000, 37}) {
+        double squares = 0, of_one_rank = 0;
+        for (std::size_t i = 0; i < count; i++)
+            squares += square(gradient_at(i * i));
+        for (const int ranks : {1, 2, 3, 4, 7}) {
+            const std::string what =
+                std::to_string(count) + " gradients, " + std::to_string(ranks) + " ranks";
+            trying(what + ".");
+            const std::vector<double> found = norms_of(ranks, count);
+            for (std::size_t rank = 0; rank < found.size(); rank++) {
+                const std::string yours = what + ": rank " + std::to_string(rank) + " says " +
+                                          std::to_string(found[rank]);
+                if (is_near(found[rank], squares) && count > 1)
+                    throw Wrong(yours + ", which is the square of the norm.");
+                if (!is_near(found[rank], std::sqrt(squares)))
+                    throw Wrong(yours + "; right is " + std::to_string(std::sqrt(squares)) +
+                                ".\nEvery gradient belongs to one block, which has a place in the "
+                                "model: (begin + i) / norm_block. The last block may be shorter.");
+                if (ranks == 1)
+                    of_one_rank = found[rank];
+                else if (found[rank] != of_one_rank)
+                    throw Wrong(what + ": the norm differs from that of one rank by " +
+                                std::to_string(std::abs(found[rank] / of_one_rank - 1) * 1e16) +
+                                "e-16 of it.\nThe order in which squares are added must not depend "
+                                "on where a chunk ends: add within a block, and then the blocks in "
+                                "the order of the model, on every rank by itself.");
+            }
+            held();
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<Task> tasks() {
+    return {
+        {"global_norm", check_global_norm}, {"clip", check_clip}, {"same_bits", check_same_bits}};
+}
+
+}  // namespace ddp::test
