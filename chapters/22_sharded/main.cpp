@@ -5,6 +5,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "15_overlap/training.hpp"
+#include "22_sharded/show/bill_table.hpp"
 #include "22_sharded/show/stages.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -62,6 +63,7 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
     require_batch(mine.batch, data.train.count(), world.world_size());
     world.run([&](Rank& rank) {
         rank.select_device();
+        show_bill(rank, stage_widths, mine.batch, beside(common.csv, "bill"));
         show_stages(rank, data.train, mine, common);
     });
     return 0;

@@ -36,7 +36,7 @@ struct Training {
           loader(make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                          plan.batch, LastBatch::drop)),
           random(plan.seed),
-          model(make_mlp(device, random, {784, 383, 381, 379, 377, 375, 373, 371, 10})),
+          model(make_mlp(device, random, stage_widths)),
           communicator(make_communicator("native", rank,
                                          ddp_arena_bytes(*model) + ShardedDataParallel::arena_bytes(
                                                                        *model, rank.world_size()))),

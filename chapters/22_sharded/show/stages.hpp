@@ -1,11 +1,15 @@
 #pragma once
 // One training at each stage: what it ends in, and what a rank keeps and receives for it.
 #include <string>
+#include <vector>
 
 #include "05_ranks/rank.hpp"
 #include "common/data/fashion_mnist.hpp"
 
 namespace ddp {
+
+// The widths of the perceptron: no number of ranks divides a layer.
+inline const std::vector<int> stage_widths = {784, 383, 381, 379, 377, 375, 373, 371, 10};
 
 struct StageResult {
     std::string hash;  // of all parameters, the same on all ranks
