@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t slots = 4, slot_bytes = Collectives::most_staged / slots;
 
 // Returns how many slices `bytes` are cut into; an empty array is one.
-std::size_t slices_of(std::size_t bytes) {
-    return std::max<std::size_t>((bytes + slot_bytes - 1) / slot_bytes, 1);
+std::size_t slices_of(std::size_t bytes, std::size_t slice_bytes) {
+    return std::max<std::size_t>((bytes + slice_bytes - 1) / slice_bytes, 1);
 }
 
 // A rank's place in the tree. The data goes from the children to the parent.
@@ -157,7 +157,11 @@ __global__ void tree_reduce_kernel(const __grid_constant__ Collective collective
 
 // ---- On the host
 
-void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
+void tree_reduce(Peers& peers, const Call& call, Stream& stream) {
+    tree_reduce(peers, call, stream, slot_bytes);
+}
+
+void tree_reduce(Peers& peers, const Call& asked, Stream& stream, std::size_t slice_bytes) {
     Call call = asked;
     call.operation = "tree reduce";
     const int root = require_root(peers, call);
@@ -166,7 +170,7 @@ void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
     for (int i = 0; i < branch.topology.children; i++)
         branch.is_leaf[i] = tree_topology(branch.topology.child[i], ranks, root).children == 0;
     branch.bytes = call.bytes();
-    branch.slices = static_cast<int>(slices_of(branch.bytes));
+    branch.slices = static_cast<int>(slices_of(branch.bytes, slice_bytes));
     const auto slices = static_cast<std::size_t>(branch.slices);
     // The last one: slice_of rounds down where it cuts.
     branch.longest_slice = (slice_of(branch.bytes, slices, slices - 1).bytes + slice_unit - 1) /
@@ -177,7 +181,7 @@ void tree_reduce(Peers& peers, const Call& asked, Stream& stream) {
     }
     with_type(call.type, [&]<class T>() {
         launch_collective(peers, call, stream,
-                          shape_of_transfer(peers, std::min(branch.bytes, slot_bytes)),
+                          shape_of_transfer(peers, std::min(branch.bytes, slice_bytes)),
                           tree_reduce_kernel<T>, *call.op, branch);
     });
 }
@@ -189,7 +193,7 @@ std::string tree_order(int ranks) {
 double tree_reduce_seconds(const CostModel& message, int ranks, std::size_t bytes) {
     // The levels of the tree follow each other; on each, all slices pass one port.
     const double steps = std::bit_width(static_cast<unsigned int>(ranks - 1));
-    const auto slices = static_cast<double>(slices_of(bytes));
+    const auto slices = static_cast<double>(slices_of(bytes, slot_bytes));
     return steps *
            (slices * message.alpha_s + static_cast<double>(bytes) * message.beta_s_per_byte);
 }

@@ -23,6 +23,9 @@ namespace ddp {
 // One kernel per rank, on `stream`; the host goes on. Throws std::invalid_argument for a root that
 // is not there, data that is not in the arena, or ranks on several nodes.
 void tree_reduce(Peers& peers, const Call& call, Stream& stream);
+// Reduces in slices of another size than a slot's: smaller ones, of a multiple of 128 bytes, the
+// same on every rank.
+void tree_reduce(Peers& peers, const Call& call, Stream& stream, std::size_t slice_bytes);
 
 template <class T>
 void tree_reduce(Peers& peers, const T* input, T* output, std::size_t count, ReduceOp op, int root,

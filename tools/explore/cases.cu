@@ -2,6 +2,8 @@
 
 #include "06_messages/support/copy.cuh"
 #include "06_messages/support/rehearsal.hpp"
+#include "07_broadcast/broadcast.hpp"
+#include "08_reduce/tree_reduce.hpp"
 #include "09_all_reduce/all_reduce.hpp"
 
 namespace ddp {
@@ -66,12 +68,90 @@ ExploredCase ring_case(int ranks) {
     return ring;
 }
 
-// Three protocols in a row. After a tree not all ranks have heard of each other, and the next
-// collective begins all the same.
+// Reduces by a tree and broadcasts from its root, in slices of 128 bytes: more of them than a rank
+// between the leaves and the root has slots for.
+void sliced_tree(Peers& peers, const Call& call, Stream& stream) {
+    constexpr std::size_t slice = 128;
+    Call reduce = call;
+    reduce.kind = OperationKind::reduce;
+    reduce.peer = 0;
+    tree_reduce(peers, reduce, stream, slice);
+    Call broadcast = reduce;
+    broadcast.kind = OperationKind::broadcast;
+    broadcast.input = call.output;
+    broadcast.op.reset();
+    tree_broadcast(peers, broadcast, stream);
+}
+ExploredCase tree_case(int ranks) {
+    constexpr int slices = 6;
+    ExploredCase tree = case_of("reduce+broadcast", ranks, 1, sliced_tree);
+    tree.count = 32 * slices;
+    tree.note = std::to_string(slices) + " slices";
+    return tree;
+}
+
+// Four protocols in a row. After a tree not all ranks have heard of each other, and the next
+// collective begins all the same; a rank may then still be reading the call of the first one.
 void mixed(Peers& peers, const Call& call, Stream& stream) {
+    one_shot_all_reduce(peers, call, stream);
     reduce_broadcast_all_reduce(peers, call, stream);
     one_shot_all_reduce(peers, call, stream);
     ring_all_reduce(peers, call, stream);
+}
+
+// Broadcasts rank 0's numbers into the outputs of all.
+using Broadcast = void (*)(Peers& peers, const Call& call, Stream& stream);
+ExploredCase broadcast_case(const std::string& algorithm, int ranks, const std::string& note,
+                            Broadcast broadcast) {
+    const auto run = [broadcast](Peers& peers, const float* input, float* output, std::size_t count,
+                                 Stream& stream) {
+        copy(output, input, count, stream);  // the root's is read
+        broadcast(peers, broadcast_call(output, count, 0), stream);
+    };
+    const auto expected = [](int, const std::vector<std::vector<float>>& numbers) {
+        return numbers[0];
+    };
+    return {algorithm, ranks, 2, static_cast<std::size_t>(32 * ranks), note, run, expected};
+}
+void chain_of_slices(Peers& peers, const Call& call, Stream& stream) {
+    chain_broadcast(peers, call, stream, 3);
+}
+
+// A part of all arrays for each rank: its sum, in the first elements of the output.
+ExploredCase reduce_scatter_case(int ranks) {
+    const auto run = [](Peers& peers, const float* input, float* output, std::size_t count,
+                        Stream& stream) {
+        const auto parts = static_cast<std::size_t>(peers.rank().world_size());
+        reduce_scatter(peers, input, output, count / parts, ReduceOp::sum, stream);
+    };
+    const auto expected = [](int rank, const std::vector<std::vector<float>>& numbers) {
+        const std::vector<float> sum = sum_of(rank, numbers);
+        const std::size_t part = sum.size() / numbers.size();
+        std::vector<float> result(sum.size(), overwritten);
+        for (std::size_t i = 0; i < part; i++)
+            result[i] = sum[static_cast<std::size_t>(rank) * part + i];
+        return result;
+    };
+    return {"reduce_scatter", ranks, 2,       static_cast<std::size_t>(32 * ranks),
+            "2 calls",        run,   expected};
+}
+
+// The first part of every rank's array, on every rank.
+ExploredCase all_gather_case(int ranks) {
+    const auto run = [](Peers& peers, const float* input, float* output, std::size_t count,
+                        Stream& stream) {
+        const auto parts = static_cast<std::size_t>(peers.rank().world_size());
+        all_gather(peers, input, output, count / parts, stream);
+    };
+    const auto expected = [](int, const std::vector<std::vector<float>>& numbers) {
+        const std::size_t part = numbers[0].size() / numbers.size();
+        std::vector<float> result;
+        for (const std::vector<float>& of_rank : numbers)
+            result.insert(result.end(), of_rank.begin(),
+                          of_rank.begin() + static_cast<std::ptrdiff_t>(part));
+        return result;
+    };
+    return {"all_gather", ranks, 2, static_cast<std::size_t>(32 * ranks), "2 calls", run, expected};
 }
 
 ExploredCase further_case(const FurtherAllReduce& further, int ranks) {
@@ -118,6 +198,16 @@ std::vector<ExploredCase> explored_cases() {
         cases.push_back(case_of("server", ranks, 1, parameter_server_all_reduce));
     for (const int ranks : {2, 3})
         cases.push_back(case_of("reduce+broadcast", ranks, 1, reduce_broadcast_all_reduce));
+    cases.push_back(case_of("reduce+broadcast", 4, 1, reduce_broadcast_all_reduce));
+    for (const int ranks : {2, 3, 4})
+        cases.push_back(tree_case(ranks));
+    for (const int ranks : {2, 3}) {
+        cases.push_back(broadcast_case("linear", ranks, "2 calls", linear_broadcast));
+        cases.push_back(broadcast_case("all at once", ranks, "2 calls", all_at_once_broadcast));
+        cases.push_back(broadcast_case("chain", ranks, "3 slices", chain_of_slices));
+        cases.push_back(reduce_scatter_case(ranks));
+        cases.push_back(all_gather_case(ranks));
+    }
     for (const int ranks : {2, 3})
         cases.push_back(case_of("mixed", ranks, 1, mixed));
     for (const FurtherAllReduce& further : further_all_reduces())

@@ -1,6 +1,7 @@
 #include "tools/explore/exploration.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "05_ranks/world.hpp"
 #include "tools/explore/timeline.hpp"
@@ -58,14 +59,20 @@ std::string wrong_results(const ExploredCase& explored, const std::vector<Explor
 }
 
 ChangedAccess with_mistake(const Mistake& mistake, bool is_store, std::memory_order order) {
-    const bool is_changed = is_store == (mistake.part == Mistake::Part::release);
-    if (!is_changed)
+    const bool is_of_store =
+        mistake.part == Mistake::Part::release || mistake.part == Mistake::Part::store;
+    if (is_store != is_of_store)
         return {order};
-    return {std::memory_order_relaxed, mistake.part == Mistake::Part::wait};
+    return {std::memory_order_relaxed,
+            mistake.part == Mistake::Part::wait || mistake.part == Mistake::Part::store};
 }
 
+// All explorations look up the same places.
+CodePlaces code;
+
 ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<ExploredRank>& ranks,
-                             const std::optional<Mistake>& mistake, double most_seconds) {
+                             const std::optional<Mistake>& mistake, double most_seconds,
+                             std::set<FlagPlace>* flag_places) {
     ExploredResult result;
     Places places;
     ExplorationOptions options;
@@ -79,11 +86,18 @@ ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<Exp
     options.what_is_wrong = [&] { return wrong_results(explored, ranks); };
     options.most_seconds = most_seconds;
     if (mistake)
-        options.change = [&](const std::byte* address, bool is_store, std::memory_order order) {
-            if (places.flag_at(address) != mistake->flag)
-                return ChangedAccess{order};
+        options.change = [&](const cuda_on_cpu::AtomicAccess& access) {
+            if (places.flag_at(access.address) != mistake->flag ||
+                !(mistake->lines.empty() || code.at(access.calls).lines == mistake->lines))
+                return ChangedAccess{access.order};
             result.has_flag = true;
-            return with_mistake(*mistake, is_store, order);
+            return with_mistake(*mistake, access.is_store, access.order);
+        };
+    if (flag_places != nullptr)
+        options.change = [&](const cuda_on_cpu::AtomicAccess& access) {
+            if (const auto flag = places.flag_at(access.address))
+                flag_places->insert({code.at(access.calls), *flag, access.is_store});
+            return ChangedAccess{access.order};
         };
     result.exploration = cuda_on_cpu::explore(streams, options);
     result.failure = text_of_failure(result.exploration, places);
@@ -94,7 +108,7 @@ ExploredResult explore_ranks(const ExploredCase& explored, const std::vector<Exp
 }  // namespace
 
 std::string name_of(const Mistake& mistake) {
-    constexpr const char* parts[] = {"release", "acquire", "wait"};
+    constexpr const char* parts[] = {"release", "acquire", "wait", "store"};
     const std::string part = parts[static_cast<int>(mistake.part)];
     return (mistake.part == Mistake::Part::wait ? part + " for" : part + " of") + " the " +
            name_of(mistake.flag);
@@ -109,8 +123,10 @@ std::vector<Mistake> all_mistakes() {
     return all;
 }
 
-ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mistake>& mistake,
-                            double most_seconds) {
+namespace {
+
+ExploredResult explore_world(const ExploredCase& explored, const std::optional<Mistake>& mistake,
+                             double most_seconds, std::set<FlagPlace>* flag_places) {
     CommonOptions options;
     options.ranks = explored.ranks;
     options.timeout_s = 0;  // the other ranks wait for rank 0, which explores
@@ -126,7 +142,7 @@ ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mi
                          peers.view().error_report, arrays.numbers.data(), arrays.results.data(),
                          arrays.input.data(), arrays.output.data()});
         if (rank.rank() == 0)
-            result = explore_ranks(explored, ranks, mistake, most_seconds);
+            result = explore_ranks(explored, ranks, mistake, most_seconds, flag_places);
         rank.barrier();
     };
     try {
@@ -137,6 +153,25 @@ ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mi
             throw;
     }
     return result;
+}
+
+}  // namespace
+
+ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mistake>& mistake,
+                            double most_seconds) {
+    return explore_world(explored, mistake, most_seconds, nullptr);
+}
+
+std::set<FlagPlace> flag_places_of(const ExploredCase& explored) {
+    std::set<FlagPlace> places;
+    explore_world(explored, std::nullopt, 1, &places);
+    return places;
+}
+
+std::vector<Mistake> mistakes_at(const FlagPlace& place) {
+    const auto parts = place.is_store ? std::array{Mistake::Part::store, Mistake::Part::release}
+                                      : std::array{Mistake::Part::wait, Mistake::Part::acquire};
+    return {{parts[0], place.flag, place.place.lines}, {parts[1], place.flag, place.place.lines}};
 }
 
 }  // namespace ddp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
@@ -81,7 +82,37 @@ void show_mistakes(const Settings& mine) {
     std::cout << table << timelines;
 }
 
+// A protocol's flag places, over all of its cases.
+std::map<std::string, std::map<FlagPlace, std::vector<ExploredCase>>> flag_places(
+    const Settings& mine) {
+    std::map<std::string, std::map<FlagPlace, std::vector<ExploredCase>>> all;
+    for (const ExploredCase& explored : wanted_cases(mine))
+        for (const FlagPlace& place : flag_places_of(explored))
+            all[explored.algorithm][place].push_back(explored);
+    return all;
+}
+
+// Explores them with one wait or store taken away after the other, each at its place in the code:
+// in one case after the other that has the place, until one fails.
+void show_places(const Settings& mine) {
+    Table table("With one call taken away", {"protocol", "without", "in", "found"});
+    for (const auto& [algorithm, places] : flag_places(mine))
+        for (const auto& [place, cases] : places)
+            for (const Mistake& mistake : mistakes_at(place)) {
+                std::string failure;
+                for (std::size_t i = 0; i < cases.size() && failure.empty(); i++)
+                    failure = explore_case(cases[i], mistake, mine.seconds).failure;
+                table.row({algorithm, name_of(mistake), place.place.name,
+                           failure.empty() ? "nothing" : failure.substr(0, failure.find(' '))});
+            }
+    std::cout << table;
+}
+
 int run(const Settings& mine) {
+    if (mine.without == "each") {
+        show_places(mine);
+        return 0;
+    }
     if (mine.without == "nothing")
         return show_all(mine).empty() ? 0 : 1;
     show_mistakes(mine);
@@ -92,7 +123,7 @@ int run(const Settings& mine) {
 
 int main(int argc, char** argv) {
     Settings mine;
-    std::vector<std::string> algorithms{"all"}, parts{"nothing", "all"};
+    std::vector<std::string> algorithms{"all"}, parts{"nothing", "all", "each"};
     for (const ExploredCase& explored : explored_cases())
         if (explored.algorithm != algorithms.back())
             algorithms.push_back(explored.algorithm);
@@ -107,6 +138,7 @@ int main(int argc, char** argv) {
                         "--timeout", "--link", "--data"},
                        "the explorer plays 2 and 3 ranks itself, without a clock");
         options.example("--without all", "which release, acquire and wait is needed");
+        options.example("--without each", "the same for each call in the code alone (minutes)");
         options.example("--algorithm ring --without \"acquire of the post\"",
                         "what happens without one of them, event by event");
         options.parse(argc, argv);

@@ -77,6 +77,7 @@ void Execution::begin(std::vector<ExploredStep>* timeline) {
     for (const auto& stream : streams_) {
         stream->fiber.restart();
         stream->thread_storage = own_thread_storage_;
+        stream->calls.clear();
         stream->state = State::ready;
         stream->view = stream->fenced = stream->unfenced = {};
         stream->view[index_of(stream->number)] = 1;
@@ -199,9 +200,58 @@ void Execution::stop_before(RunningStream& stream, NextStep next) {
 }
 
 void Execution::sleep() {
+    if (question_)
+        return answer(false);
     running_->has_slept = true;
     running_->polled = nullptr;
     pause(*running_);
+}
+
+// ---- What a wait would do
+
+Execution::Moment Execution::moment_of(int stream) const {
+    const RunningStream& of = *streams_[index_of(stream)];
+    return {of.fiber.moment(), of.thread_storage, of.calls};
+}
+
+bool Execution::would_go_on(int stream, const Moment& there, std::optional<std::uint64_t> value) {
+    RunningStream& asked = *streams_[index_of(stream)];
+    const Moment now = moment_of(stream);
+    const NextStep next = asked.next;
+    asked.fiber.set_back(there.fiber);
+    asked.thread_storage = there.thread_storage;
+    asked.calls = there.calls;
+    question_ = Question{value};
+    resume(asked);
+    const bool would_go_on = question_->would_go_on;
+    question_.reset();
+    asked.fiber.set_back(now.fiber);
+    asked.thread_storage = now.thread_storage;
+    asked.calls = now.calls;
+    asked.next = next;
+    return would_go_on;
+}
+
+// A kernel that would end goes on, too.
+void Execution::leave() {
+    running_->calls.pop_back();
+    if (question_ && running_->calls.empty())
+        answer(true);
+}
+
+// Does not come back: the stream is set back to where it stood.
+void Execution::answer(bool would_go_on) {
+    question_->would_go_on = would_go_on;
+    pause(*running_);
+}
+
+std::uint64_t Execution::first_value_at(const std::byte* address, std::size_t bytes) const {
+    for (std::size_t i = 0; i < at_first_.size(); i++) {
+        const std::span<std::byte>& part = options_.memory[i];
+        if (address >= part.data() && address < part.data() + part.size())
+            return value_at(at_first_[i].data() + (address - part.data()), bytes);
+    }
+    return 0;
 }
 
 bool Execution::is_under_way() const {
@@ -232,6 +282,26 @@ ProcessSet Execution::enabled() const {
     }
     for (const auto& [place, process] : processes_)
         if (next_arrival(process) != nullptr)
+            set |= ProcessSet{1} << process;
+    return set;
+}
+
+bool Execution::is_awaited(const std::byte* address) const {
+    return std::ranges::any_of(streams_, [&](const auto& stream) {
+        return stream->state == State::waiting && std::ranges::count(stream->awaited, address) > 0;
+    });
+}
+
+ProcessSet Execution::awaited() const {
+    std::array<std::uint64_t, most_explored_streams> last{};  // by stream: its last such store
+    for (const auto& stream : streams_)
+        for (const Store& store : stream->buffer)
+            if (is_awaited(store.address))
+                last[index_of(stream->number)] = store.number;
+    ProcessSet set = 0;
+    for (const auto& [place, process] : processes_)
+        if (const Store* store = next_arrival(process);
+            store != nullptr && store->number <= last[index_of(place.first)])
             set |= ProcessSet{1} << process;
     return set;
 }
@@ -312,6 +382,8 @@ void Execution::arrive(int process) {
 // ---- What a stream does
 
 void Execution::access(const volatile void* address, std::size_t bytes, bool is_write) {
+    if (question_)
+        return answer(true);
     RunningStream& stream = *running_;
     const std::byte* place = bytes_at(address);
     stream.polled = nullptr;
@@ -324,16 +396,24 @@ void Execution::access(const volatile void* address, std::size_t bytes, bool is_
 }
 
 std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
-                              std::memory_order order) {
+                              std::memory_order order, const void* at) {
     RunningStream& stream = *running_;
     const std::byte* place = bytes_at(address);
-    const ChangedAccess access = changed(place, false, order);
+    if (question_ && place != question_->address)
+        answer(true);
+    if (question_)
+        return question_->value.value_or(first_value_at(place, bytes));
+    const ChangedAccess access = changed(place, false, order, at);
     if (access.is_left_out)
         return ~std::uint64_t{0};
     // A load with acquire right behind a relaxed one ends a wait that polls. Both are one step: a
     // value of later would only tell the stream more of the others.
     const bool is_end_of_poll = is_acquire(order) && stream.polled == place;
     const bool is_step = !is_end_of_poll && begin_atomic(stream, place, NextStep::Kind::load);
+    if (question_) {
+        question_->address = place;
+        return question_->value.value_or(first_value_at(place, bytes));
+    }
     stream.polled = is_step && !is_acquire(order) ? place : nullptr;
     check(stream, place, bytes, false, true);
     (stream.is_probing ? stream.probe : stream.loads)
@@ -357,11 +437,15 @@ std::uint64_t Execution::load(const volatile void* address, std::size_t bytes,
 }
 
 void Execution::store(volatile void* address, std::size_t bytes, std::uint64_t value,
-                      std::memory_order order) {
+                      std::memory_order order, const void* at) {
+    if (question_)
+        answer(true);
     RunningStream& stream = *running_;
     auto* place = const_cast<std::byte*>(bytes_at(address));
     stream.polled = nullptr;
-    const ChangedAccess access = changed(place, true, order);
+    const ChangedAccess access = changed(place, true, order, at);
+    if (access.is_left_out)
+        return;
     check(stream, place, bytes, true, true);
     const View view = is_release(access.order) ? stream.view : stream.fenced;
     if (!is_shared_place(stream, place)) {
@@ -384,6 +468,8 @@ void Execution::store(volatile void* address, std::size_t bytes, std::uint64_t v
 std::uint64_t Execution::update(
     volatile void* address, std::size_t bytes, std::memory_order order,
     const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change) {
+    if (question_)
+        answer(true);
     RunningStream& stream = *running_;
     auto* place = const_cast<std::byte*>(bytes_at(address));
     stream.polled = nullptr;
@@ -406,6 +492,8 @@ std::uint64_t Execution::update(
 }
 
 void Execution::fence(std::memory_order order) {
+    if (question_)
+        answer(true);
     RunningStream& stream = *running_;
     if (order == std::memory_order_seq_cst && !stream.buffer.empty())
         stop_before(stream, {NextStep::Kind::fence, nullptr});
@@ -418,10 +506,14 @@ void Execution::fence(std::memory_order order) {
     }
 }
 
-ChangedAccess Execution::changed(const std::byte* address, bool is_store,
-                                 std::memory_order order) const {
-    return options_.change == nullptr ? ChangedAccess{order}
-                                      : options_.change(address, is_store, order);
+ChangedAccess Execution::changed(const std::byte* address, bool is_store, std::memory_order order,
+                                 const void* at) const {
+    if (options_.change == nullptr)
+        return {order};
+    running_->calls.push_back(at);
+    const ChangedAccess access = options_.change({address, is_store, order, running_->calls});
+    running_->calls.pop_back();
+    return access;
 }
 
 // Returns whether several streams use a place by atomic accesses. Only then it matters who comes

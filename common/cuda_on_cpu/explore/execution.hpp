@@ -69,6 +69,9 @@ class Execution {
     int streams() const { return static_cast<int>(streams_.size()); }
     // Returns the processes that can take a step now.
     ProcessSet enabled() const;
+    // Returns the places in store buffers whose next arrival a stream waits for, or which come
+    // before such a one.
+    ProcessSet awaited() const;
     NextStep next(int process) const;
     // Takes the step, number `number` of this execution. Returns how many of the last steps have
     // turned out to be a poll in vain, all of this stream: they have changed nothing, and are taken
@@ -83,6 +86,17 @@ class Execution {
     }
     // Returns whether a stream's next load is the first one of a place that has ended its wait.
     bool ends_wait(int stream) const;
+
+    // A stream in front of a load: what it is asked again with another value.
+    struct Moment {
+        Fiber::Moment fiber;
+        std::vector<std::byte> thread_storage;
+        std::vector<const void*> calls;
+    };
+    Moment moment_of(int stream) const;
+    // Asks a stream that stands there what it would do if the place had this value, or the one that
+    // it had at first. Returns whether it would go on; false if it would poll again.
+    bool would_go_on(int stream, const Moment& there, std::optional<std::uint64_t> value);
 
     // Returns whether a stream has not ended.
     bool is_under_way() const;
@@ -101,15 +115,19 @@ class Execution {
     static Execution* of_this_thread();
     bool is_shared_memory(const volatile void* address) const { return granule_of(address) >= 0; }
     void access(const volatile void* address, std::size_t bytes, bool is_write);
-    std::uint64_t load(const volatile void* address, std::size_t bytes, std::memory_order order);
+    std::uint64_t load(const volatile void* address, std::size_t bytes, std::memory_order order,
+                       const void* at);
     void store(volatile void* address, std::size_t bytes, std::uint64_t value,
-               std::memory_order order);
+               std::memory_order order, const void* at);
     // Returns what was at `address`; puts there what change() returns for it, if it returns
     // something.
     std::uint64_t update(volatile void* address, std::size_t bytes, std::memory_order order,
                          const std::function<std::optional<std::uint64_t>(std::uint64_t)>& change);
     void fence(std::memory_order order);
     void sleep();
+    // The stream enters a function, which was called there, and leaves it.
+    void enter(const void* called_at) { running_->calls.push_back(called_at); }
+    void leave();
 
   private:
     static constexpr std::size_t granule_bytes = 4;
@@ -157,6 +175,7 @@ class Execution {
         BlockExecutor executor;
         std::optional<KernelRun> run;
         std::vector<std::byte> thread_storage;  // while it does not run
+        std::vector<const void*> calls;         // where the functions that it is in were called
 
         State state = State::ready;
         bool has_slept = false, is_probing = false;
@@ -179,12 +198,16 @@ class Execution {
     int run_to_next_step(RunningStream& stream);
     int take_back_poll(RunningStream& stream);
     void stop_before(RunningStream& stream, NextStep next);
+    void answer(bool would_go_on);
+    std::uint64_t first_value_at(const std::byte* address, std::size_t bytes) const;
     void arrive(int process);
     const Store* next_arrival(int process) const;
+    bool is_awaited(const std::byte* address) const;
     int process_of(int stream, const std::byte* address);
     bool is_shared_place(RunningStream& stream, const std::byte* address);
     bool begin_atomic(RunningStream& stream, const std::byte* address, NextStep::Kind kind);
-    ChangedAccess changed(const std::byte* address, bool is_store, std::memory_order order) const;
+    ChangedAccess changed(const std::byte* address, bool is_store, std::memory_order order,
+                          const void* at) const;
 
     std::ptrdiff_t granule_of(const volatile void* address) const;
     Granule& fresh(std::ptrdiff_t granule);
@@ -216,6 +239,14 @@ class Execution {
     ExploredFailure failure_ = ExploredFailure::none;
     ExploredStep conflict_;
     std::vector<ExploredStep>* timeline_ = nullptr;
+
+    // While a stream is asked: nothing that it does counts, and its first act is its answer.
+    struct Question {
+        std::optional<std::uint64_t> value;
+        const std::byte* address = nullptr;
+        bool would_go_on = false;
+    };
+    std::optional<Question> question_;
 
     struct Kept {
         std::byte* address;

@@ -55,11 +55,15 @@ void for_each(ProcessSet set, Work work) {
 struct Node {
     int process = 0;
     NextStep step;
-    StepClock before{};         // what comes before the step, and the step itself
-    std::vector<int> races;     // earlier steps that could have come behind it
-    int loads_from = -1;        // the last step before that has written there
-    bool ends_wait = false;     // it is a load
-    std::vector<int> woken_by;  // by these steps
+    StepClock before{};      // what comes before the step, and the step itself
+    StepClock past{};        // what comes before it by itself, whatever it finds at its place
+    std::vector<int> races;  // earlier steps that could have come behind it
+    int loads_from = -1;     // the last step before that has written there
+    // A load: whether it ends a wait, which steps have woken the stream, and where the stream can
+    // be asked again.
+    bool ends_wait = false;
+    std::vector<int> woken_by;
+    Execution::Moment moment;
     ProcessSet tried = 0, asleep = 0;
     ProcessSet to_try = 0;
 };
@@ -100,7 +104,7 @@ class Search {
     // The past of a place: the steps that a further one may depend on.
     struct Place {
         int last_write = -1;
-        std::vector<int> loads;  // since then
+        std::vector<int> loads;  // since then, and earlier ones that further stores leave alike
     };
 
     void execute() {
@@ -118,7 +122,14 @@ class Search {
                         "the explorer has lost its way: it cannot repeat itself");
                 return repeats();
             }
-            const int in_vain = take(static_cast<int>(number));
+            prepare(static_cast<int>(number));
+            if (number >= known_ && could_have_ended_earlier(static_cast<int>(number))) {
+                if (!put_aside(path_[number]))
+                    return repeats();
+                number--;
+                continue;
+            }
+            const int in_vain = execution_.step(path_[number].process, static_cast<int>(number));
             if (in_vain > 0) {
                 if (!take_back(in_vain))
                     return;
@@ -151,16 +162,25 @@ class Search {
             result_.failure = ExploredFailure::endless;
             return false;
         }
-        // The stream of the step before, so that a poll is not interrupted; then other streams, and
-        // stores arrive as late as they can.
-        const int last = path_.empty() ? 0 : path_.back().process;
-        const bool stays = last < execution_.streams() && (enabled & ~asleep & set_of(last)) != 0;
         Node node;
-        node.process = stays ? last : lowest(enabled & ~asleep);
+        node.process = preferred(enabled & ~asleep);
         node.asleep = asleep;
         node.tried = node.to_try = set_of(node.process);
         path_.push_back(node);
         return true;
+    }
+
+    // Chooses one of the processes: the stream of the step before, so that a poll is not
+    // interrupted; then other streams. Stores arrive as late as they can, and first where somebody
+    // waits for them: so a wait ends with the first store that can end it, and seldom finds its
+    // flag up, of which the explorer would have to ask what else it could have found.
+    int preferred(ProcessSet of) const {
+        const int last = path_.empty() ? 0 : path_.back().process;
+        if (last < execution_.streams() && (of & set_of(last)) != 0)
+            return last;
+        const ProcessSet streams = of & (set_of(execution_.streams()) - 1);
+        const ProcessSet awaited = of & execution_.awaited();
+        return lowest(streams != 0 ? streams : awaited != 0 ? awaited : of);
     }
 
     void end_execution() {
@@ -224,17 +244,79 @@ class Search {
         return asleep;
     }
 
-    // Takes the step of the path's node `number`. Returns how many steps were a poll in vain.
-    int take(int number) {
+    // Looks at the step of the path's node `number`, which is to be taken.
+    void prepare(int number) {
         Node& node = path_[static_cast<std::size_t>(number)];
         const int process = node.process;
         node.step = execution_.next(process);
         node.woken_by.clear();
-        node.ends_wait = process < execution_.streams() && execution_.ends_wait(process);
+        if (static_cast<std::size_t>(number) >= known_)
+            node.ends_wait = process < execution_.streams() && execution_.ends_wait(process);
         if (process < execution_.streams())
             node.woken_by = execution_.woken_by(process);
         order(node, number);
-        return execution_.step(process, number);
+        if (node.step.kind == NextStep::Kind::load && static_cast<std::size_t>(number) >= known_)
+            node.moment = execution_.moment_of(process);
+    }
+
+    bool would_go_on(const Node& load, std::optional<std::uint64_t> value) {
+        return execution_.would_go_on(load.process, load.moment, value);
+    }
+    // Returns whether it would with what a step has stored.
+    bool would_go_on_with(const Node& load, int step) {
+        if (step < 0)
+            return false;
+        const NextStep& by = path_[static_cast<std::size_t>(step)].step;
+        return by.kind == NextStep::Kind::arrival && would_go_on(load, by.value);
+    }
+
+    // Finds out whether a load that has not polled before ends a wait all the same: with the value
+    // that was there at first it would poll again. If an earlier store could have ended it, too,
+    // the load is to be tried there and not here: the stream knows less of the others there, and
+    // all that is possible when it has loaded here is possible there.
+    bool could_have_ended_earlier(int number) {
+        Node& load = path_[static_cast<std::size_t>(number)];
+        if (load.step.kind != NextStep::Kind::load || load.ends_wait ||
+            !would_go_on_with(load, load.loads_from) || would_go_on(load, std::nullopt))
+            return false;
+        load.ends_wait = true;
+        int passed = -1;  // the earliest store that need not have come
+        for (int store = load.loads_from; load.past[process_of(store)] <= store;) {
+            const int earlier = path_[static_cast<std::size_t>(store)].loads_from;
+            if (!would_go_on_with(load, earlier) || process_of(earlier) != process_of(store))
+                break;
+            passed = store;
+            store = earlier;
+        }
+        if (passed < 0)
+            return false;
+        reverse(passed, number);
+        return true;
+    }
+
+    // Lets another process take the step in place of this load, which need not be tried here before
+    // something else is stored at its place. False if there is no other.
+    bool put_aside(Node& load) {
+        take_back_last(load.process);
+        const ProcessSet others = execution_.enabled() & ~load.asleep & ~load.tried;
+        if (path_.size() == begun_ || others == 0)
+            return false;
+        load.process = preferred(others);
+        load.tried |= set_of(load.process);
+        load.to_try |= set_of(load.process);
+        return true;
+    }
+
+    // Returns whether a load has ended a wait that this later write would end as well. Then they
+    // are independent: behind it, the stream would only know more of the others. Flags only grow,
+    // and most waits are for a value or more; but the wait is asked. (Where several streams write,
+    // the order of their stores matters, too.)
+    bool ends_alike(int load, const Node& later) {
+        const Node& node = path_[static_cast<std::size_t>(load)];
+        return node.ends_wait && later.step.kind == NextStep::Kind::arrival &&
+               would_go_on_with(node, node.loads_from) &&
+               path_[static_cast<std::size_t>(node.loads_from)].process == later.process &&
+               would_go_on(node, later.step.value);
     }
 
     // Finds out which steps come before this one, and which it races with.
@@ -258,9 +340,15 @@ class Search {
         comes_after(last_of_[static_cast<std::size_t>(process)]);
         for (const int step : execution_.needed_by(process))
             comes_after(step);
+        node.past = node.before;
         if (node.step.address != nullptr) {
             Place& place = places_[node.step.address];
+            std::vector<int> alike;  // loads that this write would not have changed
             if (node.step.writes()) {
+                std::ranges::copy_if(place.loads, std::back_inserter(alike),
+                                     [&](int load) { return ends_alike(load, node); });
+                std::erase_if(place.loads,
+                              [&](int load) { return std::ranges::count(alike, load) > 0; });
                 for (const int load : place.loads)
                     depends_on(load);
                 for (const int load : place.loads)
@@ -270,7 +358,7 @@ class Search {
             depends_on(place.last_write);
             comes_after(place.last_write);
             if (node.step.writes())
-                place = {number, {}};
+                place = {number, alike};
             else
                 place.loads.push_back(number);
         }
@@ -278,9 +366,12 @@ class Search {
         last_of_[static_cast<std::size_t>(process)] = number;
     }
 
+    std::size_t process_of(int step) const {
+        return static_cast<std::size_t>(path_[static_cast<std::size_t>(step)].process);
+    }
+
     bool comes_before(int step, const Node& node) const {
-        const int process = path_[static_cast<std::size_t>(step)].process;
-        return node.before[static_cast<std::size_t>(process)] > step;
+        return node.before[process_of(step)] > step;
     }
 
     // Takes the last `steps` of the last stream back, loads of a poll in vain. (Where steps of
@@ -290,18 +381,23 @@ class Search {
     bool take_back(int steps) {
         const int process = path_.back().process;
         for (int i = 0; i < steps && !path_.empty() && path_.back().process == process; i++) {
-            places_[path_.back().step.address].loads.pop_back();
+            take_back_last(process);
             if (path_.size() == begun_) {
                 repeats();
                 return false;
             }
             path_.pop_back();
         }
-        last_of_[static_cast<std::size_t>(process)] = -1;
-        for (std::size_t number = 0; number < path_.size(); number++)
-            if (path_[number].process == process)
-                last_of_[static_cast<std::size_t>(process)] = static_cast<int>(number);
         return true;
+    }
+
+    // Forgets that the last node's step, a load of this stream, was noted.
+    void take_back_last(int process) {
+        places_[path_.back().step.address].loads.pop_back();
+        int& last = last_of_[static_cast<std::size_t>(process)];
+        for (last = static_cast<int>(path_.size()) - 2; last >= 0; last--)
+            if (path_[static_cast<std::size_t>(last)].process == process)
+                return;
     }
 
     // ---- Other executions that this one points to
@@ -310,25 +406,7 @@ class Search {
     void note_races() {
         for (std::size_t second = known_; second < path_.size(); second++)
             for (const int first : path_[second].races)
-                if (!has_ended_alike(static_cast<std::size_t>(first)))
-                    reverse(first, static_cast<int>(second));
-    }
-
-    // Returns whether a load has ended a wait that each later store at its place would end as well:
-    // flags only grow, and waits are for a value or more.
-    bool has_ended_alike(std::size_t load) const {
-        const Node& node = path_[load];
-        if (!node.ends_wait || node.loads_from < 0)
-            return false;
-        const NextStep& ended_by = path_[static_cast<std::size_t>(node.loads_from)].step;
-        return std::all_of(path_.begin() + static_cast<std::ptrdiff_t>(load), path_.end(),
-                           [&](const Node& later) {
-                               return !later.step.writes() ||
-                                      later.step.address != node.step.address ||
-                                      (later.step.kind == NextStep::Kind::arrival &&
-                                       later.step.value >= ended_by.value);
-                           }) &&
-               ended_by.kind == NextStep::Kind::arrival;
+                reverse(first, static_cast<int>(second));
     }
 
     // The steps between the two that do not need the first one, and then the second one, could all

@@ -14,22 +14,31 @@ Execution* explored(const volatile void* address) {
     return execution != nullptr && execution->is_shared_memory(address) ? execution : nullptr;
 }
 
+void explored_enter(const void* called_at) {
+    if (Execution* execution = Execution::of_this_thread())
+        execution->enter(called_at);
+}
+void explored_leave() {
+    if (Execution* execution = Execution::of_this_thread())
+        execution->leave();
+}
+
 void explored_announce(const void* address, std::size_t bytes, bool is_write, const void*) {
     if (Execution* execution = explored(address))
         execution->access(address, bytes, is_write);
 }
 
 template <class T>
-T explored_load(const volatile T* address, std::memory_order order, const void*) {
+T explored_load(const volatile T* address, std::memory_order order, const void* at) {
     if (Execution* execution = explored(address))
-        return static_cast<T>(execution->load(address, sizeof(T), order));
+        return static_cast<T>(execution->load(address, sizeof(T), order, at));
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);
 }
 
 template <class T>
-void explored_store(volatile T* address, T value, std::memory_order order, const void*) {
+void explored_store(volatile T* address, T value, std::memory_order order, const void* at) {
     if (Execution* execution = explored(address))
-        execution->store(address, sizeof(T), value, order);
+        execution->store(address, sizeof(T), value, order, at);
     else
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
 }

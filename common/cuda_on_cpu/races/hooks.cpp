@@ -41,6 +41,9 @@ void look_at(WatchedBlock& block, Look look) {
     kernel_thread.in_kernel = true;
 }
 
+void watched_enter(const void*) {}
+void watched_leave() {}
+
 void watched_announce(const void* address, std::size_t bytes, bool is_write, const void* at) {
     WatchedBlock* block = watched();
     if (block != nullptr && !is_coordinate(address))

@@ -12,6 +12,7 @@
 //     load(address, order, at), store(address, value, order, at)
 //     update(address, order, change, at): replaces the value by change(value), and returns it
 //     compare_exchange(address, expected, desired, order, order_of_failure, at)
+//     enter(at), leave(): a function that has not been inlined, and that was called there
 // where `at` is the place in the code and `order` a std::memory_order; and seen_fence
 // (cuda_on_cpu/fence.hpp).
 #include <atomic>
@@ -93,8 +94,12 @@
 extern "C" {
 
 void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
+void __tsan_func_entry(void* called_at) {
+    CUDA_ON_CPU_CALL(enter)(called_at);
+}
+void __tsan_func_exit() {
+    CUDA_ON_CPU_CALL(leave)();
+}
 void __tsan_vptr_update(void*, void*) {}
 
 CUDA_ON_CPU_PLAIN(1)

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "cuda_on_cpu/fence.hpp"
@@ -88,6 +89,16 @@ void Fiber::restart() {
     thread_sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
     context_ = make_fcontext(stack_bottom_ + fiber_stack_bytes, fiber_stack_bytes, &Fiber::begin);
+}
+
+// A context is the address of the last that was pushed.
+Fiber::Moment Fiber::moment() const {
+    return {context_, {static_cast<const std::byte*>(context_), bytes().data() + bytes().size()}};
+}
+
+void Fiber::set_back(const Moment& to) {
+    context_ = to.context;
+    std::copy(to.stack.begin(), to.stack.end(), static_cast<std::byte*>(context_));
 }
 
 void Fiber::forget_frames() {

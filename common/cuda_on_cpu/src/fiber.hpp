@@ -5,6 +5,7 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #if defined(__SANITIZE_THREAD__)
 #define CUDA_ON_CPU_TSAN 1
@@ -44,6 +45,14 @@ class Fiber {
     [[gnu::always_inline]] static void switch_between(Fiber& from, Fiber& to);
     // Forgets where the fiber stood: the next switch begins at its entry again.
     void restart();
+    // Where it stands while it does not run: the used part of its stack. It can be set back there
+    // as often as one likes, without sanitizers.
+    struct Moment {
+        boost::context::detail::fcontext_t context = nullptr;
+        std::vector<std::byte> stack;
+    };
+    Moment moment() const;
+    void set_back(const Moment& to);
     // Its frames will never return (AddressSanitizer marks them, and would report whoever comes
     // next).
     void forget_frames();

@@ -77,8 +77,8 @@ SmallProgram program(std::initializer_list<Instruction> code) {
 SmallProgram random_program(std::mt19937& random) {
     using enum Instruction::Kind;
     const auto pick = [&](const auto& choices) { return choices[random() % std::size(choices)]; };
-    constexpr Instruction::Kind kinds[] = {load,  load,  load,  load, store, store,
-                                           store, store, store, wait, add,   fence};
+    constexpr Instruction::Kind kinds[] = {load,  load,  load, load,         store, store, store,
+                                           store, store, wait, wait_exactly, add,   fence};
     constexpr std::memory_order stores[] = {memory_order_relaxed, memory_order_release};
     constexpr std::memory_order fences[] = {memory_order_release, memory_order_seq_cst};
     SmallProgram result;
@@ -179,6 +179,35 @@ TEST_CASE("a wait may poll by relaxed loads if its last one is with acquire") {
         explore_message({.polls_relaxed = true, .is_acknowledged = true});
     REQUIRE(acknowledged.failure == ExploredFailure::none);
     REQUIRE(acknowledged.executions == explore_message({.is_acknowledged = true}).executions);
+}
+
+// A sender that posts twice before the receiver looks makes such a wait endless. It is found
+// because the wait that has ended with 1 is asked whether 2 would have ended it.
+TEST_CASE("a wait for exactly a value fails where the flag may have passed it") {
+    const Message twice{.is_posted_twice = true};
+    REQUIRE(explore_message(twice).failure == ExploredFailure::none);
+    REQUIRE(explore_message(twice).executions == 1);
+    Message exactly{.awaits_exactly = true, .is_posted_twice = true};
+    REQUIRE(explore_message(exactly).failure == ExploredFailure::deadlock);
+    exactly.polls_relaxed = true;
+    REQUIRE(explore_message(exactly).failure == ExploredFailure::deadlock);
+    exactly.is_posted_twice = false;
+    REQUIRE(explore_message(exactly).failure == ExploredFailure::none);
+}
+
+TEST_CASE("what several streams post in slices is one execution") {
+    using enum Instruction::Kind;
+    const auto post = [](int place) {
+        return program({{store, place, 1, memory_order_release},
+                        {store, place, 2, memory_order_release},
+                        {store, place, 3, memory_order_release}});
+    };
+    const SmallProgram reader = program({{wait, 0, 1, memory_order_acquire},
+                                         {wait, 1, 2, memory_order_acquire},
+                                         {wait, 0, 2, memory_order_acquire},
+                                         {wait, 1, 3, memory_order_acquire}});
+    REQUIRE(outcomes_of({post(0), post(1), reader}).exploration.executions == 1);
+    REQUIRE(outcomes_of({reader, post(0), post(1)}).exploration.executions == 1);
 }
 
 TEST_CASE("fences order relaxed flags") {

@@ -114,6 +114,10 @@ class Model {
                 if (loaded(state, p, now.place) < now.value)
                     return false;
                 break;
+            case Instruction::wait_exactly:
+                if (loaded(state, p, now.place) != now.value)
+                    return false;
+                break;
         }
         visit(state);
         return true;

@@ -28,13 +28,18 @@ __global__ void run_program(SmallMemory* memory, int number, SmallProgram progra
                 while (place.load(now.order) < now.value)
                     __nanosleep(20);
                 break;
+            case Instruction::wait_exactly:
+                while (place.load(now.order) != now.value)
+                    __nanosleep(20);
+                break;
         }
     }
 }
 
 __device__ void wait_for(Word flag, unsigned int value, const Message& message) {
     const auto poll = message.polls_relaxed ? cuda::memory_order_relaxed : message.load;
-    while (flag.load(poll) < value)
+    for (unsigned int now = flag.load(poll); message.awaits_exactly ? now != value : now < value;
+         now = flag.load(poll))
         __nanosleep(20);
     if (message.polls_relaxed)
         flag.load(message.load);
@@ -51,6 +56,8 @@ __device__ void raise(Word flag, const Message& message) {
 __global__ void send_message(SmallMemory* memory, Message message) {
     memory->data[0] = 7;
     raise(Word(memory->places[0][0]), message);
+    if (message.is_posted_twice)
+        Word(memory->places[0][0]).store(2, message.store);
     if (!message.is_acknowledged)
         return;
     if (message.waits_for_ack)

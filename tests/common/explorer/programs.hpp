@@ -8,8 +8,8 @@
 namespace ddp::test {
 
 struct Instruction {
-    // wait: until the place has the value or more.
-    enum Kind { load, store, add, fence, wait } kind = load;
+    // wait: until the place has the value or more; wait_exactly: until it has the value.
+    enum Kind { load, store, add, fence, wait, wait_exactly } kind = load;
     int place = 0;
     unsigned int value = 0;
     std::memory_order order = std::memory_order_relaxed;
@@ -39,6 +39,8 @@ struct Message {
     bool has_fences = false;       // before the store and after the wait
     bool polls_relaxed = false;    // the wait polls by relaxed loads, and `load` ends it
     unsigned int awaited = 1;      // the value that the receiver waits for
+    bool awaits_exactly = false;   // ... and no other
+    bool is_posted_twice = false;  // by two stores: 1, and at once 2
     bool is_acknowledged = false;  // then the data is written once more, after an acknowledgement
     bool waits_for_ack = true;
 };

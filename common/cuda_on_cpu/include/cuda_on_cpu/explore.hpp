@@ -43,7 +43,16 @@ enum class ExploredFailure {
     endless        // an execution of more than most_steps
 };
 
-// The access that takes another's place, as if the kernel had been written so.
+// An atomic load or store, as the kernel has it.
+struct AtomicAccess {
+    const std::byte* address = nullptr;
+    bool is_store = false;
+    std::memory_order order = std::memory_order_relaxed;
+    // Where it is in the code: the return addresses of the calls that have led there, the kernel's
+    // first. (Of functions that were not inlined; the lines of each say the rest: addr2line -i.)
+    std::span<const void* const> calls;
+};
+// The access that takes its place, as if the kernel had been written so.
 struct ChangedAccess {
     std::memory_order order = std::memory_order_relaxed;
     bool is_left_out = false;  // of a load in a wait: the wait is not there
@@ -54,10 +63,8 @@ struct ExplorationOptions {
     std::vector<std::span<std::byte>> memory;
     // Returns what is wrong with the memory at the end of an execution, as a sentence, or "".
     std::function<std::string()> what_is_wrong = [] { return ""; };
-    // If it is given, every atomic load and store is what it returns. (`order` is that of the
-    // kernel.)
-    std::function<ChangedAccess(const std::byte* address, bool is_store, std::memory_order order)>
-        change = nullptr;
+    // If it is given, every atomic load and store is what it returns.
+    std::function<ChangedAccess(const AtomicAccess&)> change = nullptr;
     double most_seconds = 60;  // then it stops, and is not complete
 };
 
