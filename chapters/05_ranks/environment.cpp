@@ -86,6 +86,10 @@ LaunchVariables read_launch_variables() {
                           variable("TORCHELASTIC_RUN_ID")};
     if (is_set("DDP_LISTENER"))
         variables.listener = number_of("DDP_LISTENER", 0, 1'000'000);
+    // With --max-restarts the same store serves every attempt: each has a key of its own.
+    if (variable("TORCHELASTIC_USE_AGENT_STORE") == "True")
+        variables.store_key = "ddp_by_hand/" + variable("TORCHELASTIC_RUN_ID") + "/attempt_" +
+                              variable("TORCHELASTIC_RESTART_COUNT") + "/rank_0";
     return variables;
 }
 

@@ -23,6 +23,9 @@ struct LaunchVariables {
     int world_size = 1;
     RendezvousEndpoint endpoint;
     int listener = -1;  // DDP_LISTENER: rank 0's listening socket, inherited from our launcher
+    // Not empty if torchrun's agent listens at the endpoint: where rank 0 is, its store has under
+    // this key.
+    std::string store_key;
 };
 
 // Returns how this process was started. Throws OptionError if that contradicts the options, or if

@@ -19,6 +19,7 @@
 #include <sstream>
 #include <thread>
 
+#include "05_ranks/agent_store.hpp"
 #include "05_ranks/coordinator/endpoints.hpp"
 #include "05_ranks/cores.hpp"
 #include "05_ranks/support/mpi_limit.hpp"
@@ -59,10 +60,14 @@ World::World(const CommonOptions& options) {
             job_.started_by = "threads of one process";
             become_threads(options.ranks.value_or(options.default_ranks));
             break;
-        case StartedBy::variables:
-            job_.started_by = options.processes ? "our launcher" : "the variables RANK, WORLD_SIZE";
-            find_others_by_variables(read_launch_variables());
+        case StartedBy::variables: {
+            const LaunchVariables variables = read_launch_variables();
+            job_.started_by = options.processes              ? "our launcher"
+                              : !variables.store_key.empty() ? "torchrun"
+                                                             : "the variables RANK, WORLD_SIZE";
+            find_others_by_variables(variables);
             break;
+        }
         case StartedBy::mpi:
             job_.started_by = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun" : "srun";
             find_others_by_mpi();
@@ -112,10 +117,12 @@ void World::become_process(int rank, int world_size) {
     first_rank_ = rank;  // and the only one
 }
 
-// Rank 0 listens where the variables say: our launcher has opened the socket already, torchrun has
-// not.
+// Rank 0 listens where the variables say: our launcher has opened the socket already, a start by
+// hand has not.
 void World::find_others_by_variables(const LaunchVariables& variables) {
     become_process(variables.rank, variables.world_size);
+    if (!variables.store_key.empty())
+        return find_others_by_store(variables);
     if (variables.rank != 0)
         return find_others(nullptr, variables.endpoint);
     const Descriptor listener = variables.listener >= 0 ? Descriptor(variables.listener)
@@ -123,26 +130,57 @@ void World::find_others_by_variables(const LaunchVariables& variables) {
     find_others(&listener, variables.endpoint);
 }
 
-// Rank 0 listens at any free port, and MPI broadcasts where that is. They meet at the first of its
-// addresses that works for both; MASTER_ADDR, if it is set, comes before them.
-void World::find_others_by_mpi() {
-    mpi_ = std::make_unique<MpiStart>(job_.patience_s());
-    become_process(mpi_->rank(), mpi_->world_size());
-    Descriptor listener;
-    std::string text;  // "job port address address ..."
-    if (mpi_->rank() == 0) {
-        listener = listen_at("", 0);
-        text = new_job_name() + " " + std::to_string(port_of(listener));
-        if (const char* chosen = std::getenv("MASTER_ADDR"))
-            text += std::string(" ") + chosen;
-        for (const std::string& address : own_addresses())
-            text += " " + address;
-    }
-    std::istringstream words(mpi_->broadcast(text));
+namespace {
+
+// Returns where rank 0 is, "job port address address ...": the others take the first of its
+// addresses that works.
+std::string invitation(const Descriptor& listener, const std::vector<std::string>& addresses) {
+    std::string text = new_job_name() + " " + std::to_string(port_of(listener));
+    for (const std::string& address : addresses)
+        text += " " + address;
+    return text;
+}
+
+RendezvousEndpoint read_invitation(const std::string& text) {
+    std::istringstream words(text);
     RendezvousEndpoint endpoint;
     words >> endpoint.job >> endpoint.port;
     for (std::string address; words >> address;)
         endpoint.addresses.push_back(address);
+    return endpoint;
+}
+
+}  // namespace
+
+// torchrun's agent has taken MASTER_PORT for its store. Rank 0 listens at any free port, and says
+// in the store where that is.
+void World::find_others_by_store(const LaunchVariables& variables) {
+    AgentStore store(variables.endpoint.addresses.front(), variables.endpoint.port,
+                     job_.patience_s());
+    Descriptor listener;
+    if (variables.rank == 0) {
+        listener = listen_at("", 0);
+        store.set(variables.store_key, invitation(listener, own_addresses()));
+    }
+    find_others(variables.rank == 0 ? &listener : nullptr,
+                read_invitation(store.get(variables.store_key)));
+}
+
+// Rank 0 listens at any free port, and MPI broadcasts where that is. MASTER_ADDR, if it is set,
+// comes before its other addresses.
+void World::find_others_by_mpi() {
+    mpi_ = std::make_unique<MpiStart>(job_.patience_s());
+    become_process(mpi_->rank(), mpi_->world_size());
+    Descriptor listener;
+    std::string text;
+    if (mpi_->rank() == 0) {
+        listener = listen_at("", 0);
+        std::vector<std::string> addresses = own_addresses();
+        if (const char* chosen = std::getenv("MASTER_ADDR"))
+            addresses.insert(addresses.begin(), chosen);
+        text = invitation(listener, addresses);
+    }
+    const RendezvousEndpoint endpoint = read_invitation(mpi_->broadcast(text));
     find_others(mpi_->rank() == 0 ? &listener : nullptr, endpoint);
 }
 

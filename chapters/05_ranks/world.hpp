@@ -52,6 +52,7 @@ class World {
     void become_threads(int ranks);
     void become_process(int rank, int world_size);
     void find_others_by_variables(const LaunchVariables& variables);
+    void find_others_by_store(const LaunchVariables& variables);
     void find_others_by_mpi();
     void find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint);
     RunResult run_rank(int rank, const std::function<void(Rank&)>& work);
