@@ -26,6 +26,7 @@
 #include "05_ranks/support/mpi_start.hpp"
 #include "common/gpu/clock.hpp"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/thread_name.hpp"
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 
@@ -270,6 +271,8 @@ void World::prepare(const std::function<void()>& work) {
 // One rank's run, in the order in which everything ends: its own work, then that of all ranks, then
 // what this rank has kept for the others (in ~Rank).
 RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
+    // A debugger names its thread, and those that it starts: "rank 2", "rank 2 stream".
+    const ThreadName name("rank " + std::to_string(rank));
     // The rank itself, and its channel to the others.
     RankEvents& events = coordinator_->events(rank);
     events.begin(run_id_);

@@ -14,6 +14,7 @@
 
 #include <iostream>
 
+#include "common/gpu/thread_name.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -30,7 +31,10 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
     node_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
-    writer_ = std::thread([this] { serve_requests(); });
+    writer_ = std::thread([this] {
+        name_thread_by_role("saver");
+        serve_requests();
+    });
 }
 
 Saver::~Saver() {

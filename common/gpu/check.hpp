@@ -4,13 +4,19 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#if defined(DDP_CUDA)
 #include <source_location>
+#endif
 #include <stdexcept>
 #include <string>
 
 namespace ddp {
 
+#if defined(DDP_CUDA)
 using Where = std::source_location;
+#else
+using Where = cuda_on_cpu::Where;
+#endif
 
 // A call that failed. The message has the call as written, its file and line, and the API's own
 // words.

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <exception>
 
+#include "common/gpu/thread_name.hpp"
+
 namespace ddp {
 namespace {
 
@@ -35,6 +37,7 @@ void pass_on_sigterm(int, siginfo_t*, void* context) {
 Watchdog::Watchdog(std::function<std::vector<int>()> descriptors, std::function<void()> poll)
     : ended_(eventfd(0, EFD_CLOEXEC)),
       thread_([this, descriptors = std::move(descriptors), poll = std::move(poll)] {
+          name_thread("watchdog");
           watch(descriptors, poll);
       }) {}
 

@@ -9,6 +9,7 @@
 #include "06_messages/support/copy.cuh"
 #include "06_messages/support/host_flag.hpp"
 #include "06_messages/wait.cuh"
+#include "common/gpu/thread_name.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -116,7 +117,10 @@ HostStaging::HostStaging(Rank& rank)
     // work has left unfinished in a run that has failed may still be read and written.
     rank.keep_until_run_ends(flags_);
     rank.keep_until_run_ends(staging_);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+        name_thread_by_role("staging");
+        run();
+    });
     rank.add(*this);
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "06_messages/support/host_flag.hpp"
+#include "common/gpu/thread_name.hpp"
 #include "common/report/bench.hpp"
 
 namespace ddp {
@@ -54,7 +55,10 @@ void NetworkProxy::start() {
     if (channels_.empty())
         return;
     rank_.add(*this);
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+        name_thread_by_role("network");
+        run();
+    });
 }
 
 std::string NetworkProxy::error() {

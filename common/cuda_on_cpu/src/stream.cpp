@@ -87,7 +87,10 @@ BlockThreads::Member* BlockThreads::borrow() {
         return member;
     }
     auto* member = new Member;
-    member->thread = std::thread([member] { work(*member); });
+    member->thread = std::thread([member] {
+        pthread_setname_np(pthread_self(), "blocks");  // of whichever rank's kernel
+        work(*member);
+    });
     member->thread.detach();
     return member;
 }
@@ -195,10 +198,13 @@ void observe_kernels(void (*observer)(const FinishedKernel&)) {
 // ---- Stream
 
 Stream::Stream(int device, bool blocking)
-    : device(device),
-      blocking(blocking),
-      slots_(new Slot[slot_count]),
-      worker_([this] { work(); }) {}
+    : device(device), blocking(blocking), slots_(new Slot[slot_count]), worker_([this] {
+          // "rank 2", the name of the thread that has made the stream, becomes "rank 2 stream".
+          char name[16] = "";
+          pthread_getname_np(pthread_self(), name, sizeof name);
+          pthread_setname_np(pthread_self(), (std::string(name) + " stream").substr(0, 15).c_str());
+          work();
+      }) {}
 
 Stream::~Stream() {
     {

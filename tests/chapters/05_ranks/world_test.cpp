@@ -10,6 +10,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <numeric>
 #include <set>
@@ -18,6 +20,7 @@
 #include "05_ranks/coordinator/watchdog.hpp"
 #include "05_ranks/cores.hpp"
 #include "common/gpu/gpu.hpp"
+#include "common/gpu/thread_name.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
@@ -68,6 +71,46 @@ unsigned int way_of_waiting() {
     unsigned int flags = 0;
     DDP_CHECK(cudaGetDeviceFlags(&flags));
     return flags & cudaDeviceScheduleMask;
+}
+
+// Returns the names of this process's threads.
+std::set<std::string> names_of_threads() {
+    std::set<std::string> names;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(thread.path() / "comm");
+        std::string name;
+        std::getline(file, name);
+        names.insert(name);
+    }
+    return names;
+}
+
+TEST_CASE("threads have the names of their ranks, and of what they do for them") {
+    World world(thread_options(3));
+    const std::string before = thread_name();
+    std::set<std::string> names;
+    std::atomic<int> wrong = 0;
+    for (int run = 0; run < 2; run++)
+        world.run([&](Rank& rank) {
+            wrong += thread_name() != "rank " + std::to_string(rank.rank());
+            rank.select_device();
+            Stream stream;
+            Buffer<float> data(100);
+            DDP_CHECK(cudaMemsetAsync(data.data(), 0, 400, stream));
+            stream.synchronize();  // its thread has come so far, and has its name
+            rank.barrier();
+            if (rank.rank() == 1)
+                names = names_of_threads();
+            rank.barrier();
+        });
+    REQUIRE(wrong == 0);
+    REQUIRE(names.contains("watchdog"));
+    for (const char* rank : {"rank 0", "rank 1", "rank 2"}) {
+        REQUIRE(names.contains(rank));
+        if (kernels_run_on_cpu)
+            REQUIRE(names.contains(rank + std::string(" stream")));
+    }
+    REQUIRE(thread_name() == before);
 }
 
 TEST_CASE("ranks of one process sleep while they wait for the device") {

@@ -3,12 +3,8 @@
 // of the CUDA Runtime API reference, so that a reader can look each of them up there.
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
-namespace cuda_on_cpu {
-// The place in the reader's program that called: every message names it.
-using Where = std::source_location;
-}  // namespace cuda_on_cpu
+#include "cuda_on_cpu/where.hpp"
 
 struct uint3 {
     unsigned int x, y, z;
