@@ -1,0 +1,121 @@
+#include "common/data/labelled_rows.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "common/data/file.hpp"
+
+namespace ddp {
+namespace {
+
+constexpr int most_classes = 10'000;  // more is taken for a column of measurements
+
+std::vector<std::string> cells_of(std::string line) {
+    if (!line.empty() && line.back() == '\r')  // a file from Windows
+        line.pop_back();
+    std::vector<std::string> cells(1);
+    for (const char letter : line)
+        if (letter == ',')
+            cells.emplace_back();
+        else if (letter != ' ' && letter != '\t')
+            cells.back() += letter;
+    return cells;
+}
+
+// Returns the number that the whole cell is, if it is one and finite.
+std::optional<float> number_in(const std::string& cell) {
+    float number = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+    if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number))
+        return std::nullopt;
+    return number;
+}
+
+class RowReader {
+  public:
+    explicit RowReader(const std::filesystem::path& file) : name_(file.string()) {}
+
+    void add(const std::vector<std::string>& cells, int line) {
+        line_ = line;
+        if (cells.size() < 2)
+            refuse("has one column: a row needs numbers, and its label in the last column");
+        if (rows_.columns == 0)
+            rows_.columns = static_cast<int>(cells.size()) - 1;
+        if (static_cast<int>(cells.size()) != rows_.columns + 1)
+            refuse("has " + std::to_string(cells.size()) + " columns, and those above have " +
+                   std::to_string(rows_.columns + 1));
+        for (std::size_t i = 0; i + 1 < cells.size(); i++) {
+            const std::optional<float> number = number_in(cells[i]);
+            if (!number)
+                refuse("has '" + cells[i] + "' in column " + std::to_string(i + 1) +
+                       ": it must be a finite number, as 0.5 or -1e-3");
+            rows_.values.push_back(*number);
+        }
+        const std::optional<float> label = number_in(cells.back());
+        if (!label || *label != std::floor(*label) || *label < 0 || *label >= most_classes)
+            refuse("has the label '" + cells.back() +
+                   "' in its last column: it must be a whole number from 0 to " +
+                   std::to_string(most_classes - 1));
+        rows_.labels.push_back(static_cast<int>(*label));
+    }
+    LabelledRows finish() {
+        if (rows_.labels.empty())
+            throw std::runtime_error(name_ +
+                                     " has no rows: it must be a table of numbers with "
+                                     "commas between them.");
+        rows_.classes = *std::ranges::max_element(rows_.labels) + 1;
+        return std::move(rows_);
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::string& problem) const {
+        ddp::refuse(name_, "has a row that does not fit, line " + std::to_string(line_) + ": it " +
+                               problem + ".");
+    }
+    std::string name_;
+    int line_ = 0;
+    LabelledRows rows_;
+};
+
+}  // namespace
+
+LabelledRows read_labelled_rows(const std::filesystem::path& file) {
+    const std::vector<std::uint8_t> bytes = read_file(file);
+    std::istringstream input(std::string(bytes.begin(), bytes.end()));
+    RowReader reader(file);
+    int number = 0;
+    for (std::string line; std::getline(input, line);) {
+        number++;
+        const std::vector<std::string> cells = cells_of(line);
+        const bool is_empty = cells.size() == 1 && cells[0].empty();
+        const bool has_names =
+            number == 1 && std::ranges::none_of(cells, [](const std::string& cell) {
+                return number_in(cell).has_value();
+            });
+        if (!is_empty && !has_names)
+            reader.add(cells, number);
+    }
+    return reader.finish();
+}
+
+void normalise_columns(LabelledRows& rows) {
+    const auto columns = static_cast<std::size_t>(rows.columns);
+    for (std::size_t column = 0; column < columns; column++) {
+        double sum = 0, squares = 0;
+        for (std::size_t i = column; i < rows.values.size(); i += columns)
+            sum += rows.values[i];
+        const double mean = sum / rows.count();
+        for (std::size_t i = column; i < rows.values.size(); i += columns)
+            squares += (rows.values[i] - mean) * (rows.values[i] - mean);
+        const double deviation = std::sqrt(squares / rows.count());
+        const double scale = deviation > 0 ? 1 / deviation : 0;
+        for (std::size_t i = column; i < rows.values.size(); i += columns)
+            rows.values[i] = static_cast<float>((rows.values[i] - mean) * scale);
+    }
+}
+
+}  // namespace ddp
