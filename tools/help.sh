@@ -43,12 +43,13 @@ END
 }
 help_of_help() {
     cat <<END
-  ./book help all               this, and what the other verbs do: progress, reset, handout, grade, explore, watch,
+  ./book help all               this, and what the other verbs do: new, progress, reset, handout, grade, explore, watch,
                                 web, cluster, diff, data, setup and read
 END
 }
 help_of_other_verbs() {
     cat <<END
+  ./book new NAME               begin a program of your own, my/NAME/main.cpp; \`./book run NAME\` builds and runs it
   ./book progress               which exercises are done, begun and not begun; with --import FILE: adds the
                                 predictions that you have saved in the web edition to my/
   ./book reset NN               begin chapter NN's exercises anew; what you have is kept

@@ -1,0 +1,62 @@
+# Own programs on the book's libraries (chapters/own_program.md): ddp::ddp is all that the chapters teach, and ddp::cuda_on_cpu is
+# CUDA on a CPU alone. Three ways lead to them: my/NAME/main.cpp in the book, add_subdirectory, and find_package.
+add_library(ddp INTERFACE)
+foreach(topic async unused_parameters sync_batch_norm transformer cluster)  # no later chapter needs these
+  if(TARGET chapter_${topic})
+    target_link_libraries(ddp INTERFACE chapter_${topic})
+  endif()
+endforeach()
+add_library(ddp::ddp ALIAS ddp)
+if(TARGET cuda_on_cpu)
+  add_library(ddp::cuda_on_cpu ALIAS cuda_on_cpu)
+endif()
+
+# ---- my/NAME: main.cpp or main.cu and whatever sources stand beside it become the program my_NAME, which `./book run NAME` builds.
+file(GLOB mains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/my/*/main.cpp ${PROJECT_SOURCE_DIR}/my/*/main.cu)
+foreach(main ${mains})
+  get_filename_component(folder ${main} DIRECTORY)
+  get_filename_component(name ${folder} NAME)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cu)
+  ddp_add_program(my_${name} ${sources} LINK ddp::ddp)
+  set_target_properties(my_${name} PROPERTIES EXCLUDE_FROM_ALL TRUE UNITY_BUILD OFF)
+endforeach()
+
+# ---- install: the libraries behind ddp::ddp, found along the links, with every header
+function(ddp_collect_libraries library result)
+  set(found ${${result}} ${library})
+  get_target_property(links ${library} INTERFACE_LINK_LIBRARIES)
+  foreach(link ${links})
+    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" link "${link}")
+    if(TARGET ${link} AND NOT link IN_LIST found)
+      get_target_property(is_imported ${link} IMPORTED)
+      if(NOT is_imported)
+        ddp_collect_libraries(${link} found)
+      endif()
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+set(installed "")
+ddp_collect_libraries(ddp installed)
+install(TARGETS ${installed} EXPORT ddp_by_hand ARCHIVE DESTINATION lib/ddp_by_hand)
+install(EXPORT ddp_by_hand NAMESPACE ddp:: DESTINATION lib/cmake/ddp_by_hand FILE ddp_by_hand_targets.cmake)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/chapters ${PROJECT_SOURCE_DIR}/common DESTINATION ${installed_headers}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.h" PATTERN show EXCLUDE PATTERN bench EXCLUDE)
+if(NOT cuda_build)  # CUDA's headers have neither suffix throughout
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/common/cuda_on_cpu/include DESTINATION ${installed_headers}/common/cuda_on_cpu)
+endif()
+set(needs "find_dependency(Threads)\nfind_dependency(ZLIB)\n")
+if(cuda_build)
+  string(APPEND needs "find_dependency(CUDAToolkit)\n")
+else()
+  string(APPEND needs "find_dependency(Boost COMPONENTS context)\n")
+endif()
+if(mpi_found)
+  string(APPEND needs "set(MPI_CXX_SKIP_MPICXX ON)\nfind_dependency(MPI COMPONENTS CXX)\n")
+endif()
+file(WRITE ${PROJECT_BINARY_DIR}/ddp_by_hand-config.cmake
+     "include(CMakeFindDependencyMacro)\n${needs}include(\${CMAKE_CURRENT_LIST_DIR}/ddp_by_hand_targets.cmake)\n")
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ddp_by_hand-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ddp_by_hand-config.cmake ${PROJECT_BINARY_DIR}/ddp_by_hand-config-version.cmake
+        DESTINATION lib/cmake/ddp_by_hand)
