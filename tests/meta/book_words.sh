@@ -21,7 +21,7 @@ for verb in run check progress reset handout grade test bench explore plot watch
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
-verbs="./book knows run, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, doctor and help."
+verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
