@@ -12,8 +12,8 @@ BLUE, ORANGE, GREEN, RED, GREY = "#2f6db3", "#e08a1e", "#3a9a5b", "#c8453c", "#8
 RANKS = (BLUE, ORANGE, GREEN, RED, "#7a4fa3", "#2aa3a3", "#7a4a2b", GREY)
 
 REDUCTIONS = {
-    "atomics": RED, "interleaved": ORANGE, "sequential": GREEN, "warps": "#2aa3a3", "lanes": BLUE,
-    "limit": GREY
+    "atomics": RED, "interleaved": ORANGE, "sequential": GREEN, "warps": "#2aa3a3",
+    "accumulators": BLUE, "limit": GREY
 }
 
 TIMELINE = {  # what a step's intervals are called: how the name begins, color

@@ -25,6 +25,10 @@ draw 0 "not drawn: overlap.csv: one epoch makes no curve"
 [[ ! -e overlap.svg ]] || complain "the picture of an earlier run is left"
 printf '%s\n' hook,bytes,step_error,sum_error,loss average,100,0,0,1 power_sgd,10,0.5,0.4,1 >bench_traffic.csv
 draw 0 "drawn: bench_traffic.svg"  # what can be drawn is, all the same
+# The orders of a sum, by the names that the run gives them.
+printf '%s\n' order,sum,last_places forward,500241.25,46.6 '"kernel, '{atomics,interleaved,sequential,warps,accumulators}'",500239.75,-0.4' >reduce.csv
+draw 0 "drawn: reduce.svg"
+rm reduce.csv
 curve
 draw 1 "overlap.csv cannot be drawn: "
 
