@@ -70,6 +70,31 @@ TEST_CASE("attention: weights are the softmax of what each query sees") {
     }
 }
 
+TEST_CASE("attention: the example with numbers in the README") {
+    Device device;
+    const auto rows = [&](const std::string& name, const Values& values) {
+        return std::make_shared<Parameter>(name, Tensor(device, {4, 4}, values));
+    };
+    // The columns 0 and 1 are the README's head; in the other one token 3 takes most of itself.
+    const auto q = rows("q", {1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 0, 2, 0, 1, 1});
+    const auto k = rows("k", {2, 0, 0, 2, 0, 2, 2, 0, 1, 1, 1, 1, 0, 0, 2, 2});
+    const auto v = rows("v", {10, 0, 1, 0, 0, 10, 2, 0, 5, 5, 3, 0, 0, 0, 4, 0});
+    Tape tape(device);
+    const Variable weights =
+        attention_weights(tape.parameter(q), tape.parameter(k), mask_of(device, {4}, true), 2);
+    const Values shares{1, 0, 0, 0, .20f, .80f, 0, 0, .33f, .33f, .33f, 0, .73f, .04f, .18f, .04f,
+                        1, 0, 0, 0, .20f, .80f, 0, 0, .33f, .33f, .33f, 0, .14f, .14f, .14f, .58f};
+    const Values found = weights.value().to_host();
+    REQUIRE(found.size() == shares.size());
+    for (std::size_t i = 0; i < shares.size(); i++)
+        REQUIRE(found[i] == Approx(shares[i]).margin(0.005));
+    const Values taken{10, 0, 1, 0, 1.96f, 8.04f, 1.80f, 0, 5, 5, 2, 0, 8.24f, 1.33f, 3.16f, 0};
+    const Values sums = weighted_values(weights, tape.parameter(v)).value().to_host();
+    REQUIRE(sums.size() == taken.size());
+    for (std::size_t i = 0; i < taken.size(); i++)
+        REQUIRE(sums[i] == Approx(taken[i]).margin(0.005));
+}
+
 TEST_CASE("attention: huge scores overflow nothing") {
     Device device;
     const auto q = rows_of(device, "q", 4, 2, 300.0f), k = rows_of(device, "k", 4, 2, 300.0f);
