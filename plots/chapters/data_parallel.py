@@ -1,5 +1,5 @@
 """The pictures of the chapter data_parallel."""
-from shared import BLUE, ORANGE, GREY, new_figure
+from shared import BLUE, ORANGE, GREY, RANKS, new_figure
 
 
 def draw_data_parallel(measured):
@@ -30,6 +30,33 @@ def draw_data_parallel(measured):
     return figure
 
 
+def draw_data_parallel_replicas(measured):
+    """Two parameters of each replica: alone each takes its own path, averaged all take one."""
+    figure, panels = new_figure(2, width=5.0, height=4.2)
+    rows = list(zip(*map(measured.text, ("gradients", "rank", "bias_0", "bias_1"))))
+    ranks = sorted({int(rank) for _, rank, *_ in rows})
+    for panel, gradients, title in zip(panels, ("alone", "averaged"),
+                                       ("Alone: each its own path", "Averaged: one path for all")):
+        for rank in ranks:
+            path = [(float(x), float(y)) for which, r, x, y in rows
+                    if which == gradients and int(r) == rank]
+            # Where all take one path, the lines of the first ranks are wider, so that each is seen.
+            width = 1.4 if gradients == "alone" else 1.4 + 2.2 * (len(ranks) - 1 - rank)
+            panel.plot(*zip(*path), color=RANKS[rank % len(RANKS)], linewidth=width,
+                       label=f"rank {rank}")
+            panel.plot(*path[-1], color=RANKS[rank % len(RANKS)], marker="o",
+                       markersize=4 + width, zorder=3)
+        panel.plot(*path[0], color="black", marker="s", markersize=6, zorder=4)
+        panel.set(title=title, xlabel="bias of class 0", ylabel="bias of class 1")
+    low, high = (min(p.get_xlim()[0] for p in panels), max(p.get_xlim()[1] for p in panels))
+    bottom, top = (min(p.get_ylim()[0] for p in panels), max(p.get_ylim()[1] for p in panels))
+    for panel in panels:
+        panel.set(xlim=(low, high), ylim=(bottom, top))
+    panels[0].legend(loc="best")
+    return figure
+
+
 DRAWINGS = {
     "data_parallel": draw_data_parallel,
+    "data_parallel_replicas": draw_data_parallel_replicas,
 }

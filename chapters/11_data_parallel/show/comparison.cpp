@@ -41,6 +41,8 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
             if (curve != nullptr && step++ % steps_between_drifts == 0) {
                 curve->steps.push_back(step - 1);
                 curve->distances.push_back(drift.measure());
+                const std::vector<float> biases = model->parameters().back()->value.to_host();
+                curve->path.push_back({biases[0], biases[1]});
             }
             reduce(ddp);
         };
@@ -88,6 +90,18 @@ void write_losses(const std::filesystem::path& path, const Comparison& compariso
     }
 }
 
+// Writes where each replica was. All ranks call it together, and rank 0 writes.
+void write_paths(const std::filesystem::path& path, Rank& rank, const Comparison& comparison) {
+    CsvWriter csv(rank.rank() == 0 ? path : "", {"gradients", "rank", "step", "bias_0", "bias_1"});
+    for (const auto& [gradients, curve] : {std::pair{"alone", &comparison.drift_alone},
+                                           std::pair{"averaged", &comparison.drift_averaged}})
+        for (std::size_t i = 0; i < curve->steps.size(); i++) {
+            const std::vector<TwoBiases> replicas = rank.all_gather(curve->path[i]);
+            for (std::size_t r = 0; r < replicas.size(); r++)
+                csv.row({gradients, r, curve->steps[i], replicas[r][0], replicas[r][1]});
+        }
+}
+
 }  // namespace
 
 void show_comparison(Rank& rank, const Comparison& comparison, int batch,
@@ -97,6 +111,7 @@ void show_comparison(Rank& rank, const Comparison& comparison, int batch,
     const std::vector<double> means = mean_of_ranks(rank, comparison.averaged.losses);
     const double summed = last_loss(mean_of_ranks(rank, comparison.summed.losses));
     const double summed_short = last_loss(mean_of_ranks(rank, comparison.summed_short.losses));
+    write_paths(beside(csv, "replicas"), rank, comparison);
     if (rank.rank() != 0)
         return;
     Table table("The same network after " + std::to_string(means.size()) + " steps",

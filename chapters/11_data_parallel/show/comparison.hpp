@@ -1,6 +1,7 @@
 #pragma once
 // Trains in several ways: each rank alone, with averaged gradients, and by one rank that
 // sees all samples.
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -16,10 +17,15 @@ struct ComparisonOptions {
     std::uint64_t seed = 1;
 };
 
-// The distance between the replicas, as Drift measures it, before some of the steps.
+// Two parameters of a replica: the biases by which the last layer's first two classes begin.
+using TwoBiases = std::array<float, 2>;
+
+// The distance between the replicas, as Drift measures it, before some of the steps; and where this
+// rank's replica was then.
 struct DriftCurve {
     std::vector<int> steps;
     std::vector<double> distances;
+    std::vector<TwoBiases> path;
 };
 
 struct Comparison {
@@ -37,6 +43,7 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
                              const std::vector<int>& order, const ComparisonOptions& options);
 
 // Prints the comparison on rank 0, and writes a row for each step to the file `csv` (empty: none).
+// The replicas' paths go into a second file beside it.
 // All ranks call it together.
 void show_comparison(Rank& rank, const Comparison& comparison, int batch,
                      const std::filesystem::path& csv);

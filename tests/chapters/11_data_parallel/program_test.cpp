@@ -1,5 +1,6 @@
 // The chapter's program on a small data set: what it shows, the same under every launcher, and how
 // it refuses what makes no sense.
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <set>
@@ -45,6 +46,20 @@ TEST_CASE(
     REQUIRE(losses.number(11, "drift_alone") > 1e-3);
     REQUIRE(losses.number(11, "drift_averaged") == 0);
     REQUIRE(std::abs(losses.number(11, "alone") - losses.number(11, "one_rank")) > 1e-4);
+    // The paths of the three replicas, at the steps 0 and 10: first alone, then averaged.
+    const Csv paths = run.beside("replicas");
+    REQUIRE(paths.rows.size() == 2 * 2 * 3);
+    for (const std::string bias : {"bias_0", "bias_1"}) {
+        const auto replicas = [&](std::size_t first) {
+            std::set<double> different;
+            for (std::size_t row = first; row < first + 3; row++)
+                different.insert(paths.number(row, bias));
+            return different.size();
+        };
+        REQUIRE(std::array{replicas(0), replicas(3), replicas(6), replicas(9)} ==
+                std::array<std::size_t, 4>{1, 3, 1, 1});
+        REQUIRE(paths.number(6, bias) != paths.number(9, bias));  // they have moved
+    }
 }
 
 TEST_CASE("data_parallel: the bench measures one process for all, and one rank for each") {
