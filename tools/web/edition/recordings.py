@@ -28,6 +28,7 @@ SCENES = {
     "overlap_link_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
     "unused_parameters_timeline": ("timeline", TIMELINE + ("part", "stream")),
     "checkpoint_failover": ("stories", ("story", "what", "rank", "begin_s", "end_s", "samples")),
+    "cluster_scale": ("scaling", ("scaling", "ranks", "nodes", "step_s", "predicted_s", "ideal_s")),
 }
 
 

@@ -154,6 +154,38 @@ const bookScenes = {
       })), "ms"));
   },
 
+  // What a step takes on more and more ranks: measured, predicted where there is a model of the link, and ideal.
+  scaling(rows) {
+    const bars = [["step_s", blue, "measured"], ["predicted_s", orange, "predicted by the simulator"], ["ideal_s", grey, "ideal"]];
+    return unique(rows.map(row => row.scaling)).map(scaling => {
+      const mine = rows.filter(row => row.scaling === scaling), known = row => bars.filter(([column]) => row[column] !== "");
+      const longest = Math.max(...mine.flatMap(row => known(row).map(([column]) => row[column])));
+      const ms = seconds => `${round(1000 * seconds)} ms`;
+      return {
+        label: `${scaling} scaling`, steps: mine.length, height: 24 + 72 * mine.length, legend: bars.map(([, colour, text]) => [colour, text]),
+        draw(canvas, step) {
+          const left = 66, most = canvas.width - left - 70;
+          canvas.text(0, 14, "time of a step", { "font-weight": 700 });
+          mine.slice(0, step + 1).forEach((row, i) => {
+            const y = 26 + 72 * i;
+            canvas.text(0, y + 22, several(row.ranks, "rank"));
+            canvas.text(0, y + 40, several(row.nodes, "node"), { "font-size": 12 });
+            known(row).forEach(([column, colour, text], place) => {
+              canvas.box(left, y + 20 * place, most * row[column] / longest, 17, colour, `${text}: ${ms(row[column])}`);
+              canvas.text(left + most * row[column] / longest + 6, y + 20 * place + 13, ms(row[column]), { "font-size": 12 });
+            });
+          });
+        },
+        says(step) {
+          const { ranks, nodes, step_s, predicted_s, ideal_s } = mine[step];
+          const error = 100 * (predicted_s - step_s) / step_s;
+          return `${several(ranks, "rank")} on ${several(nodes, "node")}: a step takes ${ms(step_s)}, where ${ms(ideal_s)} would be ideal. ` +
+            (predicted_s === "" ? "" : `Predicted were ${ms(predicted_s)}, an error of ${error.toFixed(1)} %.`);
+        },
+      };
+    });
+  },
+
   // What becomes of ranks that are killed, in seconds.
   stories(rows) {
     return unique(rows.map(row => row.story)).map(story => timelineOf(story,
