@@ -17,7 +17,7 @@ new() {
 
 run_own() {  # NAME options...
     own_programs | grep -qx -- "$1" ||
-        bad_input "There is no chapter and no program of yours called '$1'; chapters are $(list_chapters); yours: $(list_own). \`./book new $1\` begins one."
+        bad_input "There is no chapter '$1'; there are: $(list_chapters). Nor is there a my/$1/main.cpp; your programs: $(list_own). \`./book new NAME\` begins one."
     prepare run
     build "my/$1" "my_$1"
     suit_blas
