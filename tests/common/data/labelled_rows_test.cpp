@@ -16,7 +16,7 @@ LabelledRows read(const std::string& text) {
 }
 
 // Returns what is said of a file with this text, without its name.
-std::string refusal(const std::string& text) {
+std::string refusal_of_rows(const std::string& text) {
     const std::string error = data_error([&] { read(text); });
     return error.substr(error.find("rows.csv' ") + 10);
 }
@@ -35,18 +35,20 @@ TEST_CASE("a CSV file becomes rows of numbers, and the last column labels") {
 
 TEST_CASE("a table that is none gets a sentence with its line") {
     const std::string row = "has a row that does not fit, line ";
-    REQUIRE(refusal("") == "has no rows: it must be a table of numbers with commas between them.");
-    REQUIRE(refusal("a,b,label\n") ==
+    REQUIRE(refusal_of_rows("") ==
             "has no rows: it must be a table of numbers with commas between them.");
-    REQUIRE(refusal("a;b\n1;2\n") ==
+    REQUIRE(refusal_of_rows("a,b,label\n") ==
+            "has no rows: it must be a table of numbers with commas between them.");
+    REQUIRE(refusal_of_rows("a;b\n1;2\n") ==
             row + "2: it has one column: a row needs numbers, and its label in the last column.");
-    REQUIRE(refusal("1,2,0\n3,1\n") == row + "2: it has 2 columns, and those above have 3.");
+    REQUIRE(refusal_of_rows("1,2,0\n3,1\n") ==
+            row + "2: it has 2 columns, and those above have 3.");
     for (const std::string cell : {"x", "", "nan", "inf", "1.5.2", "0x10"})
-        REQUIRE(refusal("1,2,0\n1," + cell + ",0\n") ==
+        REQUIRE(refusal_of_rows("1,2,0\n1," + cell + ",0\n") ==
                 row + "2: it has '" + cell +
                     "' in column 2: it must be a finite number, as 0.5 or -1e-3.");
     for (const std::string label : {"-1", "0.5", "cat", "10000", "nan"})
-        REQUIRE(refusal("1,2," + label + "\n") ==
+        REQUIRE(refusal_of_rows("1,2," + label + "\n") ==
                 row + "1: it has the label '" + label +
                     "' in its last column: it must be a whole number from 0 to 9999.");
     REQUIRE(!data_error([] { read_labelled_rows("/nowhere/rows.csv"); }).empty());
