@@ -64,9 +64,8 @@ class RowReader {
     }
     LabelledRows finish() {
         if (rows_.labels.empty())
-            throw std::runtime_error(name_ +
-                                     " has no rows: it must be a table of numbers with "
-                                     "commas between them.");
+            ddp::refuse(name_,
+                        "has no rows: it must be a table of numbers with commas between them.");
         rows_.classes = *std::ranges::max_element(rows_.labels) + 1;
         return std::move(rows_);
     }
