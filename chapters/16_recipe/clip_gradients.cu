@@ -77,7 +77,8 @@ BasicTensor<double> sum_of_squares(Device& device, const std::vector<Tensor>& gr
 
 }  // namespace
 
-Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_if_nonfinite) {
+Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_if_nonfinite,
+                      const AddRanks& add_ranks) {
     if (!(max_norm > 0))
         throw std::invalid_argument("the largest norm of the gradients is " +
                                     std::to_string(max_norm) +
@@ -91,6 +92,8 @@ Tensor clip_grad_norm(const Parameters& parameters, double max_norm, bool error_
     Device& device = gradients.front().device();
     // The norm, and from it the factor.
     const BasicTensor<double> sum = sum_of_squares(device, gradients);
+    if (add_ranks)
+        add_ranks(sum);
     const Tensor norm(device, {1}), factor(device, {1});
     launch(device.stream(), {1, 1}, finish_norm, sum.data(), static_cast<float>(max_norm),
            norm.data(), factor.data());

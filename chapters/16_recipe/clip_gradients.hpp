@@ -5,6 +5,8 @@
 //     ddp.backward(loss);
 //     clip_grad_norm(model.parameters(), 1.0);  // after the average, not before
 //     optimizer.step();
+#include <functional>
+
 #include "01_sgd/sgd.hpp"
 
 namespace ddp {
@@ -18,7 +20,11 @@ namespace ddp {
 // std::runtime_error if the norm is infinite or no number. Otherwise such a norm leaves NaN in the
 // gradients, as in PyTorch. Throws std::invalid_argument if there is no gradient, or if max_norm is
 // not a positive number.
+//
+// If every rank has other gradients, `add_ranks` enqueues the sum over the ranks, in place, of the
+// one number that it is given: the sum of the squares of this rank's gradients.
+using AddRanks = std::function<void(const BasicTensor<double>& sum_of_squares)>;
 Tensor clip_grad_norm(const Parameters& parameters, double max_norm,
-                      bool error_if_nonfinite = false);
+                      bool error_if_nonfinite = false, const AddRanks& add_ranks = {});
 
 }  // namespace ddp

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "11_data_parallel/replica.hpp"
+#include "16_recipe/clip_gradients.hpp"
 #include "22_sharded/support/sharded_layer.hpp"
 
 namespace ddp {
@@ -32,6 +33,7 @@ ShardedDataParallel::ShardedDataParallel(Communicator& communicator, Device& dev
       model_(model),
       stage_(stage),
       layout_(units_of(model, communicator.world_size())),
+      squares_(communicator.allocate<double>(1)),
       gathered_(slots, -1),
       pending_(layout_.units.size(), 0) {
     if (stage < 1 || stage > 3)
@@ -201,6 +203,30 @@ void ShardedDataParallel::reduce(std::size_t u) {
     reduced_[u % slots].record(communication_);
     for (const auto& parameter : unit.parameters)
         parameter->clear_gradient();
+    wait_in_first_step();
+}
+
+// ---- Between backward and the optimizer
+
+// Clips by the norm of the whole gradient, of which no rank has more than its chunks. The gaps are
+// 0 and add nothing.
+Tensor ShardedDataParallel::clip_grad_norm(double max_norm) {
+    return ddp::clip_grad_norm(chunks_, max_norm, false,
+                               [this](const BasicTensor<double>& sum) { add_ranks(sum); });
+}
+
+// Enqueues the sum of one number over the ranks, in place: 8 bytes, the only ones that clipping
+// costs.
+void ShardedDataParallel::add_ranks(const BasicTensor<double>& number) {
+    const auto copy = [&](double* to, const double* from) {
+        DDP_CHECK(
+            cudaMemcpyAsync(to, from, sizeof(double), cudaMemcpyDeviceToDevice, device_.stream()));
+    };
+    wait_in_first_step();
+    copy(squares_.data(), number.data());
+    communicator_.all_reduce(squares_.data(), squares_.data(), 1, ReduceOp::sum, device_.stream(),
+                             "add the squares");
+    copy(number.data(), squares_.data());
     wait_in_first_step();
 }
 

@@ -41,6 +41,9 @@ class ShardedDataParallel {
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
     // but waits for the step before. Every forward has one backward.
     void backward(Variable loss);
+    // Clips the gradients by the norm of all chunks of all ranks, between backward and the step.
+    // Returns the norm, on the device. Every stage gets the same bits. All ranks call it together.
+    Tensor clip_grad_norm(double max_norm);
     // Follows the optimizer's step: stages 1 and 2 gather the parameters, stage 3 forgets them.
     void after_step();
 
@@ -75,6 +78,7 @@ class ShardedDataParallel {
     void count_received(std::size_t unit);
     void count_down(const Parameter& parameter);
     void wait_in_first_step();
+    void add_ranks(const BasicTensor<double>& number);
 
     Communicator& communicator_;
     Device& device_;
@@ -84,6 +88,7 @@ class ShardedDataParallel {
     Held held_;
     std::vector<Tensor> values_, gradients_;  // whole; by unit, and where sharded by slot
     Parameters chunks_;                       // by unit
+    ArenaBuffer<double> squares_;             // one number, which the ranks add
     Stream communication_{Priority::highest};
 
     std::vector<std::ptrdiff_t> gathered_;  // by slot: the unit that is there, or -1

@@ -2,11 +2,15 @@
 // says.
 #include "22_sharded/sharded.hpp"
 
+#include <cmath>
+#include <optional>
+
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "09_all_reduce/all_reduce.hpp"
 #include "15_overlap/ddp.hpp"
+#include "16_recipe/clip_gradients.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -20,6 +24,8 @@ const std::vector<int> widths = {64, 37, 29, 23, 10};
 
 struct Outcome {
     Values parameters;
+    std::vector<float> norms;  // of the gradients, one a step, if they are clipped
+    Values last_gradients;     // of this rank's chunks, clipped
     ShardedDataParallel::Held held;
     std::size_t received = 0;
 };
@@ -31,7 +37,7 @@ std::unique_ptr<Optimizer> make_optimizer(bool is_adam, const Parameters& parame
 }
 
 // Four steps on this rank's samples. Ranks begin with different parameters.
-Outcome train(Rank& rank, int stage, bool is_adam) {
+Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_norm) {
     constexpr int steps = 4;
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, test_memory);
@@ -53,12 +59,15 @@ Outcome train(Rank& rank, int stage, bool is_adam) {
         communicator->synchronize(device.stream());
     };
     Outcome outcome;
+    std::vector<Tensor> norms;
     if (stage == 0) {
         DistributedDataParallel ddp(*communicator, device, *model);
         ddp.set_state({encode_plan(units_of(*model, rank.world_size()).plan), {}});
         const auto optimizer = make_optimizer(is_adam, model->parameters());
         run([&](const Batch& batch) {
             ddp.backward(cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels));
+            if (max_norm)
+                norms.push_back(clip_grad_norm(model->parameters(), *max_norm));
             optimizer->step();
             optimizer->zero_gradients();
         });
@@ -70,7 +79,12 @@ Outcome train(Rank& rank, int stage, bool is_adam) {
         run([&](const Batch& batch) {
             sharded.backward(
                 cross_entropy(sharded.forward(tape.constant(batch.images)), batch.labels));
+            if (max_norm)
+                norms.push_back(sharded.clip_grad_norm(*max_norm));
             optimizer->step();
+            if (norms.size() == steps)
+                for (const auto& chunk : sharded.chunks())
+                    outcome.last_gradients.push_back(chunk->gradient().to_host());
             optimizer->zero_gradients();
             sharded.after_step();
         });
@@ -78,15 +92,18 @@ Outcome train(Rank& rank, int stage, bool is_adam) {
         outcome.held = sharded.held();
         outcome.parameters = sharded.whole_parameters();
     }
+    for (const Tensor& norm : norms)
+        outcome.norms.push_back(norm.to_host()[0]);
     rank.barrier();
     return outcome;
 }
 
-std::vector<Outcome> train_all(int ranks, int stage, bool is_adam) {
+std::vector<Outcome> train_all(int ranks, int stage, bool is_adam,
+                               std::optional<double> max_norm = {}) {
     World world(thread_options(ranks));
     std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        outcomes[static_cast<std::size_t>(rank.rank())] = train(rank, stage, is_adam);
+        outcomes[static_cast<std::size_t>(rank.rank())] = train(rank, stage, is_adam, max_norm);
     });
     return outcomes;
 }
@@ -112,6 +129,49 @@ TEST_CASE("sharded: every stage ends in DDP's bits on every rank") {
                     REQUIRE(outcome.parameters == replicated);
             }
         }
+}
+
+// Sgd, since Adam's step hardly depends on the length of a gradient.
+TEST_CASE("sharded: the gradients are clipped by the norm of all ranks' chunks") {
+    constexpr int ranks = 3;
+    constexpr double max_norm = 0.125;
+    const Outcome replicated = train_all(ranks, 0, false, max_norm)[0];
+    for (const float norm : replicated.norms)
+        REQUIRE(norm > max_norm);  // so every step is clipped
+    for (const int stage : {1, 2, 3}) {
+        CAPTURE(stage);
+        double squares = 0;
+        for (const Outcome& outcome : train_all(ranks, stage, false, max_norm)) {
+            REQUIRE(outcome.norms == replicated.norms);
+            REQUIRE(outcome.parameters == replicated.parameters);
+            for (const auto& chunk : outcome.last_gradients)
+                for (const float gradient : chunk)
+                    squares += static_cast<double>(gradient) * gradient;
+        }
+        REQUIRE(std::sqrt(squares) == Approx(max_norm).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("sharded: the gaps of a chunk's gradient stay 0 when it is clipped") {
+    constexpr std::size_t ranks = 3, layers = 4;
+    for (const int stage : {1, 2, 3}) {
+        CAPTURE(stage);
+        const std::vector<Outcome> outcomes = train_all(ranks, stage, false, 0.125);
+        for (std::size_t layer = 0; layer < layers; layer++) {
+            CAPTURE(layer);
+            std::vector<float> whole;  // the weights, a gap, the biases, a gap
+            for (const Outcome& outcome : outcomes)
+                whole.insert(whole.end(), outcome.last_gradients[layer].begin(),
+                             outcome.last_gradients[layer].end());
+            const auto in = static_cast<std::size_t>(widths[layer]);
+            const auto out = static_cast<std::size_t>(widths[layer + 1]);
+            const std::size_t biases = (in * out + 15) / 16 * 16;
+            REQUIRE(whole.size() > biases + out);
+            for (std::size_t i = in * out; i < whole.size(); i++)
+                if (i < biases || i >= biases + out)
+                    REQUIRE(whole[i] == 0.0f);
+        }
+    }
 }
 
 TEST_CASE("sharded: what a rank keeps and receives is what the bill says") {
