@@ -47,8 +47,8 @@ class ShardedDataParallel {
     // Follows the optimizer's step: stages 1 and 2 gather the parameters, stage 3 forgets them.
     void after_step();
 
-    // Returns the values of all parameters, by the model's order, and waits. At stage 3 they come
-    // unit by unit. All ranks call it together.
+    // Returns the values of all parameters that are learned, by the model's order, and waits. At
+    // stage 3 they come unit by unit. All ranks call it together.
     std::vector<std::vector<float>> whole_parameters();
 
     // The memory that this object holds for parameters and for gradients, in bytes.

@@ -2,6 +2,7 @@
 // says.
 #include "22_sharded/sharded.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -23,7 +24,8 @@ using Values = std::vector<std::vector<float>>;
 const std::vector<int> widths = {64, 37, 29, 23, 10};
 
 struct Outcome {
-    Values parameters;
+    Values parameters;  // the learned ones
+    Values frozen;
     std::vector<float> norms;  // of the gradients, one a step, if they are clipped
     Values last_gradients;     // of this rank's chunks, clipped
     ShardedDataParallel::Held held;
@@ -37,12 +39,15 @@ std::unique_ptr<Optimizer> make_optimizer(bool is_adam, const Parameters& parame
 }
 
 // Four steps on this rank's samples. Ranks begin with different parameters.
-Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_norm) {
+Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_norm,
+              const std::vector<std::string>& frozen) {
     constexpr int steps = 4;
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, test_memory);
     Random random(7 + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_mlp(device, random, widths);
+    for (const auto& parameter : model->parameters())
+        parameter->is_frozen = std::ranges::find(frozen, parameter->name) != frozen.end();
     const auto communicator = make_native_communicator(rank, 4 << 20);
     Tape tape(device);
     const auto run = [&](const auto& step) {
@@ -72,7 +77,8 @@ Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_nor
             optimizer->zero_gradients();
         });
         for (const auto& parameter : model->parameters())
-            outcome.parameters.push_back(parameter->value.to_host());
+            if (!parameter->is_frozen)
+                outcome.parameters.push_back(parameter->value.to_host());
     } else {
         ShardedDataParallel sharded(*communicator, device, *model, stage);
         const auto optimizer = make_optimizer(is_adam, sharded.chunks());
@@ -92,6 +98,9 @@ Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_nor
         outcome.held = sharded.held();
         outcome.parameters = sharded.whole_parameters();
     }
+    for (const auto& parameter : model->parameters())
+        if (parameter->is_frozen)
+            outcome.frozen.push_back(parameter->value.to_host());
     for (const Tensor& norm : norms)
         outcome.norms.push_back(norm.to_host()[0]);
     rank.barrier();
@@ -99,11 +108,13 @@ Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_nor
 }
 
 std::vector<Outcome> train_all(int ranks, int stage, bool is_adam,
-                               std::optional<double> max_norm = {}) {
+                               std::optional<double> max_norm = {},
+                               const std::vector<std::string>& frozen = {}) {
     World world(thread_options(ranks));
     std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        outcomes[static_cast<std::size_t>(rank.rank())] = train(rank, stage, is_adam, max_norm);
+        outcomes[static_cast<std::size_t>(rank.rank())] =
+            train(rank, stage, is_adam, max_norm, frozen);
     });
     return outcomes;
 }
@@ -170,6 +181,22 @@ TEST_CASE("sharded: the gaps of a chunk's gradient stay 0 when it is clipped") {
             for (std::size_t i = in * out; i < whole.size(); i++)
                 if (i < biases || i >= biases + out)
                     REQUIRE(whole[i] == 0.0f);
+        }
+    }
+}
+
+// The lowest layer, the weights of one in the middle, and the biases of the last.
+TEST_CASE("sharded: frozen parameters stay rank 0's, and the others learn with DDP's bits") {
+    const std::vector<std::string> frozen = {"linear1.weight", "linear1.bias", "linear3.weight",
+                                             "linear4.bias"};
+    const auto train_frozen = [&](int stage) { return train_all(3, stage, true, {}, frozen); };
+    const Outcome replicated = train_frozen(0)[0];
+    REQUIRE(replicated.frozen.size() == frozen.size());
+    for (const int stage : {1, 2, 3}) {
+        CAPTURE(stage);
+        for (const Outcome& outcome : train_frozen(stage)) {
+            REQUIRE(outcome.frozen == replicated.frozen);
+            REQUIRE(outcome.parameters == replicated.parameters);
         }
     }
 }
