@@ -99,6 +99,40 @@ void mixed(Peers& peers, const Call& call, Stream& stream) {
     ring_all_reduce(peers, call, stream);
 }
 
+// A reduce alone: nothing follows that would have waited for it.
+ExploredCase reduce_case(int ranks) {
+    constexpr int slices = 6;
+    const auto run = [](Peers& peers, const float* input, float* output, std::size_t count,
+                        Stream& stream) {
+        Call reduce = reduction_call("reduce", input, output, count, ReduceOp::sum, "");
+        reduce.kind = OperationKind::reduce;
+        reduce.peer = 0;
+        constexpr std::size_t slice = 128;
+        tree_reduce(peers, reduce, stream, slice);
+    };
+    const auto expected = [](int rank, const std::vector<std::vector<float>>& numbers) {
+        return rank == 0 ? sum_of(rank, numbers)
+                         : std::vector<float>(numbers[0].size(), overwritten);
+    };
+    return {"reduce", ranks, 1, 32 * slices, std::to_string(slices) + " slices", run, expected};
+}
+
+// After a linear broadcast its first child has not heard of the second, which may still be in the
+// one-shot before: reading what the child staged there, and its call. The next one-shot stages
+// again, and the next broadcast but one posts a call again.
+void one_shots_and_linear(Peers& peers, const Call& call, Stream& stream) {
+    Call broadcast = call;
+    broadcast.kind = OperationKind::broadcast;
+    broadcast.peer = 0;
+    broadcast.input = call.output;
+    broadcast.op.reset();
+    for (int i = 0; i < 2; i++) {
+        one_shot_all_reduce(peers, call, stream);
+        linear_broadcast(peers, broadcast, stream);
+    }
+    linear_broadcast(peers, broadcast, stream);
+}
+
 // Broadcasts rank 0's numbers into the outputs of all.
 using Broadcast = void (*)(Peers& peers, const Call& call, Stream& stream);
 ExploredCase broadcast_case(const std::string& algorithm, int ranks, const std::string& note,
@@ -210,6 +244,8 @@ std::vector<ExploredCase> explored_cases() {
     }
     for (const int ranks : {2, 3})
         cases.push_back(case_of("mixed", ranks, 1, mixed));
+    cases.push_back(case_of("one-shot+linear", 3, 1, one_shots_and_linear));
+    cases.push_back(reduce_case(4));
     for (const FurtherAllReduce& further : further_all_reduces())
         for (const int ranks : {2, 3})
             cases.push_back(further_case(further, ranks));

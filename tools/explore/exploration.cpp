@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "05_ranks/world.hpp"
 #include "tools/explore/timeline.hpp"
@@ -163,8 +164,11 @@ ExploredResult explore_case(const ExploredCase& explored, const std::optional<Mi
 }
 
 std::set<FlagPlace> flag_places_of(const ExploredCase& explored) {
+    // Generous: each place is looked up by a program, which takes long on a busy machine.
+    constexpr double most_seconds = 600;
     std::set<FlagPlace> places;
-    explore_world(explored, std::nullopt, 1, &places);
+    if (!explore_world(explored, std::nullopt, most_seconds, &places).exploration.is_complete)
+        throw std::runtime_error(explored.algorithm + ": not all of its flags were seen");
     return places;
 }
 

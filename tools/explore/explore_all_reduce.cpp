@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <map>
 
 #include "common/report/main.hpp"
 #include "common/report/options.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
-#include "tools/explore/exploration.hpp"
+#include "tools/explore/each_call.hpp"
 
 namespace {
 
@@ -82,35 +81,30 @@ void show_mistakes(const Settings& mine) {
     std::cout << table << timelines;
 }
 
-// A protocol's flag places, over all of its cases.
-std::map<std::string, std::map<FlagPlace, std::vector<ExploredCase>>> flag_places(
-    const Settings& mine) {
-    std::map<std::string, std::map<FlagPlace, std::vector<ExploredCase>>> all;
-    for (const ExploredCase& explored : wanted_cases(mine))
-        for (const FlagPlace& place : flag_places_of(explored))
-            all[explored.algorithm][place].push_back(explored);
-    return all;
+std::string found_by(const TakenAway& call) {
+    if (!call.failure.empty())
+        return call.failure.substr(0, call.failure.find_first_of(" :"));
+    if (!call.is_complete)
+        return "nothing yet: give more --seconds";
+    const std::size_t reason = reason_for(call);
+    return reason == 0 ? "nothing, for no known reason"
+                       : "nothing: reason " + std::to_string(reason);
 }
 
-// Explores them with one wait or store taken away after the other, each at its place in the code:
-// in one case after the other that has the place, until one fails.
-void show_places(const Settings& mine) {
+// Explores them with one call of a wait or store taken away after the other, each at its place in
+// the code.
+void show_calls(const Settings& mine) {
     Table table("With one call taken away", {"protocol", "without", "in", "found"});
-    for (const auto& [algorithm, places] : flag_places(mine))
-        for (const auto& [place, cases] : places)
-            for (const Mistake& mistake : mistakes_at(place)) {
-                std::string failure;
-                for (std::size_t i = 0; i < cases.size() && failure.empty(); i++)
-                    failure = explore_case(cases[i], mistake, mine.seconds).failure;
-                table.row({algorithm, name_of(mistake), place.place.name,
-                           failure.empty() ? "nothing" : failure.substr(0, failure.find(' '))});
-            }
+    for (const TakenAway& call : take_each_call_away(wanted_cases(mine), mine.seconds))
+        table.row({call.algorithm, name_of(call.mistake), call.function, found_by(call)});
+    for (std::size_t i = 0; i < reasons().size(); i++)
+        table.note("Reason " + std::to_string(i + 1) + ": " + reasons()[i].text);
     std::cout << table;
 }
 
 int run(const Settings& mine) {
     if (mine.without == "each") {
-        show_places(mine);
+        show_calls(mine);
         return 0;
     }
     if (mine.without == "nothing")
