@@ -17,11 +17,11 @@ namespace ddp {
 
 // Where the parameters of a layer are.
 struct Unit {
-    std::string name;        // of the layer
-    Parameters parameters;   // those that are learned
-    std::size_t bucket = 0;  // in the plan
-    std::size_t size = 0;    // elements, with the gap behind each parameter
-    std::size_t chunk = 0;   // elements of each rank's chunk
+    std::string name;         // of the layer
+    Parameters parameters{};  // those that are learned
+    std::size_t bucket = 0;   // in the plan
+    std::size_t size = 0;     // elements, with the gap behind each parameter
+    std::size_t chunk = 0;    // elements of each rank's chunk
 
     // Returns the elements of all chunks: the last one is padded.
     std::size_t padded(int ranks) const { return chunk * static_cast<std::size_t>(ranks); }
