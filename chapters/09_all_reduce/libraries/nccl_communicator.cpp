@@ -235,10 +235,11 @@ void NcclCommunicator::enqueue(const Call& call, Stream& stream) {
 
 ncclResult_t NcclCommunicator::state() {
     std::lock_guard lock(mutex_);
+    if (is_over_)
+        return ncclSuccess;
     ncclResult_t result = ncclSuccess;
-    if (!is_over_)
-        ncclCommGetAsyncError(communicator_, &result);
-    return result;
+    const ncclResult_t answer = ncclCommGetAsyncError(communicator_, &result);
+    return answer == ncclSuccess ? result : answer;
 }
 
 // Waits until the call that has returned `result` is over.
