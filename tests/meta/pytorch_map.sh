@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # chapters/pytorch_map.md and environment.md: each name of ours is in the file that they link. (Whether PyTorch has the names
-# that are its own is asked by tests/golden/pytorch_versions.py.) And the bytes in after_ddp.md are those of its formulas.
+# that are its own is asked by tests/golden/pytorch_versions.py.) The bytes in after_ddp.md are those of its formulas, and nccl.md has a row for
+# each call of NCCL.
 # shellcheck source=tests/meta/meta.sh
 . "$(dirname "$0")/meta.sh"
-pages=("$root"/chapters/{pytorch_map,environment}.md)
+pages=("$root"/chapters/{pytorch_map,environment,nccl}.md)
 checked=0
 # shellcheck disable=SC2016  # the quotes are those of the page
 while read -r file name; do
@@ -12,6 +13,9 @@ while read -r file name; do
     grep -qw -- "$name" "$root/chapters/$file" 2>/dev/null || complain "$file has no $name"
 done < <(grep -oE '\[[a-z0-9_.]+\]\([a-z0-9_./]+\), `[A-Za-z0-9_]+`' "${pages[@]}" | sed -E 's/.*\(([^)]*)\), `(.*)`/\1 \2/')
 ((checked > 50)) || complain "only $checked names were found: has the form of the tables changed?"
+calls() { grep -oE '\bnccl[A-Z][A-Za-z]*\(' "$root/chapters/09_all_reduce/libraries/nccl_communicator.cpp" | tr -d '(' | sort -u; }
+rows() { sed -n 's/^| `\(nccl[A-Za-z]*\)(.*/\1/p' "$root/chapters/nccl.md" | sort -u; }
+difference=$(diff <(calls) <(rows)) || complain "calls of NCCL that are made (<) and that have a row in nccl.md (>):"$'\n'"$difference"
 # What chapters/after_ddp.md computes from the number of parameters: 2, 2 and 12 bytes of each; and the table of 8 ranks.
 rows=$(awk -F ' *[|] *' '
     function gb(bytes) { return sprintf("%.1f", bytes / 1e9) }
