@@ -303,6 +303,17 @@ RunFailed World::failure(const std::string& cause, int reporter) const {
 
 // ---- Failures
 
+namespace {
+
+// Gives rank 0 the time to say what is wrong: mpirun ends every process once one has failed, and
+// the sentence would be lost. It ends this one, too, when rank 0 is over.
+void let_rank_0_speak() {
+    if (std::getenv("OMPI_COMM_WORLD_RANK") || std::getenv("PMIX_RANK"))
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+}
+
+}  // namespace
+
 int run_world_main(const std::function<int()>& work) {
     bool stays_visible = false;
     const int status = run_main([&] {
@@ -320,6 +331,7 @@ int run_world_main(const std::function<int()>& work) {
         } catch (const OptionError&) {
             if (prints_refusals())
                 throw;
+            let_rank_0_speak();
             return 2;
         } catch (const HelpRequested&) {
             if (prints_refusals())
