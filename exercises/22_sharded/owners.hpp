@@ -33,10 +33,10 @@ struct Part {
 // padding is no part.
 std::vector<Part> flat_parts(const std::vector<std::size_t>& sizes, int world_size, int rank);
 
-struct Range {
+struct Elements {
     std::size_t begin, end;
 
-    bool operator==(const Range&) const = default;
+    bool operator==(const Elements&) const = default;
 };
 
 // Task row_part. The other layout cuts each parameter by itself, along its first dimension, as
@@ -44,6 +44,6 @@ struct Range {
 // as the first one, rounded up, as long as there are any; so the last rank that gets rows may get
 // fewer, and those behind it get none. Returns which elements of the parameter `rank` gets; for
 // none, begin is end.
-Range row_part(std::size_t rows, std::size_t row_size, int world_size, int rank);
+Elements row_part(std::size_t rows, std::size_t row_size, int world_size, int rank);
 
 }  // namespace ddp

@@ -49,7 +49,7 @@ std::vector<Part> flat_parts(const std::vector<std::size_t>& sizes, int world_si
     // end stub
 }
 
-Range row_part(std::size_t rows, std::size_t row_size, int world_size, int rank) {
+Elements row_part(std::size_t rows, std::size_t row_size, int world_size, int rank) {
     // stub: row_part
     //: Where do rows end? A rank may begin behind that.
     const std::size_t most = rounded_up(rows, world_size);

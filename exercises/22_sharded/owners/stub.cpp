@@ -17,7 +17,7 @@ std::vector<Part> flat_parts(const std::vector<std::size_t>& sizes, int world_si
     throw NotImplemented("flat_parts");
 }
 
-Range row_part(std::size_t rows, std::size_t row_size, int world_size, int rank) {
+Elements row_part(std::size_t rows, std::size_t row_size, int world_size, int rank) {
     // Where do rows end? A rank may begin behind that.
     throw NotImplemented("row_part");
 }

@@ -174,26 +174,26 @@ void check_flat_parts() {
 
 // ---- Task row_part
 
-std::string text_of(const Range& range) {
+std::string text_of(const Elements& range) {
     return "elements " + std::to_string(range.begin) + " to " + std::to_string(range.end);
 }
 
 // Returns what a wrong range tells, or "".
-std::string cause_of(const Range& found, const Range& right, std::size_t rows, std::size_t row_size,
-                     int world_size, int rank) {
+std::string cause_of(const Elements& found, const Elements& right, std::size_t rows,
+                     std::size_t row_size, int world_size, int rank) {
     const auto ranks = static_cast<std::size_t>(world_size), r = static_cast<std::size_t>(rank);
     if (found.begin > found.end || found.begin > rows * row_size)
         return "There are no rows left for this rank: it begins where the rows end, and ends "
                "there.\n";
     if (found.end > rows * row_size)
         return "The last rank with rows ends where the rows end.\n";
-    if (row_size > 1 && found == Range{right.begin / row_size, right.end / row_size})
+    if (row_size > 1 && found == Elements{right.begin / row_size, right.end / row_size})
         return "These are rows: the range is of elements.\n";
     const std::size_t elements = rows * row_size, most = (elements + ranks - 1) / ranks;
     if (found.begin % row_size != 0 || found.end % row_size != 0 ||
-        found == Range{std::min(elements, r * most), std::min(elements, (r + 1) * most)})
+        found == Elements{std::min(elements, r * most), std::min(elements, (r + 1) * most)})
         return "A row is not cut: the rows are divided among the ranks, not the elements.\n";
-    if (found == Range{r * (rows / ranks) * row_size, (r + 1) * (rows / ranks) * row_size})
+    if (found == Elements{r * (rows / ranks) * row_size, (r + 1) * (rows / ranks) * row_size})
         return "The number of rows of a rank is rounded up: rounded down, the last rows have no "
                "rank.\n";
     if (found.end - found.begin != right.end - right.begin)
@@ -211,9 +211,9 @@ void check_row_part() {
                 std::size_t left = rows;
                 for (int rank = 0; rank < world_size; rank++) {
                     const std::size_t own = std::min(left, most);
-                    const Range right{(rows - left) * row_size, (rows - left + own) * row_size};
+                    const Elements right{(rows - left) * row_size, (rows - left + own) * row_size};
                     left -= own;
-                    const Range found = row_part(rows, row_size, world_size, rank);
+                    const Elements found = row_part(rows, row_size, world_size, rank);
                     if (found != right)
                         throw Wrong(std::to_string(rows) + " rows of " + std::to_string(row_size) +
                                     ", " + std::to_string(world_size) +
