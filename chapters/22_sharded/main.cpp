@@ -1,5 +1,5 @@
-// What if the model does not fit? One training with everything on every rank, and with
-// less of it at each stage: what each rank keeps and receives, and which bits it ends in.
+// Trains one model with everything on every rank, and with less of it at each stage: shows what
+// each rank keeps and receives, and that all stages end in the same bits.
 #include <iostream>
 
 #include "03_network/models.hpp"

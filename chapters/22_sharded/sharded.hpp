@@ -6,8 +6,7 @@
 //     0: DDP       P                P                2 P
 //     1            P                P                2 P / N
 //     2            P                P / N + 2 units  2 P / N
-//     3            P / N + 2 units  P / N + 2 units  2 P / N     (Zhao et al., "PyTorch FSDP",
-//     2023)
+//     3            P / N + 2 units  P / N + 2 units  2 P / N     (Zhao et al., "FSDP", 2023)
 //
 //     ShardedDataParallel replica(communicator, device, model, 3);
 //     Adam optimizer(replica.chunks());           // an ordinary optimizer, of this rank's chunks

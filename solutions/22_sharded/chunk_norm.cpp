@@ -21,7 +21,7 @@ double sum_of_squares(const float* gradients, std::size_t count) {
 
 double global_norm(const RankGradients& gradients, const SumOverRanks& sum_over_ranks) {
     // stub: global_norm
-    //: What may be added over the ranks, and what has every rank already?
+    //: Add over the ranks. But has every rank some of it already?
     std::vector<double> squares = {sum_of_squares(gradients.chunk.data(), gradients.own)};
     sum_over_ranks(squares);
     return std::sqrt(squares[0] + sum_of_squares(gradients.whole.data(), gradients.whole.size()));

@@ -8,7 +8,7 @@
 namespace ddp {
 
 double global_norm(const RankGradients& gradients, const SumOverRanks& sum_over_ranks) {
-    // What may be added over the ranks, and what has every rank already?
+    // Add over the ranks. But has every rank some of it already?
     throw NotImplemented("global_norm");
 }
 
