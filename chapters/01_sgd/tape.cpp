@@ -57,19 +57,21 @@ Tensor& Parameter::gradient_for_writing() {
 // ---- Forward: boxes are appended
 
 const Tensor& Variable::value() const {
-    return tape->nodes()[node].value;
+    return is_recorded() ? tape->nodes()[node].value : unrecorded;
 }
 
-int Tape::add(Node node) {
+Variable Tape::add(Node node) {
+    if (recording_ == Recording::off)
+        return {this, -1, std::move(node.value)};
     nodes_.push_back(std::move(node));
-    return static_cast<int>(nodes_.size()) - 1;
+    return {this, static_cast<int>(nodes_.size()) - 1};
 }
 
 Variable Tape::constant(Tensor value, std::string label) {
     Node node;
     node.operation = std::move(label);
     node.value = std::move(value);
-    return {this, add(std::move(node))};
+    return add(std::move(node));
 }
 
 Variable Tape::parameter(const std::shared_ptr<Parameter>& parameter) {
@@ -84,11 +86,13 @@ Variable Tape::parameter(const std::shared_ptr<Parameter>& parameter) {
     node.value = parameter->value;
     node.parameter = parameter;
     node.needs_gradient = !parameter->is_frozen;
-    return {this, add(std::move(node))};
+    return add(std::move(node));
 }
 
 Variable Tape::record(std::string operation, Tensor value, const std::vector<Variable>& inputs,
                       Backward backward) {
+    if (recording_ == Recording::off)
+        return {this, -1, std::move(value)};
     Node node;
     node.operation = std::move(operation);
     node.value = std::move(value);
@@ -96,9 +100,9 @@ Variable Tape::record(std::string operation, Tensor value, const std::vector<Var
     // A result needs a gradient if one of its inputs does. So backward finds the parameters.
     for (const Variable& input : inputs) {
         node.inputs.push_back(input.node);
-        node.needs_gradient |= nodes_[input.node].needs_gradient;
+        node.needs_gradient |= nodes_.at(input.node).needs_gradient;
     }
-    return {this, add(std::move(node))};
+    return add(std::move(node));
 }
 
 // ---- Backward: from the last box to the first
@@ -128,7 +132,8 @@ GradientTarget Tape::InputGradients::target(std::size_t input) {
 std::vector<bool> Tape::reached_from(const std::vector<Variable>& results) const {
     std::vector<bool> reached(nodes_.size(), false);
     for (const Variable& result : results)
-        reached[result.node] = true;
+        if (result.is_recorded())
+            reached[result.node] = true;
     for (std::size_t i = nodes_.size(); i-- > 0;)
         if (reached[i])
             for (int input : nodes_[i].inputs)
@@ -147,6 +152,10 @@ std::vector<int> Tape::count_uses(const std::vector<bool>& reached) const {
 }
 
 void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
+    if (!loss.is_recorded())
+        throw std::logic_error(
+            "backward needs what forward has recorded, and this loss was computed on a tape that "
+            "does not record (Recording::off)");
     Node& last = nodes_.at(loss.node);
     if (last.value.size() != 1)
         throw std::invalid_argument("backward starts from one number, a loss; this has the shape " +

@@ -49,9 +49,11 @@ class Tape;
 struct Variable {
     Tape* tape = nullptr;
     int node = -1;
+    Tensor unrecorded = {};  // the value itself, if the tape does not record
 
     // Returns the value from forward.
     const Tensor& value() const;
+    bool is_recorded() const { return node >= 0; }
 };
 
 // The place where an operation writes the gradient of one of its inputs. If `accumulate` is false,
@@ -61,6 +63,10 @@ struct GradientTarget {
     Tensor tensor;
     bool accumulate;
 };
+
+// Off: forward computes, and no box is made (PyTorch's torch.no_grad()). A value is freed as soon
+// as no Variable has it any more. There can be no backward.
+enum class Recording { on, off };
 
 // The record of one forward pass, for one backward pass or several.
 class Tape {
@@ -95,7 +101,8 @@ class Tape {
     };
 
     // `device` must outlive the tape.
-    explicit Tape(Device& device) : device_(device) {}
+    explicit Tape(Device& device, Recording recording = Recording::on)
+        : device_(device), recording_(recording) {}
     Tape(const Tape&) = delete;
     Tape& operator=(const Tape&) = delete;
 
@@ -112,7 +119,8 @@ class Tape {
     // Adds scale * d loss / d parameter to the gradient of every parameter that `loss` depends on.
     // Calls `is_final` once for each of these parameters, when the last kernel that contributes to
     // its gradient has been enqueued. The order is that in which backward completes them.
-    // Throws std::invalid_argument unless `loss` is one number.
+    // Throws std::invalid_argument unless `loss` is one number, and std::logic_error if it was not
+    // recorded.
     using Visitor = std::function<void(Parameter& parameter)>;
     void backward(Variable loss, const Visitor& is_final = {}, float scale = 1.0f);
 
@@ -132,9 +140,10 @@ class Tape {
   private:
     std::vector<bool> reached_from(const std::vector<Variable>& results) const;
     std::vector<int> count_uses(const std::vector<bool>& reached) const;
-    int add(Node node);
+    Variable add(Node node);
 
     Device& device_;
+    const Recording recording_;
     std::vector<Node> nodes_;
     bool retain_gradients_ = false;
 };

@@ -76,13 +76,12 @@ void Trainer::require_finite(const Metrics::Totals& totals) const {
 
 Metrics::Totals evaluate(Device& device, Sequential& model, Loader& loader) {
     Metrics metrics(device);
-    Tape tape(device);
+    // Forward only: nothing will walk this tape backwards, so it records nothing.
+    Tape tape(device, Recording::off);
     model.set_training(false);
-    // Forward only. The tape is cleared after each batch, since nothing will walk it backwards.
     while (const std::optional<Batch> batch = loader.next()) {
         const Variable logits = model.forward(tape.constant(batch->images));
         metrics.add(cross_entropy(logits, batch->labels).value(), logits.value(), batch->labels);
-        tape.clear();
     }
     return metrics.read();
 }

@@ -90,8 +90,9 @@ Variable DistributedDataParallel::forward(const std::function<Variable()>& model
         hooks_.before_forward(is_reduced);
     begin_step(is_reduced);
     const Variable output = model_forward();
-    buffers_may_differ_ = expects_backward_ = is_reduced;  // ranks see different samples
-    if (is_reduced)
+    expects_backward_ = is_reduced && output.is_recorded();
+    buffers_may_differ_ = expects_backward_;  // ranks see different samples
+    if (expects_backward_)
         prepare(hooks_.after_forward ? hooks_.after_forward(output) : Parameters());
     return output;
 }

@@ -93,7 +93,7 @@ class DistributedDataParallel {
     // Returns model.forward(input). The second call outside of no_sync rebuilds the buckets, in the
     // order in which the first step's gradients became ready on rank 0. The very first call, and
     // each call after one outside of no_sync, replaces the model's buffers by rank 0's. A test
-    // needs no backward: make it within no_sync.
+    // needs no backward: make it within no_sync, or on a tape that does not record.
     Variable forward(Variable input) {
         return forward([&] { return model_.forward(input); });
     }

@@ -435,6 +435,22 @@ def loader_with_sampler_and_shuffle(rank):
     return error_of(lambda: torch.utils.data.DataLoader(range(24), sampler=sampler, shuffle=True)) or "no error"
 
 
+def samplers_of_one_process(rank):
+    from torch.utils.data import RandomSampler, SequentialSampler
+
+    def alone(samples, **options):
+        sampler = torch.utils.data.distributed.DistributedSampler(range(samples), 1, 0, **options)
+        sampler.set_epoch(3)
+        return list(sampler)
+
+    cases = [(samples, seed) for samples in (1, 7, 100) for seed in (0, 5)]
+    shuffled = all(alone(samples, seed=seed) == list(RandomSampler(range(samples), generator=torch.Generator().manual_seed(seed + 3)))
+                   for samples, seed in cases)
+    in_order = all(alone(samples, shuffle=False) == list(SequentialSampler(range(samples))) for samples, _ in cases)
+    return (f"`RandomSampler` with a generator of `seed + epoch`: {'equal' if shuffled else 'other orders'}; "
+            f"`SequentialSampler` with `shuffle=False`: {'equal' if in_order else 'other orders'}")
+
+
 def next_of_a_new_iterator(rank):
     sampler = torch.utils.data.distributed.DistributedSampler(range(24), RANKS, rank)
     loader = torch.utils.data.DataLoader(range(24), batch_size=4, sampler=sampler)

@@ -58,7 +58,7 @@ SECTIONS = [
     ("A step", [
         ("backward_in_evaluation", "a model in `eval()` is trained", "the same: [15](15_overlap/README.md#what-the-class-refuses)"),
         ("buffers_in_forward", "five forwards in turn: are rank 1's buffers replaced by rank 0's?",
-         "the same, with `no_sync` in the place of `no_grad`"),
+         "the same; `no_grad` is a tape with `Recording::off`: [01](01_sgd)"),
         ("two_forwards_then_two_backwards", "two forwards, then two backwards",
          "an error: [15](15_overlap/README.md#what-the-class-refuses)"),
         ("past_the_wrapper", "`ddp.module(x)` is called, and not `ddp(x)`", "an error"),
@@ -92,6 +92,8 @@ SECTIONS = [
     ("Data", [
         ("epochs_without_set_epoch", "DistributedSampler: a second epoch without `set_epoch`", "the same: [12](12_sampler)"),
         ("loader_with_sampler_and_shuffle", "`DataLoader(sampler=sampler, shuffle=True)`", "a loader is given an order"),
+        ("samplers_of_one_process", "DistributedSampler with one rank, beside the samplers of a script of one process",
+         "the same: [12](12_sampler/README.md#what-pytorch-does)"),
         ("next_of_a_new_iterator", "`next(iter(loader))` for each update; one iterator for more updates than an epoch has",
          "the same: [12](12_sampler/README.md#five-mistakes-without-a-message)"),
     ]),

@@ -187,4 +187,41 @@ TEST_CASE("tape: backward starts from one number") {
     REQUIRE_FALSE(a->has_gradient());
 }
 
+TEST_CASE("a tape that does not record: the same values, no boxes, less memory, and no backward") {
+    Device device;
+    constexpr std::size_t size = 1000, bytes = 4096;  // 4,000, in units of 512
+    const Shared a = make(device, "a", std::vector<float>(size, 0.5f));
+    struct Run {
+        std::vector<float> values;
+        std::size_t boxes, peak_bytes;
+    };
+    const auto run = [&](Recording recording) -> Run {
+        Tape tape(device, recording);
+        const std::size_t before = device.memory().live_bytes;
+        std::size_t peak = 0;
+        device.observe_memory(
+            [&](const Device::Memory& now) { peak = std::max(peak, now.live_bytes); });
+        Variable x = tape.constant(a->value);
+        for (int i = 0; i < 10; i++)
+            x = add(tape.parameter(a), square(x));
+        device.observe_memory({});
+        return {x.value().to_host(), tape.nodes().size(), peak - before};
+    };
+    const Run on = run(Recording::on), off = run(Recording::off);
+    REQUIRE(on.values == off.values);
+    REQUIRE(on.boxes == 1 + 1 + 2 * 10);
+    REQUIRE(off.boxes == 0);
+    REQUIRE(on.peak_bytes == 20 * bytes);
+    REQUIRE(off.peak_bytes == 3 * bytes);
+
+    Tape tape(device, Recording::off);
+    const Variable loss = weighted_sum(tape.parameter(a), std::vector<float>(size, 1));
+    REQUIRE(loss.value().to_host() == std::vector<float>{500});
+    REQUIRE(tape.parameters_behind({loss}).empty());
+    REQUIRE(message_of([&] { tape.backward(loss); }) ==
+            "backward needs what forward has recorded, and this loss was computed on a tape that "
+            "does not record (Recording::off)");
+    REQUIRE_FALSE(a->has_gradient());
+}
+
 }  // namespace ddp::test

@@ -129,6 +129,18 @@ TEST_CASE("an epoch is another order of the same samples, and without set_epoch 
     REQUIRE(other.indices() == sampler.indices());  // seed + epoch, as PyTorch
 }
 
+TEST_CASE("with one rank it is PyTorch's RandomSampler, or its SequentialSampler") {
+    for (const int samples : {1, 7, 100}) {
+        DistributedSampler shuffled(samples, 0, 1, {.seed = 5}),
+            ordered(samples, 0, 1, {.shuffle = false});
+        shuffled.set_epoch(3);
+        REQUIRE(shuffled.indices() == random_permutation(samples, 5 + 3));
+        std::vector<int> all(static_cast<std::size_t>(samples));
+        std::iota(all.begin(), all.end(), 0);
+        REQUIRE(ordered.indices() == all);
+    }
+}
+
 TEST_CASE("for a measurement every sample counts once, with any remainder") {
     for (int ranks : {1, 2, 3, 5, 8})
         for (int samples : {0, 1, 4, 7, 41}) {

@@ -120,4 +120,36 @@ TEST_CASE("no_sync: a test in evaluation takes the buffers each time, and within
     REQUIRE(shared[1] == means[0]);
 }
 
+// PyTorch's torch.no_grad: the first forward takes the buffers, and then no backward is expected.
+TEST_CASE("a forward on a tape that does not record expects no backward") {
+    World world(thread_options(2));
+    std::vector<bool> taken;
+    std::size_t sent = 0;
+    world.run([&](Rank& rank) {
+        Replica replica(rank, make_normed);
+        const auto recorded = [&] {
+            replica.forward();
+            replica.clear();
+        };
+        const auto unrecorded = [&] {
+            Tape tape(replica.device, Recording::off);
+            replica.ddp.forward(tape.constant(batch_of(replica.device, {1, 2}).images));
+        };
+        replica.step();
+        replica.synchronize();
+        const std::size_t sent_before = replica.sent.size();
+        std::vector<bool> mine{forward_takes_buffers(replica, recorded)};
+        for (int i = 0; i < 2; i++)
+            mine.push_back(forward_takes_buffers(replica, unrecorded));
+        if (rank.rank() == 0) {
+            taken = mine;
+            sent = replica.sent.size() - sent_before;
+        }
+        replica.step();  // as if there had been no test
+        replica.synchronize();
+    });
+    REQUIRE(taken == std::vector<bool>{true, true, false});
+    REQUIRE(sent == 0);
+}
+
 }  // namespace ddp::test
