@@ -72,10 +72,10 @@ struct Device::CachingAllocator {
 };
 
 Device::Device(std::size_t reserved_bytes) : allocator_(std::make_shared<CachingAllocator>()) {
+    if (reserved_bytes > 0)
+        allocator_->reserve(reserved_bytes);  // may fail, and the handle has no owner yet
     DDP_CHECK(cublasCreate(&blas_));
     DDP_CHECK(cublasSetStream(blas_, stream_));
-    if (reserved_bytes > 0)
-        allocator_->reserve(reserved_bytes);
 }
 
 Device::~Device() {

@@ -5,6 +5,7 @@
 #include "05_ranks/world.hpp"
 #include "06_messages/litmus.hpp"
 #include "06_messages/point_to_point.hpp"
+#include "06_messages/show/large_network.hpp"
 #include "06_messages/show/stage_report.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -91,6 +92,7 @@ int run(World& world, const MessagesOptions& mine, const CommonOptions& common) 
         show_litmus();
     show_deadlock(world);
     world.run([&](Rank& rank) { show_model_parallelism(rank, common, common.quick ? 3 : 15); });
+    world.run(show_large_network);
     return 0;
 }
 

@@ -23,20 +23,6 @@ struct Schedule {
 };
 const Schedule schedules[] = {{"one rank", 1, 1}, {"two, at once", 2, 1}, {"two, in four", 2, 4}};
 
-// Returns layers first to last - 1 of the network. A layer's initial values depend on its number
-// only, not on the rank that has it.
-std::unique_ptr<Sequential> make_layers(Device& device, int first, int last) {
-    auto layers_of_stage = std::make_unique<Sequential>("stage");
-    for (int i = first; i < last; i++) {
-        Random random(static_cast<std::uint64_t>(i) + 1);
-        const std::string number = std::to_string(i + 1);
-        layers_of_stage->add<Linear>("linear" + number, device, width, width, random);
-        if (i + 1 < layers)
-            layers_of_stage->add<Relu>("relu" + number);
-    }
-    return layers_of_stage;
-}
-
 // This rank's stage of a schedule; empty if the schedule has no stage for it.
 struct ScheduledStage {
     ScheduledStage(Peers& peers, Device& device, const Schedule& schedule)
@@ -44,7 +30,8 @@ struct ScheduledStage {
         const int rank = peers.rank().rank(), stages = schedule.stages;
         if (rank >= stages)
             return;
-        layers_of_stage = make_layers(device, layers * rank / stages, layers * (rank + 1) / stages);
+        layers_of_stage = make_layers(device, layers * rank / stages, layers * (rank + 1) / stages,
+                                      layers, width);
         stage = std::make_unique<Stage>(peers, device, *layers_of_stage, stages, width);
         stage->rehearse(micro_batch_size);  // each measurement begins with a barrier
     }
@@ -147,6 +134,18 @@ void write(const std::filesystem::path& csv, const std::vector<Step>& steps) {
 }
 
 }  // namespace
+
+std::unique_ptr<Sequential> make_layers(Device& device, int first, int last, int all, int width) {
+    auto layers_of_stage = std::make_unique<Sequential>("stage");
+    for (int i = first; i < last; i++) {
+        Random random(static_cast<std::uint64_t>(i) + 1);
+        const std::string number = std::to_string(i + 1);
+        layers_of_stage->add<Linear>("linear" + number, device, width, width, random);
+        if (i + 1 < all)
+            layers_of_stage->add<Relu>("relu" + number);
+    }
+    return layers_of_stage;
+}
 
 void show_model_parallelism(Rank& rank, const CommonOptions& common, int rounds) {
     rank.select_device();

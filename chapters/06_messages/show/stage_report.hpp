@@ -1,8 +1,13 @@
 #pragma once
 // An MLP on one rank, and split over two: how long a step takes, and which rank computes when.
+#include "03_network/layers/sequential.hpp"
 #include "05_ranks/rank.hpp"
 
 namespace ddp {
+
+// Returns layers first to last - 1 of a network of `all` layers, which are `width` wide. A layer's
+// initial values depend on its number only, not on the rank that has it.
+std::unique_ptr<Sequential> make_layers(Device& device, int first, int last, int all, int width);
 
 // Trains on random numbers: `rounds` steps of each schedule, in turns, after one to warm up. All
 // ranks call it; ranks 0 and 1, which must share a node, compute, and rank 0 prints. With --csv the

@@ -395,6 +395,31 @@ TEST_CASE("messages: the program shows what a message costs, and a deadlock") {
     REQUIRE(alone.count("A single rank has no other to send to: try --ranks 2.\n") == 1);
 }
 
+TEST_CASE("messages: a network that does not fit on one rank is trained by two") {
+    if (!processes_can_run_kernels(2))
+        return;
+    const auto rows = [](const std::string& setting) {
+        const Program messages("/usr/bin/env", {"CUDA_ON_CPU=" + setting, DDP_MESSAGES});
+        const std::string output = messages.run({"--quick", "--processes", "2"}).output;
+        std::smatch one, two;
+        const std::string behind = output.substr(output.find("One step of a network"));
+        REQUIRE(std::regex_search(behind, one, std::regex("\none rank   +([^ ].*)")));
+        REQUIRE(std::regex_search(behind, two, std::regex("\ntwo ranks  +([^ ].*)")));
+        return std::vector<std::string>{std::regex_replace(one.str(1), std::regex("  +"), " | "),
+                                        std::regex_replace(two.str(1), std::regex("  +"), " | "),
+                                        behind};
+    };
+    const auto large = rows("strict"), small = rows("memory=96");
+    REQUIRE(std::regex_match(large[0], std::regex("129 MiB [|] - [|] [0-9.]+")));
+    REQUIRE(std::regex_match(large[1], std::regex("64.5 MiB [|] 64.5 MiB [|] [0-9.]+")));
+    REQUIRE(large[0].substr(large[0].rfind(' ')) == large[1].substr(large[1].rfind(' ')));
+    REQUIRE(small[1] == large[1]);
+#if !defined(DDP_CUDA)
+    REQUIRE(small[0] == "out of memory | - | -");
+    REQUIRE(count(small[2], "asked for 136380416 bytes") == 1);
+#endif
+}
+
 TEST_CASE("impossible requests get one sentence") {
     const auto said = [](const Words& words, const Words& environment) {
         const ChildResult result = run_command(Words{DDP_SCENARIO} + words, environment);
