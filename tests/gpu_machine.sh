@@ -17,7 +17,7 @@ give_up() {
     echo "$*" >&2
     exit 1
 }
-rehearsal=false folder=$root/build/cuda targets=(all rest) phases=(build tests processes benches) limit=infinity
+rehearsal=false folder=$root/build/cuda targets=(all rest long) phases=(build tests processes benches) limit=infinity
 case "$*" in
     "") ;;
     --build | --tests | --processes | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;

@@ -112,13 +112,13 @@ plot() {
 }
 
 report_skips() {  # a test prints "SKIPPED: reason" for what it leaves out, and here nobody can miss it
-    local skips slow
+    local skips long
     skips=$(
         sed -n 's/^SKIPPED: //p' "$folder/Testing/Temporary/LastTest.log"
         sed -nE 's/^\t *[0-9]+ - (.*) \((Skipped|Disabled)\)$/the whole test \1/p' "$folder/book.tests"
     )
     printf '\nskipped: %s\n' "$(grep -c . <<<"$skips" || true)"
     [[ -z $skips ]] || sort <<<"$skips" | uniq -c
-    slow=$(ctest --test-dir "$folder" -N "${@/-LE/-L}" | sed -n 's/^Total Tests: //p')
-    (($# == 0 || slow == 0)) || echo "slow tests left out: $slow (./book test --all runs them)"
+    long=$(ctest --test-dir "$folder" -N "${@/-LE/-L}" | sed -n 's/^Total Tests: //p')
+    (($# == 0 || long == 0)) || echo "long tests left out: $long (./book test --all runs them)"
 }

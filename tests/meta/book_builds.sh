@@ -41,7 +41,7 @@ skipped: 4
       1 no MPI
       2 no second GPU
       1 the whole test gives_up
-slow tests left out: 1 (./book test --all runs them)" ]] || complain "skips are not counted and named: $output"
+long tests left out: 1 (./book test --all runs them)" ]] || complain "skips are not counted and named: $output"
 [[ $output == "configuring build/cpu ("* ]] || complain "tests need a step of their own: $output"
 expect 0 "this is 01_line" ./book run 1
 lacks configuring
