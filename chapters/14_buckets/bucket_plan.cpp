@@ -25,8 +25,8 @@ namespace ddp {
 
 namespace {
 
-// Rounds up to whole cache lines.
-// A gradient that begins with a cache line is faster to loop over, and no two gradients share one.
+// Rounds up to whole cache lines. A gradient that begins with a cache line is faster to loop over,
+// and no two gradients share one.
 std::size_t rounded_up(std::size_t bytes) {
     return (bytes + BucketPlan::alignment - 1) / BucketPlan::alignment * BucketPlan::alignment;
 }
@@ -52,7 +52,7 @@ BucketPlan lay_out(const GradientSizes& gradients, BucketAssignment assignment) 
 
 }  // namespace
 
-// Buckets of different types may have the same number of elements and different bytes.
+// Counts bytes: buckets of different types may have equally many elements and different bytes.
 std::size_t BucketPlan::memory_bytes() const {
     return std::accumulate(buckets.begin(), buckets.end(), std::size_t{0},
                            [](std::size_t sum, const Bucket& bucket) {

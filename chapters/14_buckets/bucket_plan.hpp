@@ -78,8 +78,8 @@ using BucketAssignment = std::vector<std::vector<std::size_t>>;
 //  - Buckets that are still open at the end are closed.
 //  - In the model's order the buckets are then sorted by their first gradients. In ready order they
 //    keep the order in which they were closed, those closed at the end with the last type to appear
-//    first: so PyTorch's hash map returns them with GNU's library. (Any order would do that is the
-//    same on all ranks.)
+//    first: in this order PyTorch's hash map returns them, with GNU's library. (Any order would do
+//    that is the same on all ranks.)
 // `limits` are bytes. Throws std::invalid_argument if there are no gradients or no limits, or if
 // `ready_order` does not name each gradient once.
 BucketAssignment assign_by_size(const GradientSizes& gradients,
@@ -90,7 +90,7 @@ BucketAssignment assign_by_size(const GradientSizes& gradients,
 
 // Returns the limits, in bytes, for PyTorch's bucket_cap_mb. Without a cap: 1 MiB for the first
 // bucket, which is full early and gives the link work early, and 25 MiB for the others. With a cap:
-// that cap for all buckets; 0 makes a bucket for each gradient. Today's PyTorch does the same. 1.13
+// that cap for all buckets; 0 makes a bucket for each gradient. PyTorch 2.15 does the same. 1.13
 // gives the first bucket 1 MiB in any case; the book does not follow it, since a comparison of caps
 // below 1 MiB would then compare something else.
 std::vector<std::size_t> bucket_limits(std::optional<std::size_t> cap_bytes);
