@@ -4,7 +4,7 @@
 //     resume      the state of the newest checkpoint; without one: step 0
 //     each epoch  the samples that are not taken yet, dealt out to the ranks that there are
 //     each step   mirror the batch   every rank tosses the coins of all ranks' samples
-//                 forward, backward  gradients are averaged (15)
+//                 forward, backward  gradients are averaged, in buckets
 //                 wait for the copy  of the last checkpoint, before the optimizer changes anything
 //                 optimizer
 //                 count              every `every` steps: save
