@@ -10,9 +10,9 @@
 //     phase 3   step 4  copy                  1            2            0     every rank has all
 //
 // A reduce-scatter ends with step 2, an all-gather begins there. A chunk is cut into slices, of
-// which four are a round. The own slices of the first round leave (phase 1). A round goes through
-// the steps (phase 2). At its end, an own slice of the next round leaves whenever a sum of this one
-// arrives (phase 3), so that something is always on its way.
+// which four are a round. The rank's own slices of the first round leave (phase 1). A round goes
+// through the steps (phase 2). At its end, one of the rank's slices of the next round leaves
+// whenever a sum of this one arrives (phase 3), so that something is always on its way.
 //
 // Operations say what all threads of the block do with a slice. The left neighbour
 // has filled the slot `theirs`, and the right one empties `slot`; the last step has none. `own` is
@@ -102,7 +102,7 @@ class RingSchedule {
 
     // Returns the slice that is passed at `time`.
     __device__ ScheduledSlice scheduled_at(std::size_t time) const {
-        // Phase 1: the first round's own slices leave.
+        // Phase 1: this rank's slices of the first round leave.
         if (time < slices_of_round)
             return {plan_.first, time};
         const std::size_t since = time - slices_of_round, all = slices_between() + slices_at_end;
@@ -111,8 +111,8 @@ class RingSchedule {
         if (t < slices_between())
             return {plan_.first + 1 + static_cast<int>(t / slices_of_round),
                     round + t % slices_of_round};
-        // Phase 3: alternately, an own slice of the next round leaves and a sum of this one
-        // arrives.
+        // Phase 3: alternately, one of this rank's slices of the next round leaves and a sum of
+        // this round arrives.
         const std::size_t slice = round + (t - slices_between()) / 2;
         return (t - slices_between()) % 2 == 0
                    ? ScheduledSlice{plan_.first, slice + slices_of_round}

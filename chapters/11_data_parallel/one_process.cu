@@ -27,7 +27,7 @@ __global__ void add_to(std::size_t n, const float* from, float* to) {
 // Copies samples [begin, end) of a batch into memory of `device`, in its stream.
 Batch scattered(const Batch& batch, int begin, int end, Device& device) {
     const std::size_t pixels = batch.images.size() / batch.labels.size();
-    // [samples, channels, height, width]: only the first number is another one.
+    // [samples, channels, height, width]: only the first number differs.
     Shape shape = batch.images.shape();
     shape[0] = end - begin;
     Batch slice{Tensor(device, shape), Labels(device, {end - begin})};
