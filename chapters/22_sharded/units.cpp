@@ -2,7 +2,8 @@
 //
 //     parameters    linear1.weight  linear1.bias | linear2.weight  linear2.bias
 //     units         0: linear1                   | 1: linear2
-//     plan          bucket 0: linear2.weight, .bias    bucket 1: linear1.weight, .bias
+//     plan          bucket 0: linear2.weight, linear2.bias
+//                   bucket 1: linear1.weight, linear1.bias
 #include "22_sharded/units.hpp"
 
 #include <algorithm>
