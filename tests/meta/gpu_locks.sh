@@ -9,7 +9,11 @@ if ! command -v nvcc >/dev/null; then
     exit
 fi
 cd "$root" || exit 1
-expect 0 "Kernels: nvcc" cmake --preset cuda -B "$scratch/cuda" -DCMAKE_CUDA_ARCHITECTURES=90 -DDDP_MPI=OFF
+# The runtime that CMake finds first may be a link in a folder of links, as with newer CMakes: NCCL beside the toolkit is found.
+toolkit=$(dirname "$(dirname "$(command -v nvcc)")")
+ln -s "$toolkit"/lib64/libcudart.so "$scratch"
+expect 0 "Kernels: nvcc" cmake --preset cuda -B "$scratch/cuda" -DCMAKE_CUDA_ARCHITECTURES=90 -DDDP_MPI=OFF -DCUDA_CUDART="$scratch/libcudart.so"
+[[ ! -e $toolkit/include/nccl.h || $output == *"NCCL: /"* ]] || complain "NCCL beside nvcc is not found: $output"
 ctest --test-dir "$scratch/cuda" --show-only=json-v1 >"$scratch/tests.json"
 python3 - "$scratch/tests.json" <<'END' || complain "see above"
 import json, sys
@@ -32,4 +36,5 @@ if few:
     print("that is too few: are all tests of the book configured?")
 sys.exit(bool(free or few))
 END
+expect 0 "Build files have been written" cmake -B "$scratch/cuda" -DBUILD_TESTING=OFF
 finish
