@@ -178,11 +178,10 @@ const char* cublasGetStatusString(cublasStatus_t status) {
     switch (status) {
         case CUBLAS_STATUS_SUCCESS:
             return "CUBLAS_STATUS_SUCCESS";
-        case CUBLAS_STATUS_NOT_INITIALIZED:
-            return "CUBLAS_STATUS_NOT_INITIALIZED";
         case CUBLAS_STATUS_INVALID_VALUE:
         case CUBLAS_STATUS_NOT_SUPPORTED:
             return cudaGetErrorString(cudaErrorInvalidValue);
+        case CUBLAS_STATUS_NOT_INITIALIZED:
         case CUBLAS_STATUS_EXECUTION_FAILED:
             return cudaGetErrorString(cudaPeekAtLastError());
     }
