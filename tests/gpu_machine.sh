@@ -6,6 +6,7 @@
 #     tests/gpu_machine.sh --tests         call each again until it says that its phase is over. What has passed, or
 #     tests/gpu_machine.sh --processes     is measured, is not done again
 #     tests/gpu_machine.sh --benches
+#     tests/gpu_machine.sh --build TARGET...   these only
 #     tests/gpu_machine.sh --build-only    the target all of it, not optimised and without a GPU, packages out of sight
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,9 +21,10 @@ give_up() {
 rehearsal=false folder=$root/build/cuda targets=(all rest long) phases=(build tests processes benches) limit=infinity
 case "$*" in
     "") ;;
+    "--build "*) phases=(build) limit=${GPU_MACHINE_SECONDS:-540} targets=("${@:2}") ;;
     --build | --tests | --processes | --benches) phases=("${1#--}") limit=${GPU_MACHINE_SECONDS:-540} ;;
     --build-only) rehearsal=true folder=$root/build/cuda-rehearsal targets=(all) phases=(build) ;;
-    *) give_up "gpu_machine.sh takes nothing, --build, --tests, --processes, --benches or --build-only." ;;
+    *) give_up "gpu_machine.sh takes nothing, --build (with or without targets), --tests, --processes, --benches or --build-only." ;;
 esac
 [[ " ${phases[*]} " == *" build "* || -f $folder/CTestTestfile.cmake ]] ||
     give_up "Nothing is built here: call gpu_machine.sh --build first."

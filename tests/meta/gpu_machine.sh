@@ -12,7 +12,7 @@ real_cmake=$(command -v cmake)
 PATH=$(machine_without nvcc nvidia-smi cmake)
 stub() { printf '#!/bin/sh\n%s\n' "$2" >"$PATH/$1" && chmod +x "$PATH/$1"; }
 
-expect_sentence 1 "gpu_machine.sh takes nothing, --build, --tests, --processes, --benches or --build-only." $script --fast
+expect_sentence 1 "gpu_machine.sh takes nothing, --build (with or without targets), --tests, --processes, --benches or --build-only." $script --fast
 expect_sentence 1 "No nvcc here: install the CUDA Toolkit 12 or newer, or put nvcc on PATH." $script
 stub nvcc "echo release 13.0"
 expect_sentence 1 "No GPU answers nvidia-smi: only --build-only makes sense here." $script
@@ -37,6 +37,8 @@ for text in "built for CUDA" "no MPS: tests" "== bench_slope" "1 skipped: no MPI
 done
 rm -rf build "$OUT"
 expect_sentence 1 "Nothing is built here: call gpu_machine.sh --build first." $script --tests
+expect 0 "built for CUDA" $script --build line
+[[ -e build/cuda/bin/line && ! -e build/cuda/bin/slope ]] || complain "--build line builds something else: $(ls build/cuda/bin)"
 expect 0 "built for CUDA" $script --build
 [[ $output != *"== "* ]] || complain "--build does more: $output"
 expect 0 "tests: 2 passed, 1 skipped, 0 failed" $script --tests
