@@ -25,6 +25,7 @@ struct Job {
     std::vector<Member> members;  // by rank
     std::string started_by;       // "threads of one process", "mpirun", ...
     bool has_processes = false;   // every rank is a process of its own
+    bool is_guest = false;        // it is in another program, which minds its own signals and cores
     double timeout_s = 30;        // limits every wait for another rank; 0: no limit
     std::optional<LinkSpeed> link;
     bool may_take_turns = false;  // kernels of several processes on one GPU (--slowly)

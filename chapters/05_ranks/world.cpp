@@ -76,6 +76,14 @@ World::World(const CommonOptions& options) {
     }
 }
 
+World::World(int rank, int world_size, double timeout_s, const Broadcast& broadcast) {
+    job_.timeout_s = timeout_s;
+    job_.is_guest = true;
+    job_.started_by = "another program";
+    become_process(rank, world_size);
+    find_others_by_broadcast(broadcast);
+}
+
 namespace {
 
 // Returns the processes of the other ranks on rank 0's node.
@@ -167,22 +175,26 @@ void World::find_others_by_store(const LaunchVariables& variables) {
                 read_invitation(store.get(variables.store_key)));
 }
 
-// Rank 0 listens at any free port, and MPI broadcasts where that is. MASTER_ADDR, if it is set,
-// comes before its other addresses.
 void World::find_others_by_mpi() {
     mpi_ = std::make_unique<MpiStart>(job_.patience_s());
     become_process(mpi_->rank(), mpi_->world_size());
+    find_others_by_broadcast([this](const std::string& text) { return mpi_->broadcast(text); });
+}
+
+// Rank 0 listens at any free port, and MPI or the other program broadcasts where that is.
+// MASTER_ADDR, if it is set, comes before its other addresses.
+void World::find_others_by_broadcast(const Broadcast& broadcast) {
     Descriptor listener;
     std::string text;
-    if (mpi_->rank() == 0) {
+    if (has_rank_0()) {
         listener = listen_at("", 0);
         std::vector<std::string> addresses = own_addresses();
         if (const char* chosen = std::getenv("MASTER_ADDR"))
             addresses.insert(addresses.begin(), chosen);
         text = invitation(listener, addresses);
     }
-    const RendezvousEndpoint endpoint = read_invitation(mpi_->broadcast(text));
-    find_others(mpi_->rank() == 0 ? &listener : nullptr, endpoint);
+    const RendezvousEndpoint endpoint = read_invitation(broadcast(text));
+    find_others(has_rank_0() ? &listener : nullptr, endpoint);
 }
 
 // The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.
@@ -279,7 +291,7 @@ RunResult World::run_rank(int rank, const std::function<void(Rank&)>& work) {
     Rank self(rank, run_id_, job_, *coordinator_, events);
     // Its core (cores.cpp), also for the threads that it starts.
     std::optional<CoreBinding> core;
-    if (kernels_run_on_cpu && !mpi_)  // mpirun and srun bind ranks to cores themselves
+    if (kernels_run_on_cpu && !mpi_ && !job_.is_guest)  // these bind ranks to cores themselves
         core.emplace(self.local_rank(), self.local_world_size());
     // The rank runs. Then it ends the run, with the cause if it has failed, ...
     const std::string cause = cause_of(work, self);

@@ -29,6 +29,11 @@ class World {
     // started. A program should construct it early. Throws OptionError if the options make no sense
     // here, std::runtime_error if the other ranks cannot be found.
     explicit World(const CommonOptions& options);
+    // Is one rank inside of another program, PyTorch's, say: leaves that program's signals and
+    // cores alone, and never ends its process. `broadcast`, which every rank calls once, returns
+    // rank 0's text on each of them. Throws as above.
+    using Broadcast = std::function<std::string(const std::string& text)>;
+    World(int rank, int world_size, double timeout_s, const Broadcast& broadcast);
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
@@ -54,6 +59,7 @@ class World {
     void find_others_by_variables(const LaunchVariables& variables);
     void find_others_by_store(const LaunchVariables& variables);
     void find_others_by_mpi();
+    void find_others_by_broadcast(const Broadcast& broadcast);
     void find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint);
     RunResult run_rank(int rank, const std::function<void(Rank&)>& work);
     RunFailed failure(const std::string& cause, int reporter) const;

@@ -65,7 +65,7 @@ int lowest_rank_left(const Job& job, int own_rank) {
 }  // namespace
 
 CoordinatorEndpoint::CoordinatorEndpoint(const Job& job) : job_(job) {
-    if (job.has_processes)
+    if (job.has_processes && !job.is_guest)
         sigterm_.emplace();
 }
 
@@ -103,7 +103,7 @@ void CoordinatorEndpoint::poll_rank(int rank) {
 // cannot be interrupted), would keep its process forever, and the job with it.
 void CoordinatorEndpoint::poll_overdue(int rank) {
     const std::chrono::duration<double> overdue(events(rank).seconds_overdue());
-    if (overdue.count() == 0 || job_.timeout_s == 0)
+    if (overdue.count() == 0 || job_.timeout_s == 0 || job_.is_guest)
         return;
     const RunFailed failure = events(rank).last_failure(rank);
     const bool reports = !job_.has_processes || failure.is_reported_here();
@@ -203,7 +203,7 @@ void CoordinatorServer::poll() {
     }
     // The others have ended without this process, and have reported it. (If they were stopped as
     // well, by Ctrl-Z, they are still there.)
-    if (has_overslept_ && std::ranges::any_of(all, &Received::is_lost))
+    if (has_overslept_ && !job_.is_guest && std::ranges::any_of(all, &Received::is_lost))
         std::_Exit(1);
     // Lost ranks first: when one is killed, mpirun ends the others, and they report that too.
     std::ranges::stable_partition(all, &Received::is_lost);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <numeric>
 #include <set>
@@ -399,6 +400,62 @@ TEST_CASE("SIGTERM does not end a process that has a failure to report") {
     const int well = status_after_sigterm(false);
     REQUIRE(WIFSIGNALED(well));
     REQUIRE(WTERMSIG(well) == SIGTERM);
+}
+
+// Returns why a run has failed, whichever rank's process is to report it.
+std::string failure_of_guest(World& world, const std::function<void(Rank&)>& work) {
+    try {
+        world.run(work);
+        return "";
+    } catch (const RunFailed& failure) {
+        return failure.what();
+    }
+}
+
+// Returns what happens on SIGTERM in the calling thread: the handler, and whether it waits.
+std::pair<void (*)(int), bool> on_sigterm() {
+    sigset_t blocked;
+    struct sigaction action {};
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    sigaction(SIGTERM, nullptr, &action);
+    return {action.sa_handler, sigismember(&blocked, SIGTERM) == 1};
+}
+
+TEST_CASE("a rank in another program leaves its signals and cores alone") {
+    const int cores = usable_cores(),
+              ranks = cores < 2 || cores > 16 ? 3 : cores;  // would be bound
+    const std::vector<int> all = cores_of_this_thread();
+    const auto sigterm = on_sigterm();
+    std::promise<std::string> text;
+    const std::shared_future<std::string> shared = text.get_future().share();
+    std::atomic<int> wrong = 0, failed_alike = 0;
+    {
+        std::vector<std::jthread> guests;
+        for (int r = 0; r < ranks; r++)
+            guests.emplace_back([&, r] {
+                World world(r, ranks, 20, [&](const std::string& mine) {
+                    if (r == 0)
+                        text.set_value(mine);
+                    return shared.get();
+                });
+                wrong += world.world_size() != ranks || !world.job().has_processes;
+                wrong += count_wrong_exchanges(world, 3);
+                world.run([&](Rank& rank) {
+                    wrong += rank.rank() != r || cores_of_this_thread() != all ||
+                             on_sigterm() != sigterm;
+                });
+                const std::string cause = failure_of_guest(world, [&](Rank& rank) {
+                    if (rank.rank() == 1)
+                        throw std::runtime_error("nothing is left");
+                    rank.barrier();
+                });
+                failed_alike += cause.starts_with("rank 1 (process " + std::to_string(getpid())) &&
+                                cause.ends_with("): nothing is left");
+            });
+    }
+    REQUIRE(wrong == 0);
+    REQUIRE(failed_alike == ranks);
+    REQUIRE(on_sigterm() == sigterm);
 }
 
 TEST_CASE("requests that make no sense") {
