@@ -7,6 +7,8 @@
 //     4. one has failed, or is stopped, or all have ended?
 //     5. wait 2 s, SIGTERM, SIGKILL ───▶               so that nothing is left behind
 //
+//     at any time: SIGTERM     ───▶ SIGTERM  SIGTERM  whose ranks know what it means to them
+//
 // The ranks know best why one of them has failed. Step 5 gives them two seconds to report it.
 #include <poll.h>
 #include <sys/syscall.h>
@@ -22,6 +24,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "05_ranks/coordinator/watchdog.hpp"
 #include "05_ranks/environment.hpp"
 #include "common/report/main.hpp"
 #include "common/report/process.hpp"
@@ -132,8 +135,15 @@ void look_at(Process& process) {
             process.status = status;
 }
 
-// Waits until a rank prints something or ends, for 50 ms at most, and takes note of it.
-void poll_processes(std::vector<Process>& processes) {
+void send_signal(const std::vector<Process>& processes, int signal) {
+    for (const Process& process : processes)
+        if (!process.status)
+            kill(process.id, signal);
+}
+
+// Waits until a rank prints something or ends, for 50 ms at most, and takes note of it. Passes a
+// SIGTERM on.
+void poll_processes(std::vector<Process>& processes, const Sigterm& sigterm) {
     // Three descriptors for each rank: its process, its stdout, its stderr.
     std::vector<pollfd> ready;
     for (const Process& process : processes) {
@@ -141,7 +151,12 @@ void poll_processes(std::vector<Process>& processes) {
         for (const Output& output : process.outputs)
             ready.push_back({output.read_end.number(), POLLIN, 0});
     }
+    ready.push_back({sigterm.descriptor(), POLLIN, 0});
     poll(ready.data(), ready.size(), 50);
+    if (sigterm.has_come()) {
+        send_signal(processes, SIGTERM);
+        send_signal(processes, SIGCONT);  // a stopped process could not react
+    }
     // In the order of the three above: print what has arrived, and see which ranks have ended.
     const pollfd* next = ready.data();
     for (Process& process : processes) {
@@ -165,12 +180,6 @@ void print_about(const std::vector<Process>& processes, const Process& process,
 void print_signal(const std::vector<Process>& processes, const Process& process, int signal) {
     print_about(processes, process,
                 "was ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
-}
-
-void send_signal(const std::vector<Process>& processes, int signal) {
-    for (const Process& process : processes)
-        if (!process.status)
-            kill(process.id, signal);
 }
 
 // Prints what is left in the pipes. Does not wait for their end: a process that a rank has left
@@ -215,22 +224,22 @@ bool has_lost_output(const std::vector<Process>& processes) {
 }
 
 // Waits until all have ended, for at most `limit`.
-void poll_for(std::vector<Process>& processes, std::chrono::seconds limit) {
+void poll_for(std::vector<Process>& processes, const Sigterm& sigterm, std::chrono::seconds limit) {
     const Clock::time_point end = Clock::now() + limit;
     while (!have_ended(processes) && Clock::now() < end)
-        poll_processes(processes);
+        poll_processes(processes, sigterm);
 }
 
 // Waits until all ranks have ended, or ends them when one has failed. Returns the exit status.
-int wait_for_all(std::vector<Process>& processes, double timeout_s) {
+int wait_for_all(std::vector<Process>& processes, const Sigterm& sigterm, double timeout_s) {
     // Step 4: wait until one has failed, or is stopped, or all have ended.
     while (!have_ended(processes) && first_failed(processes) == nullptr &&
            find_stopped(processes, timeout_s) == nullptr)
-        poll_processes(processes);
+        poll_processes(processes, sigterm);
     // The others end by themselves if they can. One of them may fail only because it has
     // heard that another rank was killed, and may be seen first. So the cause is looked for when
     // all have had time to end.
-    poll_for(processes, 2s);
+    poll_for(processes, sigterm, 2s);
     const Process* failed = first_failed(processes);
     const Process* stopped = find_stopped(processes, timeout_s);
     if (failed != nullptr && WIFSIGNALED(*failed->status))
@@ -242,10 +251,10 @@ int wait_for_all(std::vector<Process>& processes, double timeout_s) {
     for (const int signal : {SIGTERM, SIGKILL}) {
         send_signal(processes, signal);
         send_signal(processes, SIGCONT);  // a stopped process could not react
-        poll_for(processes, 1s);
+        poll_for(processes, sigterm, 1s);
     }
     while (!have_ended(processes))
-        poll_processes(processes);
+        poll_processes(processes, sigterm);
     forward_the_rest(processes);
     if (status == 0 && has_lost_output(processes))
         throw std::runtime_error(output_is_lost);
@@ -262,10 +271,11 @@ std::optional<int> launch_processes(const CommonOptions& options, char** argv) {
     // Rank 0 inherits this socket, so no other program can take the port in between.
     const Descriptor listener = listen_at("127.0.0.1", 0);
     const RendezvousEndpoint endpoint{{"127.0.0.1"}, port_of(listener), new_job_name()};
+    const Sigterm sigterm;
     std::vector<Process> processes;
     for (int rank = 0; rank < *options.processes; rank++)
         processes.push_back(start(rank, *options.processes, endpoint, listener, argv));
-    return wait_for_all(processes, options.timeout_s);
+    return wait_for_all(processes, sigterm, options.timeout_s);
 }
 
 }  // namespace ddp

@@ -74,6 +74,13 @@ class Rank {
     void add(Abortable& abortable) { events_.add(abortable, run_id_); }
     void remove(Abortable& abortable) { events_.remove(abortable); }
 
+    // Takes SIGTERM as a request, for the rest of this run: whoever sends it gets no failed run,
+    // but a rank that can ask for it between two steps, save, and end. SIGKILL follows it, after
+    // the time that a scheduler grants.
+    void take_sigterm() { events_.take_sigterm(); }
+    // Returns whether one has come to this rank's process.
+    bool sigterm_has_come() const { return events_.sigterm_has_come(); }
+
     // World calls it when the run is over. Things that are kept, and are destroyed then, may ask
     // whether a rank was lost: nothing more can be expected from it.
     void end(bool has_lost_one) { has_lost_one_ = has_lost_one; }

@@ -46,6 +46,8 @@ CheckpointedRun::CheckpointedRun(Communicator& communicator, Device& device, con
     if (plan.folder.empty())
         return;
     storage_ = &make_run_scoped<Storage>(communicator.rank(), plan);
+    if (plan.takes_sigterm)
+        preemption_.emplace(communicator, device);
     if (writes_checkpoints(communicator.rank(), storage_->folder))
         storage_->saver.emplace(
             communicator, device, tensors_, storage_->checkpoints,
@@ -88,6 +90,8 @@ void CheckpointedRun::wait_for_copy() {
 }
 
 void CheckpointedRun::save_if_due() {
+    if (preemption_ && preemption_->is_told_to_end())
+        throw ToldToEnd();
     if (state_.step % every_ == 0)
         save();
 }

@@ -11,12 +11,15 @@
 //         count the step and its samples in run.state()
 //         run.save_if_due();
 //     run.finish();
+//
+// A ToldToEnd may leave the loop: then finish() is all that is left to do.
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "19_checkpoint_failover/job/preemption.hpp"
 #include "19_checkpoint_failover/saver.hpp"
 
 namespace ddp {
@@ -25,6 +28,7 @@ struct CheckpointPlan {
     std::filesystem::path folder = {};  // of the checkpoints; empty: none are made
     int every = 100;                    // steps between two checkpoints
     int keep = 2;                       // how many checkpoints stay
+    bool takes_sigterm = false;         // saves and ends (preemption.hpp)
 };
 
 // The state that this training has beside tensors, counts and the optimizer's numbers, such as a
@@ -62,6 +66,8 @@ class CheckpointedRun {
     // its tensors then.
     void wait_for_copy();
     // Save the state where a checkpoint is due, or now. The device may still be computing the step.
+    // The first throws ToldToEnd if the training is to end here: all ranks call it behind each
+    // step.
     void save_if_due();
     void save();
     // Saves the state behind the last step, so that a training that is started again finds that
@@ -83,6 +89,7 @@ class CheckpointedRun {
     TrainingState state_;
     CheckpointHooks hooks_;
     Storage* storage_ = nullptr;  // absent where no checkpoints are made
+    std::optional<Preemption> preemption_;
 };
 
 }  // namespace ddp

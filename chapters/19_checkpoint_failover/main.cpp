@@ -1,5 +1,6 @@
 // What if a node dies? A supervised training whose ranks are killed and stopped, which
 // continues from its last checkpoint and ends with the same bits.
+#include <atomic>
 #include <iostream>
 
 #include "03_network/models.hpp"
@@ -36,9 +37,12 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
     const CheckpointFolder folder(world, mine.folder);
     TrainingPlan plan = mine.plan;
     plan.checkpoints.folder = folder.path();
+    plan.checkpoints.takes_sigterm =
+        !mine.folder.empty();  // a temporary one ends with this process
     plan.seed = common.seed;
-    world.run([&](Rank& rank) { train_resumably(rank, data, plan); });
-    return 0;
+    std::atomic<bool> is_done;  // the same on all ranks
+    world.run([&](Rank& rank) { is_done = train_resumably(rank, data, plan); });
+    return is_done ? 0 : status_of_preemption;
 }
 
 JobSettings settings_of(const FailoverOptions& mine, const CommonOptions& common,
@@ -105,7 +109,7 @@ int run(int argc, char** argv) {
         throw OptionError("--supervise and --hosts need a --folder for the checkpoints.");
     const Scenario scenario = supervise(settings_of(mine, common, common.timeout_s), mine.folder);
     std::cout << text_of_end(scenario) << "\n";
-    return 0;
+    return scenario.attempts.back().is_preempted() ? status_of_preemption : 0;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 //                 wait for the copy  of the last checkpoint, before the optimizer changes anything
 //                 optimizer
 //                 count              every `every` steps: save
-//     the end     save once more
+//     the end     save once more; the same where SIGTERM has come
 //
 // What a checkpoint of it holds beside tensors and counts: the generator of the coins, and the
 // bucket plan.
@@ -71,10 +71,11 @@ class ResumableTraining {
           test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
                                         std::min(test_batch, static_cast<int>(data.test.count())))),
           model_(make_network(device_, plan.seed)),
-          communicator_(make_communicator(
-              plan.communicator, rank,
-              ddp_arena_bytes(*model_) + std::max(resume_arena_bytes(), round_trip_arena_bytes()),
-              {.order = plan_.order})),
+          communicator_(
+              make_communicator(plan.communicator, rank,
+                                ddp_arena_bytes(*model_) + preemption_arena_bytes() +
+                                    std::max(resume_arena_bytes(), round_trip_arena_bytes()),
+                                {.order = plan_.order})),
           slow_nodes_(*communicator_, device_.stream()),
           ddp_(*communicator_, device_, *model_, {.bucket_cap_bytes = bucket_cap}),
           optimizer_(make_optimizer(plan.optimizer, model_->parameters(), plan.learning_rate)),
@@ -104,8 +105,9 @@ class ResumableTraining {
                             }});
     }
 
-    // Trains to the end of the plan, and compares the replicas.
-    void run() {
+    // Trains to the end of the plan, and compares the replicas. Returns false if it was told to
+    // end.
+    bool run() try {
         resume();
         TrainingState& state = run_.state();
         if (state.epoch > plan_.epochs)  // all is done: what is its accuracy?
@@ -125,6 +127,14 @@ class ResumableTraining {
         if (prints())
             std::cout << order_line(rank_.job(), plan_.order)
                       << text_of_equal_replicas(rank_.world_size(), hash) << std::endl;
+        return true;
+    } catch (const ToldToEnd&) {
+        // Behind the same step on all ranks: nothing is under way between them.
+        run_.finish();
+        report("preempted", "");
+        if (prints())
+            std::cout << text_of_preemption(run_.state().step) << std::endl;
+        return false;
     }
 
   private:
@@ -199,12 +209,12 @@ class ResumableTraining {
 
 }  // namespace
 
-void train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan) {
+bool train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan) {
     // The supervisor learns which processes belong to the job.
     send_to_supervisor({rank.rank(), "started", 0, rank.node() + " " + std::to_string(getpid())});
     rank.select_device();
     try {
-        ResumableTraining(rank, data, plan).run();
+        return ResumableTraining(rank, data, plan).run();
     } catch (const std::exception& error) {
         // Reported at once: before the job ends it may wait for a rank that has stopped.
         send_to_supervisor({rank.rank(), "failed", 0, error.what()});

@@ -19,9 +19,10 @@ struct TrainingPlan {
     CheckpointPlan checkpoints{.every = 50, .keep = 3};
 };
 
-// Trains on this rank, to the end of the plan. Sends status lines to the supervisor, if there is
-// one; otherwise rank 0 prints. Throws OptionError if the folder's checkpoints are of another
+// Trains on this rank, to the end of the plan; or until it is told to end and has saved, and then
+// returns false, on all ranks. Sends status lines to the supervisor, if there is one; otherwise
+// rank 0 prints. Throws OptionError if the folder's checkpoints are of another
 // training, and std::runtime_error if none of them is whole.
-void train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan);
+bool train_resumably(Rank& rank, const FashionMnist& data, const TrainingPlan& plan);
 
 }  // namespace ddp

@@ -6,7 +6,8 @@
 //     1. start     the job, with the command for the nodes that are there now
 //     2. watch     read its lines; a failure is an error line, an exit, or silence
 //     3. end       all of its processes, also those that still run; wait until the last one is gone
-//     4. decide    done: return. Refused options, or too many restarts: give up. Else: start again
+//     4. decide    done, or told to end: return. Refused options, or too many restarts: give up.
+//                  Else: start again
 //
 // | event                          | noticed by                                                 |
 // | a rank dies                    | the other ranks and the launcher, within milliseconds      |
@@ -107,7 +108,7 @@ std::vector<Attempt> Supervisor::run() {
         attempts.push_back(attempt(std::move(command)));
         // 4. Decide: return, give up, or start again.
         const Attempt& last = attempts.back();
-        if (last.cause.empty())
+        if (last.cause.empty() || last.is_preempted())
             return attempts;
         if (would_fail_again(attempts))
             throw std::runtime_error(last.cause);
@@ -143,8 +144,9 @@ Attempt Supervisor::attempt(std::vector<std::string> command) {
     // Exit status 0 means success, whatever was printed on the way.
     attempt.end_s = now_s();
     attempt.status = *job.status();
+    attempt.was_told_to_end = job.was_asked_to_end() && attempt.status != 0;
     attempt.says_why = !attempt.cause.empty();
-    if (attempt.status != 0 && attempt.cause.empty())
+    if (attempt.status != 0 && !attempt.is_preempted() && attempt.cause.empty())
         attempt.cause = "the job ended with exit status " + std::to_string(attempt.status) +
                         " and without an error message" + text_of(attempt.last_lines);
     if (attempt.status == 0)

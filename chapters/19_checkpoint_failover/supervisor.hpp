@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "19_checkpoint_failover/job/job.hpp"
+#include "19_checkpoint_failover/job/preemption.hpp"
 #include "19_checkpoint_failover/job/status_line.hpp"
 
 namespace ddp {
@@ -34,16 +35,19 @@ struct Attempt {
     double noticed_s = 0;  // its failure, or its success, was noticed
     double end_s = 0;      // the last of its processes has ended
     int status = 0;        // exit status
-    std::string cause;     // the first error; "" if it has done its work
+    std::string cause;     // the first error; "" if it has done its work. None if it is_preempted()
     std::vector<TimedStatus> status_lines;
     std::vector<std::string>
         last_lines;  // that are none of ours: what mpirun has said, for example
     // The steps of rank 0 as far as its lines have told of them.
     std::int64_t heard_step = 0;
-    double heard_s = 0;         // when the line came
-    double slowest_step_s = 0;  // 0: of none yet
+    double heard_s = 0;            // when the line came
+    double slowest_step_s = 0;     // 0: of none yet
+    bool was_told_to_end = false;  // by this supervisor
     bool says_why = false;  // the cause is that of a rank or of our launcher, or the job was silent
 
+    // Returns whether it has ended because it was told to.
+    bool is_preempted() const { return was_told_to_end || status == status_of_preemption; }
     // Returns whether any rank has sent a line of this kind.
     bool has(const std::string& what) const;
     // Returns the time at which the last rank to do so sent its first line of this kind; 0 if no
@@ -64,9 +68,10 @@ class Supervisor {
 
     Supervisor(SupervisorOptions options, NextCommand next_command, Watch watch = {});
 
-    // Runs the job until it has done its work; returns all attempts. Throws std::runtime_error with
-    // the first cause when it has failed max_restarts + 1 times, or at once if it would fail in the
-    // same way again: it has refused its options (exit status 2), or no rank has ever started.
+    // Runs the job until it has done its work, or was told to end; returns all attempts. Throws
+    // std::runtime_error with the first cause when it has failed max_restarts + 1 times, or at once
+    // if it would fail in the same way again: it has refused its options (exit status 2), or no
+    // rank has ever started.
     std::vector<Attempt> run();
 
   private:

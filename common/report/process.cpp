@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -45,6 +46,12 @@ void use_file(int file, int standard) {
     }
     if (settings.leads_group)
         setpgid(0, 0);
+    // This process may have set SIGTERM aside; the new program may not know of it.
+    sigset_t sigterm;
+    sigemptyset(&sigterm);
+    sigaddset(&sigterm, SIGTERM);
+    std::signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &sigterm, nullptr);
     use_file(settings.input, STDIN_FILENO);
     use_file(settings.output, STDOUT_FILENO);
     use_file(settings.error, STDERR_FILENO);

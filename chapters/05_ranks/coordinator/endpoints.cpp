@@ -120,6 +120,8 @@ void CoordinatorEndpoint::poll_overdue(int rank) {
 }
 
 void CoordinatorEndpoint::poll_sigterm(int rank) {
+    if (!sigterm_ && events(rank).takes_sigterm())
+        sigterm_.emplace();  // in a job of threads, whose process SIGTERM ends at once otherwise
     if (!sigterm_)
         return;
     poll_clock();  // again: it may have been stopped since this poll began
@@ -127,6 +129,10 @@ void CoordinatorEndpoint::poll_sigterm(int rank) {
     if (sigterm_->has_come() && !sigterm_at_) {
         // A process that was stopped until now has nothing to report: the others have done so.
         if (now - awake_from_ < stopped_after)
+            sigterm_->obey();
+        if (events(rank).post_sigterm())
+            return;  // the rank ends by itself, when it has saved
+        if (!job_.has_processes)
             sigterm_->obey();
         sigterm_at_ = now;
         send(rank, {Message::Kind::fail, 0, 0, job_.name(rank) + " was told to end (SIGTERM)", {}});

@@ -37,9 +37,9 @@ class CoordinatorEndpoint : public ControlChannel {
     bool is_heartbeat_due();
     // Returns `descriptors` and that of SIGTERM: the watchdog wakes for it too.
     std::vector<int> with_signal(std::vector<int> descriptors) const;
-    // Reports and obeys SIGTERM in the process of rank `rank`; does nothing in a job of threads.
-    // The watchdog calls it last: mpirun ends all processes when one has died, and by then the
-    // connections have told which one.
+    // Passes SIGTERM on to rank `rank` if it takes it. Otherwise reports and obeys it in the
+    // process of that rank, and only obeys it in a job of threads. The watchdog calls it last:
+    // mpirun ends all processes when one has died, and by then the connections have told which one.
     void poll_sigterm(int rank);
 
     const Job& job_;
@@ -49,7 +49,7 @@ class CoordinatorEndpoint : public ControlChannel {
   private:
     void poll_overdue(int rank);
 
-    std::optional<Sigterm> sigterm_;  // only where every rank is a process
+    std::optional<Sigterm> sigterm_;  // where every rank is a process, or a rank takes SIGTERM
     std::optional<Clock::time_point> sigterm_at_;
     Clock::time_point heartbeat_at_;
     Clock::time_point polled_at_ = Clock::now();

@@ -59,6 +59,7 @@ void RankEvents::begin(std::uint64_t run_id) {
     std::lock_guard lock(mutex_);
     latest_result_ = {};
     working_in_ = run_id;
+    takes_sigterm_ = sigterm_has_come_ = false;
 }
 
 std::vector<std::string> RankEvents::wait_for_gathered(std::uint64_t run_id) {
@@ -114,6 +115,31 @@ double RankEvents::seconds_overdue() {
     const auto now = std::chrono::steady_clock::now();
     return std::chrono::duration<double>(now - overdue_from_.emplace(overdue_from_.value_or(now)))
         .count();
+}
+
+// ---- SIGTERM
+
+void RankEvents::take_sigterm() {
+    std::lock_guard lock(mutex_);
+    takes_sigterm_ = true;
+}
+
+bool RankEvents::takes_sigterm() {
+    std::lock_guard lock(mutex_);
+    return takes_sigterm_;
+}
+
+// A run that has failed has nothing to save.
+bool RankEvents::post_sigterm() {
+    std::lock_guard lock(mutex_);
+    const bool has_failed = !failures_.empty() || !latest_result_.cause.empty();
+    sigterm_has_come_ |= takes_sigterm_ && !closed_;
+    return sigterm_has_come_ && !has_failed;
+}
+
+bool RankEvents::sigterm_has_come() {
+    std::lock_guard lock(mutex_);
+    return sigterm_has_come_;
 }
 
 // ---- Work beside the rank's own thread

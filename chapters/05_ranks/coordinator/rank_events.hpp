@@ -89,6 +89,14 @@ class RankEvents {
     // has not come back; 0 if it has. To be asked again and again.
     double seconds_overdue();
 
+    // Takes SIGTERM as a request: from now on, until the next run begins, it ends no process.
+    void take_sigterm();
+    bool takes_sigterm();
+    // Notes that SIGTERM has come. Returns whether the rank takes it, in a run that has not failed.
+    bool post_sigterm();
+    // Returns whether the rank has taken one.
+    bool sigterm_has_come();
+
     // Registers `abortable`, to be stopped when run `run_id` fails: at once, if it has failed.
     // remove() must be called before its end.
     void add(Abortable& abortable, std::uint64_t run_id);
@@ -115,6 +123,7 @@ class RankEvents {
     std::optional<std::uint64_t> working_in_;        // the run in which the rank is at work
     std::optional<std::chrono::steady_clock::time_point> overdue_from_;
     bool closed_ = false;
+    bool takes_sigterm_ = false, sigterm_has_come_ = false;
     RunResult closing_result_;
     std::vector<Registered> abortables_;
 };

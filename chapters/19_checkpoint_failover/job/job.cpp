@@ -87,11 +87,23 @@ bool SupervisedProcess::all_are_gone() const {
     return status_ && std::ranges::all_of(adopted_, is_gone);
 }
 
-void SupervisedProcess::signal_all(int number) const {
-    signal(number);
+void SupervisedProcess::signal_adopted(int number) const {
     for (const Descriptor& process : adopted_)
         if (process.number() >= 0)
             syscall(SYS_pidfd_send_signal, process.number(), number, nullptr, 0);
+}
+
+void SupervisedProcess::signal_all(int number) const {
+    signal(number);
+    signal_adopted(number);
+}
+
+void SupervisedProcess::ask_to_end() {
+    was_asked_to_end_ = true;
+    if (adopted_.empty())
+        signal(SIGTERM);
+    else
+        signal_adopted(SIGTERM);
 }
 
 // SIGCONT lets a stopped process receive the SIGTERM; until it is continued, only SIGKILL works.

@@ -36,6 +36,10 @@ class SupervisedProcess {
 
     // Adds a process of this machine to those that end() ends and waits for.
     void adopt(pid_t process);
+    // Sends SIGTERM to the ranks of this machine, or to the program while none is known. (mpirun
+    // would kill its ranks a second later.)
+    void ask_to_end();
+    bool was_asked_to_end() const { return was_asked_to_end_; }
     // Sends SIGTERM and, after `patience_s` seconds, SIGKILL. Returns when all processes have ended
     // and `on_line` was called for their last lines.
     void end(double patience_s, const OnLine& on_line);
@@ -47,6 +51,7 @@ class SupervisedProcess {
     };
     void read(Output& output, const OnLine& on_line);
     bool all_are_gone() const;
+    void signal_adopted(int signal) const;
     void signal_all(int signal) const;
 
     pid_t process_ = 0;
@@ -55,6 +60,7 @@ class SupervisedProcess {
     // The adopted processes, as pidfds: unlike its number, a pidfd never passes to another process.
     std::vector<Descriptor> adopted_;
     std::optional<int> status_;
+    bool was_asked_to_end_ = false;
 };
 
 }  // namespace ddp

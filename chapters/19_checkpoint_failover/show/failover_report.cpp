@@ -150,6 +150,11 @@ std::vector<Recovery> Scenario::recoveries() const {
 }
 
 std::string text_of_end(const Scenario& scenario) {
+    const Attempt& last = scenario.attempts.back();
+    if (last.is_preempted())
+        return last.has("preempted") ? text_of_preemption(last.last_step())
+                                     : "told to end (SIGTERM) before there was anything new to "
+                                       "save; the same command goes on";
     const std::optional<double> accuracy = scenario.final_accuracy();
     return "done in " + format_count(static_cast<int>(scenario.attempts.size()), "attempt") + ": " +
            (accuracy ? "test accuracy " + format_fixed(*accuracy, 3) + ", " : "") + "hash " +

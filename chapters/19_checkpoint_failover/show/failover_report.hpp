@@ -37,7 +37,8 @@ struct Scenario {
     std::vector<Recovery> recoveries() const;
 };
 
-// Returns "done in 2 attempts: test accuracy 0.846, hash 42eb2818f59439f9".
+// Returns "done in 2 attempts: test accuracy 0.846, hash 42eb2818f59439f9", or that the training
+// was told to end.
 std::string text_of_end(const Scenario& scenario);
 
 // Prints one line for each recovery.

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <set>
 
+#include "05_ranks/coordinator/watchdog.hpp"
 #include "19_checkpoint_failover/job/slow_nodes.hpp"
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
 #include "common/report/units.hpp"
@@ -168,8 +169,11 @@ Scenario supervise(const JobSettings& settings, const std::string& folder) {
                   << (alive.empty() ? "" : " on" + names) << std::endl;
         return command_of(settings, ranks, folder, alive);
     };
-    const auto watch = [&](SupervisedProcess&, const Attempt& attempt, double) {
+    const Sigterm sigterm;  // to this process: the job is told
+    const auto watch = [&](SupervisedProcess& job, const Attempt& attempt, double) {
         narrator.tell(attempt);
+        if (sigterm.has_come())
+            job.ask_to_end();
     };
     const std::vector<Attempt> attempts =
         Supervisor(settings.supervisor, next_command, watch).run();

@@ -2,7 +2,7 @@
 # cause: nobody handles the signal
 # cause: the handler saves inside of a collective, at another step on each rank
 # cause: the shell or `srun` does not pass the signal on
-# section: [19](19_checkpoint_failover/README.md#the-supervisor)
+# section: [19](19_checkpoint_failover/README.md#told-to-end)
 # decides: who gets the signal?
 import signal
 

@@ -1,7 +1,9 @@
 // The proof: whichever process is killed, at whatever moment, the training ends with the bits of an
 // undisturbed run. Also: what else may happen to a supervised job.
 #include <csignal>
+#include <functional>
 #include <iostream>
+#include <set>
 #include <thread>
 
 #include "05_ranks/support/mpirun.hpp"
@@ -194,6 +196,91 @@ TEST_CASE("failover: by mpirun") {
                                           double now_s) { faults.watch(job, attempt, now_s); });
     REQUIRE(outcome.attempts.size() == 2);
     REQUIRE(outcome.hash == calm_hash());
+    REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
+}
+
+// The steps at which the attempt's ranks were told to end.
+std::multiset<std::int64_t> preempted_at(const Attempt& attempt) {
+    std::multiset<std::int64_t> steps;
+    for (const TimedStatus& each : attempt.status_lines)
+        if (each.status.what == "preempted")
+            steps.insert(each.status.step);
+    return steps;
+}
+
+TEST_CASE("preemption: all ranks end behind one step, and another job goes on with the same bits") {
+    if (!processes_can_run_kernels(4))
+        return;
+    const Pictures pictures(1000, 100);
+    // SIGTERM to one rank, to the launcher alone, to all of them at once, to what holds all ranks.
+    using Tell = std::function<void(SupervisedProcess&, const Attempt&)>;
+    const Tell rank_2 = [](SupervisedProcess&, const Attempt& a) {
+        kill(process_of(a, 2), SIGTERM);
+    };
+    const Tell launcher = [](SupervisedProcess& job, const Attempt&) {
+        kill(job.process(), SIGTERM);
+    };
+    const Tell group = [](SupervisedProcess& job, const Attempt&) { job.signal(SIGTERM); };
+    const Tell known = [](SupervisedProcess& job, const Attempt&) { job.ask_to_end(); };
+    struct Case {
+        const char* name;
+        bool by_mpirun;
+        Words ranks;
+        Tell tell;
+    };
+    std::vector<Case> cases{{"one rank", false, {"--processes", "4"}, rank_2},
+                            {"the launcher", false, {"--processes", "4"}, launcher},
+                            {"the group", false, {"--processes", "4"}, group},
+                            {"threads", false, {"--ranks", "4"}, launcher}};
+    if (has_mpirun())
+        cases.push_back({"mpirun", true, {"-n", "4"}, known});
+    allow_mpirun();
+    for (const auto& [name, by_mpirun, ranks, tell] : cases) {
+        CAPTURE(name);
+        const TemporaryFolder folder;
+        const std::string checkpoints = (folder / "run").string();
+        Training training{.ranks = ranks, .by_mpirun = by_mpirun};
+        bool is_told = false;
+        int starts = 0;
+        Supervisor preempted(
+            {.max_restarts = 3},
+            [&](const auto&) {
+                starts++;
+                return training.command(checkpoints, pictures.folder()) + Words{"--every=1000"};
+            },
+            [&](SupervisedProcess& job, const Attempt& attempt, double) {
+                if (!is_told && attempt.last_step() >= 20) {
+                    tell(job, attempt);
+                    is_told = true;
+                }
+            });
+        const std::vector<Attempt> attempts = preempted.run();
+        const Attempt& first = attempts.back();
+        CAPTURE(first.cause);
+        REQUIRE(starts == 1);  // it is not tried again
+        REQUIRE(first.status == (by_mpirun ? first.status : status_of_preemption));
+        REQUIRE(first.is_preempted());
+        const std::multiset<std::int64_t> steps = preempted_at(first);
+        REQUIRE(steps.size() == 4);
+        REQUIRE(*steps.begin() == *steps.rbegin());
+        REQUIRE(*steps.begin() > 20);
+        // Elsewhere: other processes, started in another way.
+        training = {.ranks = {"--ranks", "4"}};
+        Supervisor goes_on({.max_restarts = 0}, [&](const auto&) {
+            return training.command(checkpoints, pictures.folder()) + Words{"--every=1000"};
+        });
+        const Attempt second = goes_on.run().back();
+        std::int64_t from = 0;
+        std::string hash;
+        for (const TimedStatus& each : second.status_lines) {
+            if (each.status.what == "resumed")
+                from = each.status.step;
+            if (each.status.what == "done")
+                hash = each.status.value;
+        }
+        REQUIRE(from == *steps.begin());
+        REQUIRE(hash == calm_hash());
+    }
     REQUIRE(nothing_is_left(CHECKPOINT_FAILOVER_PROGRAM));
 }
 

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <regex>
 #include <thread>
 
 #include "05_ranks/support/mpirun.hpp"
+#include "19_checkpoint_failover/job/preemption.hpp"
 #include "common/report/bench.hpp"
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
@@ -281,6 +283,45 @@ TEST_CASE("checkpoint_failover: its temporary folder goes with it, however it en
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
             }
         }
+}
+
+TEST_CASE("checkpoint_failover: a supervisor that is told to end has the job save, and says so") {
+    if (!processes_can_run_kernels(2))
+        return;
+    const TemporaryFolder folder;
+    const Pictures pictures(400, 50);
+    const std::string run = (folder / "run").string();
+    // When it has saved something, is told. (Its epochs would take minutes.)
+    const auto tell_to_end = [&] {
+        return run_command({"bash", "-c",
+                            "newest() { ls \"$1\" 2>/dev/null | grep 'safetensors$' | tail -1; }\n"
+                            "before=$(newest \"$1\"); \"$0\" --folder \"$@\" & job=$!\n"
+                            "while now=$(newest \"$1\"); [[ -z $now || $now == \"$before\" ]]; do "
+                            "sleep 0.02; done\n"
+                            "kill -TERM $job; wait $job",
+                            path, run, "--supervise", "--processes", "2", "--data",
+                            pictures.folder(), "--batch", "4", "--every", "7", "--epochs", "5000",
+                            "--learning-rate", "0.02"});
+    };
+    const std::regex saved(
+        "told to end \\(SIGTERM\\): step ([0-9]+) is saved; the same command, with "
+        "the same --folder, goes on from there\n");
+    int before = 0;
+    for (int i = 0; i < 2; i++) {
+        const ChildResult job = tell_to_end();
+        CAPTURE(job.output);
+        std::smatch found;
+        REQUIRE(job.exit_code == status_of_preemption);
+        REQUIRE(count(job.output, "attempt 1: ") == 1);
+        REQUIRE(count(job.output, "attempt 2") == 0);
+        REQUIRE(count(job.output, "error") == 0);
+        REQUIRE(std::regex_search(job.output, found, saved));
+        const int step = std::stoi(found[1]);
+        REQUIRE(step > before);
+        REQUIRE(std::filesystem::exists(folder / "run" / Checkpoints::file_name(step)));
+        before = step;
+    }
+    REQUIRE(nothing_is_left(path));
 }
 
 TEST_CASE("checkpoint_failover: no temporary folder stays where there is no process to remove it") {
