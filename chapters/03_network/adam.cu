@@ -13,6 +13,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "03_network/layers/array_list.cuh"
 #include "03_network/layers/initialisers.hpp"
 #include "common/gpu/gpu.hpp"
 
@@ -27,16 +28,32 @@ struct Lengths {
     float eps, weight_decay;
 };
 
+// Returns the factors of a parameter's step number `steps`, from 1. Powers and rests are computed
+// in double: as a float, 1 - 0.999 has few correct digits.
+Lengths lengths_of(double learning_rate, double weight_decay, int steps) {
+    const double step_length = learning_rate / (1.0 - std::pow(Adam::beta1, steps));
+    const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(Adam::beta2, steps));
+    return {static_cast<float>(step_length), static_cast<float>(square_scale),
+            static_cast<float>(Adam::beta1), static_cast<float>(1.0 - Adam::beta1),
+            static_cast<float>(Adam::beta2), static_cast<float>(1.0 - Adam::beta2),
+            static_cast<float>(Adam::eps),   static_cast<float>(weight_decay)};
+}
+
+// Moves one number.
+__device__ inline void move_by_adam(const Lengths& by, float gradient, float& mean, float& square,
+                                    float& value) {
+    const float g = gradient + by.weight_decay * value;
+    mean = by.beta1 * mean + by.rest1 * g;
+    square = by.beta2 * square + by.rest2 * g * g;
+    value -= by.step_length * mean / (sqrtf(square) * by.square_scale + by.eps);
+}
+
 // Takes one step in one pass over the memory: four arrays are read, three are written.
 __global__ void step_adam(std::size_t n, Lengths by, const float* __restrict__ gradient,
                           float* __restrict__ mean, float* __restrict__ square,
                           float* __restrict__ value) {
-    for (std::size_t i : grid_range(n)) {
-        const float g = gradient[i] + by.weight_decay * value[i];
-        mean[i] = by.beta1 * mean[i] + by.rest1 * g;
-        square[i] = by.beta2 * square[i] + by.rest2 * g * g;
-        value[i] -= by.step_length * mean[i] / (sqrtf(square[i]) * by.square_scale + by.eps);
-    }
+    for (std::size_t i : grid_range(n))
+        move_by_adam(by, gradient[i], mean[i], square[i], value[i]);
 }
 
 }  // namespace
@@ -73,17 +90,49 @@ void Adam::step() {
             continue;  // neither its value nor its means change, and t does not count the step
         State& state = states_[i];
         state.steps++;
-        // Powers and rests are computed in double: as a float, 1 - 0.999 has few correct digits.
-        const double step_length = learning_rate_ / (1.0 - std::pow(beta1, state.steps));
-        const double square_scale = 1.0 / std::sqrt(1.0 - std::pow(beta2, state.steps));
-        const Lengths by{static_cast<float>(step_length), static_cast<float>(square_scale),
-                         static_cast<float>(beta1),       static_cast<float>(1.0 - beta1),
-                         static_cast<float>(beta2),       static_cast<float>(1.0 - beta2),
-                         static_cast<float>(eps),         static_cast<float>(weight_decay_)};
+        const Lengths by = lengths_of(learning_rate_, weight_decay_, state.steps);
         const Tensor& value = parameter.value;
         launch(value.device().stream(), grid_for(value.size()), step_adam, value.size(), by,
                parameter.gradient().data(), state.mean.data(), state.square.data(), value.data());
     }
+}
+
+// ---- The same, faster: one launch for all parameters
+
+namespace {
+
+// A parameter as its step sees it, with factors of its own: parameters that have missed
+// steps have others.
+struct AdaptingParameter {
+    std::size_t size = 0;
+    const float* gradient = nullptr;
+    float *mean = nullptr, *square = nullptr, *value = nullptr;
+    Lengths by{};
+};
+
+// Takes one step of all parameters in the list.
+__global__ void step_all_by_adam(const __grid_constant__ ArrayList<AdaptingParameter> list) {
+    for_each_element(list, [](const AdaptingParameter& one, std::size_t i) {
+        move_by_adam(one.by, one.gradient[i], one.mean[i], one.square[i], one.value[i]);
+    });
+}
+
+}  // namespace
+
+void FusedAdam::step() {
+    std::vector<AdaptingParameter> moving;
+    for (std::size_t i = 0; i < parameters_.size(); i++) {
+        if (!parameters_[i]->has_gradient())
+            continue;
+        State& state = states_[i];
+        state.steps++;
+        const Tensor& value = parameters_[i]->value;
+        moving.push_back({value.size(), parameters_[i]->gradient().data(), state.mean.data(),
+                          state.square.data(), value.data(),
+                          lengths_of(learning_rate_, weight_decay_, state.steps)});
+    }
+    if (!moving.empty())
+        launch_over(parameters_[0]->value.device().stream(), moving, step_all_by_adam);
 }
 
 }  // namespace ddp

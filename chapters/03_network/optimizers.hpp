@@ -21,8 +21,8 @@ class Sgd : public Optimizer {
     void step_and_write_zeros();
     OptimizerState state() override;  // each parameter's momentum_buffer
 
-  private:
-    void enqueue_step(bool writes_zeros);
+  protected:
+    virtual void enqueue_step(bool writes_zeros);
 
     double momentum_, weight_decay_;
     std::vector<Tensor> velocities_;  // one per parameter
@@ -42,7 +42,7 @@ class Adam : public Optimizer {
     static constexpr double beta2 = 0.999;  // the same for the mean square
     static constexpr double eps = 1e-8;     // keeps the division away from 0
 
-  private:
+  protected:
     struct State {
         Tensor mean, square;
         int steps = 0;  // steps in which the parameter had a gradient
@@ -50,6 +50,24 @@ class Adam : public Optimizer {
 
     double weight_decay_;
     std::vector<State> states_;  // one per parameter
+};
+
+// ---- The same, faster: one launch for all parameters
+
+// Each takes the steps of its base, to the bit. A network has many small parameters, and a GPU has
+// moved one of them before the host has launched the next one's kernel. (PyTorch: fused=True.)
+class FusedSgd final : public Sgd {
+  public:
+    using Sgd::Sgd;
+
+  private:
+    void enqueue_step(bool writes_zeros) override;
+};
+
+class FusedAdam final : public Adam {
+  public:
+    using Adam::Adam;
+    void step() override;
 };
 
 // ---- The same, faster: backward adds to zeros

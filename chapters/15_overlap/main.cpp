@@ -50,7 +50,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
                                  .overlap = !mine.no_overlap,
                                  .check_finite = mine.detect_anomaly});
     ddp.set_bucket_hook(make_hook(mine.hook, rank, *communicator, ddp.gradients()));
-    Sgd optimizer(model->parameters(), mine.learning_rate);
+    FusedSgd optimizer(model->parameters(), mine.learning_rate);
     DdpTrainer trainer(rank, device, *model, ddp, optimizer);
     const int steps = train.samples() / rank.world_size() / mine.batch * mine.epochs;
     StepWatch watch(rank, device, *model, ddp, trainer, std::clamp(steps - 2, 0, watched_step));

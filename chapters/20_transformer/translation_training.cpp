@@ -259,7 +259,7 @@ class TranslationTraining {
     const std::unique_ptr<Transformer> model_;
     const std::unique_ptr<Communicator> communicator_;
     DistributedDataParallel ddp_;
-    Adam optimizer_;
+    FusedAdam optimizer_;
     Tape tape_;
     CheckpointedRun run_;  // its end comes before the communicator's
     TrainingState& state_ = run_.state();

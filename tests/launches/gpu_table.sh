@@ -45,7 +45,7 @@ awk -F'\t' -v OFS='\t' '
         if (kernel == "scale_gradient") return 8 * a[1]
         if (kernel == "largest_logit") return 4 * a[1] * a[2]
         if (kernel == "add_step") return 8 * a[1]
-        if (kernel == "step_momentum") return (a[5] ? 24 : 20) * a[1]
+        if (kernel == "step_all_by_momentum") return 24 * a[1]                # gradients are read, and zeroed
         if (kernel == "descend") return 12 * a[1]
         if (kernel == "reduce_scatter_kernel") return 4 * a[5] * 2 * 2        # of two ranks, to two ranks
         if (kernel == "one_shot_kernel") return 4 * a[5] * (2 + 2 + 1)        # staged, read from two ranks, summed

@@ -6,8 +6,8 @@
 //     1 gemm 128 64 784
 //
 // The first is thread, kernel, blocks, threads of a block, the priority of the stream, the kernel's
-// full name, and its arguments where they are whole numbers. The second is thread, and m, n and k
-// of a product of matrices.
+// full name, and its arguments where they are whole numbers; of a list of arrays, how many elements
+// they have together. The second is thread, and m, n and k of a product of matrices.
 //
 // So the host's code shows what it asks of a GPU. Device memory is the host's, and all zero.
 #include <cublas_v2.h>
@@ -54,21 +54,21 @@ int thread_number() {
     return mine;
 }
 
-// Returns "ddp::(anonymous namespace)::mean_of(int, float const*, float*)".
+// Returns "ddp::mean_of(int, float const*, float*)".
 std::string readable(const std::string& name) {
     int status = 0;
     char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-    const std::string result = status == 0 ? text : name;
+    std::string result = status == 0 ? text : name;
     std::free(text);
+    const std::string unnamed = "(anonymous namespace)::";
+    for (std::size_t at = 0; (at = result.find(unnamed)) != std::string::npos;)
+        result.erase(at, unnamed.size());
     return result;
 }
 
 // Returns "mean_of", of what readable() returns.
 std::string short_name(const std::string& text) {
-    const std::string unnamed = "(anonymous namespace)::";
-    const std::size_t skipped = text.find(unnamed);
-    const std::size_t begin = skipped == std::string::npos ? 0 : skipped + unnamed.size();
-    std::string name = text.substr(begin, text.find_first_of("<(", begin) - begin);
+    std::string name = text.substr(0, text.find_first_of("<("));
     name.erase(0, name.rfind(' ') + 1);  // what it returns
     return name.substr(name.rfind(':') + 1);
 }
@@ -81,11 +81,14 @@ std::string numbers_in(const std::string& text, void** arguments) {
         if (type.ends_with(')'))
             type.pop_back();
         const void* argument = *arguments++;
-        numbers += type == "unsigned long"
-                       ? " " + std::to_string(*static_cast<const unsigned long*>(argument))
-                   : type == "int"  ? " " + std::to_string(*static_cast<const int*>(argument))
-                   : type == "bool" ? " " + std::to_string(*static_cast<const bool*>(argument))
-                                    : " -";
+        numbers += type.starts_with("ddp::ArrayList<")  // its second member; 03_network/layers
+                       ? " " + std::to_string(static_cast<const unsigned long*>(argument)[1])
+                       : type == "unsigned long"
+                             ? " " + std::to_string(*static_cast<const unsigned long*>(argument))
+                         : type == "int" ? " " + std::to_string(*static_cast<const int*>(argument))
+                         : type == "bool"
+                             ? " " + std::to_string(*static_cast<const bool*>(argument))
+                             : " -";
     }
     return numbers;
 }

@@ -60,7 +60,7 @@ class TimedTraining {
     Rank& rank_;
     Device& device_;
     DistributedDataParallel ddp_;
-    Sgd optimizer_;
+    FusedSgd optimizer_;
     SmallTraining training_{device_, optimizer_};
     std::optional<DistributedDataParallel::NoSync> alone_;
     StreamTrack compute_{"compute", device_.stream()};

@@ -121,7 +121,7 @@ class BenchTraining {
     Transformer& model_;
     DropoutMasks& masks_;
     DistributedDataParallel ddp_;
-    Adam optimizer_;
+    FusedAdam optimizer_;
     const int sentences_, tokens_;
     std::optional<DistributedDataParallel::NoSync> alone_;
     SmallTraining training_{device_, optimizer_};
@@ -176,7 +176,7 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     Random random(seed);
     DropoutMasks masks(seed);
     Transformer model(device, options_of(width), random, masks);
-    Adam optimizer(model.parameters(), 1e-4);
+    FusedAdam optimizer(model.parameters(), 1e-4);
     const DeviceBatch batch = make_batch(device, sentences, random);
     masks.begin({.samples = sentences});
     const StepMemory memory = measured_memory(device, model, batch);

@@ -1,5 +1,6 @@
 // Optimizers against PyTorch, and how parameters begin.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +14,10 @@
 #include "tests/chapters/support/gradients.hpp"
 #include "tests/chapters/support/optimizers.hpp"
 #include "tests/support/catch.hpp"
+
+#if !defined(DDP_CUDA)
+#include "cuda_on_cpu/observe.hpp"
+#endif
 
 namespace ddp::test {
 
@@ -41,6 +46,86 @@ TEST_CASE("optimizers: ten steps of Adam are PyTorch's") {
                                                   golden.number("weight_decay"));
                 }) == "");
     }
+}
+
+// ---- One launch for all parameters
+
+// A parameter w [1] for losses 3 w, whose gradient is 3.
+std::shared_ptr<Parameter> make_single(Device& device, const std::string& name) {
+    return std::make_shared<Parameter>(name, Tensor(device, {1}, std::vector<float>{1}));
+}
+
+// Three steps of 200 parameters, of 0 to 16 numbers and one of 1,000; some have no gradient in some
+// of the steps. Every value, and every number that the optimizer remembers.
+std::vector<std::vector<float>> values_of_many(Device& device, const MakeOptimizer& make) {
+    Random random(11);
+    Parameters all;
+    for (int i = 0; i < 200; i++)
+        all.push_back(std::make_shared<Parameter>(
+            std::to_string(i), uniform(device, {i == 77 ? 1000 : i % 17}, 1.0f, random)));
+    const auto optimizer = make(all, Golden());
+    std::vector<std::vector<float>> values;
+    for (int step = 0; step < 3; step++) {
+        optimizer->zero_gradients();
+        for (int i = 0; i < 200; i++)
+            if ((i + step) % 5 != 0) {
+                const Tensor& value = all[i]->value;
+                all[i]->gradient_for_writing().copy_from(
+                    uniform(device, value.shape(), 1.0f, random).to_host());
+            }
+        optimizer->step();
+        for (const auto& parameter : all)
+            values.push_back(parameter->value.to_host());
+    }
+    for (const auto& [name, tensor] : optimizer->state().tensors)
+        values.push_back(tensor.to_host());
+    for (const auto& [name, number] : optimizer->state().numbers)
+        values.push_back({static_cast<float>(*number)});
+    return values;
+}
+
+TEST_CASE("optimizers: one launch for all parameters gives the bits of one for each") {
+    Device device;
+    const auto values_by = [&]<class Chosen>() {
+        return values_of_many(device, [](Parameters all, const Golden&) {
+            if constexpr (std::is_base_of_v<Sgd, Chosen>)
+                return std::make_unique<Chosen>(all, 0.1, 0.9, 0.01);
+            else
+                return std::make_unique<Chosen>(all, 0.1, 0.01);
+        });
+    };
+    REQUIRE(values_by.operator()<FusedSgd>() == values_by.operator()<Sgd>());
+    REQUIRE(values_by.operator()<FusedAdam>() == values_by.operator()<Adam>());
+}
+
+TEST_CASE("optimizers: one launch takes as many parameters as fit into its arguments") {
+#if !defined(DDP_CUDA)
+    Device device;
+    const auto launches_of = [&](int parameters) {
+        Parameters all;
+        for (int i = 0; i < parameters; i++) {
+            all.push_back(make_single(device, std::to_string(i)));
+            all.back()->gradient_for_writing().copy_from(std::vector<float>{1});
+        }
+        FusedSgd momentum(all, 0.1);
+        FusedAdam adam(all, 0.1);
+        static std::atomic<int> launches;
+        device.stream().synchronize();
+        launches = 0;
+        cuda_on_cpu::observe_kernels([](const cuda_on_cpu::FinishedKernel&) { launches++; });
+        momentum.step();
+        device.stream().synchronize();
+        const int of_momentum = launches.exchange(0);
+        adam.step();
+        device.stream().synchronize();
+        cuda_on_cpu::observe_kernels(nullptr);
+        return std::pair(of_momentum, launches.load());
+    };
+    REQUIRE(launches_of(0) == std::pair(0, 0));
+    REQUIRE(launches_of(6) == std::pair(1, 1));
+    REQUIRE(launches_of(100) == std::pair(1, 2));
+    REQUIRE(launches_of(121) == std::pair(2, 3));
+#endif
 }
 
 TEST_CASE("optimizers: without a gradient neither value nor state moves") {
@@ -113,13 +198,11 @@ TEST_CASE("optimizers: step and zero in one pass are the same bits as one after 
     };
     REQUIRE(are_same(
         [](Parameters all, const Golden&) { return std::make_unique<Sgd>(all, 0.01, 0.9, 0.1); }));
+    REQUIRE(are_same([](Parameters all, const Golden&) {
+        return std::make_unique<FusedSgd>(all, 0.01, 0.9, 0.1);
+    }));
     REQUIRE(
         are_same([](Parameters all, const Golden&) { return std::make_unique<Adam>(all, 0.01); }));
-}
-
-// A parameter w [1] for losses 3 w, whose gradient is 3.
-std::shared_ptr<Parameter> make_single(Device& device, const std::string& name) {
-    return std::make_shared<Parameter>(name, Tensor(device, {1}, std::vector<float>{1}));
 }
 
 // Runs forward and backward of the sum of 3 w over these parameters, with the zeros of `gradients`.
