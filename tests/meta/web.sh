@@ -32,13 +32,15 @@ for page in "$site"/chapters/[0-9]*/README.html; do
     grep -q '^## Predict first' "chapters/$chapter/README.md" || continue
     grep -q 'id="book-predictions"' "$page" || complain "$page asks no predictions"
 done
+loading=$(grep -rl 'kernels.js' "$site" --include '*.html')
+[[ $loading == "$site/chapters/02_kernels/README.html" ]] || complain "not only chapter 02 loads kernels that run in the page: $loading"
 ((failures == 0)) || finish
 lines=$(cat tools/web/static/{recording,scenes}.js | wc -l)
 ((lines <= 500)) || complain "the viewer of recordings has $lines lines; 500 are the most"
 
 # ---- A little book: each mistake is a warning, and a reader's own run is what is played
 book=$scratch/book
-mkdir -p "$book"/{chapters/01_line,plots/reference,exercises/01_line}
+mkdir -p "$book"/{chapters/01_line,chapters/02_kernels,plots/reference,exercises/01_line}
 cat >"$book/README.md" <<'END'
 # A book
 [One](chapters/01_line), [all](chapters/README.md)
@@ -48,6 +50,7 @@ cat >"$book/chapters/README.md" <<'END'
 | | chapter | the question | minutes | needs |
 |---|---|---|---|---|
 | 01 | [line](01_line) | What? | 1 | |
+| 02 | [kernels](02_kernels) | How? | 1 | |
 END
 printf '# Glossary\n\n- <a id="line"></a>**line** ([01](01_line)): What is straight. ([Itself](#line))\n' >"$book/chapters/glossary.md"
 printf '# Exercises\n\n# Exercise a\n\n## Task b\n' >"$book/exercises/01_line/README.md"
@@ -86,6 +89,14 @@ int first() {
 1. Seven: [The length](#the-length).
    <!-- measured: length ([0-9]+ m) => in all -->
 END
+fence="\`\`\`"
+{
+    printf '# 02 Kernels\n'
+    for title in 'By grid_range: element i is computed by' 'Two results, and what the host reads' 'Two threads at the same time add 1 to a sum' \
+        'The same kernel without these barriers'; do
+        printf '\n%s\n' "$fence"text '$ ./book run 02' "$title ..." "$fence"
+    done
+} >"$book/chapters/02_kernels/README.md"
 page=$site/chapters/01_line/README.html
 make_site() { rm -rf "$site" "$scratch/doctrees" && sphinx "$book" "$site" &>"$scratch/said"; }
 shows() { grep -qF -- "$1" "${2:-$page}" || complain "the page ${2:-} does not show '$1'"; }
@@ -104,6 +115,7 @@ shows '<span id="L2">' "$site/source/chapters/01_line/main.cu.html"
 shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
 hides 'int first' "$site/searchindex.js"
+shows '<figure class="live" data-program="tree" hidden>' "$site/chapters/02_kernels/README.html"
 
 mkdir -p "$book"/{out,my/01_line}
 printf 'order,step,thread\nmine,1,0\n' >"$book/out/kernels_warps.csv"
@@ -124,6 +136,7 @@ for page in "$scratch/singlehtml/README.html" "$scratch/epub/chapters/01_line/RE
     shows '01_line/main.cu, lines 1 to 3' "$page"
     hides '<button' "$page"
     hides 'source/' "$page"
+    hides 'class="live"' "$page"
 done
 "$python" - "$scratch/epub" <<'END' || complain "the EPUB has pages that no reader opens"
 import pathlib, sys, xml.dom.minidom
@@ -148,5 +161,6 @@ mistake "'the-end'" "$readme" 's/#the-length/#the-end/'
 mistake "this excerpt is not in 01_line/main.cu" "$readme" 's/return 1/return 2/'
 mistake "kernels_warps.csv lacks the columns thread" plots/reference/kernels_warps.csv 's/,thread//'
 mistake "image file not readable" "$readme" 's/kernels_warps.svg/gone.svg/'
+mistake "0 blocks with 'The same kernel without these barriers': the figure of tree has no place" chapters/02_kernels/README.md 's/these barriers/a barrier/'
 mistake "'2'" README.md 's/README.md)/README.md#2)/'
 finish

@@ -100,6 +100,7 @@ class Browser(unittest.TestCase):
             self.browser.execute_script("localStorage.clear()")
             self.browser.get("about:blank")
             self.browser.get(f"file://{SITE}/{page}")
+        self.until("the page's kernels have run", "[...document.querySelectorAll('figure.live')].every(figure => figure.live)")
 
     def run_in_page(self, script, *arguments):
         return self.browser.execute_script(script, *arguments)

@@ -3,11 +3,11 @@
 Each module has one feature, and a function setup(app) that plugs it in. No README is written for it: all of them read
 what is there, tables, links, comments and fenced blocks.
 """
-from . import (contents, excerpts, glossary, graph, headings, links, names, predictions, recordings,
-               sources)
+from . import (contents, excerpts, glossary, graph, headings, links, live, names, predictions,
+               recordings, sources)
 
 FEATURES = (headings, links, glossary, sources, excerpts, names, contents, graph, predictions,
-            recordings)
+            recordings, live)
 
 
 def setup(app):

@@ -16,9 +16,10 @@ class Canvas {
   constructor(svg) {
     this.svg = svg;
   }
+  // `height` is a number, or says how high a picture of some width is.
   clear(height) {
     this.width = Math.max(300, Math.min(780, this.svg.parentElement.clientWidth - 24));
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${typeof height === "function" ? height(this.width) : height}`);
     this.svg.replaceChildren();
   }
   add(name, attributes, text = "") {
@@ -43,57 +44,45 @@ class Canvas {
   }
 }
 
-class Recording {
-  constructor(figure) {
-    this.figure = figure;
-    const scene = bookScenes[figure.dataset.scene];
-    this.played = scene(readCsv(JSON.parse(figure.querySelector("script").textContent)));
-    this.build();
-    this.choose(0);
-    new ResizeObserver(() => this.draw()).observe(figure);
-  }
+// Steps through what is `shown`: a recording, or what a kernel has just done (live_figure.js).
+class Player {
+  static keys = "Keys: ← → Home End and space.";
 
-  build() {
-    const picture = this.figure.querySelector("img");
+  constructor(figure, label, choices = []) {
+    this.figure = figure;
     const button = (text, label, action) => {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: text, ariaLabel: label });
       button.addEventListener("click", action);
       return button;
     };
-    this.choices = Object.assign(document.createElement("select"), { ariaLabel: "which one" });
-    this.choices.append(...this.played.map(({ label }) => new Option(label)));
-    this.choices.hidden = this.played.length < 2;
-    this.choices.addEventListener("change", () => this.choose(this.choices.selectedIndex));
     this.player = button("play", "play", () => this.play());
     this.slider = Object.assign(document.createElement("input"), { type: "range", min: 0, ariaLabel: "step" });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     const controls = document.createElement("div");
     controls.className = "controls";
-    controls.append(this.choices, button("◀ back", "back", () => this.go(this.step - 1)), this.player,
-      button("step ▶", "step", () => this.go(this.step + 1)), this.slider);
+    controls.append(...choices, button("◀ back", "back", () => this.go(this.step - 1)), this.player,
+      button("step ▶", "step", () => this.forward()), this.slider);
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", picture.alt);
+    svg.setAttribute("aria-label", label);
     this.canvas = new Canvas(svg);
     this.says = Object.assign(document.createElement("p"), { className: "says" });
     this.says.setAttribute("aria-live", "polite");
     this.legend = Object.assign(document.createElement("ul"), { className: "legend" });
-    const from = Object.assign(document.createElement("p"), { className: "from" });
-    from.textContent = (this.figure.dataset.made ? `Your own run of ${this.figure.dataset.made}.` : "The book's own run.") +
-      " Keys: ← → Home End and space.";
-    const drawn = document.createElement("details");
-    drawn.append(Object.assign(document.createElement("summary"), { textContent: "The picture of all steps at once" }), picture.closest("a") || picture);
-    this.figure.append(controls, svg, this.legend, this.says, from, drawn);
-    this.figure.tabIndex = 0;
-    this.figure.setAttribute("role", "group");
-    this.figure.setAttribute("aria-label", `Recording: ${picture.alt}`);
-    this.figure.addEventListener("keydown", event => this.key(event));
+    this.from = Object.assign(document.createElement("p"), { className: "from" });
+    figure.append(controls, svg, this.legend, this.says, this.from);
+    figure.classList.add("player");
+    figure.tabIndex = 0;
+    figure.setAttribute("role", "group");
+    figure.setAttribute("aria-label", label);
+    figure.addEventListener("keydown", event => this.key(event));
     this.swipe(svg);
+    new ResizeObserver(() => this.shown && this.draw()).observe(figure);
   }
 
   key(event) {
     const actions = {
-      ArrowLeft: () => this.go(this.step - 1), ArrowRight: () => this.go(this.step + 1),
+      ArrowLeft: () => this.go(this.step - 1), ArrowRight: () => this.forward(),
       Home: () => this.go(0), End: () => this.go(this.last), " ": () => this.play(),
     };
     if (!actions[event.key] || event.target !== this.figure || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -106,22 +95,25 @@ class Recording {
     svg.addEventListener("pointerdown", event => { from = event.clientX; });
     svg.addEventListener("pointerup", event => {
       const moved = event.clientX - (from ?? event.clientX);
-      if (Math.abs(moved) > 30) this.go(this.step + (moved < 0 ? 1 : -1));
+      if (Math.abs(moved) > 30) (moved < 0 ? this.forward() : this.go(this.step - 1));
       from = null;
     });
   }
 
-  choose(index) {
-    this.shown = this.played[index];
+  show(shown, step) {
+    this.shown = shown;
     this.last = this.shown.steps - 1;
     this.slider.max = this.last;
     this.legend.replaceChildren(...(this.shown.legend || []).map(([colour, text]) => {
       const entry = document.createElement("li"), mark = document.createElement("i");
       mark.style.background = colour;
-      entry.append(mark, text);
+      entry.append(...(colour ? [mark] : []), text);
       return entry;
     }));
-    this.go(0);
+    this.go(step);
+  }
+  forward() {
+    this.go(this.step + 1);
   }
 
   go(step) {
@@ -144,9 +136,29 @@ class Recording {
       this.timer = null;
     } else {
       if (this.step === this.last) this.go(0);
-      this.timer = setInterval(() => (this.step < this.last ? this.go(this.step + 1) : this.play()), Math.min(1000, 15000 / this.last));
+      this.timer = setInterval(() => (this.step < this.last ? this.forward() : this.play()), Math.min(1000, 15000 / this.last));
     }
     this.player.textContent = this.timer ? "pause" : "play";
+  }
+}
+
+class Recording extends Player {
+  constructor(figure) {
+    const picture = figure.querySelector("img");
+    const choices = Object.assign(document.createElement("select"), { ariaLabel: "which one" });
+    super(figure, `Recording: ${picture.alt}`, [choices]);
+    this.played = bookScenes[figure.dataset.scene](readCsv(JSON.parse(figure.querySelector("script").textContent)));
+    choices.append(...this.played.map(({ label }) => new Option(label)));
+    choices.hidden = this.played.length < 2;
+    choices.addEventListener("change", () => this.choose(choices.selectedIndex));
+    this.from.textContent = `${figure.dataset.made ? `Your own run of ${figure.dataset.made}.` : "The book's own run."} ${Player.keys}`;
+    const drawn = document.createElement("details");
+    drawn.append(Object.assign(document.createElement("summary"), { textContent: "The picture of all steps at once" }), picture.closest("a") || picture);
+    figure.append(drawn);
+    this.choose(0);
+  }
+  choose(index) {
+    this.show(this.played[index], 0);
   }
 }
 

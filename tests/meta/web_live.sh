@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The kernels that run in the page: what is kept of them is what their sources give today.
+# shellcheck source=tests/meta/meta.sh
+. "$(dirname "$0")/meta.sh"
+live=$root/tools/web/live
+expect 1 "tools/web/live/README.md names their packages" env PATH="$(machine_without wasm-ld-19)" bash "$live/build.sh" "$scratch/none.wasm"
+give_up() { echo "SKIPPED: building the page's kernels anew ($1)" && if ((failures)); then finish; else exit 77; fi; }
+built_with=19.1.7
+clang++-19 --version 2>/dev/null | grep -qF "version $built_with" || give_up "no clang++-19 $built_with here: see tools/web/live/README.md"
+echo 'int main() { return 0; }' >"$scratch/empty.cpp"
+clang++-19 --target=wasm32-wasi -stdlib=libc++ "$scratch/empty.cpp" -o "$scratch/empty.wasm" &>/dev/null ||
+    give_up "no libraries for WebAssembly here: see tools/web/live/README.md"
+
+bash "$live/build.sh" "$scratch/kernels.wasm" &>"$scratch/said" || complain "they do not compile: $(cat "$scratch/said")"
+cmp "$scratch/kernels.wasm" "$live/kernels.wasm" ||
+    complain "tools/web/live/kernels.wasm is not what its sources give: bash tools/web/live/build.sh"
+# From another folder the same bytes: nothing of this machine is in them.
+mkdir "$scratch/elsewhere"
+cp -r "$root"/{chapters,common,tools} "$scratch/elsewhere"
+bash "$scratch/elsewhere/tools/web/live/build.sh" "$scratch/moved.wasm" &>"$scratch/said" || complain "$(cat "$scratch/said")"
+cmp "$scratch/kernels.wasm" "$scratch/moved.wasm" || complain "what is built depends on where the book stands"
+size=$(stat -c %s "$live/kernels.wasm")
+((size < 300000)) || complain "kernels.wasm has $size bytes; 300 kB are the most"
+finish

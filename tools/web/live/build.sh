@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Compiles chapter 02's programs for the page: build.sh [FILE]. README.md says what it takes.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+made=${1:-$here/kernels.wasm}
+{ command -v clang++-19 && command -v wasm-ld-19; } >/dev/null || {
+    echo "error: this takes clang-19, lld-19 and libraries for WebAssembly; tools/web/live/README.md names their packages." >&2
+    exit 1
+}
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+
+compile() {  # OBJECT SOURCE options...
+    clang++-19 --target=wasm32-wasi -x c++ -std=c++20 -Os -stdlib=libc++ -Wall -Wextra -Werror -mbulk-memory -fwasm-exceptions \
+        -mllvm -wasm-enable-eh -ffile-prefix-map="$root"/= -I"$root" -I"$root/chapters" -I"$root/common/cuda_on_cpu/include" \
+        "${@:3}" -c "$2" -o "$objects/$1.o"
+}
+# Each access to memory is announced by a call, also a read that a write to the same place follows.
+for name in vector_add streams race tree; do
+    compile "$name" "$root/chapters/02_kernels/$name.cu" -Xclang -fsanitize=thread -mllvm -tsan-distinguish-volatile=1 \
+        -mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-instrument-read-before-write=1
+done
+compile check "$root/common/gpu/check.cpp"
+compile programs "$here/programs.cpp"
+compile page_runtime "$here/page_runtime.cpp"
+clang++-19 --target=wasm32-wasi -stdlib=libc++ -mexec-model=reactor -o "$made" "$objects"/*.o \
+    -Wl,--export=__stack_pointer,--export=malloc,--strip-all,--gc-sections,-z,stack-size=65536
+chmod 644 "$made"

@@ -1,0 +1,327 @@
+// The figures in which chapter 02's kernels run (live.js): what the reader may choose, the picture of a turn, and the sentence for it.
+"use strict";
+
+const upTo = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => [String(first + i), first + i]);
+const threadOrders = [["forward", "forward"], ["reversed", "reversed"], ["random", "random"], ["by hand", "hand"]];
+const seed = { name: "seed", label: "seed", options: upTo(0, 20), first: 3, of: ({ order }) => order === "random" };
+const turnOf = first => ({ name: "eachAccess", label: "a turn ends", options: [["where the thread must wait", false], ["after each access", true]], first });
+const rightOrWrong = (sum, right) => `The sum is ${sum}; right is ${right}.`;
+const withoutThread = places => {
+  const missed = places.flatMap((place, i) => (place[0] < 0 ? [i] : []));
+  return missed.length ? `No thread has computed ${missed.length > 1 ? "elements" : "element"} ${listed(missed)}.` : "Every element has its thread.";
+};
+const pairs = ints => Array.from({ length: ints.length / 2 }, (_, i) => [ints[2 * i], ints[2 * i + 1]]);
+
+// Each: the file, the fields of choices (`of` says when a field applies), what to start, which arrays are shown, in the order in
+// which the program allocates them (null: not shown), and what is said in the end.
+const livePrograms = {
+  vector_add: {
+    fields: [
+      { name: "kernel", label: "kernel", options: [["add_elements", "add"], ["sign_by_index", "by_index"], ["sign_by_grid_range", "by_grid_range"]] },
+      { name: "n", label: "elements", options: upTo(1, 16), first: 10 },
+      { name: "blocks", label: "blocks", options: upTo(1, 4), first: 3, of: ({ kernel }) => kernel !== "add" },
+      { name: "threads", label: "threads in a block", options: upTo(1, 8), first: 4 },
+      { name: "order", label: "order", options: threadOrders }, seed,
+    ],
+    start: ({ kernel, n, blocks, threads }) => [kernel, n, blocks, threads],
+    arrays: ({ kernel }) => kernel === "add" ? [{ name: "a", type: "float" }, { name: "b", type: "float" }, { name: "sum", type: "float", isNew: true }] :
+      [{ name: "places", type: "place" }],
+    verdict: ({ kernel }, result) => (kernel === "add" ? `The sums are ${listed(result)}.` : withoutThread(pairs(result))),
+  },
+  streams: {
+    fields: [
+      { name: "order", label: "the device works", options: [["only while the host waits", "lazy"], ["as soon as it can", "eager"], ["by hand", "hand"]] },
+      { name: "n", label: "elements", options: upTo(1, 8), first: 4 },
+    ],
+    watchesStream: true, hasTable: true,
+    start: ({ n }) => ["looks", n],
+    arrays: () => [{ name: "values", type: "float" }, { name: "results", type: "float", isNew: true }],
+    verdict: (_, looks) => `At once the host has read ${looks[0]} and ${looks[1]}, after the event ${looks[2]} and ${looks[3]}, after synchronize ` +
+      `${looks[4]} and ${looks[5]}. The results are 2 and 4.`,
+  },
+  race: {
+    fields: [
+      { name: "kernel", label: "two threads add", options: [["1 and 2", "race"], ["1, several times, in two blocks", "ones"]] },
+      { name: "additions", label: "times", options: upTo(1, 5), first: 3, of: ({ kernel }) => kernel === "ones" },
+      { name: "atomic", label: "by", options: [["sum = sum + mine", 0], ["atomicAdd(sum, mine)", 1]] },
+      turnOf(false),
+      { name: "order", label: "order", options: threadOrders }, seed,
+    ],
+    start: ({ kernel, atomic, additions }) => [kernel, atomic, additions],
+    arrays: () => [{ name: "sum" }],
+    hasTable: true,
+    verdict: ({ kernel, additions }, [sum]) => rightOrWrong(sum, kernel === "race" ? 3 : 2 * additions),
+  },
+  tree: {
+    fields: [
+      { name: "kernel", label: "kernel", options: [["sum_by_halves", 1], ["sum_by_neighbours", 0]] },
+      { name: "threads", label: "threads", options: [2, 4, 8, 16, 32].map(count => [String(count), count]), first: 8 },
+      turnOf(false),
+      { name: "order", label: "order", options: threadOrders }, seed,
+    ],
+    start: ({ kernel, threads }) => ["tree", kernel, threads],
+    arrays: () => [{ name: "values" }, { name: "sum", isNew: true }],
+    shared: { name: "partial", isNew: true },
+    verdict: ({ threads }, [sum]) => rightOrWrong(sum, threads * (threads + 1) / 2),
+  },
+};
+
+// ---- Words
+
+const cellText = value => (value === null ? "" : Array.isArray(value) ? (value[0] < 0 ? "–" : `${value[0]}.${value[1]}`) : String(value));
+const placeOf = ({ array, index }) => (array.known.length > 1 ? `${array.name}[${index}]` : array.name);
+const doing = {
+  read: list => `reads ${listed(list.map(access => `${placeOf(access)} (${cellText(access.after)})`))}`,
+  write: list => `writes ${listed(list.map(access => `${cellText(access.after)} to ${placeOf(access)}`))}`,
+  atomic: list => list.map(access => `changes ${placeOf(access)} from ${cellText(access.before)} to ${cellText(access.after)} in one access`).join(", "),
+};
+// Returns what was done, in the order in which it was: "reads a (1) and b (2), writes 3 to c".
+function accessesInWords(accesses) {
+  const groups = [];
+  for (const access of accesses) {
+    if (groups.at(-1)?.[0].kind === access.kind) groups.at(-1).push(access);
+    else groups.push([access]);
+  }
+  return groups.map(list => doing[list[0].kind](list)).join(", ");
+}
+const endings = {
+  waits: line => [`waits at the barrier of line ${line}`], sleeps: () => ["sleeps, so another one has its turn"],
+  ends: () => ["has come to its end"], "goes on": () => [],
+};
+
+const glyphs = { waits: "‖", sleeps: "z", ends: "✓" };
+const states = { waits: "waits at a barrier", sleeps: "sleeps", ends: "has come to its end" };
+const strokes = { read: blue, write: vermilion, atomic: green };
+
+class LiveFigure extends Player {
+  static module = null;  // the promise of the compiled kernels, which all figures share
+
+  constructor(figure) {
+    super(figure, `The kernels of ${figure.dataset.program}.cu, which run in this page`);
+    this.program = livePrograms[figure.dataset.program];
+    this.file = `chapters/02_kernels/${figure.dataset.program}.cu`;
+    this.without = new Set();  // the lines whose barriers are taken away
+    this.values = Object.fromEntries(this.program.fields.map(({ name, options, first }) => [name, first ?? options[0][1]]));
+    this.build();
+    this.start();
+  }
+
+  // ---- What the reader may choose
+
+  build() {
+    const title = document.createElement("figcaption");
+    title.append("Run it here: ", this.linkTo("", this.file.split("/").at(-1)));
+    const controls = () => Object.assign(document.createElement("div"), { className: "controls" });
+    const form = controls();
+    this.fields = this.program.fields.map(field => this.buildField(field));
+    this.barriers = controls();
+    form.append(...this.fields.map(({ label }) => label));
+    this.hand = controls();
+    this.hand.classList.add("hand");
+    this.hand.ariaLabel = "whose turn it is";
+    this.hand.setAttribute("role", "group");
+    this.figure.prepend(title, form, this.barriers);
+    this.says.before(this.hand);
+    this.from.textContent = `The book's own file, compiled for this page. ${Player.keys}`;
+    this.figure.hidden = false;
+  }
+  linkTo(place, text) {
+    return Object.assign(document.createElement("a"), { href: `${bookRoot}source/${this.file}.html${place}`, textContent: text });
+  }
+  buildField(field) {
+    const label = document.createElement("label"), select = document.createElement("select");
+    select.name = field.name;
+    select.ariaLabel = field.label;
+    select.append(...field.options.map(([text]) => new Option(text)));
+    select.selectedIndex = field.options.findIndex(([, value]) => value === this.values[field.name]);
+    select.addEventListener("change", () => this.choose({ [field.name]: field.options[select.selectedIndex][1] }));
+    label.append(`${field.label} `, select);
+    return { field, label };
+  }
+  choose(values) {
+    Object.assign(this.values, values);
+    for (const { field, label } of this.fields)
+      label.querySelector("select").selectedIndex = field.options.findIndex(([, value]) => value === this.values[field.name]);
+    return this.start();
+  }
+
+  // Boxes for the barriers that this run has come to. They stay as they are while it has the same ones, so that they keep the focus.
+  offerBarriers() {
+    const lines = [...this.run.lines].sort((a, b) => a - b);
+    if (this.barriers.dataset.lines === String(lines)) return;
+    this.barriers.dataset.lines = lines;
+    this.barriers.hidden = !lines.length;
+    this.barriers.replaceChildren(...lines.map(line => {
+      const label = document.createElement("label");
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: !this.without.has(line), ariaLabel: `the barrier of line ${line}` });
+      box.addEventListener("change", () => this.setBarrier(line, box.checked));
+      label.append(box, " the barrier of ", this.linkTo(`#L${line}`, `line ${line}`));
+      return label;
+    }));
+  }
+  setBarrier(line, isThere) {
+    this.without[isThere ? "delete" : "add"](line);
+    return this.start();
+  }
+
+  // By hand: a button for each thread, or for the host and the stream.
+  offerTurns() {
+    const isByHand = this.values.order === "hand", names = this.names();
+    this.hand.hidden = !isByHand;
+    if (!isByHand || this.hand.dataset.names === String(names)) return;
+    this.hand.dataset.names = names;
+    this.hand.replaceChildren(...names.map((name, number) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+      button.addEventListener("click", () => this.take(number));
+      return button;
+    }));
+  }
+  // Gives the turn after the shown step to `number`, if it could have it.
+  take(number) {
+    const offer = this.run.offers.findIndex(({ turns }) => turns === this.step);
+    if (!this.run.offers[offer]?.candidates.includes(number)) return undefined;
+    return this.start([...this.choices.slice(0, offer), number]);
+  }
+
+  // ---- The run
+
+  // Runs the program from its beginning; by hand: as far as the reader has said whose turn it is.
+  async start(choices = []) {
+    const run = new LiveRun(await LiveFigure.module, { ...this.program, arrays: this.program.arrays(this.values) },
+      { ...this.values, without: [...this.without], choices });
+    this.asked = run;
+    await run.start(...this.program.start(this.values)).catch(error => { run.failed = error.message; });
+    if (run !== this.asked) return;  // the reader has asked for another one since
+    this.run = run;
+    this.choices = choices;
+    for (const { field, label } of this.fields) label.hidden = Boolean(field.of && !field.of(this.values));
+    this.offerBarriers();
+    this.offerTurns();
+    const legend = Object.entries({ read: "read", write: "written", atomic: "changed by an atomic" }).map(([kind, text]) => [strokes[kind], text]);
+    if (!this.program.watchesStream) legend.push(...Object.entries(states).map(([state, text]) => ["", `${glyphs[state]} ${text}`]));
+    if (run.arrays.some(({ type }) => type === "place")) legend.push(["", "1.3 by block 1, thread 3"]);
+    this.show({
+      steps: run.turns.length + 1, height: width => this.draft(width).height, draw: (canvas, step) => this.drawTurn(canvas, step),
+      says: step => this.sentence(step), legend,
+    }, this.values.order === "hand" ? run.turns.length : 0);
+    this.figure.live = this;
+  }
+  go(step) {
+    super.go(step);
+    const candidates = this.run.offers.find(({ turns }) => turns === this.step)?.candidates || [];
+    [...this.hand.children].forEach((button, number) => { button.ariaDisabled = !candidates.includes(number); });
+  }
+  forward() {
+    const next = this.step === this.last && this.run.open;
+    return next ? this.take(next[0]) : super.forward();
+  }
+
+  // ---- The picture
+
+  // Returns what stands where in a picture of this width: rows of cells, and the lines of a table.
+  draft(width) {
+    const { run, program } = this, left = 62, fits = Math.floor((width - left) / 30), size = width < 500 ? 30 : 40;
+    const rows = [];
+    let y = 26;
+    const add = (label, count, high, entry) => {
+      const most = count > fits ? 2 ** Math.floor(Math.log2(fits)) : Math.min(count, 16);
+      for (let first = 0; first < count; first += most, y += high + 4)
+        rows.push({ ...entry, label: first ? "" : label, first, cells: Math.min(most, count - first), y, high, size });
+      y += 10;
+    };
+    const blocks = run.threads.length ? run.threads.at(-1).block + 1 : 0, size_of_block = run.threads.length / blocks;
+    for (let block = 0; block < blocks && !program.watchesStream; block++)
+      add(blocks > 1 ? `block ${block}` : "threads", size_of_block, 34, { threads: run.threads.slice(block * size_of_block, (block + 1) * size_of_block) });
+    for (const array of run.arrays) add(array.name, array.known.length, 26, { array });
+    const queue = y + 12;
+    if (program.watchesStream) y += 28;
+    const entries = program.hasTable ? this.entries() : [];
+    return { rows, left, size, queue, entries, table: y + 8, height: y + (program.hasTable ? 22 + 19 * entries.length : 0) };
+  }
+  // The lines of a table with a column for each of the two: what they have done, with the turn in which they have.
+  entries() {
+    const brief = { read: access => `reads ${cellText(access.after)}`, write: access => `writes ${cellText(access.after)}`,
+      atomic: access => `adds: ${cellText(access.before)} → ${cellText(access.after)}` };
+    return this.run.turns.flatMap(({ who, accesses, does }, turn) => this.program.watchesStream ?
+      [{ turn, column: who === "host" ? 0 : 1, text: does || `${accesses[0].kind}s ${listed(accesses.map(({ after }) => after))}` }] :
+      accesses.map(access => ({ turn, column: who.number, text: brief[access.kind](access) })));
+  }
+
+  drawTurn(canvas, step) {
+    const { rows, left, size, queue, entries, table } = this.draft(canvas.width);
+    const turn = this.run.turns[step - 1];
+    canvas.text(0, 14, `turn ${step} of ${this.last}`, { "font-weight": 700 });
+    for (const row of rows) {
+      canvas.text(0, row.y + row.high / 2 + 5, row.label);
+      for (let i = 0; i < row.cells; i++) {
+        const x = left + i * size, index = row.first + i;
+        canvas.box(x, row.y, size - 4, row.high, "#8881", "", { stroke: "#8888" });
+        if (row.array) this.drawCell(canvas, x, row, index, turn);
+        else this.drawThread(canvas, x, row, row.threads[index], turn);
+      }
+    }
+    if (this.program.watchesStream) {
+      canvas.text(0, queue, "queue");
+      canvas.text(left, queue, turn?.queue.map(work => work.replace("the ", "")).join(" · ") || "", { "font-size": 12 });
+    }
+    if (!this.program.hasTable) return;
+    const wide = (canvas.width - 8) / 2;
+    this.names().forEach((name, column) => canvas.text(8 + column * wide, table + 6, name, { "font-weight": 700 }));
+    entries.filter(entry => entry.turn < step).forEach(({ column, text, turn }, line) =>
+      canvas.text(8 + column * wide, table + 26 + 19 * line, text, turn === step - 1 ? { "font-weight": 700, "font-size": 12 } : { "font-size": 12 }));
+  }
+  drawCell(canvas, x, { array, y, high, size }, index, turn) {
+    const value = turn ? turn.memory.get(array.name)?.[index] : array.begins[index];
+    const kinds = new Set(turn?.accesses.filter(access => access.array === array && access.index === index).map(({ kind }) => kind));
+    [...kinds].forEach((kind, i) => canvas.box(x + 1 + 3 * i, y + 1 + 3 * i, size - 6 - 6 * i, high - 2 - 6 * i, "none", "", { stroke: strokes[kind], "stroke-width": 2.5 }));
+    canvas.text(x + size / 2 - 2, y + 18, cellText(value ?? null), { "text-anchor": "middle", "font-size": 12 });
+  }
+  drawThread(canvas, x, { y, high, size }, thread, turn) {
+    const state = turn ? turn.states[thread.number] : "new";
+    if (turn?.who === thread) canvas.box(x + 1, y + 1, size - 6, high - 2, "#8884", "", { stroke: "currentColor", "stroke-width": 2.5 });
+    canvas.text(x + size / 2 - 2, y + 14, thread.index, { "text-anchor": "middle", "font-size": 12 });
+    canvas.text(x + size / 2 - 2, y + 28, glyphs[state] || "", { "text-anchor": "middle", "font-size": 11 });
+  }
+
+  // ---- The sentence
+
+  names() {
+    return this.program.watchesStream ? ["host", "stream"] : this.run.threads.map(thread => this.nameOf(thread));
+  }
+  nameOf(thread) {
+    const several = this.run.threads.at(-1).block > 0;
+    return `thread ${thread.index}${several ? ` of block ${thread.block}` : ""}`;
+  }
+  sentence(step) {
+    const { run, program } = this, isEnd = step === this.last;
+    const words = [step ? this.turnInWords(run.turns[step - 1]) : program.watchesStream ? "The program has not begun." : "No thread has had a turn yet."];
+    if (isEnd && run.failed) words.push(run.failed);
+    if (isEnd && run.result) words.push(program.verdict(this.values, run.result), this.racesInWords());
+    if (isEnd && run.open) words.push("Whose turn is it now?");
+    return words.filter(Boolean).join(" ");
+  }
+  turnInWords({ who, accesses, does, how, line }) {
+    const name = who.number === undefined ? `the ${who}` : this.nameOf(who);
+    const parts = [accessesInWords(accesses), does, ...(who.number === undefined ? [] : endings[how](line))].filter(Boolean);
+    const race = accesses.find(({ racesWith }) => racesWith);
+    const raceWords = race ? ` What it does to ${placeOf(race)} races with ${this.nameOf(race.racesWith)}: nothing puts one before the other.` : "";
+    return `${name[0].toUpperCase()}${name.slice(1)} ${listed(parts)}.${raceWords}`;
+  }
+  racesInWords() {
+    if (this.program.watchesStream) return "";
+    const races = this.run.turns.flatMap(({ accesses }) => accesses.filter(({ racesWith }) => racesWith)).length;
+    return races ? `${races} ${races > 1 ? "accesses race" : "access races"}: in another order the result may be another one.` : "Nothing races.";
+  }
+}
+
+// A browser that cannot suspend WebAssembly's calls has what the book's own run has printed, above the figure.
+const liveFigures = document.querySelectorAll("figure.live");
+if (canSuspend()) {
+  LiveFigure.module = WebAssembly.compile(Uint8Array.from(atob(window.bookKernels), letter => letter.charCodeAt(0)));
+  for (const figure of liveFigures) new LiveFigure(figure);
+} else {
+  for (const figure of liveFigures) {
+    figure.append("In a browser with JavaScript Promise Integration (Chromium from 137 on has it) this kernel runs here, turn by turn.");
+    figure.hidden = false;
+  }
+}
