@@ -155,7 +155,7 @@ Variable Transformer::forward(Tape& tape, const Tokens& source, const Tokens& ta
     return decode(target, encode(tape, source, source_mask), source_mask);
 }
 
-// In both halves, end_of(x, part) is x: it only tells the bench's clock where a part ends.
+// In both halves, end_of(x, part) is x, if nobody observes the parts.
 Variable Transformer::encode(Tape& tape, const Tokens& source, const AttentionMask& mask) {
     Variable x = end_of(source_dropout_.forward(source_embedding_.forward(tape, source)), "source");
     for (std::size_t i = 0; i < encoder_.size(); i++)
@@ -175,9 +175,9 @@ Variable Transformer::decode(const Tokens& target, Variable memory,
     return end_of(output_.forward(x), "scores");
 }
 
-// Ends a part for the clock, if there is one, and returns x.
+// Tells the observer, if there is one, where a part ends.
 Variable Transformer::end_of(Variable x, const std::string& part) const {
-    return times_ == nullptr ? x : times_->end_of(x, part);
+    return end_of_part_ ? end_of_part_(x, part) : x;
 }
 
 void Transformer::set_training(bool is_training) {

@@ -91,9 +91,8 @@ class Transformer : public Module {
     Variable encode(Tape& tape, const Tokens& source, const AttentionMask& mask);
     Variable decode(const Tokens& target, Variable memory, const AttentionMask& source_mask);
 
-    // Times the parts of every forward and backward from now on; nullptr ends that. `times` must
-    // outlive its use.
-    void set_times(PartTimes* times) { times_ = times; }
+    // Calls `end` behind each part of every forward from now on. An empty function ends that.
+    void observe(EndOfPart end) { end_of_part_ = std::move(end); }
 
     Parameters parameters() const override { return layers_.parameters(); }
     void set_training(bool is_training) override;
@@ -117,7 +116,7 @@ class Transformer : public Module {
     std::vector<DecoderLayer> decoder_;
     LayerNorm& decoder_norm_;
     TokenScores& output_;
-    PartTimes* times_ = nullptr;
+    EndOfPart end_of_part_;
 };
 
 }  // namespace ddp

@@ -18,18 +18,18 @@ Bill bill_of(const Units& units, int stage, int ranks, std::size_t moments_each)
         sizes += unit.size * sizeof(float);
         chunks += unit.chunk * sizeof(float);
     }
-    const std::size_t whole = units.total(ranks) * sizeof(float);
-    const std::size_t two_units = 2 * units.largest(ranks) * sizeof(float);
+    const std::size_t whole = Slots(units, ranks, false).total() * sizeof(float);
+    const std::size_t in_turns = Slots(units, ranks, true).total() * sizeof(float);
     if (stage == 0)
         return {.parameters = exact, .gradients = sizes, .moments = moments_each * exact};
     Bill bill{.parameters = whole, .gradients = whole, .moments = moments_each * chunks};
     if (stage >= 2) {
         bill.gradients = chunks;
-        bill.buckets = two_units;
+        bill.buckets = in_turns;
     }
     if (stage >= 3) {
         bill.parameters = chunks;
-        bill.gathered = two_units;
+        bill.gathered = in_turns;
     }
     return bill;
 }

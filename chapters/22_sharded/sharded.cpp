@@ -1,13 +1,15 @@
-// Stage 3 on three units. Two slots hold the gathered units; unit u is always in slot u mod 2, so
-// what the tape remembers of a parameter stays valid: the address does not change.
+// Stage 3 on three blocks. Two slots hold the gathered blocks; block u is always in slot u mod 2,
+// so what the tape remembers of a parameter stays valid: the address does not change.
 //
 //     compute stream   wait forward 0 | wait forward 1 | forward 2 | backward 2 | backward 1 | ...
 //     communication    gather 0 | gather 1 | gather 2  |           | gather 0, reduce 2 | reduce 1
 //     slot 0           0 0 0 0 0 0 0 0 0 0 | 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 | 0 0 0 0 0 0 0 0 0
 //     slot 1                      1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 //
-// A unit that is still in its slot is not gathered again: here units 2 and 1. Every rank enqueues
-// the same collectives in the same order, on one stream: no rank waits for another one's next.
+// A block that is still in its slot is not gathered again: here 2 and 1. The root is gathered
+// before all of them, stays in its slot until backward has ended, and is reduced last. Every rank
+// enqueues the same collectives in the same order, on one stream: no rank waits for another one's
+// next.
 #include "22_sharded/sharded.hpp"
 
 #include <algorithm>
@@ -15,116 +17,62 @@
 
 #include "11_data_parallel/replica.hpp"
 #include "16_recipe/clip_gradients.hpp"
-#include "22_sharded/support/sharded_layer.hpp"
 
 namespace ddp {
 
-// ---- Where things are
-
-// Enough for stage 1, which is the largest, for the chunks, and for the copy from rank 0.
-std::size_t ShardedDataParallel::arena_bytes(const Module& model, int ranks) {
-    return (1 << 20) + 4 * units_of(model, ranks).total(ranks) * sizeof(float);
-}
-
-ShardedDataParallel::ShardedDataParallel(Communicator& communicator, Device& device,
-                                         Sequential& model, int stage)
-    : communicator_(communicator),
-      device_(device),
-      model_(model),
-      stage_(stage),
-      layout_(units_of(model, communicator.world_size())),
-      squares_(communicator.allocate<double>(1)),
-      gathered_(slots, -1),
-      pending_(layout_.units.size(), 0) {
-    if (stage < 1 || stage > 3)
-        throw std::invalid_argument("there are stages 1, 2 and 3, not " + std::to_string(stage));
-    copy_from_rank_0(communicator, device, model);
-    const std::size_t units = layout_.units.size();
-    const std::size_t largest = layout_.largest(communicator.world_size());
-    // Parts have two slots, in which the units take turns; a whole has a place for each unit.
-    for (std::size_t i = 0; i < (stage >= 3 ? slots : units); i++)
-        values_.push_back(
-            allocate(stage >= 3 ? largest : layout_.units[i].padded(communicator.world_size()),
-                     held_.parameters));
-    for (std::size_t i = 0; i < (stage >= 2 ? slots : units); i++)
-        gradients_.push_back(
-            allocate(stage >= 2 ? largest : layout_.units[i].padded(communicator.world_size()),
-                     held_.gradients));
-    for (std::size_t unit = 0; unit < units; unit++)
-        place(unit);
-    wrap_layers();
-    device.stream().synchronize();
-}
-
-// Returns zeroed memory that collectives take, and counts it.
-Tensor ShardedDataParallel::allocate(std::size_t elements, std::size_t& held) {
-    const ArenaBuffer<float> memory = communicator_.allocate<float>(elements);
-    Tensor tensor(device_, {static_cast<int>(elements)}, memory.share());
-    fill(tensor, 0.0f);
-    held += tensor.bytes();
-    return tensor;
-}
-
-// Returns this rank's chunk of a whole unit.
-Tensor ShardedDataParallel::own_chunk(std::size_t unit, const Tensor& whole) const {
-    const std::size_t chunk = layout_.units[unit].chunk;
-    return whole.view(static_cast<std::size_t>(communicator_.index()) * chunk,
-                      {static_cast<int>(chunk)});
-}
-
-// Moves a unit's parameters and gradients to their places, and makes the chunk that the optimizer
-// changes: a view where the whole is kept, an array of its own where it is not.
-void ShardedDataParallel::place(std::size_t u) {
-    const Unit& unit = layout_.units[u];
-    Tensor& values = values_[u % values_.size()];
-    Tensor& gradients = gradients_[u % gradients_.size()];
-    fill(values, 0.0f);  // the gaps, and what the slot had before
-    for (const auto& parameter : unit.parameters) {
-        const auto i = static_cast<std::size_t>(
-            std::ranges::find(layout_.plan.gradients, parameter->name, &GradientSize::name) -
-            layout_.plan.gradients.begin());
-        const std::size_t offset = layout_.plan.places[i].offset;
-        const Tensor value = values.view(offset, parameter->value.shape());
-        DDP_CHECK(cudaMemcpyAsync(value.data(), parameter->value.data(), value.bytes(),
-                                  cudaMemcpyDeviceToDevice, device_.stream()));
-        parameter->value = value;
-        parameter->place_gradient(gradients.view(offset, value.shape()));
-    }
-    Tensor chunk = own_chunk(u, values);
-    if (stage_ >= 3) {
-        const Tensor kept = allocate(unit.chunk, held_.parameters);
-        DDP_CHECK(cudaMemcpyAsync(kept.data(), chunk.data(), chunk.bytes(),
-                                  cudaMemcpyDeviceToDevice, device_.stream()));
-        chunk = kept;
-    }
-    chunks_.push_back(std::make_shared<Parameter>(unit.name, chunk));
-    chunks_.back()->place_gradient(stage_ >= 2 ? allocate(unit.chunk, held_.gradients)
-                                               : own_chunk(u, gradients));
-}
-
-// Puts a ShardedLayer around each layer that has a unit.
-void ShardedDataParallel::wrap_layers() {
-    std::size_t next = 0;
-    model_.replace_layers([&](std::unique_ptr<Module> layer) -> std::unique_ptr<Module> {
-        if (next == layout_.units.size() || layer->name() != layout_.units[next].name)
-            return layer;
-        return std::make_unique<ShardedLayer>(std::move(layer), *this, next++);
-    });
-    if (next != layout_.units.size())
-        throw std::invalid_argument("the layer '" + layout_.units[next].name +
-                                    "' is not in the row of the model, and only those are sharded");
-}
-
 // ---- Forward
+
+// Gathers the root, if there is one, and the first block. The rest is begun by the ends of blocks.
+Variable ShardedDataParallel::forward(const std::function<Variable()>& model_forward) {
+    for (std::size_t u = 0; u < pending_.size(); u++)
+        pending_[u] = static_cast<int>(layout_.units[u].parameters.size());
+    for (std::size_t u = 0; u <= layout_.first_block && u < pending_.size(); u++)
+        before_forward(u);
+    return model_forward();
+}
+
+// Comes behind a block's forward: the next block begins here. In backward this is where the block
+// itself begins, so the tape gets a box that changes nothing, and asks for the parameters again.
+Variable ShardedDataParallel::end_of_block(Variable output, const std::string& block) {
+    const auto unit = std::ranges::find(layout_.units, block, &Unit::name);
+    if (unit == layout_.units.end())
+        return output;  // it learns nothing, or is no block
+    const auto u = static_cast<std::size_t>(unit - layout_.units.begin());
+    after_forward(u);
+    if (u + 1 < layout_.units.size())
+        before_forward(u + 1);
+    return output.tape->record(
+        "end of " + block, output.value(), {output},
+        [this, u](const Tensor& gradient, Tape::InputGradients& inputs) {
+            before_backward(u);
+            const GradientTarget target = inputs.target(0);
+            DDP_CHECK(cudaMemcpyAsync(target.tensor.data(), gradient.data(), gradient.bytes(),
+                                      cudaMemcpyDeviceToDevice, gradient.device().stream()));
+        });
+}
+
+// Makes a unit's parameters be there when the compute stream comes to it.
+void ShardedDataParallel::before_forward(std::size_t u) {
+    gather(u);
+    device_.stream().wait(arrived_[value_slots_.of(u)]);
+    if (u + 1 < layout_.units.size())
+        gather(u + 1);  // prefetch: it comes while this unit computes
+}
+
+// Marks the place in the compute stream behind which another unit may take the slot. What is in it
+// stays until one does.
+void ShardedDataParallel::after_forward(std::size_t u) {
+    released_[value_slots_.of(u)].record(device_.stream());
+}
 
 // Enqueues the gathering of a unit into its slot, unless it is there: behind the last use of the
 // unit that was there before.
 void ShardedDataParallel::gather(std::size_t u) {
-    const std::size_t slot = u % slots;
+    const std::size_t slot = value_slots_.of(u);
     if (stage_ < 3 || gathered_[slot] == static_cast<std::ptrdiff_t>(u))
         return;
     wait_in_first_step();
-    communication_.wait(released_[slot]);  // the layer that used the slot has computed
+    communication_.wait(released_[slot]);  // the block that used the slot has computed
     communication_.wait(stepped_);         // the optimizer has changed the chunk
     communicator_.all_gather(chunks_[u]->value.data(), values_[slot].data(), layout_.units[u].chunk,
                              communication_, "gather " + layout_.units[u].name);
@@ -134,24 +82,9 @@ void ShardedDataParallel::gather(std::size_t u) {
     wait_in_first_step();
 }
 
-// Makes a layer's parameters be there when the compute stream comes to it.
-void ShardedDataParallel::before_forward(std::size_t u) {
-    pending_[u] = static_cast<int>(layout_.units[u].parameters.size());
-    gather(u);
-    device_.stream().wait(arrived_[u % slots]);
-    if (u + 1 < layout_.units.size())
-        gather(u + 1);  // prefetch: it comes while this unit computes
-}
-
-// Marks the place in the compute stream behind which another unit may take the slot. What is in it
-// stays until one does.
-void ShardedDataParallel::after_forward(std::size_t u) {
-    released_[u % slots].record(device_.stream());
-}
-
 // ---- Backward
 
-// Walks the tape back. The layers' boxes and the visitor do the rest on the way.
+// Walks the tape back. The blocks' boxes and the visitor do the rest on the way.
 void ShardedDataParallel::backward(Variable loss) {
     done_.synchronize();  // no host runs ahead by more than a step
     loss.tape->backward(loss, [&](Parameter& parameter) { count_down(parameter); });
@@ -164,16 +97,17 @@ void ShardedDataParallel::backward(Variable loss) {
     device_.stream().wait(done_);
 }
 
-// Comes before the backward of a unit's layer: its parameters must be there, and its slot for
-// gradients free.
+// Comes before the backward of a block: its parameters must be there, and its slot for gradients
+// free.
 void ShardedDataParallel::before_backward(std::size_t u) {
     gather(u);
-    device_.stream().wait(arrived_[u % slots]);
+    device_.stream().wait(arrived_[value_slots_.of(u)]);
     if (u > 0)
         gather(u - 1);  // prefetch, in reverse
-    if (stage_ >= 2) {
-        device_.stream().wait(reduced_[u % slots]);
-        fill(gradients_[u % slots], 0.0f);  // the gaps: another unit was here
+    if (gradient_slots_.is_shared(u)) {
+        const std::size_t slot = gradient_slots_.of(u);
+        device_.stream().wait(reduced_[slot]);
+        fill(gradients_[slot], 0.0f);  // the gaps: another block was here
     }
 }
 
@@ -193,14 +127,14 @@ void ShardedDataParallel::count_down(const Parameter& parameter) {
 void ShardedDataParallel::reduce(std::size_t u) {
     const Unit& unit = layout_.units[u];
     wait_in_first_step();
-    released_[u % slots].record(device_.stream());  // the parameters are not needed any more
+    released_[value_slots_.of(u)].record(device_.stream());  // the parameters have been used
     computed_.record(device_.stream());
     communication_.wait(computed_);
-    communicator_.reduce_scatter(gradients_[u % gradients_.size()].data(),
+    communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
                                  chunks_[u]->gradient_for_writing().data(), unit.chunk,
                                  ReduceOp::average, communication_, "reduce " + unit.name);
     count_received(u);
-    reduced_[u % slots].record(communication_);
+    reduced_[gradient_slots_.of(u)].record(communication_);
     for (const auto& parameter : unit.parameters)
         parameter->clear_gradient();
     wait_in_first_step();
@@ -256,12 +190,13 @@ void ShardedDataParallel::gather_all() {
 
 // Reads one unit after the other: at no time the device holds more than the slots.
 std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
-    std::vector<std::vector<float>> values;
+    std::vector<std::vector<float>> values(layout_.plan.gradients.size());
     for (std::size_t u = 0; u < layout_.units.size(); u++) {
+        const Unit& unit = layout_.units[u];
         gather(u);
         communicator_.synchronize(communication_);
-        for (const auto& parameter : layout_.units[u].parameters)
-            values.push_back(parameter->value.to_host());
+        for (std::size_t i = 0; i < unit.parameters.size(); i++)
+            values[unit.numbers[i]] = unit.parameters[i]->value.to_host();
         after_forward(u);
     }
     return values;

@@ -8,7 +8,7 @@
 //     2            P                P / N + 2 units  2 P / N
 //     3            P / N + 2 units  P / N + 2 units  2 P / N     (Zhao et al., "FSDP", 2023)
 //
-//     ShardedDataParallel replica(communicator, device, model, 3);
+//     ShardedDataParallel replica(communicator, device, blocks_of(model), 3);
 //     Adam optimizer(replica.chunks());           // an ordinary optimizer, of this rank's chunks
 //     for each batch:
 //         const Variable loss = cross_entropy(replica.forward(tape.constant(images)), labels);
@@ -16,6 +16,10 @@
 //         optimizer.step();
 //         optimizer.zero_gradients();
 //         replica.after_step();
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "09_all_reduce/communicator.hpp"
 #include "22_sharded/units.hpp"
 
@@ -26,17 +30,24 @@ class ShardedDataParallel {
     // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
     // the stage, 1 to 3, has them. All ranks call it together; everything passed must outlive this
     // object, which must outlive the model's use.
-    ShardedDataParallel(Communicator& communicator, Device& device, Sequential& model, int stage);
+    ShardedDataParallel(Communicator& communicator, Device& device, const Blocks& blocks,
+                        int stage);
     ShardedDataParallel(const ShardedDataParallel&) = delete;
     ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
 
     // Returns the arena size that a communicator needs for this model, at any stage.
-    static std::size_t arena_bytes(const Module& model, int ranks);
+    static std::size_t arena_bytes(const Blocks& blocks, int ranks);
 
     // Returns this rank's chunk of every unit, as a parameter: what the optimizer takes.
     const Parameters& chunks() const { return chunks_; }
 
-    Variable forward(Variable input) { return model_.forward(input); }
+    // Returns model.forward(input).
+    Variable forward(Variable input) {
+        return forward([&] { return model_.forward(input); });
+    }
+    // Does the same with a model that takes anything else than one tensor: calls `model_forward`,
+    // and returns what it returns.
+    Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
     // but waits for the step before. Every forward has one backward.
     void backward(Variable loss);
@@ -58,19 +69,17 @@ class ShardedDataParallel {
     // Returns the bytes that this rank has received, since the beginning.
     std::size_t received_bytes() const { return received_bytes_; }
 
-    // ---- Called by the layers
-
-    void before_forward(std::size_t unit);
-    void after_forward(std::size_t unit);
-    void before_backward(std::size_t unit);
-
   private:
-    static constexpr std::size_t slots = 2;  // units in flight: one is used, the next one comes
-
+    // ---- The beginning, in placing.cpp
     Tensor allocate(std::size_t elements, std::size_t& held);
     void place(std::size_t unit);
     Tensor own_chunk(std::size_t unit, const Tensor& whole) const;
-    void wrap_layers();
+
+    // ---- A step
+    Variable end_of_block(Variable output, const std::string& block);
+    void before_forward(std::size_t unit);
+    void after_forward(std::size_t unit);
+    void before_backward(std::size_t unit);
     void gather(std::size_t unit);
     void reduce(std::size_t unit);
     void gather_all();
@@ -81,18 +90,20 @@ class ShardedDataParallel {
 
     Communicator& communicator_;
     Device& device_;
-    Sequential& model_;
+    Module& model_;
     const int stage_;
     const Units layout_;
+    const Slots value_slots_, gradient_slots_;
     Held held_;
-    std::vector<Tensor> values_, gradients_;  // whole; by unit, and where sharded by slot
+    std::vector<Tensor> values_, gradients_;  // whole, by slot
     Parameters chunks_;                       // by unit
     ArenaBuffer<double> squares_;             // one number, which the ranks add
     Stream communication_{Priority::highest};
 
-    std::vector<std::ptrdiff_t> gathered_;  // by slot: the unit that is there, or -1
-    std::vector<int> pending_;              // by unit: gradients that are not final yet
-    Event released_[slots], arrived_[slots], reduced_[slots];
+    std::vector<std::ptrdiff_t> gathered_;   // by slot: the unit that is there, or -1
+    std::vector<int> pending_;               // by unit: gradients that are not final yet
+    std::vector<Event> released_, arrived_;  // by slot of values
+    std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
     bool is_first_step_ = true;
     std::size_t received_bytes_ = 0;

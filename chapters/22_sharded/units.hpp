@@ -1,5 +1,5 @@
 #pragma once
-// A unit: the parameters of one layer, end to end in one array, cut into a chunk for each rank.
+// A unit: the parameters of one block, end to end in one array, cut into a chunk for each rank.
 //
 //     linear1, three ranks     | weight ..................... . | bias .. . | padding |
 //                              | chunk 0       | chunk 1        | chunk 2             |
@@ -10,18 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "03_network/layers/sequential.hpp"
 #include "14_buckets/bucket_plan.hpp"
+#include "22_sharded/blocks.hpp"
 
 namespace ddp {
 
-// Where the parameters of a layer are.
+// Where the parameters of a block, or of the root, are.
 struct Unit {
-    std::string name;         // of the layer
-    Parameters parameters{};  // those that are learned
-    std::size_t bucket = 0;   // in the plan
-    std::size_t size = 0;     // elements, with the gap behind each parameter
-    std::size_t chunk = 0;    // elements of each rank's chunk
+    std::string name;
+    Parameters parameters{};             // those that are learned
+    std::vector<std::size_t> numbers{};  // of each: its place in the list of all that are learned
+    std::size_t bucket = 0;              // in the plan
+    std::size_t size = 0;                // elements, with the gap behind each parameter
+    std::size_t chunk = 0;               // elements of each rank's chunk
 
     // Returns the elements of all chunks: the last one is padded.
     std::size_t padded(int ranks) const { return chunk * static_cast<std::size_t>(ranks); }
@@ -29,14 +30,34 @@ struct Unit {
 
 struct Units {
     BucketPlan plan;          // for DistributedDataParallel, too: one bucket for each unit
-    std::vector<Unit> units;  // in the order of forward
-
-    std::size_t largest(int ranks) const;  // elements of the largest unit, padded
-    std::size_t total(int ranks) const;    // elements of all units, padded
+    std::vector<Unit> units;  // the root, if there is one; then the blocks, in the order of forward
+    std::size_t first_block = 0;  // 1 behind a root
 };
 
-// Makes a unit of each layer that learns. A layer's parameters have its name before the dot. Throws
-// std::invalid_argument if no parameter is learned.
-Units units_of(const Module& model, int ranks);
+// Makes a unit of each block that learns, and one of the parameters that are in no block or in more
+// than one: the root. Throws std::invalid_argument if no parameter is learned.
+Units units_of(const Blocks& blocks, int ranks);
+
+// Whole units stand in slots. Where not all of them are whole at a time, the blocks take turns in
+// two, as long as the largest, and the root has its own:
+//
+//     a slot each    | root | block 0 | block 1 | block 2 | block 3 |
+//     in turns       | root | block 0, then 2 | block 1, then 3 |
+class Slots {
+  public:
+    Slots(const Units& units, int ranks, bool in_turns);
+
+    // Returns the elements of each slot.
+    const std::vector<std::size_t>& sizes() const { return sizes_; }
+    // Returns the slot of a unit: the same one in every step, and so the same addresses.
+    std::size_t of(std::size_t unit) const { return slots_[unit]; }
+    // Returns whether another unit comes to this one's slot.
+    bool is_shared(std::size_t unit) const;
+    // Returns the elements of all slots.
+    std::size_t total() const;
+
+  private:
+    std::vector<std::size_t> sizes_, slots_;
+};
 
 }  // namespace ddp

@@ -182,7 +182,7 @@ void show_parts(Rank& rank, int width, int sentences, int steps, std::uint64_t s
     const StepMemory memory = measured_memory(device, model, batch);
     StepTimes times(device.stream());
     PartTimes parts(times);
-    model.set_times(&parts);
+    model.observe([&](Variable x, const std::string& part) { return parts.end_of(x, part); });
     const auto loss_of = [&](Tape& tape) {
         const Variable logits = model.forward(tape, batch.source, batch.target_in);
         const Variable loss = token_loss(logits, batch.target_out, 0.1, target_tokens(sentences));

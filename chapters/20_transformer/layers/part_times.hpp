@@ -5,6 +5,7 @@
 //     backward  <- source | encoder layer 0 | ... | target | decoder layer 0 | ... | scores | loss
 //
 // Forward passes a boundary when the part before it is enqueued; backward, when the one behind is.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "common/gpu/step_times.hpp"
 
 namespace ddp {
+
+// Called in forward behind each part of a model, such as "encoder layer 0", with what the part has
+// computed. Forward goes on with what it returns: x, or x behind a boundary.
+using EndOfPart = std::function<Variable(Variable x, const std::string& part)>;
 
 class PartTimes {
   public:

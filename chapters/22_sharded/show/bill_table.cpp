@@ -24,7 +24,7 @@ void show_bill(Rank& rank, const std::vector<int>& widths, int batch,
                  "activations", "all"});
     for (const int stage : {0, 1, 2, 3})
         for (const int ranks : {1, 2, 4, 8}) {
-            Bill bill = bill_of(units_of(*model, ranks), stage, ranks, 2);
+            Bill bill = bill_of(units_of(blocks_of(*model), ranks), stage, ranks, 2);
             bill.activations = mlp_activations(widths, batch);
             const auto kib = [](std::size_t bytes) {
                 return format_fixed(static_cast<double>(bytes) / 1024, 0) + " KiB";

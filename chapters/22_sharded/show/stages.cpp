@@ -37,9 +37,10 @@ struct Training {
                                          plan.batch, LastBatch::drop)),
           random(plan.seed),
           model(make_mlp(device, random, stage_widths)),
-          communicator(make_communicator("native", rank,
-                                         ddp_arena_bytes(*model) + ShardedDataParallel::arena_bytes(
-                                                                       *model, rank.world_size()))),
+          communicator(make_communicator(
+              "native", rank,
+              ddp_arena_bytes(*model) +
+                  ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()))),
           tape(device) {}
 
     // Takes the plan's steps, and returns the seconds of one.
@@ -73,7 +74,7 @@ struct Training {
 // Stage 0 is DistributedDataParallel as it is. It only gets the plan of its buckets: the units.
 StageResult train_replicated(Training& training) {
     DistributedDataParallel ddp(*training.communicator, training.device, *training.model);
-    const Units units = units_of(*training.model, training.rank.world_size());
+    const Units units = units_of(blocks_of(*training.model), training.rank.world_size());
     ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
     const auto optimizer = make_optimizer(training.plan.optimizer, training.model->parameters());
     StageResult result;
@@ -94,7 +95,7 @@ StageResult train_replicated(Training& training) {
 }
 
 StageResult train_sharded(Training& training) {
-    ShardedDataParallel sharded(*training.communicator, training.device, *training.model,
+    ShardedDataParallel sharded(*training.communicator, training.device, blocks_of(*training.model),
                                 training.plan.stage);
     const auto optimizer = make_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;

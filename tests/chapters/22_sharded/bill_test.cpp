@@ -51,10 +51,11 @@ Measured measure(Rank& rank, int stage) {
     const auto model = make_mlp(device, random, bill_widths);
     Measured measured;
     measured.parameters = device.memory().live_bytes - empty;
-    measured.bill = bill_of(units_of(*model, rank.world_size()), stage, rank.world_size(), 2);
+    measured.bill =
+        bill_of(units_of(blocks_of(*model), rank.world_size()), stage, rank.world_size(), 2);
     measured.bill.activations = mlp_activations(bill_widths, bill_samples);
-    const auto communicator =
-        make_native_communicator(rank, ShardedDataParallel::arena_bytes(*model, rank.world_size()));
+    const auto communicator = make_native_communicator(
+        rank, ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()));
     std::vector<int> own;
     for (int i = 0; i < bill_samples; i++)
         own.push_back(rank.rank() + i);
@@ -89,7 +90,7 @@ Measured measure(Rank& rank, int stage) {
         }
         measured.gradients = static_cast<std::size_t>(last - first);
     } else {
-        ShardedDataParallel sharded(*communicator, device, *model, stage);
+        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), stage);
         const auto adam = measured_adam(device, sharded.chunks(), measured);
         measure_steps(sharded, *adam, [&] { sharded.after_step(); });
         // The device has given back what the model had before.
@@ -135,7 +136,7 @@ TEST_CASE("sharded bill: from stage to stage, and from rank to rank") {
         auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
         const auto model = make_mlp(device, random, bill_widths);
         const auto bill = [&](int stage, int ranks) {
-            return bill_of(units_of(*model, ranks), stage, ranks, 2);
+            return bill_of(units_of(blocks_of(*model), ranks), stage, ranks, 2);
         };
         std::size_t learned = 0, largest = 0;
         for (const auto& parameter : model->parameters()) {

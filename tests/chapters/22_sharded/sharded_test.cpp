@@ -67,7 +67,7 @@ Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_nor
     std::vector<Tensor> norms;
     if (stage == 0) {
         DistributedDataParallel ddp(*communicator, device, *model);
-        ddp.set_state({encode_plan(units_of(*model, rank.world_size()).plan), {}});
+        ddp.set_state({encode_plan(units_of(blocks_of(*model), rank.world_size()).plan), {}});
         const auto optimizer = make_optimizer(is_adam, model->parameters());
         run([&](const Batch& batch) {
             ddp.backward(cross_entropy(ddp.forward(tape.constant(batch.images)), batch.labels));
@@ -80,7 +80,7 @@ Outcome train(Rank& rank, int stage, bool is_adam, std::optional<double> max_nor
             if (!parameter->is_frozen)
                 outcome.parameters.push_back(parameter->value.to_host());
     } else {
-        ShardedDataParallel sharded(*communicator, device, *model, stage);
+        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), stage);
         const auto optimizer = make_optimizer(is_adam, sharded.chunks());
         run([&](const Batch& batch) {
             sharded.backward(
@@ -231,11 +231,12 @@ TEST_CASE("sharded: refusals in one sentence") {
         Random random(1);
         const auto model = make_mlp(device, random, widths);
         const auto communicator = make_native_communicator(rank, 4 << 20);
-        REQUIRE_THROWS_WITH(ShardedDataParallel(*communicator, device, *model, 4),
+        REQUIRE_THROWS_WITH(ShardedDataParallel(*communicator, device, blocks_of(*model), 4),
                             "there are stages 1, 2 and 3, not 4");
         for (const auto& parameter : model->parameters())
             parameter->is_frozen = true;
-        REQUIRE_THROWS_WITH(units_of(*model, 1), Catch::Contains("there is nothing to shard"));
+        REQUIRE_THROWS_WITH(units_of(blocks_of(*model), 1),
+                            Catch::Contains("there is nothing to shard"));
     });
 }
 

@@ -19,10 +19,10 @@ static void train(Rank& rank, const LabelledRows& rows, const CommonOptions& com
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(common.seed);
     const auto model = make_mlp(device, random, {rows.columns, 16, 2, 16, rows.columns});
-    const auto communicator =
-        make_communicator("native", rank,
-                          std::max(ddp_arena_bytes(*model),
-                                   ShardedDataParallel::arena_bytes(*model, rank.world_size())));
+    const auto communicator = make_communicator(
+        "native", rank,
+        std::max(ddp_arena_bytes(*model),
+                 ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size())));
     DistributedDataParallel replica(*communicator, device, *model);
     Adam optimizer(model->parameters());
     DistributedSampler sampler(rows.count(), rank.rank(), rank.world_size(), {.seed = common.seed});

@@ -205,11 +205,13 @@ TEST_CASE("transformer: its parts can be timed, and the gradients stay the same 
     std::vector<Values> gradients;
     StepTimes times(device.stream());
     PartTimes parts(times);
-    for (PartTimes* with : {static_cast<PartTimes*>(nullptr), &parts}) {
+    for (const bool is_timed : {false, true}) {
         Random random(3);
         const DropoutMasks masks(1);
         Transformer model(device, tiny, random, masks);
-        model.set_times(with);
+        if (is_timed)
+            model.observe(
+                [&](Variable x, const std::string& part) { return parts.end_of(x, part); });
         Tape tape(device);
         parts.begin();
         const Variable logits = forward_of(model, tape, batch_of(device, two_pairs, 4));

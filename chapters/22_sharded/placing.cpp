@@ -1,0 +1,100 @@
+// The beginning of a training: from the whole model to this rank's part of it, here at stage 3, on
+// rank 0 of two.
+//
+//     the model      | table norm | layer0.weight .bias | layer1.weight .bias |
+//                          |  copied into its slot, unit by unit, and broadcast from rank 0
+//                          v
+//     slots          | root       | block 0, then block 1 |         where the model's tensors are
+//     now
+//                          |  this rank's half
+//                          v
+//     chunks         | ro | bl | bl |                               what the optimizer takes
+//
+// At stages 1 and 2 each unit has a slot of its own, and a chunk is a part of the slot.
+#include <algorithm>
+#include <stdexcept>
+
+#include "11_data_parallel/replica.hpp"
+#include "22_sharded/sharded.hpp"
+
+namespace ddp {
+
+// Enough for stage 1, which is the largest, for the chunks, and for the copy from rank 0.
+std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks) {
+    return (1 << 20) + 4 * Slots(units_of(blocks, ranks), ranks, false).total() * sizeof(float);
+}
+
+ShardedDataParallel::ShardedDataParallel(Communicator& communicator, Device& device,
+                                         const Blocks& blocks, int stage)
+    : communicator_(communicator),
+      device_(device),
+      model_(blocks.model),
+      stage_(stage),
+      layout_(units_of(blocks, communicator.world_size())),
+      value_slots_(layout_, communicator.world_size(), stage >= 3),
+      gradient_slots_(layout_, communicator.world_size(), stage >= 2),
+      squares_(communicator.allocate<double>(1)),
+      gathered_(value_slots_.sizes().size(), -1),
+      pending_(layout_.units.size(), 0),
+      released_(value_slots_.sizes().size()),
+      arrived_(value_slots_.sizes().size()),
+      reduced_(gradient_slots_.sizes().size()) {
+    if (stage < 1 || stage > 3)
+        throw std::invalid_argument("there are stages 1, 2 and 3, not " + std::to_string(stage));
+    copy_from_rank_0(communicator, device, model_);
+    for (const std::size_t elements : value_slots_.sizes())
+        values_.push_back(allocate(elements, held_.parameters));
+    for (const std::size_t elements : gradient_slots_.sizes())
+        gradients_.push_back(allocate(elements, held_.gradients));
+    for (std::size_t unit = 0; unit < layout_.units.size(); unit++)
+        place(unit);
+    blocks.observe(
+        [this](Variable output, const std::string& block) { return end_of_block(output, block); });
+    device.stream().synchronize();
+}
+
+// Returns zeroed memory that collectives take, and counts it.
+Tensor ShardedDataParallel::allocate(std::size_t elements, std::size_t& held) {
+    const ArenaBuffer<float> memory = communicator_.allocate<float>(elements);
+    Tensor tensor(device_, {static_cast<int>(elements)}, memory.share());
+    fill(tensor, 0.0f);
+    held += tensor.bytes();
+    return tensor;
+}
+
+// Returns this rank's chunk of a whole unit.
+Tensor ShardedDataParallel::own_chunk(std::size_t unit, const Tensor& whole) const {
+    const std::size_t chunk = layout_.units[unit].chunk;
+    return whole.view(static_cast<std::size_t>(communicator_.index()) * chunk,
+                      {static_cast<int>(chunk)});
+}
+
+// Moves a unit's parameters and gradients to their slots, and makes the chunk that the optimizer
+// changes: a view where the whole is kept, an array of its own where it is not.
+void ShardedDataParallel::place(std::size_t u) {
+    const Unit& unit = layout_.units[u];
+    Tensor& values = values_[value_slots_.of(u)];
+    Tensor& gradients = gradients_[gradient_slots_.of(u)];
+    fill(values, 0.0f);  // the gaps, and what the slot had before
+    for (std::size_t i = 0; i < unit.parameters.size(); i++) {
+        Parameter& parameter = *unit.parameters[i];
+        const std::size_t offset = layout_.plan.places[unit.numbers[i]].offset;
+        const Tensor value = values.view(offset, parameter.value.shape());
+        DDP_CHECK(cudaMemcpyAsync(value.data(), parameter.value.data(), value.bytes(),
+                                  cudaMemcpyDeviceToDevice, device_.stream()));
+        parameter.value = value;
+        parameter.place_gradient(gradients.view(offset, value.shape()));
+    }
+    Tensor chunk = own_chunk(u, values);
+    if (stage_ >= 3) {
+        const Tensor kept = allocate(unit.chunk, held_.parameters);
+        DDP_CHECK(cudaMemcpyAsync(kept.data(), chunk.data(), chunk.bytes(),
+                                  cudaMemcpyDeviceToDevice, device_.stream()));
+        chunk = kept;
+    }
+    chunks_.push_back(std::make_shared<Parameter>(unit.name, chunk));
+    chunks_.back()->place_gradient(stage_ >= 2 ? allocate(unit.chunk, held_.gradients)
+                                               : own_chunk(u, gradients));
+}
+
+}  // namespace ddp

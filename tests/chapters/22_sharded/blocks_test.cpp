@@ -1,0 +1,297 @@
+// Models that are not a row of layers: a transformer, with a unit for each block, and a layer that
+// two blocks share. Every stage ends in DDP's bits.
+#include "22_sharded/blocks.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/layers/flatten.hpp"
+#include "03_network/linear.hpp"
+#include "03_network/optimizers.hpp"
+#include "15_overlap/ddp.hpp"
+#include "20_transformer/token_loss.hpp"
+#include "22_sharded/sharded.hpp"
+#include "tests/chapters/support/replicas.hpp"
+#include "tests/chapters/support/worlds.hpp"
+#include "tests/support/catch.hpp"
+
+namespace ddp::test {
+namespace {
+
+using Values = std::vector<std::vector<float>>;
+
+constexpr int steps = 3, sentences = 3, length = 7;
+
+const TransformerOptions small{.vocabulary = 13,
+                               .width = 12,
+                               .heads = 3,
+                               .layers = 2,
+                               .feed_forward = 17,
+                               .longest = 12,
+                               .dropout = 0.1};
+
+// A model, its blocks, and its loss on this rank's part of a step.
+class Trained {
+  public:
+    virtual ~Trained() = default;
+    virtual Module& model() = 0;
+    virtual Blocks blocks() = 0;
+    // Makes the batches of all steps.
+    virtual void prepare(const Rank& rank) = 0;
+    virtual Variable scores(Tape& tape, int step) = 0;
+    virtual Variable loss(Variable scores, int step) = 0;
+};
+
+class TrainedTransformer : public Trained {
+  public:
+    TrainedTransformer(Device& device, Random& random, const TransformerOptions& options)
+        : device_(device), model_(device, options, random, masks_) {}
+
+    Transformer& model() override { return model_; }
+    Blocks blocks() override { return blocks_of(model_); }
+    void prepare(const Rank& rank) override {
+        rank_ = rank.rank();
+        for (int step = 0; step < steps; step++) {
+            Random random(static_cast<std::uint64_t>(step * rank.world_size() + rank.rank()) + 100);
+            TokenBatch batch{.sentences = sentences, .length = length};
+            for (int sentence = 0; sentence < sentences; sentence++)
+                for (int i = 0, end = 2 + (sentence + rank.rank()) % 6; i < length; i++)
+                    for (std::vector<int>* tokens :
+                         {&batch.source, &batch.target_in, &batch.target_out})
+                        tokens->push_back(i < end ? 1 + static_cast<int>(random.below(12)) : 0);
+            batches_.push_back(to_device(device_, batch));
+        }
+    }
+    Variable scores(Tape& tape, int step) override {
+        masks_.begin(
+            {.step = static_cast<std::uint64_t>(step), .samples = sentences, .first = rank_});
+        const DeviceBatch& batch = batches_.at(static_cast<std::size_t>(step));
+        return model_.forward(tape, batch.source, batch.target_in);
+    }
+    Variable loss(Variable scores, int step) override {
+        return token_loss(scores, batches_[static_cast<std::size_t>(step)].target_out, 0.1, 11);
+    }
+
+  private:
+    Device& device_;
+    DropoutMasks masks_{5};
+    Transformer model_;
+    std::vector<DeviceBatch> batches_;
+    int rank_ = 0;
+};
+
+// first, shared | second, shared | last
+class TwoShare : public Module {
+  public:
+    TwoShare(Device& device, Random& random)
+        : Module("two_share"),
+          flatten_("flatten"),
+          first_("first", device, 64, 21, random),
+          second_("second", device, 21, 21, random),
+          shared_("shared", device, 21, 21, random),
+          last_("last", device, 21, 10, random) {}
+
+    Variable forward(Variable input) override {
+        Variable x = shared_.forward(first_.forward(flatten_.forward(input)));
+        x = shared_.forward(second_.forward(end_(x, "one")));
+        return end_(last_.forward(end_(x, "two")), "three");
+    }
+    Parameters parameters() const override { return of({&first_, &second_, &shared_, &last_}); }
+    Blocks blocks() {
+        return {*this,
+                {{"one", of({&first_, &shared_})},
+                 {"two", of({&second_, &shared_})},
+                 {"three", of({&last_})}},
+                [this](EndOfBlock end) { end_ = std::move(end); }};
+    }
+
+  private:
+    static Parameters of(std::initializer_list<const Linear*> layers) {
+        Parameters all;
+        for (const Linear* layer : layers)
+            for (const auto& parameter : layer->parameters())
+                all.push_back(parameter);
+        return all;
+    }
+
+    Flatten flatten_;
+    Linear first_, second_, shared_, last_;
+    EndOfBlock end_ = [](Variable x, const std::string&) { return x; };
+};
+
+class TrainedTwoShare : public Trained {
+  public:
+    TrainedTwoShare(Device& device, Random& random) : device_(device), model_(device, random) {}
+
+    Module& model() override { return model_; }
+    Blocks blocks() override { return model_.blocks(); }
+    void prepare(const Rank& rank) override {
+        for (int step = 0; step < steps; step++) {
+            const int first = (step * rank.world_size() + rank.rank()) * 2;
+            batches_.push_back(batch_of(device_, {first, first + 1}));
+        }
+    }
+    Variable scores(Tape& tape, int step) override {
+        return model_.forward(tape.constant(batches_.at(static_cast<std::size_t>(step)).images));
+    }
+    Variable loss(Variable scores, int step) override {
+        return cross_entropy(scores, batches_[static_cast<std::size_t>(step)].labels);
+    }
+
+  private:
+    Device& device_;
+    TwoShare model_;
+    std::vector<Batch> batches_;
+};
+
+using MakeTrained = std::function<std::unique_ptr<Trained>(Device& device, Random& random)>;
+
+MakeTrained transformer(const TransformerOptions& options) {
+    return [options](Device& device, Random& random) {
+        return std::make_unique<TrainedTransformer>(device, random, options);
+    };
+}
+
+struct Ending {
+    Values learned, frozen;
+    ShardedDataParallel::Held held;
+    std::size_t received = 0;
+    Units units;
+};
+
+// Some steps of Adam on every rank. Ranks begin with different parameters.
+Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std::string>& frozen) {
+    rank.select_device();
+    auto& device = make_run_scoped<Device>(rank, test_memory);
+    Random random(7 + static_cast<std::uint64_t>(rank.rank()));
+    const auto trained = make(device, random);
+    Module& model = trained->model();
+    for (const auto& parameter : model.parameters())
+        parameter->is_frozen = frozen.contains(parameter->name);
+    const auto communicator = make_native_communicator(rank, 4 << 20);
+    trained->prepare(rank);
+    Tape tape(device);
+    Ending ending;
+    ending.units = units_of(trained->blocks(), rank.world_size());
+    const auto run = [&](auto& replica, Adam& adam, const auto& after_step) {
+        rank.barrier();
+        for (int step = 0; step < steps; step++) {
+            const Variable scores = replica.forward([&] { return trained->scores(tape, step); });
+            replica.backward(trained->loss(scores, step));
+            adam.step();
+            adam.zero_gradients();
+            after_step();
+            tape.clear();
+        }
+        communicator->synchronize(device.stream());
+    };
+    if (stage == 0) {
+        DistributedDataParallel ddp(*communicator, device, model);
+        ddp.set_state({encode_plan(ending.units.plan), {}});
+        Adam adam(model.parameters(), 0.01);
+        run(ddp, adam, [] {});
+        for (const auto& parameter : learned_parameters(model.parameters()))
+            ending.learned.push_back(parameter->value.to_host());
+    } else {
+        ShardedDataParallel sharded(*communicator, device, trained->blocks(), stage);
+        Adam adam(sharded.chunks(), 0.01);
+        run(sharded, adam, [&] { sharded.after_step(); });
+        ending.received = sharded.received_bytes() / steps;
+        ending.held = sharded.held();
+        ending.learned = sharded.whole_parameters();
+    }
+    for (const auto& parameter : model.parameters())
+        if (parameter->is_frozen)
+            ending.frozen.push_back(parameter->value.to_host());
+    rank.barrier();
+    return ending;
+}
+
+std::vector<Ending> train_all(int ranks, const MakeTrained& make, int stage,
+                              const std::set<std::string>& frozen = {}) {
+    World world(thread_options(ranks));
+    std::vector<Ending> endings(static_cast<std::size_t>(ranks));
+    world.run([&](Rank& rank) {
+        endings[static_cast<std::size_t>(rank.rank())] = train(rank, make, stage, frozen);
+    });
+    return endings;
+}
+
+void require_bits_of_ddp(int ranks, const MakeTrained& make,
+                         const std::set<std::string>& frozen = {}) {
+    const Ending replicated = train_all(ranks, make, 0, frozen)[0];
+    REQUIRE(replicated.frozen.size() == frozen.size());
+    for (const int stage : {1, 2, 3}) {
+        CAPTURE(ranks, stage);
+        for (const Ending& ending : train_all(ranks, make, stage, frozen)) {
+            REQUIRE(ending.learned == replicated.learned);
+            REQUIRE(ending.frozen == replicated.frozen);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("sharded: a transformer ends in DDP's bits at every stage, on 1 to 4 ranks") {
+    for (const int ranks : {1, 2, 3, 4})
+        require_bits_of_ddp(ranks, transformer(small));
+}
+
+TEST_CASE("sharded: a transformer with three tables, and one that begins with frozen parameters") {
+    TransformerOptions options = small;
+    options.tie_embeddings = options.norm_first = false;
+    require_bits_of_ddp(3, transformer(options));
+    // The table, a whole norm that no block has, and a part of a block.
+    require_bits_of_ddp(3, transformer(small),
+                        {"embedding.weight", "encoder.norm.weight", "encoder.norm.bias",
+                         "encoder.layers.1.linear1.weight", "decoder.layers.1.norm1.bias"});
+}
+
+TEST_CASE("sharded: a layer that two blocks use is the root's") {
+    const MakeTrained make = [](Device& device, Random& random) {
+        return std::make_unique<TrainedTwoShare>(device, random);
+    };
+    require_bits_of_ddp(3, make);
+    const Units units = train_all(2, make, 3)[0].units;
+    REQUIRE(units.first_block == 1);
+    std::vector<std::string> names;
+    for (const Unit& unit : units.units)
+        for (const auto& parameter : unit.parameters)
+            names.push_back(unit.name + " " + parameter->name);
+    REQUIRE(names == std::vector<std::string>{"root shared.weight", "root shared.bias",
+                                              "one first.weight", "one first.bias",
+                                              "two second.weight", "two second.bias",
+                                              "three last.weight", "three last.bias"});
+}
+
+TEST_CASE("sharded: a transformer has a unit for each block, and what a rank keeps and receives") {
+    constexpr std::size_t ranks = 3;
+    const auto stage = [](int number) { return train_all(ranks, transformer(small), number)[1]; };
+    const Ending three = stage(3);
+    const std::vector<Unit>& units = three.units.units;
+    REQUIRE(units.size() == 1 + 2 * 2);
+    REQUIRE(units[0].parameters.size() == 5);   // the table, and two norms
+    REQUIRE(units[2].parameters.size() == 16);  // of an encoder's layer
+    REQUIRE(units[3].parameters.size() == 26);
+    REQUIRE(units[3].name == "decoder layer 0");
+    std::size_t chunks = 0, largest = 0;
+    for (const Unit& unit : units) {
+        chunks += unit.chunk * sizeof(float);
+        largest = std::max(largest, ranks * unit.chunk * sizeof(float));
+    }
+    const std::size_t root = ranks * units[0].chunk * sizeof(float);
+    REQUIRE(three.held.parameters == chunks + root + 2 * largest);
+    REQUIRE(three.held.gradients == chunks + root + 2 * largest);
+    // All are gathered twice but the root, and the two blocks that are there when backward begins.
+    std::size_t once = 0;
+    for (const std::size_t unit : {0, 3, 4})
+        once += units[unit].chunk * sizeof(float);
+    REQUIRE(three.received == (ranks - 1) * (3 * chunks - once));
+    const Ending two = stage(2);
+    REQUIRE(two.held.parameters == ranks * chunks);
+    REQUIRE(two.held.gradients == chunks + root + 2 * largest);
+    REQUIRE(two.received == 2 * (ranks - 1) * chunks);
+}
+
+}  // namespace ddp::test
