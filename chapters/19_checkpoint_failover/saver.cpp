@@ -30,7 +30,7 @@ Saver::Saver(Communicator& communicator, Device& device, TrainingTensors tensors
     for (const auto* list : {&tensors_.fixed_in_forward, &tensors_.buffers})
         for (const NamedTensor& tensor : *list)
             layout_.add(tensor.name, {tensor.value.shape().begin(), tensor.value.shape().end()});
-    node_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
+    host_ = PinnedBuffer<std::uint8_t>(layout_.data_bytes());
     writer_ = std::thread([this] {
         name_thread_by_role("saver");
         serve_requests();
@@ -86,7 +86,7 @@ void Saver::save(const TrainingState& state) {
 void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Stream& stream) {
     for (std::size_t i = 0; i < tensors.size(); i++)
         if (const Tensor& value = tensors[i].value; value.size() > 0)
-            DDP_CHECK(cudaMemcpyAsync(node_.data() + layout_.tensors[first + i].begin, value.data(),
+            DDP_CHECK(cudaMemcpyAsync(host_.data() + layout_.tensors[first + i].begin, value.data(),
                                       value.bytes(), cudaMemcpyDeviceToHost, stream));
 }
 
@@ -97,7 +97,7 @@ void Saver::copy(const std::vector<NamedTensor>& tensors, std::size_t first, Str
 void Saver::write(SaveRequest& request) {
     communicator_.synchronize(copies_);
     on_event_("saving", request.step);
-    if (checkpoints_.save(request.step, std::move(request.header), node_.span()))
+    if (checkpoints_.save(request.step, std::move(request.header), host_.span()))
         std::cerr << "note: the folder of the checkpoints had been removed: it was made again for "
                      "that of step "
                   << request.step << "." << std::endl;

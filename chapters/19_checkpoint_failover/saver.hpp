@@ -48,7 +48,7 @@ class Saver {
     double seconds_waited() const { return seconds_waited_; }
 
   private:
-    // One checkpoint to be written; its data is in node_, the copy in the host's memory.
+    // One checkpoint to be written; its data is in host_, the copy in the host's memory.
     struct SaveRequest {
         int step;
         SafetensorsHeader header;
@@ -64,7 +64,7 @@ class Saver {
     Checkpoints& checkpoints_;
     const OnEvent on_event_;
     SafetensorsHeader layout_;         // names and places of all tensors, in order
-    PinnedBuffer<std::uint8_t> node_;  // their values, in the host's memory
+    PinnedBuffer<std::uint8_t> host_;  // their values, in the host's memory
     Stream copies_;                    // the copy stream
     Event computed_, copied_;
     double seconds_waited_ = 0;
