@@ -80,7 +80,8 @@ help_of_other_verbs() {
                                 English and Italian, some 12 MB, through apt, into build/translations
   ./book setup pytorch          fetch PyTorch from PyPI into build/pytorch, for chapter 23
   ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,
-                                where each rank stood
+                                where each rank stood; and what the profiler's traces of a slow one say: what nothing
+                                hides, who comes last, who waits for data
   ./book help [all]             the first six verbs; with all: this text
 END
 }

@@ -107,7 +107,7 @@ run() {  # COMMAND, as a reader who has no terminal
 command_for() {  # what a reader types or, where it is built, the program that ./book runs (on nodes, ./book itself)
     local words chapter=15
     read -ra words <<<"$1"
-    if [[ -z $built || ${words[0]} != ./book || ${words[1]} == cluster ]]; then
+    if [[ -z $built || ${words[0]} != ./book || " cluster read " == *" ${words[1]} "* ]]; then
         echo "$1"
     elif [[ ${words[1]} == bench || ${words[1]} == explore ]]; then
         echo "$built/bin/${words[1]}_${words[2]} ${words[*]:3}"

@@ -33,7 +33,7 @@ setup() {
 }
 
 read_dumps() {  # `read` is the shell's own
-    if (($# == 0)) || [[ $1 == -* ]]; then bad_input "read takes the flight-recorder dumps of all ranks: one file each."; fi
+    if (($# == 0)) || [[ $1 == -* ]]; then bad_input "read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each."; fi
     command -v python3 >/dev/null || fail "read needs a python3."
     exec python3 -B "$root/chapters/23_your_job/read_dumps.py" "$@"
 }

@@ -16,6 +16,8 @@ import pickletools
 import re
 import sys
 
+import read_traces
+
 MOST_BYTES = 1 << 29
 
 
@@ -312,7 +314,9 @@ def report(dumps):
 
 def main():
     if len(sys.argv) < 2:
-        sys.exit("read takes the flight-recorder dumps of all ranks: one file each.")
+        sys.exit("read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each.")
+    if read_traces.is_trace(sys.argv[1]):
+        return read_traces.main()
     print("\n".join(report(load(sys.argv[1:]))))
 
 

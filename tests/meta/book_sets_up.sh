@@ -7,7 +7,7 @@ little_book "$scratch/book"
 book=$scratch/book/book
 mkdir -p "$scratch/book/chapters/23_your_job"
 touch "$scratch/book/chapters/23_your_job"/{pyproject.toml,README.md,ddp_guard.py}
-cp "$root/chapters/23_your_job/read_dumps.py" "$scratch/book/chapters/23_your_job"
+cp "$root/chapters/23_your_job"/read_{dumps,traces}.py "$scratch/book/chapters/23_your_job"
 
 # A python3 that writes down what it is asked for. PyTorch can be imported once $scratch/starts is there.
 path=$(machine_without python3)

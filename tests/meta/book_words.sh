@@ -56,7 +56,7 @@ expect_sentence 2 "data takes the name of what to fetch; there is: translations.
 expect_sentence 2 "data takes the name of what to fetch; there is: translations." "$book" data sets
 expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup
 expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup torch
-expect_sentence 2 "read takes the flight-recorder dumps of all ranks: one file each." "$book" read
+expect_sentence 2 "read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each." "$book" read
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
 mkdir -p "$scratch/book/common/cuda_on_cpu"
