@@ -71,17 +71,11 @@ World::World(const CommonOptions& options) {
         }
         case StartedBy::mpi:
             job_.started_by = std::getenv("OMPI_COMM_WORLD_SIZE") ? "mpirun" : "srun";
-            find_others_by_mpi();
+            mpi_ = std::make_unique<MpiStart>(job_.patience_s());
+            become_process(mpi_->rank(), mpi_->world_size());
+            find_others_by_broadcast([this](const auto& text) { return mpi_->broadcast(text); });
             break;
     }
-}
-
-World::World(int rank, int world_size, double timeout_s, const Broadcast& broadcast) {
-    job_.timeout_s = timeout_s;
-    job_.is_guest = true;
-    job_.started_by = "another program";
-    become_process(rank, world_size);
-    find_others_by_broadcast(broadcast);
 }
 
 namespace {
@@ -175,12 +169,6 @@ void World::find_others_by_store(const LaunchVariables& variables) {
                 read_invitation(store.get(variables.store_key)));
 }
 
-void World::find_others_by_mpi() {
-    mpi_ = std::make_unique<MpiStart>(job_.patience_s());
-    become_process(mpi_->rank(), mpi_->world_size());
-    find_others_by_broadcast([this](const std::string& text) { return mpi_->broadcast(text); });
-}
-
 // Rank 0 listens at any free port, and MPI or the other program broadcasts where that is.
 // MASTER_ADDR, if it is set, comes before its other addresses.
 void World::find_others_by_broadcast(const Broadcast& broadcast) {
@@ -193,8 +181,8 @@ void World::find_others_by_broadcast(const Broadcast& broadcast) {
             addresses.insert(addresses.begin(), chosen);
         text = invitation(listener, addresses);
     }
-    const RendezvousEndpoint endpoint = read_invitation(broadcast(text));
-    find_others(has_rank_0() ? &listener : nullptr, endpoint);
+    text = broadcast(text);
+    find_others(has_rank_0() ? &listener : nullptr, read_invitation(text));
 }
 
 // The rendezvous. Rank 0 has a listener, and gets the coordinator; the others are connected to it.

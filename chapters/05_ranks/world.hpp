@@ -29,9 +29,8 @@ class World {
     // started. A program should construct it early. Throws OptionError if the options make no sense
     // here, std::runtime_error if the other ranks cannot be found.
     explicit World(const CommonOptions& options);
-    // Is one rank inside of another program, PyTorch's, say: leaves that program's signals and
-    // cores alone, and never ends its process. `broadcast`, which every rank calls once, returns
-    // rank 0's text on each of them. Throws as above.
+    // Is one rank in the process of another program, whose signals and cores it leaves alone
+    // (support/guest.cpp). `broadcast`, called once by every rank, returns rank 0's text on each.
     using Broadcast = std::function<std::string(const std::string& text)>;
     World(int rank, int world_size, double timeout_s, const Broadcast& broadcast);
     ~World();
@@ -58,7 +57,6 @@ class World {
     void become_process(int rank, int world_size);
     void find_others_by_variables(const LaunchVariables& variables);
     void find_others_by_store(const LaunchVariables& variables);
-    void find_others_by_mpi();
     void find_others_by_broadcast(const Broadcast& broadcast);
     void find_others(const Descriptor* listener, const RendezvousEndpoint& endpoint);
     RunResult run_rank(int rank, const std::function<void(Rank&)>& work);
