@@ -151,6 +151,16 @@ std::vector<int> Tape::count_uses(const std::vector<bool>& reached) const {
     return uses;
 }
 
+// Returns `scale` in device memory. Most trainings ask for the same number in every step.
+Tensor Tape::first_gradient(float scale) {
+    if (first_gradient_.is_empty() || first_scale_ != scale) {
+        first_gradient_ = Tensor(device_, {1});
+        fill(first_gradient_, scale);
+        first_scale_ = scale;
+    }
+    return first_gradient_;
+}
+
 void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     if (!loss.is_recorded())
         throw std::logic_error(
@@ -164,8 +174,7 @@ void Tape::backward(Variable loss, const Visitor& is_final, float scale) {
     const std::vector<bool> reached = reached_from({loss});
     std::vector<int> uses_left = count_uses(reached);
     // The walk begins with d loss / d loss = 1, times `scale`.
-    last.gradient = Tensor(device_, last.value.shape());
-    fill(last.gradient, scale);
+    last.gradient = first_gradient(scale).reshaped(last.value.shape());
     for (int i = loss.node; i >= 0; i--) {
         Node& box = nodes_[i];
         // Skip what the loss does not depend on, what is not learned, and the parameters: they

@@ -141,11 +141,14 @@ class Tape {
     std::vector<bool> reached_from(const std::vector<Variable>& results) const;
     std::vector<int> count_uses(const std::vector<bool>& reached) const;
     Variable add(Node node);
+    Tensor first_gradient(float scale);
 
     Device& device_;
     const Recording recording_;
     std::vector<Node> nodes_;
     bool retain_gradients_ = false;
+    Tensor first_gradient_;  // of the last backward's loss: first_scale_
+    float first_scale_ = 0;
 };
 
 }  // namespace ddp

@@ -20,44 +20,40 @@
 namespace ddp {
 namespace {
 
-// Computes the loss of each row, and its gradient with respect to the row's logits. One thread
-// takes a whole row.
-__global__ void row_losses(int batch, int classes, const float* logits, const int* labels,
-                           float* losses, float* gradients) {
-    for (std::size_t row : grid_range(batch)) {
-        const float* from = logits + row * classes;
-        float* gradient = gradients + row * classes;
-        // Subtract the largest logit: that changes no probability, and exp is then at most 1.
-        float largest = from[0];
-        for (int c = 1; c < classes; c++)
-            largest = from[c] > largest ? from[c] : largest;
-        float sum = 0.0f;
-        for (int c = 0; c < classes; c++) {
-            gradient[c] = expf(from[c] - largest);
-            sum += gradient[c];
-        }
-        // Softmax: divide by the sum.
-        for (int c = 0; c < classes; c++)
-            gradient[c] /= sum;
-        // A label that is not a class: the loss shows it as a NaN, and the memory is left alone.
-        const int label = labels[row];
-        if (label < 0 || label >= classes) {
-            losses[row] = std::numeric_limits<float>::quiet_NaN();
-            continue;
-        }
-        // The gradient is softmax, minus 1 at the label. The loss is -log(exp(logit - largest) /
-        // sum), written without a quotient, which could round to 0.
-        gradient[label] -= 1.0f;
-        losses[row] = logf(sum) + largest - from[label];
+// Returns the loss of one row, and computes its gradient with respect to the row's logits.
+__device__ float row_loss(int classes, const float* logits, int label, float* gradient) {
+    // Subtract the largest logit: that changes no probability, and exp is then at most 1.
+    float largest = logits[0];
+    for (int c = 1; c < classes; c++)
+        largest = logits[c] > largest ? logits[c] : largest;
+    float sum = 0.0f;
+    for (int c = 0; c < classes; c++) {
+        gradient[c] = expf(logits[c] - largest);
+        sum += gradient[c];
     }
+    // Softmax: divide by the sum.
+    for (int c = 0; c < classes; c++)
+        gradient[c] /= sum;
+    // A label that is not a class: the loss shows it as a NaN, and the memory is left alone.
+    if (label < 0 || label >= classes)
+        return std::numeric_limits<float>::quiet_NaN();
+    // The gradient is softmax, minus 1 at the label. The loss is -log(exp(logit - largest) / sum),
+    // written without a quotient, which could round to 0.
+    gradient[label] -= 1.0f;
+    return logf(sum) + largest - logits[label];
 }
 
-// Computes the mean, in one block: a batch is small. The block's threads add up the values as in
-// 02_kernels.
-__global__ void mean_of(int n, const float* values, float* mean) {
-    const float sum = sum_by_block<float>(n, [=](std::size_t i) { return values[i]; });
+// Computes the rows' losses and gradients, and the mean of the losses. One block does it all: a
+// batch is small, and so this is one launch. A thread takes a whole row.
+__global__ void mean_loss(int batch, int classes, const float* logits, const int* labels,
+                          float* losses, float* gradients, float* mean) {
+    for (std::size_t row : column_range(batch))
+        losses[row] =
+            row_loss(classes, logits + row * classes, labels[row], gradients + row * classes);
+    // The threads add up their losses as in 02_kernels.
+    const float sum = sum_by_block<float>(batch, [=](std::size_t row) { return losses[row]; });
     if (threadIdx.x == 0)
-        *mean = sum / n;
+        *mean = sum / batch;
 }
 
 // Writes or adds upstream / batch times the rows' gradients. `upstream` is the gradient of the loss
@@ -82,9 +78,8 @@ Variable cross_entropy(Variable logits, const Labels& labels) {
     Device& device = x.device();
     const int batch = x.dim(0);
     const Tensor losses(device, {batch}), gradients(device, x.shape()), loss(device, {1});
-    launch(device.stream(), grid_for(batch), row_losses, batch, x.dim(1), x.data(), labels.data(),
-           losses.data(), gradients.data());
-    launch(device.stream(), rows_for(1, losses.size()), mean_of, batch, losses.data(), loss.data());
+    launch(device.stream(), rows_for(1, losses.size()), mean_loss, batch, x.dim(1), x.data(),
+           labels.data(), losses.data(), gradients.data(), loss.data());
     return logits.tape->record(
         "cross_entropy", loss, {logits},
         [batch, gradients](const Tensor& upstream, Tape::InputGradients& inputs) {

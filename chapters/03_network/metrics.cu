@@ -10,21 +10,26 @@
 namespace ddp {
 namespace {
 
-// Predicts the class of each row: the place of its largest logit.
-__global__ void largest_logit(int batch, int classes, const float* logits, int* predictions) {
-    for (std::size_t row : grid_range(batch)) {
-        int best = 0;
-        for (int c = 1; c < classes; c++)
-            best = logits[row * classes + c] > logits[row * classes + best] ? c : best;
-        predictions[row] = best;
-    }
+// Returns the class that a row of logits predicts: the place of its largest logit.
+__device__ int largest_logit(int classes, const float* logits) {
+    int best = 0;
+    for (int c = 1; c < classes; c++)
+        best = logits[c] > logits[best] ? c : best;
+    return best;
+}
+
+// Predicts the class of each row.
+__global__ void predict_rows(int batch, int classes, const float* logits, int* predictions) {
+    for (std::size_t row : grid_range(batch))
+        predictions[row] = largest_logit(classes, logits + row * classes);
 }
 
 // Adds a step to the totals, in one block: a batch is small.
-__global__ void add_step(int batch, const float* loss, const int* predictions, const int* labels,
-                         Metrics::Totals* totals) {
-    const int correct = sum_by_block<int>(
-        batch, [=](std::size_t i) { return predictions[i] == labels[i] ? 1 : 0; });
+__global__ void add_step(int batch, int classes, const float* loss, const float* logits,
+                         const int* labels, Metrics::Totals* totals) {
+    const int correct = sum_by_block<int>(batch, [=](std::size_t row) {
+        return largest_logit(classes, logits + row * classes) == labels[row] ? 1 : 0;
+    });
     if (threadIdx.x != 0)
         return;
     totals->correct += correct;
@@ -40,7 +45,7 @@ __global__ void add_step(int batch, const float* loss, const int* predictions, c
 
 Labels predict(const Tensor& logits) {
     Labels predictions(logits.device(), {logits.dim(0)});
-    launch(logits.device().stream(), grid_for(predictions.size()), largest_logit, logits.dim(0),
+    launch(logits.device().stream(), grid_for(predictions.size()), predict_rows, logits.dim(0),
            logits.dim(1), logits.data(), predictions.data());
     return predictions;
 }
@@ -50,9 +55,8 @@ Metrics::Metrics(Device& device) : device_(device), totals_(1) {
 }
 
 void Metrics::add(const Tensor& loss, const Tensor& logits, const Labels& labels) {
-    const Labels predictions = predict(logits);
-    launch(device_.stream(), rows_for(1, labels.size()), add_step, labels.dim(0), loss.data(),
-           predictions.data(), labels.data(), totals_.data());
+    launch(device_.stream(), rows_for(1, labels.size()), add_step, labels.dim(0), logits.dim(1),
+           loss.data(), logits.data(), labels.data(), totals_.data());
 }
 
 Metrics::Totals Metrics::read() const {

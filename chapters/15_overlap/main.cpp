@@ -2,6 +2,7 @@
 // gradients are reduced bucket by bucket while backward runs.
 #include <algorithm>
 
+#include "03_network/layers/linear_relu.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
 #include "05_ranks/world.hpp"
@@ -41,6 +42,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
     // Every rank draws other parameters; DistributedDataParallel replaces them by rank 0's.
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));
     const auto model = make_model(mine.model, device, random);
+    fuse_linear_relu(*model);
     const auto communicator = make_communicator(mine.communicator, rank,
                                                 ddp_arena_bytes(*model) + hook_arena_bytes(*model),
                                                 {.order = mine.order});

@@ -8,7 +8,7 @@ namespace {
 
 // stub
 //: Your kernels go here. grid_range(rows) gives each thread rows of its own: see the kernel
-//: row_losses in 03_network/cross_entropy.cu.
+//: predict_rows in 03_network/metrics.cu.
 
 // Writes y, and 1 / rms of each row, which backward needs again.
 __global__ void normalise_rows(std::size_t rows, std::size_t columns, float eps, const float* x,

@@ -36,15 +36,12 @@ sed -E 's/ /\t/' "$registers" | while IFS=$'\t' read -r name count; do printf '%
 awk -F'\t' -v OFS='\t' '
     function bytes_of(kernel, a) {
         if (kernel == "bytes_to_floats" || kernel == "bytes_to_labels") return 5 * a[1]
-        if (kernel == "relu_forward" || kernel == "fill_kernel") return (kernel == "fill_kernel" ? 4 : 8) * a[1]
-        if (kernel == "relu_backward") return 12 * a[1]
-        if (kernel == "transpose_and_add_bias") return 8 * a[1] * a[2]
+        if (kernel == "add_bias_to_rows") return 8 * a[1] * a[2]
+        if (kernel == "relu_backward_and_add_up") return 12 * a[1] * a[2]
         if (kernel == "add_up_rows") return 4 * a[1] * a[2]
-        if (kernel == "row_losses") return 8 * a[1] * a[2]
-        if (kernel == "mean_of") return 4 * a[1]
+        if (kernel == "mean_loss") return 8 * a[1] * a[2]
         if (kernel == "scale_gradient") return 8 * a[1]
-        if (kernel == "largest_logit") return 4 * a[1] * a[2]
-        if (kernel == "add_step") return 8 * a[1]
+        if (kernel == "add_step") return 4 * a[1] * a[2]
         if (kernel == "step_all_by_momentum") return 24 * a[1]                # gradients are read, and zeroed
         if (kernel == "descend") return 12 * a[1]
         if (kernel == "reduce_scatter_kernel") return 4 * a[5] * 2 * 2        # of two ranks, to two ranks

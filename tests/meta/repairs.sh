@@ -145,7 +145,7 @@ if command -v nvcc >/dev/null || [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]]
     red S2 "a collective has 32 blocks" chapters/06_messages/control.hpp 's/\? 16 : 32/? 16 : 16/' launches
     red S4 "buckets travel at the highest priority" chapters/15_overlap/ddp.hpp 's/communication_\{Priority::highest\}/communication_/' launches
     red S5 "the mean of a batch is a block's" chapters/03_network/cross_entropy.cu \
-        's/rows_for\(1, losses.size\(\)\), mean_of/{1, 1}, mean_of/' launches
+        's/rows_for\(1, losses.size\(\)\), mean_loss/{1, 1}, mean_loss/' launches
     red L2 "a kernel's own record is read plainly" chapters/06_messages/wait.cuh \
         's/store\(source\[i\], cuda/store(RecordWord(const_cast<std::uint64_t\&>(source[i])).load(cuda::memory_order_relaxed), cuda/' sass_check messages
     red S3 "a wait polls by relaxed loads" chapters/06_messages/wait.cuh 's/load_relaxed\(flag\) >= value/load_acquire(flag) >= value/' sass_check messages

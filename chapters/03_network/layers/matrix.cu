@@ -19,8 +19,15 @@ int columns_of(const Matrix& matrix) {
 
 constexpr int tile_width = 32;  // a tile of 32 x 32 floats stays in the nearest cache
 
+// Replaces a negative number by 0. A NaN stays a NaN, and the loss shows it.
+template <Activation activation>
+__device__ float activate(float x) {
+    return activation == Activation::relu && x < 0.0f ? 0.0f : x;
+}
+
 // Writes y [rows, columns] = transposed_y^T + bias, tile by tile. Without tiles one of the two
 // matrices would be read or written in steps of a whole row.
+template <Activation activation>
 __global__ void transpose_and_add_bias(int rows, int columns, const float* transposed_y,
                                        const float* bias, float* y) {
     const int tiles_across = (columns + tile_width - 1) / tile_width;
@@ -35,9 +42,19 @@ __global__ void transpose_and_add_bias(int rows, int columns, const float* trans
                 const std::size_t column = first_column + i;
                 const float sum = transposed_y[column * rows + row];
                 y[static_cast<std::size_t>(row) * columns + column] =
-                    bias == nullptr ? sum : sum + bias[column];
+                    activate<activation>(bias == nullptr ? sum : sum + bias[column]);
             }
     }
+}
+
+// Adds the bias to every row of y [rows, columns], where it lies.
+template <Activation activation>
+__global__ void add_bias_to_rows(int rows, int columns, const float* bias, float* y) {
+    for (std::size_t row : row_range(rows))
+        for (std::size_t column : column_range(columns)) {
+            float& sum = y[row * columns + column];
+            sum = activate<activation>(bias == nullptr ? sum : sum + bias[column]);
+        }
 }
 
 // A block adds up rows: a thread has a strip of neighbouring columns, and the lanes beside it
@@ -46,8 +63,10 @@ __global__ void transpose_and_add_bias(int rows, int columns, const float* trans
 constexpr int most_lanes = kernels_run_on_cpu ? 1 : 32, strip = kernels_run_on_cpu ? 64 : 1;
 constexpr int most_groups = 8;
 
-__global__ void add_up_rows(int rows, int columns, const float* values, const float* factors,
-                            float* sums, bool accumulate) {
+// Adds up term(i), i being the place of a number in the matrix, down each column.
+template <class Term>
+__device__ void add_up_columns(int rows, int columns, const Term term, float* sums,
+                               bool accumulate) {
     __shared__ float of_group[most_groups][most_lanes * strip];
     const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
     const int lanes = std::min(int{most_lanes}, threads), lane = thread % lanes;
@@ -63,8 +82,7 @@ __global__ void add_up_rows(int rows, int columns, const float* values, const fl
         for (int row = group; row < rows; row += groups) {
             const std::size_t begin = static_cast<std::size_t>(row) * columns + first;
             for (int k = 0; k < count; k++)
-                mine[k] +=
-                    factors == nullptr ? values[begin + k] : values[begin + k] * factors[begin + k];
+                mine[k] += term(begin + k);
         }
         for (int k = 0; k < count && groups > 1; k++)
             of_group[group][lane * strip + k] = mine[k];
@@ -77,6 +95,31 @@ __global__ void add_up_rows(int rows, int columns, const float* values, const fl
         }
         __syncthreads();
     }
+}
+
+__global__ void add_up_rows(int rows, int columns, const float* values, const float* factors,
+                            float* sums, bool accumulate) {
+    const auto term = [=](std::size_t i) {
+        return factors == nullptr ? values[i] : values[i] * factors[i];
+    };
+    add_up_columns(rows, columns, term, sums, accumulate);
+}
+
+// Backward of ReLU, y = max(x, 0), on the way: each number of dx is added up when it is computed.
+__global__ void relu_backward_and_add_up(int rows, int columns, const float* __restrict__ y,
+                                         const float* __restrict__ dy, float* __restrict__ dx,
+                                         float* sums, bool accumulate) {
+    const auto term = [=](std::size_t i) { return dx[i] = y[i] > 0.0f ? dy[i] : 0.0f; };
+    add_up_columns(rows, columns, term, sums, accumulate);
+}
+
+// Launches the kernel that sum_rows and relu_backward_and_sum_rows have in common.
+template <class... Parameters, class... Arguments>
+void launch_over_columns(Device& device, int columns, void (*kernel)(Parameters...),
+                         const Arguments&... arguments) {
+    constexpr std::size_t width = std::size_t{most_lanes} * strip;
+    const std::size_t tiles = (static_cast<std::size_t>(columns) + width - 1) / width;
+    launch(device.stream(), rows_for(tiles, most_lanes * most_groups), kernel, arguments...);
 }
 
 }  // namespace
@@ -96,8 +139,17 @@ void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool 
                           b.columns, a.data, a.columns, &beta, product, n));
 }
 
-// The plain way is multiply_matrices(device, a, b, y), and then a kernel that adds the bias. This
-// is the same, faster:
+void add_bias(Device& device, int rows, int columns, const float* bias, float* y,
+              Activation activation) {
+    if (bias == nullptr && activation == Activation::none)
+        return;
+    const auto kernel = activation == Activation::relu ? add_bias_to_rows<Activation::relu>
+                                                       : add_bias_to_rows<Activation::none>;
+    launch(device.stream(), rows_for(rows, columns), kernel, rows, columns, bias, y);
+}
+
+// A GPU goes the plain way: the product, and then a kernel that adds the bias. On a CPU this is the
+// same, faster:
 //
 //     1. y^T = b^T a^T     the same sums of the same products, stored the other way round
 //     2. y = (y^T)^T + bias
@@ -105,22 +157,34 @@ void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool 
 // In Linear, a is x and b is W^T, so step 1 computes W x^T. There the large matrix W is read as it
 // lies in memory, and only the small x is transposed: OpenBLAS is then up to a third faster. Step 2
 // costs nothing extra, since the bias needs a pass over y anyway.
-void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y) {
+void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y,
+                           Activation activation) {
     const int rows = rows_of(a), columns = columns_of(b);
+    if (!kernels_run_on_cpu) {
+        multiply_matrices(device, a, b, y);
+        add_bias(device, rows, columns, bias, y, activation);
+        return;
+    }
     const Tensor transposed_y(device, {columns, rows});
     multiply_matrices(device, transposed(b), transposed(a), transposed_y.data());
     const auto tiles = static_cast<std::size_t>((columns + tile_width - 1) / tile_width) *
                        static_cast<std::size_t>((rows + tile_width - 1) / tile_width);
-    launch(device.stream(), rows_for(tiles, tile_width), transpose_and_add_bias, rows, columns,
-           transposed_y.data(), bias, y);
+    const auto kernel = activation == Activation::relu ? transpose_and_add_bias<Activation::relu>
+                                                       : transpose_and_add_bias<Activation::none>;
+    launch(device.stream(), rows_for(tiles, tile_width), kernel, rows, columns, transposed_y.data(),
+           bias, y);
 }
 
 // The plain way is one thread for each column, which walks down the rows. This is the same, faster.
 void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate, const float* factors) {
-    constexpr std::size_t width = std::size_t{most_lanes} * strip;
-    const auto columns = static_cast<std::size_t>(matrix.columns);
-    launch(device.stream(), rows_for((columns + width - 1) / width, most_lanes * most_groups),
-           add_up_rows, matrix.rows, matrix.columns, matrix.data, factors, sums, accumulate);
+    launch_over_columns(device, matrix.columns, add_up_rows, matrix.rows, matrix.columns,
+                        matrix.data, factors, sums, accumulate);
+}
+
+void relu_backward_and_sum_rows(Device& device, Matrix y, const float* dy, float* dx, float* sums,
+                                bool accumulate) {
+    launch_over_columns(device, y.columns, relu_backward_and_add_up, y.rows, y.columns, y.data, dy,
+                        dx, sums, accumulate);
 }
 
 }  // namespace ddp

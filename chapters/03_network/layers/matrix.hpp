@@ -28,14 +28,27 @@ inline Matrix transposed(Matrix matrix) {
 // rows.
 void multiply_matrices(Device& device, Matrix a, Matrix b, float* product, bool accumulate = false);
 
-// Enqueues y = a b + bias, with `bias` added to every row; a null `bias` adds nothing. The shapes
-// and errors are those of multiply_matrices; `bias` has as many elements as b has columns.
-void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y);
+// The function of each sum that follows a product and its bias.
+enum class Activation { none, relu };
+
+// Enqueues y = a b + bias, with `bias` added to every row; a null `bias` adds nothing. With relu,
+// negative sums become 0. The shapes and errors are those of multiply_matrices; `bias` has as many
+// elements as b has columns.
+void multiply_and_add_bias(Device& device, Matrix a, Matrix b, const float* bias, float* y,
+                           Activation activation = Activation::none);
+// Enqueues the second half of it, on a y [rows, columns] that holds a b.
+void add_bias(Device& device, int rows, int columns, const float* bias, float* y,
+              Activation activation = Activation::none);
 
 // Enqueues sums = the sum of the rows of a matrix that is not transposed, or sums += it if
 // `accumulate`. `sums` has as many elements as the matrix has columns. `factors` has a number for
 // each of the matrix's, by which that is multiplied first; null: nothing is.
 void sum_rows(Device& device, Matrix matrix, float* sums, bool accumulate,
               const float* factors = nullptr);
+
+// Enqueues dx = dy where y > 0, and 0 elsewhere; and, in the same pass, sums = the sum of dx's
+// rows, or sums += it if `accumulate`. dy and dx are as large as y, which is not transposed.
+void relu_backward_and_sum_rows(Device& device, Matrix y, const float* dy, float* dx, float* sums,
+                                bool accumulate);
 
 }  // namespace ddp

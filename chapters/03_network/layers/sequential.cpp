@@ -16,6 +16,20 @@ void Sequential::replace_layers(const Replace& replace) {
     }
 }
 
+void Sequential::join_layers(const Join& join) {
+    for (std::size_t i = 0; i < layers_.size(); i++) {
+        if (auto* network = dynamic_cast<Sequential*>(layers_[i].get()))
+            network->join_layers(join);
+        if (i + 1 == layers_.size())
+            return;
+        if (auto joined = join(*layers_[i], *layers_[i + 1])) {
+            joined->set_training(layers_[i]->is_training());
+            layers_[i] = std::move(joined);
+            layers_.erase(layers_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        }
+    }
+}
+
 Variable Sequential::forward(Variable input) {
     Variable value = input;
     for (const auto& layer : layers_) {

@@ -28,6 +28,11 @@ class Sequential : public Module {
     using Replace = std::function<std::unique_ptr<Module>(std::unique_ptr<Module> layer)>;
     void replace_layers(const Replace& replace);
 
+    // Replaces every two layers, one behind the other, by the layer that `join` makes of them; null
+    // keeps the two. In a nested network, joins the layers of that network.
+    using Join = std::function<std::unique_ptr<Module>(const Module& first, const Module& second)>;
+    void join_layers(const Join& join);
+
     Variable forward(Variable input) override;
     Parameters parameters() const override;
     std::vector<NamedTensor> buffers() const override;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "03_network/layers/linear_relu.hpp"
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
@@ -48,6 +49,7 @@ class JobTraining {
           communicator_(make_communicator("native", rank, ddp_arena_bytes(*model_))),
           training_(*communicator_, device_, *model_, random_,
                     {{1, 28, 28}, 10, mine.batch, alone, {}}) {
+        fuse_linear_relu(*model_);
         training_.run(warm_up_steps);
     }
 

@@ -187,6 +187,29 @@ TEST_CASE("tape: backward starts from one number") {
     REQUIRE_FALSE(a->has_gradient());
 }
 
+TEST_CASE("tape: backward begins with the scale that it is given, which is written only once") {
+    Device device;
+    const Shared a = make(device, "a", {3});
+    Tape tape(device);
+    tape.retain_gradients();
+    std::vector<Tensor> first;
+    std::vector<float> gradients;
+    for (const float scale : {1.0f, 1.0f, 0.5f, 1.0f}) {
+        const Variable loss = square(tape.parameter(a));
+        a->clear_gradient();
+        tape.backward(loss, {}, scale);
+        first.push_back(tape.nodes().at(loss.node).gradient);
+        gradients.push_back(a->gradient().to_host()[0]);
+        tape.clear();
+    }
+    REQUIRE(gradients == std::vector<float>{6, 6, 3, 6});
+    // One that is kept stays as it was when another scale came.
+    for (std::size_t i = 0; i < first.size(); i++)
+        REQUIRE(first[i].to_host() == std::vector<float>{i == 2 ? 0.5f : 1.0f});
+    REQUIRE(first[0].data() == first[1].data());
+    REQUIRE(first[1].data() != first[2].data());
+}
+
 TEST_CASE("a tape that does not record: the same values, no boxes, less memory, and no backward") {
     Device device;
     constexpr std::size_t size = 1000, bytes = 4096;  // 4,000, in units of 512

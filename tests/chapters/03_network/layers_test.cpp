@@ -1,10 +1,16 @@
 // Every layer against PyTorch: forward, and backward from a given gradient of the output.
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 
+#include "03_network/cross_entropy.hpp"
 #include "03_network/layers/batch_norm2d.hpp"
 #include "03_network/layers/conv2d.hpp"
 #include "03_network/layers/flatten.hpp"
+#include "03_network/layers/initialisers.hpp"
+#include "03_network/layers/linear_relu.hpp"
+#include "03_network/layers/matrix.hpp"
 #include "03_network/layers/max_pool2d.hpp"
 #include "03_network/layers/relu.hpp"
 #include "03_network/linear.hpp"
@@ -63,6 +69,101 @@ TEST_CASE("layers: ReLU is PyTorch's") {
     Device device;
     Relu layer("relu");
     REQUIRE(differences(device, layer, read_golden("relu.txt")) == "");
+}
+
+// ---- Linear and ReLU in one layer
+
+// Three linear layers, of 37 to 70, 131 and 5 numbers, and what is behind them: a Relu behind the
+// first, another in a network within the network, and none behind the last. The first of them has a
+// bias that is not learned, and the second none, if asked for.
+std::unique_ptr<Sequential> make_three_layers(Device& device, bool freezes, bool has_bias) {
+    Random random(5);
+    auto network = std::make_unique<Sequential>("network");
+    network->add<Linear>("one", device, 37, 70, random).bias->is_frozen = freezes;
+    network->add<Relu>("relu1");
+    auto& inner = network->add<Sequential>("inner");
+    inner.add<Linear>("two", device, 70, 131, random, has_bias);
+    inner.add<Relu>("relu2");
+    network->add<Linear>("three", device, 131, 5, random);
+    return network;
+}
+
+// The values and gradients of two forwards and backwards, whose gradients add up; `layers` counts
+// the layers that have said that they have computed something.
+std::vector<std::vector<float>> results_of(Device& device, Sequential& network, int& layers) {
+    Random random(6);
+    std::vector<std::vector<float>> results;
+    network.observe([&](const Module&) { layers++; });
+    Tape tape(device);
+    for (const int batch : {3, 67}) {
+        tape.clear();
+        std::vector<float> values = uniform(device, {batch, 37}, 1.0f, random).to_host();
+        values[40] = std::numeric_limits<float>::quiet_NaN();
+        const auto x = std::make_shared<Parameter>("input", Tensor(device, {batch, 37}, values));
+        const Variable y = network.forward(tape.parameter(x));
+        std::vector<int> labels(static_cast<std::size_t>(batch), 3);
+        tape.backward(cross_entropy(y, Labels(device, {batch}, labels)));
+        results.push_back(y.value().to_host());
+        results.push_back(x->gradient().to_host());
+    }
+    for (const auto& parameter : network.parameters())
+        if (!parameter->is_frozen)
+            results.push_back(parameter->gradient().to_host());
+    return results;
+}
+
+bool are_same_bits(const std::vector<std::vector<float>>& a,
+                   const std::vector<std::vector<float>>& b) {
+    bool are_same = a.size() == b.size();
+    for (std::size_t i = 0; are_same && i < a.size(); i++)
+        are_same = a[i].size() == b[i].size() &&
+                   std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)) == 0;
+    return are_same;
+}
+
+TEST_CASE("layers: Linear and ReLU in one layer give the bits of two") {
+    Device device;
+    for (const bool freezes : {false, true})
+        for (const bool has_bias : {true, false}) {
+            const auto plain = make_three_layers(device, freezes, has_bias);
+            const auto fused = make_three_layers(device, freezes, has_bias);
+            const Parameters before = fused->parameters();
+            fuse_linear_relu(*fused);
+            REQUIRE(fused->parameters() == before);
+            int layers = 0, fewer = 0;
+            const auto expected = results_of(device, *plain, layers);
+            REQUIRE(are_same_bits(results_of(device, *fused, fewer), expected));
+            REQUIRE(layers == 2 * 4);
+            REQUIRE(fewer == 2 * 3);
+        }
+}
+
+TEST_CASE("layers: what has been made one layer refuses a wrong shape, and keeps its mode") {
+    Device device;
+    const auto network = make_three_layers(device, false, true);
+    network->set_training(false);
+    fuse_linear_relu(*network);
+    network->observe([](const Module& layer) { REQUIRE_FALSE(layer.is_training()); });
+    Tape tape(device);
+    network->forward(tape.constant(constant(device, {2, 37}, 1.0f)));
+    REQUIRE(message_of([&] {
+                network->forward(tape.constant(constant(device, {2, 36}, 1.0f)));
+            }) == "one takes [batch, 37], not [2, 36]");
+}
+
+TEST_CASE("layers: a bias is added to a product where it lies, as a GPU does") {
+    Device device;
+    const std::vector<float> product{1, -2, 3, -4, 5, -6}, bias{10, 1, -4};
+    const auto after = [&](bool has_bias, Activation activation) {
+        Tensor y(device, {2, 3}, product);
+        const Tensor b(device, {3}, bias);
+        add_bias(device, 2, 3, has_bias ? b.data() : nullptr, y.data(), activation);
+        return y.to_host();
+    };
+    REQUIRE(after(true, Activation::none) == std::vector<float>{11, -1, -1, 6, 6, -10});
+    REQUIRE(after(true, Activation::relu) == std::vector<float>{11, 0, 0, 6, 6, 0});
+    REQUIRE(after(false, Activation::none) == product);
+    REQUIRE(after(false, Activation::relu) == std::vector<float>{1, 0, 3, 0, 5, 0});
 }
 
 TEST_CASE("layers: Flatten is PyTorch's") {
