@@ -42,18 +42,21 @@ struct DeviceLimits {
 // plays a small GPU (CUDA_ON_CPU=multiprocessors=20).
 inline DeviceLimits device_limits() {
 #if !defined(DDP_CUDA)
+    const int played_queues = cuda_on_cpu::played_queues();
     if (cuda_on_cpu::played_multiprocessors() == 0)
-        return {~0u, ~0u};
+        return {~0u, played_queues > 0 ? static_cast<unsigned int>(played_queues) : ~0u};
+#else
+    constexpr int played_queues = 0;
 #endif
     int device = 0, multiprocessors = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "cudaDeviceGetAttribute");
     // check.cpp has set it, unless it was to keep what it found.
-    const char* queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    return {
-        static_cast<unsigned int>(multiprocessors),
-        static_cast<unsigned int>(queues == nullptr ? 8 : std::clamp(std::atoi(queues), 1, 32))};
+    const char* variable = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const int queues = variable == nullptr ? 8 : std::clamp(std::atoi(variable), 1, 32);
+    return {static_cast<unsigned int>(multiprocessors),
+            static_cast<unsigned int>(played_queues > 0 ? played_queues : queues)};
 }
 
 // Returns whether a launch may have to load its kernel first: on a GPU, and on a CPU that plays

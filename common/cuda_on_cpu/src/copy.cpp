@@ -8,6 +8,7 @@
 #include "memory.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
+#include "tenants.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -112,6 +113,7 @@ cudaError_t allocate_checked(void** pointer, std::size_t bytes, MemoryKind kind,
     if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
                                                         std::to_string(bytes) + " bytes"))
         return error;
+    wait_inside_driver();
     return allocate(pointer, bytes, kind, call, where);
 }
 
@@ -123,6 +125,7 @@ cudaError_t free_checked(void* pointer, MemoryKind kind, const char* call, Where
     if (const cudaError_t error = check_no_kernel_waits(std::string(call) + " at " + text_of(where),
                                                         describe_address(pointer)))
         return error;
+    wait_inside_driver();
     // Freeing waits for the work that may still use the memory, as on a GPU.
     for (const auto& stream : all_streams())
         stream->synchronize(stream->last_ticket());
@@ -241,7 +244,7 @@ cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, 
 
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
     *total_bytes = total_device_bytes();
-    *free_bytes = *total_bytes - live_device_bytes();
+    *free_bytes = *total_bytes - live_device_bytes() - bytes_of_other_tenants();
     return cudaSuccess;
 }
 

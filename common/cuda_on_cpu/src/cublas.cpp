@@ -10,7 +10,9 @@
 #include "cublas_v2.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "cuda_on_cpu/settings.hpp"
 #include "memory.hpp"
+#include "multiprocessors.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
 
@@ -54,7 +56,9 @@ const float* floats_of(const Matrix& matrix, int i, std::vector<float>& memory) 
 }
 
 struct MultiplyMatrices final : Command {
-    void run(Stream&) override {
+    void run(Stream& stream) override {
+        const auto held = HeldMultiprocessors::for_some(is_crowded() ? processors() : 0);
+        stream.begin_kernel();
         DeviceAccess access;
         std::vector<float> memory_a, memory_b;
         for (int i = 0; i < batch; i++)
@@ -153,6 +157,7 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle) {
     if (enter_call("cublasCreate") != cudaSuccess ||
         check_no_kernel_waits("cublasCreate", "allocates device memory") != cudaSuccess)
         return CUBLAS_STATUS_NOT_INITIALIZED;
+    wait_inside_driver();
     openblas_set_num_threads(
         1);  // ranks share the cores; one thread a rank, and the same bits each time
     *handle = new cublasContext;
@@ -164,6 +169,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
     // cuBLAS documents that it waits for the device. A handle that stays is named at exit.
     if (check_no_kernel_waits("cublasDestroy", "synchronises with the device") != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
+    wait_inside_driver();
     delete handle;
     live_blas_handles--;
     return CUBLAS_STATUS_SUCCESS;

@@ -1,8 +1,10 @@
 // Kernel launches: what a GPU would refuse is refused here, with the reason.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -72,6 +74,29 @@ cudaError_t check_loaded(const PreparedKernel& kernel) {
     return status;
 }
 
+// Refuses, in strict mode, a kernel whose arguments hold the address of another device's memory
+// that its own must not use, also within a structure. Addresses that it finds in memory are not
+// seen.
+cudaError_t check_peers(const PreparedKernel& kernel, std::size_t bytes, int device) {
+    int devices = 1;
+    cudaGetDeviceCount(&devices);
+    if (!is_strict() || devices == 1)
+        return cudaSuccess;
+    const auto* begin = reinterpret_cast<const std::byte*>(&kernel);
+    for (std::size_t i = sizeof(PreparedKernel); i + sizeof(void*) <= bytes; i += sizeof(void*)) {
+        const void* word = nullptr;
+        std::memcpy(&word, begin + i, sizeof word);
+        const std::optional<Allocation> found = find_allocation(word);
+        if (found && found->kind == MemoryKind::device && !has_peer_access(device, found->device))
+            return call_failed(
+                cudaErrorIllegalAddress,
+                KernelRun(kernel, settings()).name() + ": device " + std::to_string(device) +
+                    " has no access to device " + std::to_string(found->device) + ", where " +
+                    describe_address(word) + " lies: call cudaDeviceEnablePeerAccess");
+    }
+    return cudaSuccess;
+}
+
 }  // namespace
 
 int processors() {
@@ -135,6 +160,8 @@ cudaError_t enqueue_kernel(cudaStream_t handle, PreparedKernel& kernel, std::siz
     const std::shared_ptr<Stream> stream = find_stream(handle, "a kernel launch");
     if (!stream)
         return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t status = check_peers(kernel, bytes, stream->device))
+        return status;
     order_with_default_stream(*stream);
     queue_kernel(*stream, kernel, bytes, move_to);
     return cudaSuccess;

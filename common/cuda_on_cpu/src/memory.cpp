@@ -25,6 +25,7 @@
 #include "fiber.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
+#include "tenants.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -214,13 +215,24 @@ void forget_oldest_free(Memory& all) {
     all.freed.pop_front();
 }
 
+// Adds `bytes` to what the process holds of the device's memory; false if there is no room.
+bool count_bytes(Memory& all, long long bytes) {
+    const long long held = static_cast<long long>(all.live_device_bytes) + bytes;
+    if (bytes > 0 && static_cast<std::size_t>(held) > total_device_bytes())
+        return false;
+    if (has_tenants() && !hold_bytes(bytes, total_device_bytes()))
+        return false;
+    all.live_device_bytes = static_cast<std::size_t>(held);
+    return true;
+}
+
 void mark_freed(Memory& all, Allocation& a, Where where) {
     std::erase_if(all.pending, [&](const PendingCopy& copy) {
         return copy.begin >= a.begin && copy.begin < a.begin + a.bytes;
     });
     close_windows(all);
     if (a.kind == MemoryKind::device)
-        all.live_device_bytes -= a.bytes;
+        count_bytes(all, -static_cast<long long>(a.bytes));
     close_pages(all, a);
     a.is_freed = true;
     a.freed = where;
@@ -272,22 +284,25 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
     Memory& all = memory();
     {
         std::lock_guard lock(all.mutex);
-        const bool fits =
-            bytes <= total_device_bytes() - std::min(total_device_bytes(), all.live_device_bytes);
+        const bool is_counted = kind == MemoryKind::device;
+        const bool fits = is_counted ? count_bytes(all, static_cast<long long>(bytes))
+                                     : bytes <= total_device_bytes();
         a.page_bytes = fits ? round_up(round_up(bytes, alignment), bytes_of_page()) : 0;
         a.file_offset = fits ? extend_file(all, a.page_bytes) : -1;
-        if (a.file_offset < 0 || !map_pages(a, all.file))
-            return call_failed(cudaErrorMemoryAllocation,
-                               std::string(call) + " at " + text_of(where) + " asked for " +
-                                   std::to_string(bytes) + " bytes; " +
-                                   std::to_string(all.live_device_bytes) + " of " +
-                                   std::to_string(total_device_bytes()) + " are in use" +
-                                   (fits ? ", but the system gives no more (" +
-                                               std::string(std::strerror(errno)) + ")"
-                                         : ""));
+        if (a.file_offset < 0 || !map_pages(a, all.file)) {
+            const std::string reason =
+                fits ? ", but the system gives no more (" + std::string(std::strerror(errno)) + ")"
+                     : "";
+            if (fits && is_counted)
+                count_bytes(all, -static_cast<long long>(bytes));
+            return call_failed(
+                cudaErrorMemoryAllocation,
+                std::string(call) + " at " + text_of(where) + " asked for " +
+                    std::to_string(bytes) + " bytes; " +
+                    std::to_string(all.live_device_bytes + bytes_of_other_tenants()) + " of " +
+                    std::to_string(total_device_bytes()) + " are in use" + reason);
+        }
         a.begin = a.pages + a.page_bytes - round_up(bytes, alignment);
-        if (kind == MemoryKind::device)
-            all.live_device_bytes += bytes;
     }
     fill_fresh(a);
     if (kind == MemoryKind::device)

@@ -178,7 +178,7 @@ cudaError_t enter_call(const char* call) {
     runtime();
     if (const cudaError_t error = check_caller(call))
         return error;
-    if (settings().strict || host_guard() == HostGuard::page_protection)
+    if (is_strict() || host_guard() == HostGuard::page_protection)
         install_fault_handlers();
     return device_status();
 }
@@ -222,6 +222,19 @@ void order_with_default_stream(Stream& stream) {
 std::vector<std::shared_ptr<Stream>> all_streams() {
     std::lock_guard lock(runtime().mutex);
     return known_streams();
+}
+
+void wait_inside_driver() {
+    if (!settings().waits)
+        return;
+    const DriverLock driver;
+    for (const auto& stream : all_streams())
+        stream->wait(stream->last_ticket());
+}
+
+bool has_peer_access(int device, int peer) {
+    std::lock_guard lock(runtime().mutex);
+    return device == peer || runtime().peers.contains({device, peer});
 }
 
 void check_time_limits() {
@@ -437,6 +450,12 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaStreamCreate"))
         return status;
+    if (settings().waits) {
+        if (const cudaError_t error = check_no_kernel_waits("cudaStreamCreate", "takes a queue",
+                                                            "make all streams before"))
+            return error;
+        wait_inside_driver();
+    }
     auto* handle = new CUstream_st{
         std::make_shared<Stream>(current_device, (flags & cudaStreamNonBlocking) == 0)};
     std::lock_guard lock(runtime().mutex);

@@ -29,6 +29,11 @@ cudaError_t enter_call(const char* call);
 // for a peer would wait forever. `what` says more of the call, `advice` what to do instead.
 cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what,
                                   const std::string& advice = "allocate before, free after");
+// Plays, with the setting `waits`, a driver that waits in this call for all that is in flight, and
+// keeps the other threads of the process out meanwhile.
+void wait_inside_driver();
+// Returns whether kernels of `device` may use the memory of device `peer`.
+bool has_peer_access(int device, int peer);
 // Returns whether this CPU plays a GPU that loads a kernel at its first use, which may wait for
 // all kernels that run: in strict mode, with CUDA_ON_CPU=multiprocessors=N.
 bool plays_loading();

@@ -54,7 +54,9 @@ struct Current {
     Settings settings = from_environment();
     std::atomic<UsualShape> shape = settings.shape;
     std::atomic<bool> strict = settings.strict;
+    std::atomic<bool> crowded = settings.crowded;
     std::atomic<int> multiprocessors = settings.multiprocessors;
+    std::atomic<int> queues = settings.queues;
 };
 
 Current& current() {
@@ -102,12 +104,21 @@ Settings parse_settings(const std::string& text) {
             result.multiprocessors = static_cast<int>(number(word, value, 1, 1024));
         } else if (name == "late") {
             result.late_ms = number(word, value, 0, 1000);
+        } else if (name == "queues") {
+            result.queues = static_cast<int>(number(word, value, 1, 1024));
+        } else if (word == "waits") {
+            result.waits = true;
+        } else if (word == "crowded") {
+            result.crowded = true;
+        } else if (name == "gpu" && !value.empty()) {
+            result.gpu = value;
         } else if (!word.empty()) {
             throw std::invalid_argument(
                 "CUDA_ON_CPU: '" + word +
                 "' is not a setting; use a comma-separated list of strict, races, order=forward, "
                 "order=reversed, order=random:SEED, shape=BLOCKSxTHREADS, timeout=SECONDS, "
-                "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS and display.");
+                "devices=N, memory=MIB, multiprocessors=N, late=MILLISECONDS, display, queues=N, "
+                "waits, crowded and gpu=FILE.");
         }
     }
     return result;
@@ -123,11 +134,15 @@ void set_settings(const Settings& changed) {
     Current& now = current();
     std::lock_guard lock(now.mutex);
     const int devices = now.settings.devices;
+    const std::string gpu = now.settings.gpu;
     now.settings = changed;
     now.settings.devices = devices;
+    now.settings.gpu = gpu;
     now.shape = changed.shape;
     now.strict = changed.strict;
+    now.crowded = changed.crowded;
     now.multiprocessors = changed.multiprocessors;
+    now.queues = changed.queues;
 }
 
 UsualShape usual_shape() {
@@ -138,8 +153,16 @@ bool is_strict() {
     return current().strict.load(std::memory_order_relaxed);
 }
 
+bool is_crowded() {
+    return current().crowded.load(std::memory_order_relaxed);
+}
+
 int played_multiprocessors() {
     return current().multiprocessors.load(std::memory_order_relaxed);
+}
+
+int played_queues() {
+    return current().queues.load(std::memory_order_relaxed);
 }
 
 }  // namespace cuda_on_cpu

@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "faults.hpp"
 #include "memory.hpp"
+#include "multiprocessors.hpp"
 #include "pause.hpp"
 #include "protection.hpp"
 #include "runtime.hpp"
@@ -32,18 +33,19 @@ bool spin_until(Ready ready) {
     return ready();
 }
 
-// OS threads for the blocks of cooperative kernels, which must all run at the same time.
+// OS threads for blocks that run at the same time, as those of a cooperative kernel must.
 class BlockThreads {
   public:
-    // Runs all blocks at the same time, block 0 on the calling thread by its executor.
-    void run(KernelRun& run, BlockExecutor& executor);
+    // Runs the blocks on `workers` threads, of which the calling one with its executor is the
+    // first. Each takes every `workers`-th block.
+    void run(KernelRun& run, BlockExecutor& executor, std::uint64_t workers);
 
   private:
     struct Member {
         std::mutex mutex;
         std::condition_variable changed;
         KernelRun* run = nullptr;
-        std::uint64_t block = 0;
+        std::uint64_t first = 0, step = 1;
         bool busy = false;
         std::thread thread;
     };
@@ -69,7 +71,7 @@ void BlockThreads::work(Member& member) {
         lock.unlock();
         {
             DeviceAccess access;
-            executor.run(*member.run, member.block, member.run->blocks());
+            executor.run(*member.run, member.first, member.step);
         }
         lock.lock();
         member.busy = false;
@@ -95,20 +97,21 @@ BlockThreads::Member* BlockThreads::borrow() {
     return member;
 }
 
-void BlockThreads::run(KernelRun& run, BlockExecutor& executor) {
+void BlockThreads::run(KernelRun& run, BlockExecutor& executor, std::uint64_t workers) {
     std::vector<Member*> members;
-    for (std::uint64_t block = 1; block < run.blocks(); block++) {
+    for (std::uint64_t first = 1; first < workers; first++) {
         Member* member = borrow();
         {
             std::lock_guard lock(member->mutex);
             member->run = &run;
-            member->block = block;
+            member->first = first;
+            member->step = workers;
             member->busy = true;
         }
         member->changed.notify_all();
         members.push_back(member);
     }
-    executor.run(run, 0, run.blocks());
+    executor.run(run, 0, workers);
     for (Member* member : members) {
         std::unique_lock lock(member->mutex);
         member->changed.wait(lock, [&] { return !member->busy; });
@@ -137,33 +140,6 @@ void run_on_new_threads(KernelRun& run) {
 }
 
 std::atomic<void (*)(const FinishedKernel&)> kernel_observer{nullptr};
-
-// The multiprocessors of a small GPU: a cooperative kernel begins when there is one free for each
-// of its blocks. One that waits for a kernel which finds too few of them waits forever.
-class Multiprocessors {
-  public:
-    void take(int blocks, int all) {
-        std::unique_lock lock(mutex_);
-        while (taken_ + blocks > all && !device_is_lost())
-            changed_.wait_for(lock, 50ms);
-        taken_ += blocks;
-    }
-    void give_back(int blocks) {
-        std::lock_guard lock(mutex_);
-        taken_ -= blocks;
-        changed_.notify_all();
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    int taken_ = 0;
-};
-
-Multiprocessors& multiprocessors() {
-    static auto* instance = new Multiprocessors;
-    return *instance;
-}
 
 std::mutex& driver_mutex() {
     static auto* instance = new std::mutex;
@@ -198,7 +174,11 @@ void observe_kernels(void (*observer)(const FinishedKernel&)) {
 // ---- Stream
 
 Stream::Stream(int device, bool blocking)
-    : device(device), blocking(blocking), slots_(new Slot[slot_count]), worker_([this] {
+    : device(device),
+      blocking(blocking),
+      slots_(new Slot[slot_count]),
+      queue_(next_queue(device)),
+      worker_([this] {
           // "rank 2", the name of the thread that has made the stream, becomes "rank 2 stream".
           char name[16] = "";
           pthread_getname_np(pthread_self(), name, sizeof name);
@@ -222,8 +202,7 @@ void Stream::work() {
     for (Ticket done = 0; wait_for_work(done); done++) {
         Slot& slot = slots_[(done + 1) % slot_count];
         order_acquire(&slot);
-        if (!device_is_lost())
-            slot.command->run(*this);
+        run_command(slot);
         slot.command->~Command();
         done_.store(done + 1);
         const Unseen bookkeeping;
@@ -237,6 +216,20 @@ void Stream::work() {
             progress_.notify_all();
         }
     }
+}
+
+void Stream::run_command(Slot& slot) {
+    if (queue_)
+        queue_->await(place_ = slot.place);
+    if (!device_is_lost())
+        slot.command->run(*this);
+    if (queue_)
+        queue_->hand_over(place_);
+}
+
+void Stream::begin_kernel() {
+    if (queue_)
+        queue_->hand_over(place_);
 }
 
 // False when the stream ends.
@@ -305,17 +298,25 @@ void Stream::synchronize(Ticket ticket) {
 }
 
 void Stream::run_kernel(const PreparedKernel& kernel) {
-    const int all = kernel.shape.cooperative ? played_multiprocessors() : 0;
-    const int blocks =
+    const auto blocks =
         static_cast<int>(kernel.shape.grid.x * kernel.shape.grid.y * kernel.shape.grid.z);
-    if (all > 0)
-        multiprocessors().take(blocks, all);
-    run_kernel_now(kernel);
-    if (all > 0)
-        multiprocessors().give_back(blocks);
+    if (kernel.shape.cooperative) {
+        const auto held = HeldMultiprocessors::for_all(blocks);
+        begin_kernel();
+        run_kernel_now(kernel, blocks);
+    } else if (is_crowded()) {
+        const int most = std::min(blocks, std::max(processors(), 2));
+        const auto held = HeldMultiprocessors::for_some(most);
+        begin_kernel();
+        run_kernel_now(kernel, held.count() > 0 ? held.count() : most);
+    } else {
+        begin_kernel();
+        run_kernel_now(kernel, 1);
+    }
 }
 
-void Stream::run_kernel_now(const PreparedKernel& kernel) {
+// Runs the kernel on as many threads as `workers`.
+void Stream::run_kernel_now(const PreparedKernel& kernel, int workers) {
     std::optional<KernelRun> kept;
     {
         const Unseen bookkeeping;
@@ -331,8 +332,8 @@ void Stream::run_kernel_now(const PreparedKernel& kernel) {
         take_short_turns(has_short_turns_ = kernel.shape.cooperative);
     if (CUDA_ON_CPU_TSAN && run.blocks() > 1)
         run_on_new_threads(run);
-    else if (kernel.shape.cooperative && run.blocks() > 1)
-        block_threads().run(run, *executor_);
+    else if (workers > 1)
+        block_threads().run(run, *executor_, static_cast<std::uint64_t>(workers));
     else
         executor_->run(run, 0, 1);
     {

@@ -14,6 +14,7 @@
 #include "block.hpp"
 #include "cuda_on_cpu/runtime_api.hpp"
 #include "kernel_run.hpp"
+#include "launch_queue.hpp"
 
 namespace cuda_on_cpu {
 
@@ -58,6 +59,8 @@ class Stream {
         const Ticket ticket = enqueued_.load(std::memory_order_relaxed) + 1;
         Slot& slot = slots_[ticket % slot_count];
         slot.command = construct(static_cast<void*>(slot.memory));
+        if (queue_)
+            slot.place = queue_->take_place();
         order_release(&slot);
         enqueued_.store(ticket);
         const bool worker_sleeps = worker_sleeps_;
@@ -80,6 +83,9 @@ class Stream {
     void put_off();
 
     void run_kernel(const PreparedKernel& kernel);
+    // For the command that runs: lets the next one of the launch queue come to the device beside
+    // it.
+    void begin_kernel();
     // Fails the device if this stream's kernel has run for too long, and interrupts it.
     void check_time_limit();
     // Between the two calls the kernel is enqueued or runs; they end in the order in which they
@@ -99,15 +105,19 @@ class Stream {
     struct Slot {
         alignas(64) std::byte memory[slot_bytes];
         Command* command;
+        std::uint64_t place;  // in the launch queue, where those are played
     };
 
     void work();
-    void run_kernel_now(const PreparedKernel& kernel);
+    void run_command(Slot& slot);
+    void run_kernel_now(const PreparedKernel& kernel, int workers);
     bool wait_for_work(Ticket done);
     void wait_for_room(std::unique_lock<std::mutex>& lock);
     void sleep_until_done(Ticket ticket, std::unique_lock<std::mutex>& lock);
 
     std::unique_ptr<Slot[]> slots_;
+    const std::shared_ptr<LaunchQueue> queue_;  // nullptr: one of its own
+    std::uint64_t place_ = 0;                   // of the command that the worker runs
     std::atomic<Ticket> enqueued_{0};
     std::atomic<Ticket> done_{0};
     // The first ticket that somebody sleeps for: waking sleepers for less would cost them, and us,

@@ -2,6 +2,7 @@
 // answers for all of this.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +15,11 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/report/process.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 #include "tests/common/runtime/ipc_memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/child.hpp"
@@ -182,6 +185,109 @@ TEST_CASE("a kernel that leaves another process's memory is named") {
     REQUIRE(has(child.output, "count_wrong(int const*, int, int, int*)"));
     REQUIRE(has(child.output, "past the end of the 4012 bytes that cudaIpcOpenMemHandle at"));
     REQUIRE(child.exit_code == 0);
+}
+
+// ---- Processes that share a GPU
+
+__global__ void wait_forever(volatile int* begun, volatile int* flag) {
+    *begun = 1;
+    while (*flag == 0)
+        __nanosleep(1000);
+}
+__global__ void do_little() {}
+
+void say(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+}
+std::string free_mebibytes() {
+    std::size_t free = 0, all = 0;
+    DDP_CHECK(cudaMemGetInfo(&free, &all));
+    return std::to_string(free >> 20) + " of " + std::to_string(all >> 20) + " MiB are free";
+}
+
+TEST_CASE("child holds most of a GPU", "[.child]") {
+    Buffer<char> memory(40 << 20);
+    PinnedBuffer<int> flags(2);
+    flags[0] = flags[1] = 0;
+    Stream stream;
+    launch_cooperative(stream, {3, 1}, wait_forever, flags.data(), flags.data() + 1);
+    while (*static_cast<volatile int*>(flags.data()) == 0)
+        sched_yield();
+    say(free_mebibytes());
+    stream.synchronize();
+}
+
+TEST_CASE("child takes what is left of a GPU", "[.child]") {
+    say(free_mebibytes());
+    void* memory = nullptr;
+    say(cudaMalloc(&memory, 40 << 20) == cudaSuccess ? "has 40 MiB" : "has no 40 MiB");
+    say(cudaGetErrorString(cudaGetLastError()));
+    DDP_CHECK(cudaMalloc(&memory, 20 << 20));
+    Stream stream, other;
+    launch_cooperative(stream, {1, 1}, do_little);
+    stream.synchronize();
+    say("one block has run");
+    launch_cooperative(stream, {2, 1}, do_little);
+    launch_cooperative(other, {1, 1}, do_little);
+    other.synchronize();
+    say(forget_not_ready(cudaStreamQuery(stream)) == cudaSuccess ? "two have run" : "two wait");
+    stream.synchronize();
+    say(free_mebibytes());
+    DDP_CHECK(cudaMalloc(&memory, 40 << 20));
+    say("all is free");
+    _exit(0);
+}
+
+// A process that runs a test case of this program, and is read line by line.
+class Tenant {
+  public:
+    Tenant(const std::string& name, const std::string& gpu) {
+        int output[2];
+        REQUIRE(pipe2(output, O_CLOEXEC) == 0);
+        process_ = start_process(
+            {"/proc/self/exe", name},
+            {.environment = environment_with(
+                 {"CUDA_ON_CPU=strict,multiprocessors=4,memory=64,timeout=60,gpu=" + gpu}),
+             .output = output[1]});
+        close(output[1]);
+        lines_ = fdopen(output[0], "r");
+    }
+    ~Tenant() {
+        end();
+        std::fclose(lines_);
+    }
+    std::string line() {
+        char text[1000] = "";
+        if (std::fgets(text, sizeof text, lines_) == nullptr)
+            return "(ended)";
+        text[std::strcspn(text, "\n")] = 0;
+        return has(text, "Filters:") ? line() : text;
+    }
+    void end() {
+        if (process_ != 0 && kill(process_, SIGKILL) == 0)
+            waitpid(std::exchange(process_, 0), nullptr, 0);
+    }
+
+  private:
+    pid_t process_ = 0;
+    FILE* lines_ = nullptr;
+};
+
+TEST_CASE("processes share the memory and the multiprocessors of a GPU") {
+    const TemporaryFolder folder;
+    const std::string gpu = (folder / "gpu").string();
+    Tenant first("child holds most of a GPU", gpu);
+    REQUIRE(first.line() == "24 of 64 MiB are free");
+    Tenant second("child takes what is left of a GPU", gpu);
+    REQUIRE(second.line() == "24 of 64 MiB are free");
+    REQUIRE(second.line() == "has no 40 MiB");
+    REQUIRE(has(second.line(), "asked for 41943040 bytes; 41943040 of 67108864 are in use"));
+    REQUIRE(second.line() == "one block has run");
+    REQUIRE(second.line() == "two wait");
+    first.end();  // kill -9: what it held is free
+    REQUIRE(second.line() == "44 of 64 MiB are free");
+    REQUIRE(second.line() == "all is free");
 }
 
 }  // namespace

@@ -144,19 +144,28 @@ cublasStatus_t multiply(cublasHandle_t handle, int n, float* matrices) {
                        &zero, matrices + n * n, n);
 }
 
-// The CPU plays a GPU of 20 multiprocessors while this object lives.
-struct PlayedGpu {
-    explicit PlayedGpu(const char* loading) {
-        cuda_on_cpu::Settings changed = usual;
-        changed.multiprocessors = 20;
+// Adds settings while this object lives, and no longer.
+class Playing {
+  public:
+    template <class Change>
+    explicit Playing(Change change) {
+        cuda_on_cpu::Settings changed = usual_;
+        change(changed);
         cuda_on_cpu::set_settings(changed);
+    }
+    ~Playing() { cuda_on_cpu::set_settings(usual_); }
+
+  private:
+    const cuda_on_cpu::Settings usual_ = cuda_on_cpu::settings();
+};
+
+// The CPU plays a GPU of 20 multiprocessors while this object lives.
+struct PlayedGpu : Playing {
+    explicit PlayedGpu(const char* loading)
+        : Playing([](cuda_on_cpu::Settings& to) { to.multiprocessors = 20; }) {
         setenv("CUDA_MODULE_LOADING", loading, 1);
     }
-    ~PlayedGpu() {
-        setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-        cuda_on_cpu::set_settings(usual);
-    }
-    const cuda_on_cpu::Settings usual = cuda_on_cpu::settings();
+    ~PlayedGpu() { setenv("CUDA_MODULE_LOADING", "EAGER", 1); }
 };
 
 TEST_CASE("a GPU loads no kernel for a product while a kernel may wait for another") {
@@ -235,6 +244,186 @@ TEST_CASE("some kernels that wait for others end late, and not all") {
     cuda_on_cpu::set_settings(usual);
     REQUIRE(late >= launches / 16);
     REQUIRE(late < launches);
+}
+
+// ---- A crowded GPU
+
+// Waits until the flag is raised, and writes what stood at `result` by then.
+__global__ void look_when_opened(int* flag, int* result, int* seen, int* begun) {
+    SystemFlag(*begun).store(1);
+    SystemFlag opened(*flag);
+    while (opened.load(cuda::memory_order_acquire) == 0)
+        __nanosleep(1000);
+    if (blockIdx.x == 0)
+        *seen = SystemFlag(*result).load(cuda::memory_order_acquire);
+}
+__global__ void write_one(int* result) {
+    SystemFlag(*result).store(1, cuda::memory_order_release);
+}
+
+// Returns whether what second() launches on its stream, to write 1 to `result`, has run before the
+// kernel that first() launches has ended. The second one has a fifth of a second for it.
+class SideBySide {
+  public:
+    template <class First, class Second>
+    bool operator()(Stream& second_stream, First first, Second second) {
+        flags_[0] = flags_[1] = flags_[2] = flags_[3] = 0;
+        first(&flags_[0], &flags_[1], &flags_[2], &flags_[3]);
+        while (SystemFlag(flags_[3]).load() == 0)
+            std::this_thread::yield();
+        second(&flags_[1]);
+        const Stopwatch watch;
+        while (forget_not_ready(cudaStreamQuery(second_stream)) == cudaErrorNotReady &&
+               watch.seconds() < 0.2)
+            std::this_thread::yield();
+        SystemFlag(flags_[0]).store(1, cuda::memory_order_release);
+        DDP_CHECK(cudaDeviceSynchronize());
+        REQUIRE(flags_[1] == 1);
+        return flags_[2] == 1;
+    }
+
+  private:
+    PinnedBuffer<int> flags_{4};
+};
+
+TEST_CASE("streams that share a launch queue stand behind each other") {
+    SideBySide side_by_side;
+    Event behind;
+    const auto are_side_by_side = [&](Stream& a, Stream& b, bool has_event) {
+        return side_by_side(
+            b,
+            [&](int* flag, int* result, int* seen, int* begun) {
+                launch(a, {1, 1}, look_when_opened, flag, result, seen, begun);
+                if (has_event)
+                    behind.record(a);
+            },
+            [&](int* result) {
+                launch(b, {1, 1}, write_one, result);
+            });
+    };
+    const Playing queues([](cuda_on_cpu::Settings& to) { to.queues = 2; });
+    Stream streams[3];
+    REQUIRE(are_side_by_side(streams[0], streams[2], false));  // a kernel that runs keeps nobody
+    REQUIRE_FALSE(are_side_by_side(streams[0], streams[2], true));  // what waits for its end does
+    REQUIRE(are_side_by_side(streams[0], streams[1], true));        // in another queue
+    REQUIRE(device_limits().queues == 2);
+}
+
+TEST_CASE("blocks of ordinary launches hold the multiprocessors of a crowded GPU") {
+    SideBySide side_by_side;
+    Stream first, second;
+    const auto are_side_by_side = [&](unsigned int blocks) {
+        return side_by_side(
+            second,
+            [&](int* flag, int* result, int* seen, int* begun) {
+                launch(first, {blocks, 1}, look_when_opened, flag, result, seen, begun);
+            },
+            [&](int* result) {
+                launch_cooperative(second, {1, 1}, write_one, result);
+            });
+    };
+    const Playing gpu([](cuda_on_cpu::Settings& to) {
+        to.multiprocessors = 4;
+        to.crowded = true;
+    });
+    REQUIRE(are_side_by_side(3));
+    REQUIRE_FALSE(are_side_by_side(4));
+}
+
+// Each block waits for the others, and counts itself as late if they do not come.
+__global__ void meet_blocks(int* arrived, int* late) {
+    SystemFlag here(*arrived);
+    here.fetch_add(1);
+    for (int polls = 0; here.load() < static_cast<int>(gridDim.x); polls++) {
+        if (polls == 10000) {
+            SystemFlag(*late).fetch_add(1);
+            return;
+        }
+        __nanosleep(100000);
+    }
+}
+
+TEST_CASE("blocks of an ordinary launch run at the same time on a crowded GPU") {
+    const Playing gpu([](cuda_on_cpu::Settings& to) {
+        to.multiprocessors = 4;
+        to.crowded = true;
+    });
+    Stream stream;
+    Buffer<int> counts(std::vector<int>{0, 0});
+    launch(stream, {4, 1}, meet_blocks, counts.data(), counts.data() + 1);
+    stream.synchronize();
+    REQUIRE(counts.to_host_now() == std::vector<int>{4, 0});
+}
+
+TEST_CASE("a driver waits in calls that may wait, and keeps other launches out") {
+    const Playing waits([](cuda_on_cpu::Settings& to) { to.waits = true; });
+    void *memory = nullptr, *pinned = nullptr;
+    DDP_CHECK(cudaMalloc(&memory, 64));
+    cublasHandle_t handle = nullptr;
+    REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cudaFree(memory)); }) > long_s);
+    REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cudaMallocHost(&pinned, 64)); }) >
+            long_s);
+    REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cudaFreeHost(pinned)); }) > long_s);
+    REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cublasCreate(&handle)); }) > long_s);
+    REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cublasDestroy(handle)); }) > long_s);
+    REQUIRE(longest_launch_beside([&](Stream&) { Stream another; }) > long_s);
+}
+
+TEST_CASE("no stream is made while a kernel may wait for another, where a driver waits for that") {
+    const Playing waits([](cuda_on_cpu::Settings& to) { to.waits = true; });
+    Stream stream;
+    PinnedBuffer<int> flag(1);
+    flag[0] = 0;
+    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
+    cudaStream_t another = nullptr;
+    REQUIRE(cudaStreamCreate(&another) == cudaErrorNotPermitted);
+    const std::string said = cudaGetErrorString(cudaGetLastError());
+    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
+    stream.synchronize();
+    REQUIRE(said.find("cudaStreamCreate (takes a queue) while the cooperative kernel") !=
+            std::string::npos);
+}
+
+// ---- Two GPUs
+
+struct Pair {
+    int first;
+    int* pointer;
+};
+__global__ void write_through(Pair pair) {
+    *pair.pointer = pair.first;
+}
+
+TEST_CASE("a kernel uses the memory of another device only if it was allowed to",
+          "[.two_devices]") {
+    DDP_CHECK(cudaSetDevice(1));
+    Buffer<int> of_1(std::vector<int>{5});
+    Stream stream_1;
+    launch(stream_1, {1, 1}, write_through, Pair{6, of_1.data()});
+    stream_1.synchronize();
+    DDP_CHECK(cudaSetDevice(0));
+    Buffer<int> of_0(std::vector<int>{0});
+    Stream stream_0;
+    const auto refusal = [&] {
+        try {
+            launch(stream_0, {1, 1}, write_through, Pair{7, of_1.data()});
+            return std::string();
+        } catch (const GpuError& error) {
+            return std::string(error.what());
+        }
+    };
+    REQUIRE(refusal().find("device 0 has no access to device 1, where byte 0 of the 4 bytes") !=
+            std::string::npos);
+    REQUIRE(of_1.to_host_now()[0] == 6);
+    // A copy between devices takes another way.
+    DDP_CHECK(cudaMemcpy(of_0.data(), of_1.data(), sizeof(int), cudaMemcpyDeviceToDevice));
+    REQUIRE(of_0.to_host_now()[0] == 6);
+    DDP_CHECK(cudaDeviceEnablePeerAccess(1, 0));
+    REQUIRE(refusal().empty());
+    stream_0.synchronize();
+    REQUIRE(of_1.to_host_now()[0] == 7);
+    DDP_CHECK(cudaDeviceDisablePeerAccess(1));
+    REQUIRE_FALSE(refusal().empty());
 }
 
 }  // namespace

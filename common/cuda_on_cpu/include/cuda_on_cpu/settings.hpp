@@ -43,20 +43,34 @@ struct Settings {
     // One in eight cooperative kernels ends so much later: what other ranks wait for is written
     // already, and they may do next what this kernel does not allow beside it.
     double late_ms = 0;
+    // The queues through which the host's commands come to a GPU: streams beyond their number share
+    // them, and may stand behind each other. 0 = one for each stream.
+    int queues = 0;
+    // Calls that may wait for the device do so, and keep all other threads out meanwhile:
+    // cudaMalloc, cudaFree, their kin for pinned memory, cuBLAS's handles, new streams.
+    bool waits = false;
+    // The blocks of an ordinary launch run at the same time, and hold multiprocessors; so does a
+    // product of cuBLAS.
+    bool crowded = false;
+    // Processes that name the same file share one GPU: its memory and its multiprocessors.
+    std::string gpu;
 };
 
 // The settings in force: at first those of the environment variable CUDA_ON_CPU, a list such as
-// "strict,races,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display".
+// "strict,races,order=random:7,shape=3x5,timeout=5,devices=2,memory=64,multiprocessors=20,late=30,display,queues=8,
+// waits,crowded,gpu=/tmp/gpu0".
 // A word that is none of these ends the program with a sentence and exit status 2.
 Settings settings();
 
-// Return the settings `shape`, `strict` and `multiprocessors`, as fast as every launch needs them.
+// Return single settings as fast as every launch needs them.
 UsualShape usual_shape();
 bool is_strict();
+bool is_crowded();
 int played_multiprocessors();
+int played_queues();
 
-// For tests: `changed` is in force for every launch and allocation that follows. `devices` is fixed
-// at the first call.
+// For tests: `changed` is in force for every launch and allocation that follows. `devices` and
+// `gpu` are fixed at the first call.
 void set_settings(const Settings& changed);
 
 // The text form, parsed. Throws std::invalid_argument with one sentence.
