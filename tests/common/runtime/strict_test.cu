@@ -1,6 +1,7 @@
 // Strict mode: what a GPU's driver may do, and hardly ever does, is done here each time.
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cuda/atomic>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "common/gpu/gpu.hpp"
 #include "common/report/bench.hpp"
 #include "cuda_on_cpu/settings.hpp"
+#include "tests/common/runtime/contracted.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -382,6 +384,20 @@ TEST_CASE("no stream is made while a kernel may wait for another, where a driver
     stream.synchronize();
     REQUIRE(said.find("cudaStreamCreate (takes a queue) while the cooperative kernel") !=
             std::string::npos);
+}
+
+// ---- A compiler for GPUs
+
+TEST_CASE("a kernel that is compiled as nvcc would rounds a product and a sum once") {
+    // (1 + e)^2 is 1 + 2e + e^2, of which a product alone keeps 1 + 2e.
+    constexpr float e = 1.0f / 4096, product_alone = 1 + 2 * e;
+    const std::vector<float> values = {1 + e, 1 + e, -product_alone};
+    REQUIRE(product_and_sum(values) == 0);
+    if (has_fused_multiply_add())
+        REQUIRE(contracted_product_and_sum(values) == e * e);
+    else
+        std::puts(
+            "SKIPPED: this processor has no fused multiply-add, or is not used by this build");
 }
 
 // ---- Two GPUs

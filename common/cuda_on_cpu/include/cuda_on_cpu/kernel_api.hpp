@@ -13,7 +13,11 @@
 #include "cuda_on_cpu/fence.hpp"
 #include "cuda_on_cpu/types.hpp"
 
+#if defined(CUDA_ON_CPU_CONTRACT)  // a product and a sum become one operation, as with nvcc
+#define __global__ __attribute__((optimize("fp-contract=fast")))
+#else
 #define __global__
+#endif
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
