@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 
 #include "common/gpu/check.hpp"
 #if !defined(DDP_CUDA)
@@ -120,6 +121,17 @@ void launch(cudaStream_t stream, const LaunchShape& shape, void (*kernel)(Parame
     launch_values(static_cast<const Parameters&>(arguments)...);
 }
 
+// Returns whether DDP_PLAIN_LAUNCHES=1 asks that kernels which wait for others be launched like all
+// others: for a GPU on which two cooperative ones do not run side by side. Nothing then promises
+// that all blocks of a kernel run at the same time, but half of the GPU is kept free for them.
+inline bool launches_plainly() {
+    static const bool answer = [] {
+        const char* asked = std::getenv("DDP_PLAIN_LAUNCHES");
+        return asked != nullptr && std::atoi(asked) != 0;
+    }();
+    return answer;
+}
+
 // Enqueues a kernel whose blocks wait for one another, or for those of another rank: all its blocks
 // run at the same time, or the launch throws GpuError.
 template <class... Parameters, class... Arguments>
@@ -127,6 +139,10 @@ void launch_cooperative(cudaStream_t stream, const LaunchShape& shape,
                         void (*kernel)(Parameters...), Arguments&&... arguments) {
     static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                   "a launch needs one argument for each parameter of its kernel");
+    if (launches_plainly()) {
+        launch(stream, shape, kernel, std::forward<Arguments>(arguments)...);
+        return;
+    }
     const auto launch_values = [&](const Parameters&... values) {
         void* pointers[] = {const_cast<void*>(static_cast<const void*>(&values))..., nullptr};
         check(cudaLaunchCooperativeKernel(kernel, shape.grid, shape.block, pointers,

@@ -48,8 +48,9 @@ void rehearse(Rank& rank, const PeersView& view) {
             throw std::runtime_error(
                 "the kernels of these ranks do not run at the same time, although each waits for "
                 "the others: a debugger, a profiler, compute-sanitizer or another program on the "
-                "same GPU may keep them apart, so run without it, or with --ranks 1 (on a CPU, a "
-                "machine that is very busy: give a longer --timeout)");
+                "same GPU may keep them apart, so run without it, or with --ranks 1; or two "
+                "cooperative kernels may exclude each other there: try DDP_PLAIN_LAUNCHES=1 (on a "
+                "CPU, a machine that is very busy: give a longer --timeout)");
 }
 
 }  // namespace ddp

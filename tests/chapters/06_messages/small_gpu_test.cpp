@@ -7,6 +7,7 @@
 #include "06_messages/support/copy.cuh"
 #include "06_messages/wait.cuh"
 #include "common/gpu/clock.hpp"
+#include "cuda_on_cpu/observe.hpp"
 #include "cuda_on_cpu/settings.hpp"
 #include "tests/chapters/06_messages/neighbours.hpp"
 #include "tests/chapters/support/worlds.hpp"
@@ -128,6 +129,21 @@ TEST_CASE("ranks whose kernels do not run at the same time are told what may kee
                 "same GPU may keep them apart, so run without it, or with --ranks 1"));
     World again(thread_options(2, 1));
     REQUIRE(failure_of(again, [](Rank& rank) { Peers peers(rank, 1 << 16); }).empty());
+}
+
+// By DDP_PLAIN_LAUNCHES=1, in a run of its own. A rehearsal is one cooperative kernel, or none.
+TEST_CASE("kernels that wait for others are launched like all others", "[.plain]") {
+    static std::atomic<int> cooperative, plain;
+    cuda_on_cpu::observe_kernels([](const cuda_on_cpu::FinishedKernel& kernel) {
+        (kernel.shape.cooperative ? cooperative : plain)++;
+    });
+    World world(thread_options(4));
+    std::atomic<int> wrong = 0;
+    world.run([&](Rank& rank) { wrong += count_wrong_at_neighbours(rank); });
+    cuda_on_cpu::observe_kernels(nullptr);
+    REQUIRE(wrong == 0);
+    REQUIRE(cooperative == 0);
+    REQUIRE(plain > 8);
 }
 
 }  // namespace
