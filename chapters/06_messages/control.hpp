@@ -101,7 +101,9 @@ struct DeviceErrorReport {
     int peer = -1;                    // the rank that was waited for, or that differs, by number
     OperationRecord mine, theirs;
     Progress their_progress = Progress::over;
-    unsigned int have_met = 0;  // written by the rehearsal's kernel; 1: it has met all others
+    unsigned int is_launching = 0;   // written by the host; 1: it is inside a launch
+    unsigned int was_launching = 0;  // the same at the time of the problem
+    unsigned int have_met = 0;       // written by the rehearsal's kernel; 1: it has met all others
 };
 
 // The simulated link. A bandwidth of 0 means that no link is simulated.

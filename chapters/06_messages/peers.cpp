@@ -227,7 +227,11 @@ std::string Peers::error() {
         case Problem::timeout:
             return explain_timeout(rank_.job(), rank_.rank(), timeout_s_,
                                    view_.link.bytes_per_ns > 0, index_of(error_report.peer) >= 0,
-                                   error_report);
+                                   error_report) +
+                   (error_report.was_launching == 1
+                        ? "; this host is inside a launch, which may keep those of other ranks "
+                          "from beginning: does a rank enqueue more than a launch queue holds?"
+                        : "");
         case Problem::mismatch:
             return explain_mismatch(rank_.job(), error_report);
         case Problem::slow_link:
@@ -261,6 +265,7 @@ OperationRecord Peers::next_record(const Call& call) {
     OperationRecord record;
     record.offset = input_offset(*arena_, call);
     record.sequence = ++operations_;
+    note_launching(true);
     record.count = call.count;
     record.peer = call.peer;
     record.kind = call.kind;
@@ -278,6 +283,7 @@ OperationRecord Peers::next_record(const Call& call) {
 void Peers::enqueued(Stream& stream) {
     Enqueued& here = enqueued_[stream];
     here.last.record(stream);
+    note_launching(false);
     if (here.launches == 0)
         require_queues(rank_, streams_in_use());
     constexpr std::uint64_t left = most_ahead / 8, group = most_ahead - left;
@@ -286,6 +292,11 @@ void Peers::enqueued(Stream& stream) {
         here.mark.record(stream);
     if (launch == 0)
         here.mark.synchronize();
+}
+
+void Peers::note_launching(bool begins) {
+    std::atomic_ref<unsigned int>((*error_report_)[0].is_launching)
+        .store(begins, std::memory_order_relaxed);
 }
 
 std::size_t Peers::streams_in_use() const {

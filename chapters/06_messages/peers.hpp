@@ -130,6 +130,8 @@ class Peers : private Abortable {
     int require_peer(int number, const std::string& operation) const;
     // Returns on how many streams kernels run or wait.
     std::size_t streams_in_use() const;
+    // Notes for a time-out's message whether this host is launching an operation.
+    void note_launching(bool begins);
 
     Rank& rank_;
     const std::vector<int> ranks_;  // that share memory, by number

@@ -111,6 +111,7 @@ __device__ inline void report_problem(const PeersView& view, Problem problem,
     publish_record(error_report.mine, mine);
     copy_record(error_report.theirs, theirs);
     error_report.their_progress = their_progress;
+    error_report.was_launching = load_relaxed(error_report.is_launching);
     store_release(error_report.problem, problem);
     store_release(error_report.stop, 1u);
 }

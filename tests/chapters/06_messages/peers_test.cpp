@@ -88,6 +88,34 @@ TEST_CASE("a rank that runs ahead waits before its launch queue is full") {
     REQUIRE(enqueued_at_rest < static_cast<int>(Peers::most_ahead));
 }
 
+// Launches that Peers does not count fill the queue behind a receive, so the next one waits for
+// room.
+TEST_CASE("a time-out says that the host is inside a launch") {
+    constexpr int nearly_full = 1015;
+    for (bool fills : {false, true}) {
+        World world(thread_options(2));
+        const std::string cause = failure_of(world, [&](Rank& rank) {
+            Peers peers(rank, 1 << 16, 1.0);
+            Stream stream;
+            ArenaBuffer<int> data = peers.allocate<int>(1);
+            if (rank.rank() == 0) {
+                peers.receive(data.data(), 1, 1, stream);
+                for (int i = 0; fills && i < nearly_full; i++)
+                    DDP_CHECK(cudaMemsetAsync(data.data(), 0, sizeof(int), stream));
+                for (int i = 0; i < 10; i++)
+                    peers.receive(data.data(), 1, 1, stream);
+            }
+            rank.barrier();
+            peers.synchronize(stream);
+        });
+        CAPTURE(cause);
+        REQUIRE(has(cause,
+                    "rank 0: waited 1.0 s in operation 1, receive of 1 int from rank 1; "
+                    "rank 1 has begun no operation"));
+        REQUIRE(has(cause, "; this host is inside a launch") == fills);
+    }
+}
+
 TEST_CASE("two sends against each other are diagnosed, both operations are quoted") {
     World world(thread_options(2));
     std::atomic<int> overwritten = 0;
