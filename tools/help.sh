@@ -44,7 +44,7 @@ END
 help_of_help() {
     cat <<END
   ./book help all               this, and what the other verbs do: new, progress, reset, handout, grade, explore, watch,
-                                web, cluster, diff, data, setup and read
+                                web, cluster, diff, data, setup, read and predict
 END
 }
 help_of_other_verbs() {
@@ -82,6 +82,9 @@ help_of_other_verbs() {
   ./book read FILE...           what the flight-recorder dumps of a job that hung say: which collective, who never came,
                                 where each rank stood; and what the profiler's traces of a slow one say: what nothing
                                 hides, who comes last, who waits for data
+  ./book predict --parameters LIST --link ALPHA,BETA --backward TIME
+                                what a job of yours would do on more ranks: the best bucket_cap_mb, what backward
+                                hides, how many ranks still pay; chapter 23 says how to make LIST
   ./book help [all]             the first six verbs; with all: this text
 END
 }

@@ -109,6 +109,8 @@ command_for() {  # what a reader types or, where it is built, the program that .
     read -ra words <<<"$1"
     if [[ -z $built || ${words[0]} != ./book || " cluster read " == *" ${words[1]} "* ]]; then
         echo "$1"
+    elif [[ ${words[1]} == predict ]]; then
+        echo "$built/bin/cluster_predict ${words[*]:2}"
     elif [[ ${words[1]} == bench || ${words[1]} == explore ]]; then
         echo "$built/bin/${words[1]}_${words[2]} ${words[*]:3}"
     else

@@ -1,4 +1,4 @@
-# Sourced by ./book: a PyTorch of the book's own, for what it says of your own script: setup and read.
+# Sourced by ./book: a PyTorch of the book's own, for what it says of your own script: setup, predict and read.
 # shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
 
 setup() {
@@ -30,6 +30,12 @@ setup() {
     cp "$root/chapters/23_your_job"/{pyproject.toml,README.md,ddp_*.py} "$root/build/your_job"
     install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
     say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
+}
+
+predict() {
+    prepare bench
+    build "the prediction" cluster_predict
+    measure predict "$folder/bin/cluster_predict" "$@"
 }
 
 read_dumps() {  # `read` is the shell's own

@@ -11,17 +11,17 @@ for call in "" help -h --help; do
     verbs=$(sed -n 's/^  \.\/book \([a-z]*\).*/\1/p' <<<"$output" | xargs)
     [[ $verbs == "run check test bench plot doctor help" ]] || complain "the first verbs are not these: $verbs"
     (($(wc -l <<<"$output") <= 24)) || complain "help does not fit on a screen: $output"
-    for verb in progress reset handout grade explore watch web cluster diff data setup read; do
+    for verb in progress reset handout grade explore watch web cluster diff data setup read predict; do
         [[ $output == *" $verb"* ]] || complain "help does not name $verb"
     done
 done
 expect 0 "benches: slope" "$book" help all
-for verb in run check progress reset handout grade test bench explore plot watch web cluster diff data setup read doctor; do
+for verb in run check progress reset handout grade test bench explore plot watch web cluster diff data setup read predict doctor; do
     [[ $output == *"./book $verb"* ]] || complain "help all says nothing about $verb"
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
-verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, doctor and help."
+verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, predict, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
