@@ -73,7 +73,7 @@ Loader::Loader(Device& device, const LabelledImages& images, Normalisation norma
       last_batch_(last_batch),
       prefetch_(prefetch) {
     // All memory is allocated here, and none in an epoch. A sample is its pixels and one label.
-    const std::size_t bytes = static_cast<std::size_t>(batch) * (images.image_size() + 1);
+    const std::size_t bytes = static_cast<std::size_t>(batch) * (images.image_bytes() + 1);
     for (Slot& slot : slots_) {
         slot.host = PinnedBuffer<std::uint8_t>(bytes);
         slot.device = Buffer<std::uint8_t>(bytes);
@@ -107,7 +107,7 @@ void Loader::fetch(int batch) {
     slot.copied.synchronize();
     // 2. Gather the samples, which are scattered over the data set, in one contiguous block.
     const auto samples = static_cast<std::size_t>(samples_in(batch));
-    const std::size_t pixels = images_.image_size();
+    const std::size_t pixels = images_.image_bytes();
     for (std::size_t i = 0; i < samples; i++) {
         const auto sample = static_cast<std::size_t>(order_[batch * batch_ + i]);
         const auto image = images_.image(sample);
@@ -138,10 +138,15 @@ std::optional<Batch> Loader::next() {
         Labels(device_, {samples})};
     // 5. The device's stream waits for the copy; the host does not.
     device_.stream().wait(slot.copied);
-    launch(device_.stream(), grid_for(batch.images.size()), bytes_to_floats, batch.images.size(),
-           normalisation_.mean, normalisation_.std, slot.device.data(), batch.images.data());
+    const std::size_t bytes = batch.labels.size() * images_.image_bytes();
+    if (images_.are_numbers)  // a table's rows are floats already, and normalised
+        DDP_CHECK(cudaMemcpyAsync(batch.images.data(), slot.device.data(), bytes,
+                                  cudaMemcpyDeviceToDevice, device_.stream()));
+    else
+        launch(device_.stream(), grid_for(bytes), bytes_to_floats, bytes, normalisation_.mean,
+               normalisation_.std, slot.device.data(), batch.images.data());
     launch(device_.stream(), grid_for(batch.labels.size()), bytes_to_labels, batch.labels.size(),
-           slot.device.data() + batch.images.size(), batch.labels.data());
+           slot.device.data() + bytes, batch.labels.data());
     // 6. The batch has tensors of its own now, and the slot is free for the batch after the next.
     slot.consumed.record(device_.stream());
     next_++;

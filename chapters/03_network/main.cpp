@@ -70,7 +70,7 @@ int run(int argc, char** argv) {
     const Track track = trace.track(0, "host");
     Device device;
     Random random(common.seed);
-    const auto model = make_model(mine.model, device, random);
+    const auto model = make_model(mine.model, device, random, data.train);
     const auto optimizer = make_optimizer(mine, model->parameters());
     Loader train(device, data.train, fashion_mnist_normalisation, mine.batch);
     Loader test(device, data.test, fashion_mnist_normalisation,
@@ -98,9 +98,10 @@ int run(int argc, char** argv) {
     show_size(mine.model, model->parameters());
     show_times(times, device, beside(common.csv, "profile"));
     test.start_epoch(in_order(test.samples()));
-    show_confusion(confusion_of(device, *model, test, fashion_mnist_classes.size()),
+    show_confusion(confusion_of(device, *model, test, data.test.classes),
                    beside(common.csv, "confusion"));
-    show_answers(device, *model, data.test, common.csv);
+    if (!data.test.are_numbers)
+        show_answers(device, *model, data.test, common.csv);
     show_loader(measure_loader(device, data.train, mine.model, mine.batch, common.quick ? 2 : 10,
                                common.quick ? 1 : 5));
     std::cout << "test accuracy " << format_fixed(tested.accuracy(), 3) << "\n";

@@ -20,8 +20,10 @@ LabelledImages first_of(const LabelledImages& all, std::size_t count) {
     return {all.channels,
             all.height,
             all.width,
-            {all.pixels.begin(), all.pixels.begin() + count * all.image_size()},
-            {all.labels.begin(), all.labels.begin() + count}};
+            {all.pixels.begin(), all.pixels.begin() + count * all.image_bytes()},
+            {all.labels.begin(), all.labels.begin() + count},
+            all.classes,
+            all.are_numbers};
 }
 
 }  // namespace
@@ -39,7 +41,15 @@ std::unique_ptr<Sequential> make_mlp(Device& device, Random& random,
     return mlp;
 }
 
-std::unique_ptr<Sequential> make_cnn(Device& device, Random& random) {
+std::vector<int> mlp_widths(const LabelledImages& samples, const std::vector<int>& hidden) {
+    std::vector<int> widths{static_cast<int>(samples.image_size())};
+    widths.insert(widths.end(), hidden.begin(), hidden.end());
+    widths.push_back(samples.classes);
+    return widths;
+}
+
+std::unique_ptr<Sequential> make_cnn(Device& device, Random& random, int height, int width,
+                                     int classes) {
     auto cnn = std::make_unique<Sequential>("cnn");
     // [batch, 1, 28, 28] -> [batch, 32, 14, 14]
     cnn->add<Conv2d>("conv1", device, Conv2dShape{1, 32, 3, 1, 1}, random);
@@ -53,7 +63,7 @@ std::unique_ptr<Sequential> make_cnn(Device& device, Random& random) {
     cnn->add<MaxPool2d>("pool2", 2);
     // -> [batch, 3136] -> [batch, 10]
     cnn->add<Flatten>("flatten");
-    cnn->add<Linear>("linear", device, 64 * 7 * 7, 10, random);
+    cnn->add<Linear>("linear", device, 64 * (height / 4) * (width / 4), classes, random);
     return cnn;
 }
 
@@ -65,9 +75,24 @@ std::unique_ptr<Sequential> make_model(const std::string& name, Device& device, 
     throw std::invalid_argument("there is no model '" + name + "'; there are mlp and cnn");
 }
 
+std::unique_ptr<Sequential> make_model(const std::string& name, Device& device, Random& random,
+                                       const LabelledImages& samples) {
+    if (name != "cnn")
+        return make_mlp(device, random, mlp_widths(samples));
+    if (samples.are_numbers)
+        throw OptionError("--model cnn needs pictures, and --data is a table: take --model mlp.");
+    if (std::min(samples.height, samples.width) < 4)
+        throw OptionError(
+            "--model cnn halves a picture twice, so it needs 4 x 4 pixels at least: "
+            "take --model mlp.");
+    return make_cnn(device, random, static_cast<int>(samples.height),
+                    static_cast<int>(samples.width), samples.classes);
+}
+
 FashionMnist load_data(const CommonOptions& common) {
-    FashionMnist data =
-        common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data);
+    FashionMnist data = common.data.empty()                 ? load_fashion_mnist()
+                        : common.data.extension() == ".csv" ? load_table(common.data)
+                                                            : load_fashion_mnist(common.data);
     if (common.quick)
         return {first_of(data.train, 6'000), first_of(data.test, 2'000)};
     return data;

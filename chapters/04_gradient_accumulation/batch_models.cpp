@@ -23,8 +23,6 @@
 namespace ddp {
 namespace {
 
-constexpr int class_count = 10;
-
 // Returns weights [inputs, outputs], uniform within +-1 / sqrt(inputs).
 std::shared_ptr<Parameter> random_weights(const std::string& name, Device& device, int inputs,
                                           int outputs, Random& random) {
@@ -61,12 +59,12 @@ Variable HouseBatchModel::loss(Tape& tape, Samples samples) const {
 
 PictureModel::PictureModel(Device& device, const LabelledImages& images, int hidden, Random& random)
     : first(random_weights("first", device, static_cast<int>(images.image_size()), hidden, random)),
-      second(random_weights("second", device, hidden, class_count, random)),
+      second(random_weights("second", device, hidden, images.classes, random)),
       device_(device),
       images_(images) {}
 
 Variable PictureModel::loss(Tape& tape, Samples samples) const {
-    const int pixels = first->value.dim(0);
+    const int pixels = first->value.dim(0), class_count = images_.classes;
     const std::size_t begin = static_cast<std::size_t>(samples.first) * pixels;
     // Inputs: the pixels, shifted and scaled to mean 0 and variance 1 over the data set.
     std::vector<float> pictures(static_cast<std::size_t>(samples.count) * pixels);
@@ -90,7 +88,7 @@ std::size_t PictureModel::activation_bytes(int pictures) const {
     const int pixels = first->value.dim(0), hidden = first->value.dim(1);
     // Forward: the pictures; the hidden layer and its squares; the outputs, the classes, their
     // difference and its squares.
-    const int kept = pixels + 2 * hidden + 4 * class_count;
+    const int kept = pixels + 2 * hidden + 4 * images_.classes;
     // Backward: the most floats are in use at the square of the hidden layer, whose input and
     // output are the widest.
     const int gradients = 2 * hidden;

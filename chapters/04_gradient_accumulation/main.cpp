@@ -93,6 +93,8 @@ int run(int argc, char** argv) {
         mine.passes = std::min(mine.passes, 100);
         pictures.steps = std::min(pictures.steps, 3);
     }
+    if (common.data.extension() == ".csv")
+        throw OptionError("this chapter's --data takes pictures; 03_network takes a table, too.");
     const LabelledImages images =
         (common.data.empty() ? load_fashion_mnist() : load_fashion_mnist(common.data)).train;
     pictures = checked(pictures, images);

@@ -41,7 +41,7 @@ void train(Rank& rank, const FashionMnist& data, const OverlapOptions& mine,
                                          std::min(test_batch, static_cast<int>(data.test.count())));
     // Every rank draws other parameters; DistributedDataParallel replaces them by rank 0's.
     Random random(common.seed + static_cast<std::uint64_t>(rank.rank()));
-    const auto model = make_model(mine.model, device, random);
+    const auto model = make_model(mine.model, device, random, data.train);
     fuse_linear_relu(*model);
     const auto communicator = make_communicator(mine.communicator, rank,
                                                 ddp_arena_bytes(*model) + hook_arena_bytes(*model),

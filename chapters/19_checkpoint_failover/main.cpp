@@ -1,5 +1,4 @@
-// What if a node dies? A supervised training whose ranks are killed and stopped, which
-// continues from its last checkpoint and ends with the same bits.
+// What if a node dies? A training that is killed, goes on, and ends with the same bits.
 #include <atomic>
 #include <iostream>
 
@@ -33,6 +32,8 @@ int train(const FailoverOptions& mine, const CommonOptions& common, char** argv)
     mine.plan.order.require(world.job());
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
+    if (data.train.are_numbers)
+        throw OptionError("this training mirrors its --data: it needs pictures, and no table.");
     require_batch(mine.plan.batch, data.train.count(), world.world_size());
     const CheckpointFolder folder(world, mine.folder);
     TrainingPlan plan = mine.plan;

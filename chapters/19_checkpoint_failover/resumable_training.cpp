@@ -44,9 +44,10 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Paramet
 }
 
 // Makes the network: small, so that many steps fit between two failures.
-std::unique_ptr<Sequential> make_network(Device& device, std::uint64_t seed) {
-    Random random(seed);
-    return make_mlp(device, random, {784, 256, 256, 10});
+std::unique_ptr<Sequential> make_network(Device& device, const LabelledImages& samples,
+                                         std::uint64_t seed) {
+    Random random(seed);  // on all ranks the same: DDP has nothing to mend
+    return make_mlp(device, random, mlp_widths(samples, {256, 256}));
 }
 
 // A checkpoint of a training with other values is refused.
@@ -70,7 +71,7 @@ class ResumableTraining {
                                          plan.batch, LastBatch::drop)),
           test_(make_run_scoped<Loader>(rank, device_, data.test, fashion_mnist_normalisation,
                                         std::min(test_batch, static_cast<int>(data.test.count())))),
-          model_(make_network(device_, plan.seed)),
+          model_(make_network(device_, data.train, plan.seed)),
           communicator_(
               make_communicator(plan.communicator, rank,
                                 ddp_arena_bytes(*model_) + preemption_arena_bytes() +

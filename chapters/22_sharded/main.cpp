@@ -60,6 +60,8 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
         mine.steps = std::min(mine.steps, 5);
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
+    if (data.train.image_size() != 784 || data.train.classes != 10)
+        throw OptionError("this chapter's --data must have 28 x 28 pixels and ten classes.");
     require_batch(mine.batch, data.train.count(), world.world_size());
     world.run([&](Rank& rank) {
         rank.select_device();

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "common/data/file.hpp"
 #include "common/data/idx.hpp"
+#include "common/data/labelled_rows.hpp"
 
 namespace ddp {
 namespace {
 
-constexpr std::size_t side = 28;
-constexpr std::size_t picture = side * side;
+constexpr std::size_t picture = 28 * 28;
 
 struct Part {
     const char* file;
@@ -68,11 +69,10 @@ LabelledImages load_half(const std::filesystem::path& folder, const Part& images
     Idx images = read_idx(images_path);
     Idx labels = read_idx(labels_path);
 
-    if (images.dims.size() != 3 || images.dims[0] == 0 || images.dims[1] != side ||
-        images.dims[2] != side)
+    if (images.dims.size() != 3 || std::ranges::count(images.dims, 0u) > 0)
         refuse(images_path.string(),
-               "does not hold pictures of 28 x 28 pixels: give the folder of the four "
-               "Fashion-MNIST files.");
+               "does not hold pictures (a number of them, their height, their width): give the "
+               "folder of four files like those of Fashion-MNIST.");
     if (labels.dims.size() != 1)
         refuse(labels_path.string(),
                "has " + std::to_string(labels.dims.size()) +
@@ -82,24 +82,61 @@ LabelledImages load_half(const std::filesystem::path& folder, const Part& images
         refuse(labels_path.string(), "has " + std::to_string(labels.dims[0]) + " labels for the " +
                                          std::to_string(images.dims[0]) + " pictures of '" +
                                          images_path.string() + "': fetch both files again.");
-    const auto wrong = std::find_if(labels.bytes.begin(), labels.bytes.end(), [](auto label) {
-        return label >= fashion_mnist_classes.size();
-    });
-    if (wrong != labels.bytes.end())
-        refuse(labels_path.string(),
-               "gives picture " + std::to_string(wrong - labels.bytes.begin()) + " the label " +
-                   std::to_string(*wrong) +
-                   ", but labels go from 0 to 9: the file is damaged, fetch it again.");
     check_official(images, images_part, images_path);
     check_official(labels, labels_part, labels_path);
-    return {1, side, side, std::move(images.bytes), std::move(labels.bytes)};
+    const int classes = std::ranges::max(labels.bytes) + 1;
+    return {
+        1,       images.dims[1], images.dims[2], std::move(images.bytes), std::move(labels.bytes),
+        classes, false};
 }
 
 }  // namespace
 
 FashionMnist load_fashion_mnist(const std::filesystem::path& folder) {
-    return {load_half(folder, train_images, train_labels),
-            load_half(folder, test_images, test_labels)};
+    FashionMnist data{load_half(folder, train_images, train_labels),
+                      load_half(folder, test_images, test_labels)};
+    const auto size = [](const LabelledImages& images) {
+        return std::to_string(images.height) + " x " + std::to_string(images.width);
+    };
+    if (size(data.train) != size(data.test))
+        refuse(folder.string(), "has training pictures of " + size(data.train) +
+                                    " pixels, and test pictures of " + size(data.test) +
+                                    ": make both of one size.");
+    data.train.classes = data.test.classes = std::max(data.train.classes, data.test.classes);
+    return data;
+}
+
+// ---- A table
+
+FashionMnist load_table(const std::filesystem::path& file) {
+    constexpr int most_classes = 256, in_five = 5;
+    const LabelledRows all = read_labelled_rows(file);
+    if (all.count() < in_five)
+        refuse(file.string(), "has " + std::to_string(all.count()) +
+                                  " rows; every fifth is a test, so it needs five at least.");
+    if (all.classes > most_classes)
+        refuse(file.string(), "has the label " + std::to_string(all.classes - 1) +
+                                  ", but a chapter's network has at most 256 classes, 0 to 255.");
+    LabelledRows train{all.columns, all.classes, {}, {}}, test = train;
+    for (int row = 0; row < all.count(); row++) {
+        LabelledRows& half = row % in_five == in_five - 1 ? test : train;
+        const auto begin = all.values.begin() + std::ptrdiff_t{row} * all.columns;
+        half.values.insert(half.values.end(), begin, begin + all.columns);
+        half.labels.push_back(all.labels[static_cast<std::size_t>(row)]);
+    }
+    normalise_columns(train, &test);
+    const auto samples_of = [](const LabelledRows& rows) {
+        LabelledImages samples{.height = 1,
+                               .width = static_cast<std::size_t>(rows.columns),
+                               .pixels = {},
+                               .labels = {rows.labels.begin(), rows.labels.end()},
+                               .classes = rows.classes,
+                               .are_numbers = true};
+        samples.pixels.resize(rows.values.size() * sizeof(float));
+        std::memcpy(samples.pixels.data(), rows.values.data(), samples.pixels.size());
+        return samples;
+    };
+    return {samples_of(train), samples_of(test)};
 }
 
 }  // namespace ddp

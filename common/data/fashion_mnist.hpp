@@ -25,14 +25,19 @@ inline constexpr Normalisation fashion_mnist_normalisation{0.2860f, 0.3530f};
 // The folder where Debian's package dataset-fashion-mnist installs the four files.
 inline constexpr std::string_view fashion_mnist_debian_folder = "/usr/share/datasets/fashion-mnist";
 
+// Reads a CSV file (labelled_rows.hpp) as a data set: every fifth row is a test, and the columns
+// are normalised by the training rows. Throws DataError as read_labelled_rows does, and if there
+// are fewer than five rows or more than 256 classes.
+FashionMnist load_table(const std::filesystem::path& file);
+
 // Reads {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte from `folder`, each plain
-// or gzipped (.gz). torchvision's FashionMNIST/raw is such a folder.
+// or gzipped (.gz). torchvision's FashionMNIST/raw is such a folder. So is one of your own, with
+// pictures of another size and other classes, which are counted: the largest label and one.
 //
-// Throws DataError if a file is missing or damaged, if pictures are not 28 x 28, if there are not
-// as many labels as pictures, or if a label is above 9. IDX has no checksum, so a flipped bit in a
+// Throws DataError if a file is missing or damaged, if training and test pictures have different
+// sizes, or if there are not as many labels as pictures. IDX has no checksum, so a flipped bit in a
 // plain file would go unnoticed and be trained on. A file of the official length must therefore be
-// the official file, to the bit. Smaller or larger sets in the same format are accepted as they
-// are.
+// the official file, to the bit.
 FashionMnist load_fashion_mnist(
     const std::filesystem::path& folder = std::filesystem::path(fashion_mnist_debian_folder));
 

@@ -1,5 +1,6 @@
 #pragma once
-// Pictures with labels, as they lie in memory: one byte per pixel, 0 black, 255 white.
+// Pictures with labels, as they lie in memory: one byte per pixel, 0 black, 255 white. Or rows of a
+// table, which are samples of one line.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,11 +14,14 @@ struct LabelledImages {
     std::size_t width = 0;
     std::vector<std::uint8_t> pixels;  // [count, channels, height, width], row-major
     std::vector<std::uint8_t> labels;  // [count], the index of each picture's class
+    int classes = 10;                  // labels are 0 .. classes-1
+    bool are_numbers = false;          // `pixels` are the bytes of floats: rows of a table
 
     std::size_t count() const { return labels.size(); }
     std::size_t image_size() const { return channels * height * width; }
+    std::size_t image_bytes() const { return image_size() * (are_numbers ? sizeof(float) : 1); }
     std::span<const std::uint8_t> image(std::size_t i) const {
-        return std::span(pixels).subspan(i * image_size(), image_size());
+        return std::span(pixels).subspan(i * image_bytes(), image_bytes());
     }
 };
 

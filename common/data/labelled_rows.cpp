@@ -101,7 +101,7 @@ LabelledRows read_labelled_rows(const std::filesystem::path& file) {
     return reader.finish();
 }
 
-void normalise_columns(LabelledRows& rows) {
+void normalise_columns(LabelledRows& rows, LabelledRows* also) {
     const auto columns = static_cast<std::size_t>(rows.columns);
     for (std::size_t column = 0; column < columns; column++) {
         double sum = 0, squares = 0;
@@ -112,8 +112,9 @@ void normalise_columns(LabelledRows& rows) {
             squares += (rows.values[i] - mean) * (rows.values[i] - mean);
         const double deviation = std::sqrt(squares / rows.count());
         const double scale = deviation > 0 ? 1 / deviation : 0;
-        for (std::size_t i = column; i < rows.values.size(); i += columns)
-            rows.values[i] = static_cast<float>((rows.values[i] - mean) * scale);
+        for (LabelledRows* each : {&rows, also})
+            for (std::size_t i = column; each != nullptr && i < each->values.size(); i += columns)
+                each->values[i] = static_cast<float>((each->values[i] - mean) * scale);
     }
 }
 

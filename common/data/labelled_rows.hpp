@@ -24,7 +24,8 @@ struct LabelledRows {
 LabelledRows read_labelled_rows(const std::filesystem::path& file);
 
 // Shifts and scales every column to mean 0 and standard deviation 1, which training needs where
-// columns have different units. A column that is constant becomes 0.
-void normalise_columns(LabelledRows& rows);
+// columns have different units. A column that is constant becomes 0. `also`, rows to test with, are
+// shifted and scaled by the same numbers.
+void normalise_columns(LabelledRows& rows, LabelledRows* also = nullptr);
 
 }  // namespace ddp

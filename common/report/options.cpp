@@ -216,7 +216,7 @@ void Options::Parser::add_common_options() {
     add({"--link", "BANDWIDTH,LATENCY", "simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us", "",
          false},
         [this](const std::string& text) { common.link = parse_link(text); });
-    add_path("--data", "DIR", common.data, "the folder of the data sets");
+    add_path("--data", "PATH", common.data, "a folder of pictures as IDX, or a table as .csv");
 }
 
 // Refuses `--switch=`, which CLI11 takes for the switch alone.

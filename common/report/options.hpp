@@ -48,7 +48,7 @@ struct CommonOptions {
     std::filesystem::path trace;    // empty: write none
     double timeout_s = 30;          // the longest wait; 0: for ever; 10 with --quick unless given
     std::optional<LinkSpeed> link;  // not given: as fast as the machine
-    std::filesystem::path data;     // empty: the usual folder of the data sets
+    std::filesystem::path data;     // empty: the usual folder; otherwise a folder or a .csv
 };
 
 // A wrong option or an impossible request. The text is one sentence that says what to do.

@@ -44,7 +44,7 @@ void measure_copies(LoaderTimes& times, int rounds) {
 void measure_steps(LoaderTimes& times, Device& device, const LabelledImages& images,
                    const std::string& name, int batch, int rounds) {
     Random random(1);
-    const auto model = make_model(name, device, random);
+    const auto model = make_model(name, device, random, images);
     Sgd optimizer(model->parameters(), 1e-3);
     StepTimes marks(device.stream());
     Trainer trainer(device, *model, optimizer, marks);

@@ -10,16 +10,14 @@
 namespace ddp {
 namespace {
 
-std::string class_name(int number) {
-    return std::string(fashion_mnist_classes[static_cast<std::size_t>(number)]);
-}
+constexpr int most_columns = 20;  // of a table that a window can show
 
 std::string most_confused_in_words(const Confusion& confusion) {
     const auto [a, b, mistakes] = confusion.most_confused();
     if (mistakes == 0)
         return "No picture was taken for one of another class.";
-    return "Most often confused: " + class_name(a) + " and " + class_name(b) + ", " +
-           format_count(mistakes) + " of their " +
+    return "Most often confused: " + class_name(a, confusion.classes) + " and " +
+           class_name(b, confusion.classes) + ", " + format_count(mistakes) + " of their " +
            format_count(confusion.samples(a) + confusion.samples(b)) + " pictures.";
 }
 
@@ -72,7 +70,14 @@ void show_times(const StepTimes& times, const Device& device, const std::filesys
     std::cout << table << "\n";
 }
 
+std::string class_name(int number, int classes) {
+    if (classes == static_cast<int>(fashion_mnist_classes.size()))
+        return std::string(fashion_mnist_classes[static_cast<std::size_t>(number)]);
+    return "class " + std::to_string(number);
+}
+
 void show_confusion(const Confusion& confusion, const std::filesystem::path& csv) {
+    const auto name = [&](int number) { return class_name(number, confusion.classes); };
     CsvWriter file(csv, {"shows", "says", "pictures"});
     std::vector<std::string> header{"pictures of"};
     for (int predicted = 0; predicted < confusion.classes; predicted++)
@@ -80,11 +85,10 @@ void show_confusion(const Confusion& confusion, const std::filesystem::path& csv
     header.push_back("right");
     Table table("What the test pictures were taken for", header);
     for (int actual = 0; actual < confusion.classes; actual++) {
-        std::vector<std::string> cells{class_name(actual) + " (" + std::to_string(actual) + ")"};
+        std::vector<std::string> cells{name(actual) + " (" + std::to_string(actual) + ")"};
         for (int predicted = 0; predicted < confusion.classes; predicted++) {
             cells.push_back(std::to_string(confusion.count(actual, predicted)));
-            file.row(
-                {class_name(actual), class_name(predicted), confusion.count(actual, predicted)});
+            file.row({name(actual), name(predicted), confusion.count(actual, predicted)});
         }
         const double samples = confusion.samples(actual);
         cells.push_back(samples == 0 ? "n/a"
@@ -93,7 +97,10 @@ void show_confusion(const Confusion& confusion, const std::filesystem::path& csv
     }
     table.note("A row for each class, and a column for each class that the network answered.");
     table.note(most_confused_in_words(confusion));
-    std::cout << table << "\n";
+    if (confusion.classes <= most_columns)
+        std::cout << table << "\n";
+    else
+        std::cout << most_confused_in_words(confusion) << "\n\n";
 }
 
 void show_loader(const LoaderTimes& times) {

@@ -15,7 +15,10 @@ void show_size(const std::string& network, const Parameters& parameters);
 // that is empty: part, seconds per step, share of the step.
 void show_times(const StepTimes& times, const Device& device, const std::filesystem::path& csv);
 
-// Prints a row for each class of Fashion-MNIST: the classes that its pictures were taken for.
+// Returns what a class is called: in Fashion-MNIST by its name, otherwise by its number.
+std::string class_name(int number, int classes);
+
+// Prints a row for each class: the classes that its pictures were taken for.
 // Writes the same to the file `csv`, unless that is empty.
 void show_confusion(const Confusion& confusion, const std::filesystem::path& csv);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "03_network/show/network_report.hpp"
 #include "common/data/fashion_mnist.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -20,10 +21,6 @@ namespace {
 constexpr std::size_t pictures_asked = 500;
 constexpr std::size_t mistakes_shown = 10;
 constexpr std::size_t weights_shown = 24;  // outputs of the first layer
-
-std::string name_of(std::size_t number) {
-    return std::string(fashion_mnist_classes.at(number));
-}
 
 // The model's answer to one picture.
 struct Answer {
@@ -60,9 +57,9 @@ std::vector<Answer> ask(Device& device, Sequential& model, const LabelledImages&
 }
 
 // Returns the answer to the first picture of each class, in the order of the classes.
-std::vector<Answer> first_of_each_class(const std::vector<Answer>& answers) {
+std::vector<Answer> first_of_each_class(const std::vector<Answer>& answers, int classes) {
     std::vector<Answer> firsts;
-    for (std::size_t number = 0; number < fashion_mnist_classes.size(); number++) {
+    for (std::size_t number = 0; number < static_cast<std::size_t>(classes); number++) {
         const auto first = std::ranges::find(answers, number, &Answer::actual);
         if (first != answers.end())
             firsts.push_back(*first);
@@ -78,11 +75,13 @@ std::vector<Answer> first_mistakes(const std::vector<Answer>& answers) {
     return mistakes;
 }
 
-void print(const std::string& title, const std::vector<Answer>& answers) {
+void print(const std::string& title, const std::vector<Answer>& answers, int classes) {
     Table table(title, {"test picture", "shows", "the network says", "with probability"});
     for (const Answer& answer : answers)
-        table.row({std::to_string(answer.picture), name_of(answer.actual),
-                   name_of(answer.predicted), format_percent(answer.probability)});
+        table.row({std::to_string(answer.picture),
+                   class_name(static_cast<int>(answer.actual), classes),
+                   class_name(static_cast<int>(answer.predicted), classes),
+                   format_percent(answer.probability)});
     std::cout << table << "\n";
 }
 
@@ -97,17 +96,19 @@ std::string hexadecimal(std::span<const std::uint8_t> bytes) {
 
 void write_pictures(const std::filesystem::path& csv, const LabelledImages& test,
                     const std::vector<Answer>& firsts, const std::vector<Answer>& mistakes) {
+    const int classes = test.classes;
     CsvWriter file(csv, {"row", "picture", "shows", "says", "probability", "width", "pixels"});
     for (const auto* row : {&firsts, &mistakes})
         for (const Answer& answer : *row)
-            file.row({row == &firsts ? "first" : "mistake", answer.picture, name_of(answer.actual),
-                      name_of(answer.predicted), answer.probability, test.width,
-                      hexadecimal(test.image(answer.picture))});
+            file.row({row == &firsts ? "first" : "mistake", answer.picture,
+                      class_name(static_cast<int>(answer.actual), classes),
+                      class_name(static_cast<int>(answer.predicted), classes), answer.probability,
+                      test.width, hexadecimal(test.image(answer.picture))});
 }
 
 // Writes the outputs of the first layer with the longest weight vectors, as pictures: 128 is a
 // weight of 0, and 1 and 255 are as far from it as the output's largest weight.
-void write_weights(const std::filesystem::path& csv, const Tensor& weight) {
+void write_weights(const std::filesystem::path& csv, const Tensor& weight, std::size_t width) {
     const std::vector<float> values = weight.to_host();
     const auto outputs = static_cast<std::size_t>(weight.dim(0));
     const std::size_t inputs = values.size() / outputs;
@@ -126,8 +127,8 @@ void write_weights(const std::filesystem::path& csv, const Tensor& weight) {
         std::vector<std::uint8_t> bytes;
         for (const float value : row(i))
             bytes.push_back(static_cast<std::uint8_t>(std::lround(128 + 127 * value / largest)));
-        file.row(
-            {i, static_cast<int>(std::lround(std::sqrt(inputs))), largest, hexadecimal(bytes)});
+        // A cnn's filters have 3 x 3 weights.
+        file.row({i, inputs % width == 0 ? width : 3, largest, hexadecimal(bytes)});
     }
 }
 
@@ -136,13 +137,13 @@ void write_weights(const std::filesystem::path& csv, const Tensor& weight) {
 void show_answers(Device& device, Sequential& model, const LabelledImages& test,
                   const std::filesystem::path& csv) {
     const std::vector<Answer> answers = ask(device, model, test);
-    const std::vector<Answer> firsts = first_of_each_class(answers);
+    const std::vector<Answer> firsts = first_of_each_class(answers, test.classes);
     const std::vector<Answer> mistakes = first_mistakes(answers);
-    print("The first test picture of each class", firsts);
+    print("The first test picture of each class", firsts, test.classes);
     if (!mistakes.empty())
-        print("The first pictures that it gets wrong", mistakes);
+        print("The first pictures that it gets wrong", mistakes, test.classes);
     write_pictures(beside(csv, "pictures"), test, firsts, mistakes);
-    write_weights(beside(csv, "weights"), model.parameters().front()->value);
+    write_weights(beside(csv, "weights"), model.parameters().front()->value, test.width);
 }
 
 }  // namespace ddp

@@ -40,7 +40,7 @@ double time_ranks(Rank& rank, const LabelledImages& images, const OneProcessOpti
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     const auto communicator = make_communicator("native", rank, 32 << 20);
     Random random(seed);
-    const auto model = make_mlp(device, random);
+    const auto model = make_mlp(device, random, mlp_widths(images));
     NaiveDdp ddp(*communicator, device, *model);
     auto& loader =
         make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, mine.batch);
@@ -71,8 +71,8 @@ Phases time_one_process(Rank& rank, const LabelledImages& images, const OneProce
     }
     auto& device = make_run_scoped<Device>(rank);
     Random random(seed);
-    const auto model = make_mlp(device, random);
-    const auto make = [&](Device& other) { return make_mlp(other, random); };
+    const auto model = make_mlp(device, random, mlp_widths(images));
+    const auto make = [&](Device& other) { return make_mlp(other, random, mlp_widths(images)); };
     DataParallel data_parallel(device, *model, replicas, make);
     Sgd optimizer(model->parameters(), fixed_learning_rate);
     SmallTraining training(device, optimizer);

@@ -30,7 +30,7 @@ Comparison compare_trainings(Rank& rank, const LabelledImages& images,
     const auto learn = [&](int batch, const std::vector<int>& which, double learning_rate,
                            const std::function<void(NaiveDdp&)>& reduce, DriftCurve* curve) {
         Random random(options.seed + static_cast<std::uint64_t>(rank.rank()));  // no two alike
-        const auto model = make_mlp(device, random);
+        const auto model = make_mlp(device, random, mlp_widths(images));
         auto& loader =
             make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
         loader.start_epoch(which);

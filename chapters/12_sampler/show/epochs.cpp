@@ -21,7 +21,7 @@ Epoch learn(Rank& rank, Device& device, const LabelledImages& images,
             const std::vector<int>& indices, int batch, std::uint64_t seed, Gradients gradients) {
     constexpr std::size_t arena_bytes = 32 << 20;
     Random random(seed);
-    std::unique_ptr<Sequential> model = make_mlp(device, random);
+    std::unique_ptr<Sequential> model = make_mlp(device, random, mlp_widths(images));
     const auto communicator = make_communicator("native", rank, arena_bytes);
     NaiveDdp ddp(*communicator, device, *model);
     auto& loader =

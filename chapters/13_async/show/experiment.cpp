@@ -136,7 +136,7 @@ Experiment::Experiment(Rank& rank, const FashionMnist& data, const ExperimentOpt
 
 std::unique_ptr<Sequential> Experiment::make_model() {
     Random random(options_.seed);
-    return make_mlp(device_, random, {784, 64, 10});
+    return make_mlp(device_, random, mlp_widths(data_.train, {64}));
 }
 
 double Experiment::accuracy_of(Sequential& model) {

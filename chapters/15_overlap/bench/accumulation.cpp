@@ -40,7 +40,7 @@ Accumulated learn_in_groups(Rank& rank, const LabelledImages& images, NoSyncArou
     auto& loader =
         make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation, batch);
     Random random(seed);
-    const auto model = make_mlp(device, random, {784, 32, 10});
+    const auto model = make_mlp(device, random, mlp_widths(images, {32}));
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model);
     Accumulated result;

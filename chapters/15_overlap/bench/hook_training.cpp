@@ -92,7 +92,7 @@ HookResult learn_with_hook(Rank& rank, const LabelledImages& images, const std::
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            std::min(batch_size, of_a_rank), LastBatch::drop);
     Random random(seed);
-    const auto model = make_mlp(device, random, {784, 256, 256, 10});
+    const auto model = make_mlp(device, random, mlp_widths(images, {256, 256}));
     const auto communicator =
         make_communicator("native", rank, 2 * ddp_arena_bytes(*model) + hook_arena_bytes(*model));
     DistributedDataParallel ddp(*communicator, device, *model, {.bucket_cap_bytes = 1 << 19});

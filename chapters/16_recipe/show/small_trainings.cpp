@@ -82,10 +82,10 @@ RecipeTraining learn_recipe(Rank& rank, const LabelledImages& images, const Reci
     Random random(seed);
     Sequential model("recipe");
     model.add<Flatten>("flatten");
-    model.add<Linear>("linear1", device, 784, 64, random);
+    model.add<Linear>("linear1", device, static_cast<int>(images.image_size()), 64, random);
     model.add<Relu>("relu");
     model.add<Dropout>("dropout", variant.dropout, masks);
-    model.add<Linear>("linear2", device, 64, 10, random);
+    model.add<Linear>("linear2", device, 64, images.classes, random);
     const Parameters parameters = model.parameters();
     std::unique_ptr<Communicator> communicator;
     std::optional<NaiveDdp> ddp;
@@ -208,7 +208,7 @@ MixedResult learn_mixed(Rank& rank, const LabelledImages& images, const MixedVar
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            batch_for(images, rank.world_size()), LastBatch::drop);
     Random random(seed);
-    const auto model = make_mlp(device, random, {784, 256, 256, 10});
+    const auto model = make_mlp(device, random, mlp_widths(images, {256, 256}));
     convert_products(*model, variant.products);
     const Parameters parameters = model->parameters();
     const auto communicator = make_communicator("native", rank, ddp_arena_bytes(*model));

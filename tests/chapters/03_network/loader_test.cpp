@@ -3,6 +3,7 @@
 #include "03_network/loader.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "03_network/layers/flatten.hpp"
@@ -63,6 +64,27 @@ TEST_CASE("loader: batches hold the samples of the order, normalised as common/d
     loader.start_epoch({5});
     REQUIRE(loader.next()->labels.to_host() == std::vector<int>{5});
     REQUIRE_FALSE(loader.next());
+}
+
+TEST_CASE("loader: the rows of a table are floats, and come as they are") {
+    Device device;
+    LabelledImages rows{.height = 1,
+                        .width = 3,
+                        .pixels = {},
+                        .labels = {5, 0, 200},
+                        .classes = 201,
+                        .are_numbers = true};
+    const std::vector<float> values{0.5f, -2, 1e-3f, 3, 4, 5, -6, 7e9f, 8};
+    rows.pixels.resize(values.size() * sizeof(float));
+    std::memcpy(rows.pixels.data(), values.data(), rows.pixels.size());
+    Loader loader(device, rows, {0.25f, 0.5f}, 2);
+    loader.start_epoch({2, 0, 1});
+    const auto first = loader.next(), last = loader.next();
+    REQUIRE(first->images.shape() == Shape{2, 1, 1, 3});
+    REQUIRE(first->images.to_host() == std::vector<float>{-6, 7e9f, 8, 0.5f, -2, 1e-3f});
+    REQUIRE(first->labels.to_host() == std::vector<int>{200, 5});
+    REQUIRE(last->images.to_host() == std::vector<float>{3, 4, 5});
+    REQUIRE(last->labels.to_host() == std::vector<int>{0});
 }
 
 TEST_CASE("loader: a host that runs ahead does not overwrite what the device has yet to read") {

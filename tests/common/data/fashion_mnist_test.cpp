@@ -1,6 +1,7 @@
 #include "common/data/fashion_mnist.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tests/common/data/files.hpp"
 #include "tests/support/catch.hpp"
@@ -74,25 +75,23 @@ TEST_CASE("files that do not fit together are refused in a sentence") {
                                  " has 3 labels for the 4 pictures of " +
                                  set.path("t10k-images-idx3-ubyte") + ": fetch both files again.");
     }
-    SECTION("a label above 9") {
-        set.folder.write("t10k-labels-idx1-ubyte", idx_file({4}, {1, 9, 10, 3}));
-        CHECK(set.error() ==
-              set.path("t10k-labels-idx1-ubyte") +
-                  " gives picture 2 the label 10, but labels go from 0 to 9: the file "
-                  "is damaged, fetch it again.");
-    }
-    SECTION("pictures of another size, none, or labels in their place") {
-        for (const auto& [dims, elements] :
-             {std::pair{std::vector<std::uint32_t>{4, 28, 27}, 4 * 28 * 27},
-              {std::vector<std::uint32_t>{4, 784}, 4 * 784},
-              {std::vector<std::uint32_t>{0, 28, 28}, 0},
-              {std::vector<std::uint32_t>{4}, 4}}) {
+    SECTION("no pictures, or labels in their place") {
+        for (const auto& [dims, elements] : {std::pair{std::vector<std::uint32_t>{4, 784}, 4 * 784},
+                                             {std::vector<std::uint32_t>{0, 28, 28}, 0},
+                                             {std::vector<std::uint32_t>{4, 0, 28}, 0},
+                                             {std::vector<std::uint32_t>{4}, 4}}) {
             set.folder.write("t10k-images-idx3-ubyte", idx_file(dims, counting(elements)));
             CHECK(set.error() ==
                   set.path("t10k-images-idx3-ubyte") +
-                      " does not hold pictures of 28 x 28 pixels: give the folder of "
-                      "the four Fashion-MNIST files.");
+                      " does not hold pictures (a number of them, their height, their width): "
+                      "give the folder of four files like those of Fashion-MNIST.");
         }
+    }
+    SECTION("training and test pictures of two sizes") {
+        set.folder.write("t10k-images-idx3-ubyte", idx_file({4, 28, 27}, counting(4 * 28 * 27)));
+        CHECK(set.error() == "'" + set.folder.path().string() +
+                                 "' has training pictures of 28 x 28 pixels, and test pictures of "
+                                 "28 x 27: make both of one size.");
     }
     SECTION("pictures in place of labels") {
         set.folder.write("t10k-labels-idx1-ubyte", idx_file({4, 1}, {1, 2, 3, 4}));
@@ -105,6 +104,46 @@ TEST_CASE("files that do not fit together are refused in a sentence") {
         CHECK(
             set.error().starts_with(set.path("t10k-labels-idx1-ubyte") + " announces 4 = 4 bytes"));
     }
+}
+
+TEST_CASE("pictures of another size, with other classes") {
+    const SmallSet set;
+    set.folder.write("train-images-idx3-ubyte", idx_file({13, 5, 9}, counting(13 * 45)));
+    set.folder.write("t10k-images-idx3-ubyte", idx_file({4, 5, 9}, counting(4 * 45)));
+    set.folder.write("t10k-labels-idx1-ubyte", idx_file({4}, {0, 255, 3, 4}));
+    const FashionMnist data = load_fashion_mnist(set.folder.path());
+    CHECK(data.train.height == 5);
+    CHECK(data.train.width == 9);
+    CHECK(data.train.classes == 256);  // of both halves
+    CHECK(data.test.classes == 256);
+    CHECK(data.test.image(3)[44] == counting(4 * 45).back());
+}
+
+TEST_CASE("a table: every fifth row is a test, and is normalised as the training rows are") {
+    const TemporaryFolder folder;
+    const auto load = [&](const std::string& text) {
+        folder.write("own.csv", Bytes(text.begin(), text.end()));
+        return load_table(folder.path() / "own.csv");
+    };
+    const FashionMnist data = load("a,b,label\n0,7,0\n2,7,1\n0,7,3\n2,7,0\n11,7,1\n");
+    CHECK(data.train.count() == 4);
+    CHECK(data.train.classes == 4);
+    CHECK(data.train.image_size() == 2);
+    CHECK(data.train.labels == Bytes{0, 1, 3, 0});
+    CHECK(data.test.labels == Bytes{1});
+    const auto floats = [](const LabelledImages& rows) {
+        std::vector<float> all(rows.pixels.size() / sizeof(float));
+        std::memcpy(all.data(), rows.pixels.data(), rows.pixels.size());
+        return all;
+    };
+    CHECK(floats(data.train) == std::vector<float>{-1, 0, 1, 0, -1, 0, 1, 0});
+    CHECK(floats(data.test) == std::vector<float>{10, 0});  // (11 - 1) / 1: not by its own mean
+    CHECK(data_error([&] {
+              load("1,0\n2,0\n3,1\n4,1\n");
+          }).ends_with("' has 4 rows; every fifth is a test, so it needs five at least."));
+    CHECK(data_error([&] { load("1,0\n2,0\n3,1\n4,1\n5,256\n"); })
+              .ends_with("' has the label 256, but a chapter's network has at most 256 classes, 0 "
+                         "to 255."));
 }
 
 TEST_CASE("a file of the official length that is not the official file is refused") {

@@ -302,7 +302,7 @@ TEST_CASE("--help, letter by letter", "[report][options]") {
           "  --timeout S               give up a wait after S seconds; 0: never (30, with --quick "
           "10)\n"
           "  --link BANDWIDTH,LATENCY  simulate a link, such as 100MB/s,1ms or 10Gbit/s,50us\n"
-          "  --data DIR                the folder of the data sets\n"
+          "  --data PATH               a folder of pictures as IDX, or a table as .csv\n"
           "  --help                    print this page\n"
           "\n"
           "Examples:\n"
