@@ -1,5 +1,5 @@
 """The pictures of the chapter data_parallel."""
-from shared import BLUE, ORANGE, GREY, RANKS, new_figure
+from shared import BLUE, GREEN, GREY, ORANGE, RANKS, RED, new_figure
 
 
 def draw_data_parallel(measured):
@@ -56,7 +56,27 @@ def draw_data_parallel_replicas(measured):
     return figure
 
 
+def draw_bench_learning_rate(measured):
+    """One rank against several with the same rate, with the scaled one, and with a warm-up."""
+    figure, (loss, accuracy) = new_figure(2, width=5.2, height=3.8)
+    rows = list(
+        zip(measured.text("training"), measured.numbers("epoch"), measured.numbers("loss"),
+            measured.numbers("accuracy")))
+    for name, color in zip(dict.fromkeys(row[0] for row in rows), (GREY, BLUE, RED, GREEN)):
+        mine = [row for row in rows if row[0] == name]
+        epochs = [row[1] for row in mine]
+        for panel, column in ((loss, 2), (accuracy, 3)):
+            panel.plot(epochs, [row[column] for row in mine], color=color, marker="o",
+                       markersize=4, label=name)
+    loss.set(title="The loss of an epoch", xlabel="epoch", ylabel="cross entropy")
+    loss.set_ylim(bottom=0)
+    accuracy.set(title="Test accuracy", xlabel="epoch")
+    accuracy.legend(loc="lower right")
+    return figure
+
+
 DRAWINGS = {
+    "bench_learning_rate": draw_bench_learning_rate,
     "data_parallel": draw_data_parallel,
     "data_parallel_replicas": draw_data_parallel_replicas,
 }
