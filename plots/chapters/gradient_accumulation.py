@@ -43,6 +43,7 @@ def draw_bench_micro_batches(measured):
     figure, panels = new_figure(len(shown), width=5.4, height=3.6)
     colors = {"forward": BLUE, "backward": GREEN}
     room = max(columns[3]) / 2**20
+    longest = 1e3 * max(row[2] for row in rows if row[0] in shown)  # one axis of time for both
     for panel, size in zip(panels, shown):
         mine = [(phase, 1e3 * seconds, size_bytes / 2**20)
                 for pictures, phase, seconds, size_bytes in rows if pictures == size]
@@ -60,7 +61,7 @@ def draw_bench_micro_batches(measured):
                        xycoords=("axes fraction", "data"), xytext=(0, 4),
                        textcoords="offset points", ha="right", color=RED)
         panel.set(title=f"{size:.0f} pictures at a time", xlabel="milliseconds",
-                  xlim=(0, mine[-1][1]), ylim=(0, 1.2 * room))
+                  xlim=(0, longest), ylim=(0, 1.2 * room))
     panels[0].set_ylabel("memory that tensors hold, MiB")
     handles = [plt.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()
                ] + [plt.Line2D([], [], color="#3d4249", linestyle=":", linewidth=1.2)]
