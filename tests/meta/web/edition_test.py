@@ -153,6 +153,13 @@ class Recordings(Tree):
         (root / "out/sgd.csv").write_text("b\n")
         self.assertEqual(recordings.source_of(root, "sgd"), (root / "out/sgd.csv", True))
 
+    def test_runs_of_other_numbers_of_ranks_come_behind(self):
+        root = self.tree(plots__reference__ring_dot_csv="a\n", plots__reference__ring_8_ranks_dot_csv="c\n", out__ring_dot_csv="b\n")
+        (own, made), *others = recordings.runs_of(root, "ring")
+        self.assertEqual(own, root / "out/ring.csv")
+        self.assertRegex(made, r"^\d{4}-\d\d-\d\d$")
+        self.assertEqual(others, [(root / "plots/reference/ring_8_ranks.csv", "")])
+
     def test_columns(self):
         self.assertEqual(recordings.lacking('step,"loss"\n1,2\n', ("step", "loss", "w1")), ["w1"])
 

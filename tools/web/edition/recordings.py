@@ -1,6 +1,7 @@
 """Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries the file and plays it.
 
-The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference beside the picture.
+The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference beside the picture. Runs of other
+numbers of ranks, NAME_8_ranks.csv, are for the reader to choose.
 """
 import csv
 import datetime
@@ -23,6 +24,7 @@ SCENES = {
     "sgd": ("descent", ("epoch", "step", "w1", "w2", "b", "loss")),
     "gradient_accumulation": ("descents", ("way", "houses", "step", "w1", "w2", "b", "loss")),
     "data_parallel": ("drift", ("step", "alone", "averaged", "drift_alone", "drift_averaged")),
+    "data_parallel_replicas": ("replicas", ("gradients", "rank", "step", "bias_0", "bias_1")),
     "messages_timeline": ("timeline", TIMELINE + ("schedule", )),
     "overlap_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
     "overlap_link_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
@@ -44,6 +46,14 @@ def source_of(root, name):
     return Path(root) / "plots/reference" / f"{name}.csv", False
 
 
+def runs_of(root, name):
+    """Returns all files that are played, with the day of the reader's own run, or ""."""
+    path, own = source_of(root, name)
+    made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
+    others = sorted((Path(root) / "plots/reference").glob(f"{name}_*_ranks.csv"))
+    return [(path, made)] + [(other, "") for other in others]
+
+
 def lacking(text, wanted):
     """Returns the columns that a CSV file does not have."""
     head = next(csv.reader(text.splitlines()), [])
@@ -58,18 +68,19 @@ class PlayPictures(SphinxTransform):
             name = Path(image["uri"]).stem
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
-            path, own = source_of(self.env.srcdir, name)
-            for read in (path, f"{self.env.srcdir}/out/{name}.csv"):
+            runs = runs_of(self.env.srcdir, name)
+            for read in [path for path, _ in runs] + [f"{self.env.srcdir}/out/{name}.csv"]:
                 self.env.note_dependency(os.path.relpath(read, self.env.srcdir))
-            missing = lacking(path.read_text(), SCENES[name][1])
-            if missing:
-                LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
-                               ", ".join(missing), location=image)
+            lacks = {path: lacking(path.read_text(), SCENES[name][1]) for path, _ in runs}
+            for path, missing in lacks.items():
+                if missing:
+                    LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
+                                   ", ".join(missing), location=image)
+            if any(lacks.values()):
                 continue
-            made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
             block = image.parent
-            played = recording("", image.deepcopy(), name=name, scene=SCENES[name][0], path=str(path),
-                               made=made)
+            played = recording("", image.deepcopy(), name=name, scene=SCENES[name][0],
+                               runs=[(str(path), made) for path, made in runs])
             if isinstance(block, nodes.paragraph) and len(block.children) == 1:
                 block.replace_self(played)
 
@@ -77,15 +88,16 @@ class PlayPictures(SphinxTransform):
 def visit_recording(self, node):
     if self.builder.name != "html":
         return
-    self.body.append(f'<figure class="recording" data-name="{node["name"]}" data-scene="{node["scene"]}" '
-                     f'data-made="{node["made"]}">')
+    self.body.append(f'<figure class="recording" data-name="{node["name"]}" data-scene="{node["scene"]}">')
 
 
 def depart_recording(self, node):
     if self.builder.name != "html":
         return
-    text = json.dumps(Path(node["path"]).read_text()).replace("</", "<\\/")
-    self.body.append(f'<script type="application/json">{text}</script></figure>')
+    for path, made in node["runs"]:
+        text = json.dumps(Path(path).read_text()).replace("</", "<\\/")
+        self.body.append(f'<script type="application/json" data-made="{made}">{text}</script>')
+    self.body.append("</figure>")
 
 
 def setup(app):

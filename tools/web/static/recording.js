@@ -44,10 +44,9 @@ class Canvas {
   }
 }
 
-// Steps through what is `shown`: a recording, or what a kernel has just done (live_figure.js).
+// Steps through what is shown: a recording, or what a kernel has just done (live_figure.js).
 class Player {
   static keys = "Keys: ← → Home End and space.";
-
   constructor(figure, label, choices = []) {
     this.figure = figure;
     const button = (text, label, action) => {
@@ -144,21 +143,25 @@ class Player {
 
 class Recording extends Player {
   constructor(figure) {
-    const picture = figure.querySelector("img");
-    const choices = Object.assign(document.createElement("select"), { ariaLabel: "which one" });
+    const picture = figure.querySelector("img"), choices = Object.assign(document.createElement("select"), { ariaLabel: "which one" });
     super(figure, `Recording: ${picture.alt}`, [choices]);
-    this.played = bookScenes[figure.dataset.scene](readCsv(JSON.parse(figure.querySelector("script").textContent)));
+    const scene = bookScenes[figure.dataset.scene];
+    const all = [...figure.querySelectorAll("script")].flatMap(run =>
+      scene(readCsv(JSON.parse(run.textContent))).map(play => ({ ...play, made: run.dataset.made })));
+    // A reader's own run comes first, and replaces the book's of the same name.
+    this.played = all.filter((play, i) => all.findIndex(({ label }) => label === play.label) === i);
     choices.append(...this.played.map(({ label }) => new Option(label)));
     choices.hidden = this.played.length < 2;
     choices.addEventListener("change", () => this.choose(choices.selectedIndex));
-    this.from.textContent = `${figure.dataset.made ? `Your own run of ${figure.dataset.made}.` : "The book's own run."} ${Player.keys}`;
     const drawn = document.createElement("details");
     drawn.append(Object.assign(document.createElement("summary"), { textContent: "The picture of all steps at once" }), picture.closest("a") || picture);
     figure.append(drawn);
     this.choose(0);
   }
   choose(index) {
-    this.show(this.played[index], 0);
+    const play = this.played[index];
+    this.from.textContent = `${play.made ? `Your own run of ${play.made}.` : "The book's own run."} ${Player.keys}`;
+    this.show(play, 0);
   }
 }
 

@@ -19,13 +19,13 @@ const bookScenes = {
     const count = bits => bits.toString(2).replaceAll("0", "").length;
     const carried = (step, rank) => rows.filter(row => row.rank === rank && row.step <= step && row.received).length;
     return [{
-      label: "ring", steps, height: 62 + 46 * ranks + 50, legend: rankColours(ranks),
+      label: several(ranks, "rank"), steps, height: 62 + 46 * ranks + 50, legend: rankColours(ranks),
       draw(canvas, step) {
         const left = 68, wide = (canvas.width - left) / ranks, box = wide - 10;
         canvas.text(0, 16, `step ${step} of ${steps - 1}${step ? (step < ranks ? ": add" : ": copy") : ""}`, { "font-weight": 700 });
         for (let rank = 0; rank < ranks; rank++) {
           const x = left + rank * wide;
-          canvas.text(x, 40, `rank ${rank}`);
+          canvas.text(x, 40, wide < 45 ? rank : `rank ${rank}`);
           for (let chunk = 0; chunk < ranks; chunk++) {
             const { ranks: holds, received } = cells.get(`${step} ${rank} ${chunk}`), y = 50 + 46 * chunk;
             if (rank === 0) canvas.text(0, y + 25, `chunk ${chunk}`);
@@ -37,7 +37,7 @@ const bookScenes = {
           const y = 60 + 46 * ranks, most = 2 * (ranks - 1);
           canvas.box(x, y, box * carried(step, rank) / most, 12, "currentColor");
           canvas.box(x, y, box, 12, "none", "", { stroke: "currentColor" });
-          canvas.text(x, y + 30, `in: ${carried(step, rank)}/${ranks}`, { "font-size": 12 });
+          canvas.text(x, y + 30, `${wide < 50 ? "" : "in: "}${carried(step, rank)}/${ranks}`, { "font-size": 12 });
         }
         canvas.text(0, 70 + 46 * ranks, "port");
       },
@@ -142,6 +142,29 @@ const bookScenes = {
           `${round(drift_averaged)} apart, with a loss of ${round(averaged)}.`;
       },
     }];
+  },
+
+  // The paths of two biases of all replicas.
+  replicas(rows) {
+    const [[low0, high0], [low1, high1]] = ["bias_0", "bias_1"].map(column => rows.map(row => row[column])).map(all => [Math.min(...all), Math.max(...all)]);
+    return unique(rows.map(row => row.gradients)).map(label => {
+      const ranks = unique(rows.map(row => row.rank)), paths = ranks.map(rank => rows.filter(row => row.gradients === label && row.rank === rank));
+      const steps = paths[0].map(row => row.step), apart = (a, b) => Math.hypot(a.bias_0 - b.bias_0, a.bias_1 - b.bias_1);
+      return {
+        label, steps: steps.length, height: 320, legend: rankColours(ranks.length),
+        draw(canvas, step) {
+          const x = row => 62 + (canvas.width - 76) * (row.bias_0 - low0) / (high0 - low0), y = row => 290 - 256 * (row.bias_1 - low1) / (high1 - low1);
+          canvas.text(0, 14, `step ${steps[step]}`, { "font-weight": 700 });
+          canvas.add("path", { d: `M54 24V298H${canvas.width}`, fill: "none", stroke: "currentColor" });
+          for (const [text, left, top] of [["bias 1", 0, 160], ["bias 0", canvas.width - 44, 316]]) canvas.text(left, top, text);
+          paths.forEach((path, rank) => {
+            canvas.add("polyline", { points: path.slice(0, step + 1).map(row => `${x(row)},${y(row)}`).join(" "), fill: "none", stroke: colours[rank % 8], "stroke-width": 2 });
+            canvas.add("circle", { cx: x(path[step]), cy: y(path[step]), r: Math.max(3, 9 - 2 * rank), fill: colours[rank % 8] });
+          });
+        },
+        says: step => `After step ${steps[step]}, these two biases of any two replicas are at most ${round(Math.max(...paths.flatMap(a => paths.map(b => apart(a[step], b[step])))))} apart.`,
+      };
+    });
   },
 
   // What each rank computes and sends, in milliseconds: one play for each schedule that was run.
