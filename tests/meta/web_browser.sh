@@ -21,4 +21,7 @@ rm -rf "$shots"
     complain "the pages are not as they should be; build/web/screenshots has pictures of them"
 "$python" -W ignore "$root/tests/meta/web/live_test.py" "$scratch/site" "$shots" "$kernels" ||
     complain "the kernels in the page are not as they should be"
+"$sphinx/bin/python" -m sphinx -q -W -j 2 -b singlehtml -c "$root/tools/web" -d "$scratch/doctrees" -D html_theme=basic \
+    -D html_theme_options.nosidebar=1 -D html_css_files=print.css -D html_js_files= "$root" "$scratch/page" || complain "the single page is not made"
+"$python" -W ignore "$root/tests/meta/web/paper_test.py" "$scratch/page/README.html" "$shots" || complain "the book cannot be read on paper"
 finish

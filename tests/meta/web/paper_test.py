@@ -1,0 +1,52 @@
+"""The single page from which the book is printed, in a real Chromium: paper_test.py PAGE SCREENSHOTS
+
+A page that is wider than the paper is printed smaller, all of the book with it; and nobody unfolds on paper what is folded.
+"""
+import pathlib
+import sys
+import unittest
+
+from browser_test import SITE as PAGE
+from browser_test import Browser
+
+BOOK = pathlib.Path(__file__).resolve().parents[3]
+PAPER = 673  # of A4, between its margins, in CSS's pixels
+
+
+class Paper(Browser):
+
+    def setUp(self):
+        self.window(PAPER)
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        self.browser.get(f"file://{PAGE}")
+
+    def test_it_is_as_wide_as_the_paper(self):
+        wide = self.run_in_page("""
+            const wide = element => element.getBoundingClientRect().right > innerWidth + 1;
+            return [...document.querySelectorAll("body *")].filter(element => wide(element) && ![...element.children].some(wide))
+              .map(element => element.outerHTML.slice(0, 120)).slice(0, 5)""")
+        self.assertEqual(wide, [])
+        self.assertEqual(self.run_in_page("return document.documentElement.scrollWidth"), PAPER)
+
+    def test_what_is_folded_is_open(self):
+        folded = self.run_in_page("""
+            return [...document.querySelectorAll("details > :not(summary)")].filter(element =>
+              element.textContent.trim() && !element.checkVisibility({ contentVisibilityAuto: true })).length""")
+        self.assertEqual(folded, 0)
+        self.assertGreater(self.run_in_page("return document.querySelectorAll('details').length"), 50)
+
+    def test_no_letters_are_too_small_to_read(self):
+        small = self.run_in_page("""
+            return [...document.querySelectorAll("p, li, pre, code, h1, h2, h3, h4, h5, h6")].filter(element =>
+              element.textContent.trim() && parseFloat(getComputedStyle(element).fontSize) < 9.5).map(element => element.outerHTML.slice(0, 120)).slice(0, 5)""")
+        self.assertEqual(small, [])  # 9.5 pixels are 7 points
+
+    def test_all_chapters_are_there(self):
+        text = self.run_in_page("return document.body.textContent")
+        titles = [readme.read_text().splitlines()[0].removeprefix("# ") for readme in BOOK.glob("chapters/[0-9]*/README.md")]
+        self.assertGreater(len(titles), 20)
+        self.assertEqual([title for title in titles if title not in text], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
