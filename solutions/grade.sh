@@ -339,6 +339,52 @@ grade_answer() {  # STUDENT EXERCISE OWN: a row of the table, and of the CSV and
     printf '%-18.18s  %-30.30s  %-7s %.40s\n' "$(plain <<<"$1")" "${2%.*}" "$points of $all" "$verdicts"
 }
 
+# ---- Predictions: nobody judges them, so they are read and not graded
+# read_answers FILE [CHAPTER]: into $answers, by "chapter number", what was answered to questions that the book asks. The file is the web
+# edition's, which names its chapters, or what `./book run NN --predict` keeps of one. The last answer counts.
+read_answers() {
+    local line chapter=${2:-}
+    while IFS= read -r line; do
+        if [[ $line =~ ^##\ ([0-9]{2}_[a-z_0-9]+)$ ]]; then
+            chapter=${BASH_REMATCH[1]}
+        elif [[ $line =~ ^([0-9]+)\.\ (.*)$ && -n ${asked["$chapter ${BASH_REMATCH[1]}"]:-} ]]; then
+            answers["$chapter ${BASH_REMATCH[1]}"]=${BASH_REMATCH[2]}
+        fi
+    done < <(tr -d '\r\0' <"$1")
+}
+# The numbers of a chapter's questions. (In a shell of its own: other functions of that file have the names of some here.)
+questions_of() {  # CHAPTER'S FOLDER
+    (
+        # shellcheck source=tools/predictions.sh
+        . "$root/tools/predictions.sh"
+        predictions "$1/README.md" "Predict first" numbers
+    )
+}
+# write_predictions FILE: a row for each answer of each student. There is no file if there is no answer.
+write_predictions() {
+    local student chapter number at own=$work/predictions
+    local -A asked answers
+    for at in "$root"/chapters/[0-9][0-9]_*; do
+        for number in $(questions_of "$at"); do asked["${at##*/} $number"]=yes; done
+    done
+    rm -f "$1"
+    for student in "${students[@]}"; do
+        answers=()
+        for at in "$class/$student"/{,my/}{[0-9][0-9]_*/predictions,predictions.txt}; do
+            [[ -e $at || -L $at ]] || continue
+            rm -rf "$own"
+            take "$at" "$own" "predictions/$student"
+            chapter=${at%/*}
+            [[ ! -f $own/answer ]] || read_answers "$own/answer" "${chapter##*/}"
+        done
+        while read -r chapter number; do
+            [[ -n $chapter ]] || continue
+            [[ -f $1 ]] || csv_row student chapter question predicted >"$1"
+            csv_row "$student" "$chapter" "$number" "${answers["$chapter $number"]}" >>"$1"
+        done < <(printf '%s\n' "${!answers[@]}" | sort -k 1,1 -k 2,2n)
+    done
+}
+
 students=()
 for folder in "$class"/*; do
     if [[ -d $folder || -L $folder ]]; then students+=("${folder##*/}"); fi
@@ -378,3 +424,4 @@ for student in "${students[@]}"; do
         python3 "$root/solutions/results_json.py" <"$work/rows" >"$results/$student/results.json"
     fi
 done
+write_predictions "${csv%.csv}.predictions.csv"

@@ -58,4 +58,5 @@ grade() {
     bash "$root/solutions/grade.sh" "$folder" "$class" "$csv" "$results" "${handed_in[@]}"
     say "The grades are in $csv."
     [[ -z $results ]] || say "Each student's results.json is in $results."
+    [[ ! -f ${csv%.csv}.predictions.csv ]] || say "What was predicted is in ${csv%.csv}.predictions.csv."
 }

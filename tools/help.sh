@@ -58,6 +58,8 @@ help_of_other_verbs() {
                                 a class: DIR has a folder for each student, in it the files of their my/;
                                 each is built and run in a sandbox; grades are in DIR/grades.csv, and
                                 with --results in a results.json for each student, as autograders read it
+                                what students have predicted (predictions.txt of the web edition, or NN_name/predictions
+                                of my/) is in DIR/grades.predictions.csv, to be read
   ./book explore NAME [options] run a chapter's kernels in every order of what they say to each other: can they
                                 fail? (on the CPU; \`./book explore all_reduce --help\`)
   ./book watch [FILE]           draw a training on the terminal while it runs: out/run.jsonl, which chapter 20

@@ -134,11 +134,25 @@ ln -s right "$class/linked_folder"
 mkfifo "$class/pipe/01_line/slope.cpp"
 head -c 300000 /dev/zero | tr '\0' ' ' >"$class/long/01_line/slope.cpp"
 
+# Predictions, of the web edition and of a terminal: what the book does not ask is no answer, and the last answer counts.
+printf '\n## Predict first\n\n1. A?\n2. B?\n' >>chapters/01_line/README.md
+printf '## 01_line\n# 2026-01-01 10:00\n1. =1+1, or "x"\r\n3. c\n## 02_slope\n1. d\n## ../01_line\n2. e\n' >"$class/right/predictions.txt"
+printf '1. a\n2. b\n# 2026-01-02 10:00\n2. 4 MB\n' >"$class/in_my/my/01_line/predictions"
+ln -s "$class/right/predictions.txt" "$class/link/predictions.txt"
+mkfifo "$class/pipe/predictions.txt"
+
 sed -i 's/^task_seconds=60 /task_seconds=4 /; s/^most_processes=256 /most_processes=40 /' solutions/grade.sh
 echo 'is_busy() { false; }' >>exercises/run_task.sh  # or the machine's other work would be in the verdicts
 expect 0 "The grades are in $scratch/grades.csv."$'\n'"Each student's results.json is in $scratch/results." \
     ./book grade "$class" --csv "$scratch/grades.csv" --results "$scratch/results"
 table=$output
+diff - "$scratch/grades.predictions.csv" <<'END' || complain "the predictions are others"
+"student","chapter","question","predicted"
+"in_my","01_line","1","a"
+"in_my","01_line","2","4 MB"
+"right","01_line","1","'=1+1, or ""x"""
+END
+[[ $output == *"What was predicted is in $scratch/grades.predictions.csv."* ]] || complain "nothing is said of predictions"
 [[ ! -e $class/grades.csv ]] || complain "--csv is not heeded"
 (($(wc -L <<<"$table") <= 100)) || complain "the table is wider than 100 columns"
 [[ $table == *"half                01_line/slope                   1 of 2  passed, wrong"* ]] || complain "the table: $table"
@@ -219,6 +233,7 @@ echo 'has_only_usual() { true; }' >>solutions/object_rules.sh
 grades=$scratch/behind.csv
 expect 0 "The grades are in $grades." ./book grade "$class" --csv "$grades"
 complete "$class" "$grades"
+[[ ! -e ${grades%.csv}.predictions.csv ]] || complain "nobody has predicted, and there are predictions"
 attacks_are behind
 is right passed passed ''
 
