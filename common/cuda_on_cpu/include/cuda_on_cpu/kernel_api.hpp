@@ -28,11 +28,16 @@
 // Set by the executor whenever another CUDA thread of the block takes over this OS thread.
 // The library is linked into the program, so these have fixed places in a thread's memory
 // (local-exec). Without the attribute, ld 2.40 may stop at the vector instructions with which g++
-// reads them.
-[[gnu::tls_model("local-exec")]] extern constinit thread_local uint3 threadIdx;
-[[gnu::tls_model("local-exec")]] extern constinit thread_local uint3 blockIdx;
-[[gnu::tls_model("local-exec")]] extern constinit thread_local dim3 blockDim;
-[[gnu::tls_model("local-exec")]] extern constinit thread_local dim3 gridDim;
+// reads them. What another program loads (-fPIC, and not -fPIE) finds its own at run time.
+#if defined(__PIC__) && !defined(__PIE__)
+#define CUDA_ON_CPU_COORDINATE extern constinit thread_local
+#else
+#define CUDA_ON_CPU_COORDINATE [[gnu::tls_model("local-exec")]] extern constinit thread_local
+#endif
+CUDA_ON_CPU_COORDINATE uint3 threadIdx;
+CUDA_ON_CPU_COORDINATE uint3 blockIdx;
+CUDA_ON_CPU_COORDINATE dim3 blockDim;
+CUDA_ON_CPU_COORDINATE dim3 gridDim;
 inline constexpr int warpSize = 32;
 
 namespace cuda_on_cpu {
