@@ -19,8 +19,8 @@ print("\n".join(sorted({file.removeprefix(here) for file in files if file.starts
 END
 missing=$(git ls-files 'chapters/*.cpp' 'chapters/*.cu' 'common/*.cpp' 'common/*.cu' | grep -vxF -f "$build/sources" || true)
 [[ -z $missing ]] || { echo "FAILED: compile_commands.json has not: $missing" && exit 1; }
-check() {  # clangd also tries its refactorings, and says where one cannot be applied: that is no error of the source
-    clangd --check="$1" --compile-commands-dir="$build" >"$build/said.$$" 2>&1 || true
+check() {  # clangd also tries its own features at each token of the lines that it is given: the source's errors are those of the whole file
+    clangd --check="$1" --check-lines=1-1 --compile-commands-dir="$build" >"$build/said.$$" 2>&1 || true
     grep -E '^E\[[^]]*\] \[' "$build/said.$$" | sed "s|^|$1: |" >"$build/${1//\//_}.errors" || true
     grep -q 'All checks completed' "$build/said.$$" || echo "$1: clangd did not come to its end" >>"$build/${1//\//_}.errors"
 }

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <thread>
 #include <utility>
@@ -212,7 +213,7 @@ void CoordinatorServer::poll() {
     if (has_overslept_ && !job_.is_guest && std::ranges::any_of(all, &Received::is_lost))
         std::_Exit(1);
     // Lost ranks first: when one is killed, mpirun ends the others, and they report that too.
-    std::ranges::stable_partition(all, &Received::is_lost);
+    std::stable_partition(all.begin(), all.end(), std::mem_fn(&Received::is_lost));
     for (const Received& received : all) {
         for (const Message& message : received.messages)
             coordinator_.receive(received.rank, message);

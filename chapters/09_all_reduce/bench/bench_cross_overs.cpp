@@ -37,7 +37,7 @@ std::vector<std::size_t> sizes_around(const LinkSpeed& link) {
         sizes.push_back(64 *
                         std::clamp<std::size_t>(std::lround(bytes / 64), 1, longest_array / 64));
     }
-    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     return sizes;
 }
 

@@ -29,7 +29,7 @@ class AllMeasurements {
                 remember(sizes_, measurement.bytes);
             }
         // MPI and what stands for it come first, as they do in each kind.
-        std::ranges::stable_partition(algorithms_, [](const std::string& name) {
+        std::stable_partition(algorithms_.begin(), algorithms_.end(), [](const std::string& name) {
             return name == limit_name || name.starts_with("mpi") || name == "nccl";
         });
     }

@@ -138,7 +138,7 @@ void show_translations(const HeldOut& held_out, const std::string& title, std::s
         return held_out.expected[i] == held_out.translated[i];
     };
     if (order.size() > most) {
-        std::ranges::stable_partition(order, std::not_fn(is_right));
+        std::stable_partition(order.begin(), order.end(), std::not_fn(is_right));
         order.resize(most);
     }
     Table table(title, {"source", "translation", "it is"});
