@@ -334,6 +334,21 @@ TEST_CASE("a status that is not 0 is passed on") {
     REQUIRE(count(job.output, "error") == 0);
 }
 
+TEST_CASE("a launcher that gets SIGTERM passes it on: its ranks report it, and end") {
+    const ChildResult script = run_command(
+        {"bash", "-c",
+         "\"$0\" --processes 3 --what busy --victim 1 & "
+         "until [[ $(wc -w </proc/$!/task/$!/children) == 3 ]]; do sleep 0.02; done; "
+         "until grep -q SigBlk:.*4000$ /proc/$(pgrep -n -P $!)/status; do sleep 0.02; done; "
+         "kill -TERM $!; wait $!",
+         DDP_SCENARIO});
+    CAPTURE(script.output);
+    REQUIRE(script.exit_code != 0);
+    REQUIRE(std::regex_search(plain(script.output),
+                              std::regex("error: rank [012] was told to end \\(SIGTERM\\)\n")));
+    REQUIRE(nothing_is_left());
+}
+
 TEST_CASE("when the launcher is killed, its ranks end with it") {
     const ChildResult script =
         run_command({"bash", "-c",
