@@ -111,7 +111,7 @@ shows '"sections": ["the-length"], "measured": "7 m (in all)"'
 shows 'data-path="chapters/01_line/main.cu" data-first="1" data-last="3"'
 shows 'reference,1,0'
 shows 'data-made=""'
-shows '<span id="L2">' "$site/source/chapters/01_line/main.cu.html"
+shows '<span id=L2>' "$site/source/chapters/01_line/main.cu.html"
 shows '"chapters/01_line/main.cu":{"first":1}' "$site/_static/names.js"
 [[ $(grep -c '<h1' "$site/exercises/01_line/README.html") == 1 ]] || complain "exercises have more than one title"
 hides 'int first' "$site/searchindex.js"

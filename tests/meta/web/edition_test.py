@@ -80,9 +80,14 @@ class Sources(Tree):
 
     def test_each_line_has_its_place(self):
         html = sources.highlighted("/* a <b>\n   c */\nint d;\n\n", ".cpp")
-        self.assertEqual(html.count('<span id="L'), 3)
-        self.assertIn('<span id="L1"><span class="c1">/* a &lt;b&gt;</span>\n</span>', html)
-        self.assertIn('<span id="L3"><span class="k">int</span> d;\n</span>', html)
+        self.assertEqual(html.count("<span id=L"), 3)
+        self.assertIn("<span id=L1><span class=c1>/* a &lt;b&gt;</span>\n</span>", html)
+        self.assertIn("<span id=L3><span class=k>int</span> d;\n</span>", html)
+
+    def test_neighbours_of_one_class_are_one_span(self):
+        html = sources.highlighted('f("a", 1);\n"b"\n', ".cpp")
+        self.assertIn('<span id=L1>f(<span class=s>"a"</span>, <span class=m>1</span>);\n</span>', html)
+        self.assertIn('<span id=L2><span class=s>"b"</span>\n</span>', html)
 
     def test_first_reading_and_folders(self):
         root = self.tree(chapters__01__README_dot_md="| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n",
