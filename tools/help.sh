@@ -44,7 +44,7 @@ END
 help_of_help() {
     cat <<END
   ./book help all               this, and what the other verbs do: new, progress, reset, handout, grade, explore, watch,
-                                web, cluster, diff, data, setup, read and predict
+                                web, cluster, diff, data, setup, read, predict and under
 END
 }
 help_of_other_verbs() {
@@ -87,6 +87,9 @@ help_of_other_verbs() {
   ./book predict --parameters LIST --link ALPHA,BETA --backward TIME
                                 what a job of yours would do on more ranks: the best bucket_cap_mb, what backward
                                 hides, how many ranks still pay; chapter 23 says how to make LIST
+  ./book under torch [--ranks N] [--algorithm mine] [SCRIPT its options]
+                                your PyTorch script over this book's collectives, or over your own all-reduce of
+                                chapter 09; without SCRIPT: the same beside Gloo, a table
   ./book help [all]             the first six verbs; with all: this text
 END
 }

@@ -1,4 +1,4 @@
-# Sourced by ./book: a PyTorch of the book's own, for what it says of your own script: setup, predict and read.
+# Sourced by ./book: a PyTorch of the book's own, for what it says of your own script: setup, under, predict and read.
 # shellcheck shell=bash disable=SC2154  # what is not set here, ./book sets
 
 setup() {
@@ -30,6 +30,59 @@ setup() {
     cp "$root/chapters/23_your_job"/{pyproject.toml,README.md,ddp_*.py} "$root/build/your_job"
     install --no-deps "$root/build/your_job" || fail "The chapter's own files could not be installed: build/pytorch.log says why."
     say "PyTorch $("$python" -c 'import torch; print(torch.__version__)') is in build/pytorch; torchrun is build/pytorch/bin/torchrun."
+}
+
+# The book's collectives as a module of Python, build/under_torch/by_hand, and with the reader's all-reduce in .../mine.
+build_under_torch() {  # FOLDER
+    local packages
+    # shellcheck disable=SC2034  # choose_mode reads it
+    wanted=cpu
+    choose_mode
+    folder=$root/build/under_torch log=$root/build/under_torch/book.log
+    lock_folder
+    join_prefixes
+    ensure_parts bench
+    step "configuring build/under_torch" cmake -S "$root/chapters/23_your_job/backend" -B "$folder" -DDDP_PYTHON="$python" ||
+        explain "Configuring build/under_torch failed"
+    build "the book under PyTorch (minutes, the first time)" "_ddp_by_hand_$1"
+    if [[ $1 == by_hand && $python -ef $root/build/pytorch/bin/python ]]; then  # there a script finds it without ./book
+        packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+        cp "$folder/by_hand"/{_ddp_by_hand.so,ddp_by_hand.py} "$packages"
+    fi
+}
+
+under() {  # torch [--ranks N] [--algorithm mine] [SCRIPT its options]
+    local python ranks=2 module=by_hand script=()
+    [[ ${1:-} == torch ]] || bad_input "under takes what the book is to be put under; there is: torch."
+    shift
+    while (($#)); do
+        case $1 in
+            --ranks)
+                [[ ${2:-} =~ ^[1-9][0-9]?$ ]] || bad_input "--ranks takes the number of ranks, such as --ranks 2."
+                ranks=$2
+                shift
+                ;;
+            --algorithm)
+                [[ ${2:-} == mine ]] || bad_input "--algorithm takes mine: your answer to the exercise of chapter 09."
+                require_solved bench_all_reduce
+                module=mine
+                shift
+                ;;
+            *) script+=("$1") ;;
+        esac
+        shift
+    done
+    [[ ${#script[@]} == 0 || ${script[0]} == -* || -r ${script[0]} ]] || bad_input "The script '${script[0]}' cannot be read."
+    python=$(bash "$root/tools/with_pytorch.sh" -c 'import sys; print(sys.executable)') ||
+        fail "under torch needs PyTorch: \`./book setup pytorch\` fetches one into build/."
+    build_under_torch "$module"
+    if ((${#script[@]})) && [[ ${script[0]} != -* ]]; then  # the script stays as it is
+        script=(-m ddp_by_hand "${script[@]}")
+    else
+        script=("$root/chapters/23_your_job/beside_gloo.py" ${script[@]+"${script[@]}"})
+    fi
+    PYTHONPATH=$folder/$module${PYTHONPATH:+:$PYTHONPATH} OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} \
+        exec "$python" -B -m torch.distributed.run --nproc-per-node "$ranks" "${script[@]}"
 }
 
 predict() {

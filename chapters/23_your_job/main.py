@@ -34,6 +34,12 @@ def train(rank, is_wrong, steps):
     return {"losses": losses, "findings": [str(finding) for finding in guard.findings]}
 
 
+def show_traces():
+    """Prints what `./book read` says of the recorded traces."""
+    import read_traces
+    print("\n".join(read_traces.report(read_traces.load(sorted((HERE / "traces").glob("*.json.gz"))))))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="your_job", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer steps")
@@ -42,7 +48,9 @@ def main():
         import torch
     except ImportError:
         print("This chapter runs PyTorch, which is not here: `./book setup pytorch` fetches one into build/. What needs none: the text,\n"
-              "chapters/symptoms.md, and the fourteen programs in exercises/23_your_job, each of which has one mistake to find by reading.")
+              "chapters/symptoms.md, the fourteen programs in exercises/23_your_job, each of which has one mistake to find by reading,\n"
+              "`./book predict`, and `./book read`. A PyTorch elsewhere has recorded three ranks, of which one sleeps before each backward:\n")
+        show_traces()
         return
     from support import ranks
     ranks.load()

@@ -11,17 +11,17 @@ for call in "" help -h --help; do
     verbs=$(sed -n 's/^  \.\/book \([a-z]*\).*/\1/p' <<<"$output" | xargs)
     [[ $verbs == "run check test bench plot doctor help" ]] || complain "the first verbs are not these: $verbs"
     (($(wc -l <<<"$output") <= 24)) || complain "help does not fit on a screen: $output"
-    for verb in progress reset handout grade explore watch web cluster diff data setup read predict; do
+    for verb in progress reset handout grade explore watch web cluster diff data setup read predict under; do
         [[ $output == *" $verb"* ]] || complain "help does not name $verb"
     done
 done
 expect 0 "benches: slope" "$book" help all
-for verb in run check progress reset handout grade test bench explore plot watch web cluster diff data setup read predict doctor; do
+for verb in run check progress reset handout grade test bench explore plot watch web cluster diff data setup read predict under doctor; do
     [[ $output == *"./book $verb"* ]] || complain "help all says nothing about $verb"
 done
 expect_sentence 2 "help takes nothing, or all." "$book" help run
 
-verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, predict, doctor and help."
+verbs="./book knows run, new, check, progress, reset, handout, grade, test, bench, explore, plot, watch, web, cluster, diff, data, setup, read, predict, under, doctor and help."
 expect_sentence 2 "There is no verb 'fly'; $verbs" "$book" fly
 expect_sentence 2 "There is no verb '--cpu'; $verbs" "$book" --cpu run
 expect_sentence 2 "There is no verb ''; $verbs" "$book" ""
@@ -57,6 +57,10 @@ expect_sentence 2 "data takes the name of what to fetch; there is: translations.
 expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup
 expect_sentence 2 "setup takes what is to be set up; there is: pytorch." "$book" setup torch
 expect_sentence 2 "read takes the flight-recorder dumps of all ranks, or their profiler's traces: one file each." "$book" read
+expect_sentence 2 "under takes what the book is to be put under; there is: torch." "$book" under jax
+expect_sentence 2 "--ranks takes the number of ranks, such as --ranks 2." "$book" under torch --ranks two
+expect_sentence 2 "--algorithm takes mine: your answer to the exercise of chapter 09." "$book" under torch --algorithm ring
+expect_sentence 2 "The script 'none.py' cannot be read." "$book" under torch none.py --ranks 2
 expect_sentence 2 "doctor takes no argument." "$book" doctor 01
 
 mkdir -p "$scratch/book/common/cuda_on_cpu"

@@ -2,8 +2,8 @@
 # cause: one rank does something now and then: it writes a checkpoint, logs, collects garbage
 # cause: samples of very different lengths
 # cause: a loader that has run empty: too few workers
-# section: [21](21_cluster/README.md)
-# decides: the time of each rank *before* its all-reduce, in the slowest step
+# section: [23](23_your_job/README.md#the-traces-of-all-ranks)
+# decides: the time of each rank *before* its all-reduce, in the slowest step; `./book read` finds it in the profiler's traces of all ranks
 import time
 
 import torch

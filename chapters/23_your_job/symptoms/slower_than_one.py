@@ -1,5 +1,5 @@
 # symptom: 4 GPUs are slower than 1
-# cause: steps so short that the all-reduce is longer than backward
+# cause: steps so short that the all-reduce is longer than backward: `./book predict` says how many ranks pay [23](23_your_job/README.md#before-there-are-more-ranks)
 # cause: no sampler: every rank trains on all samples [12](12_sampler/README.md#five-mistakes-without-a-message)
 # cause: a loader or threads that share too few cores: `OMP_NUM_THREADS` [environment](environment.md)
 # section: [15](15_overlap/README.md#what-can-be-hidden)

@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CHAPTER = ROOT / "chapters" / "23_your_job"
-RECORDED = pathlib.Path(__file__).resolve().parent / "traces"
+RECORDED = CHAPTER / "traces"
 sys.path.insert(0, str(CHAPTER))
 failures = []
 
