@@ -43,8 +43,6 @@ CUDA_ON_CPU=strict,queues=8 expect 0 "" "$probe" side_by_side streams
 says "7 that wait, and one that they wait for" "ok"
 says "8 that wait, and one that they wait for" "IT STOOD BEHIND ONE OF THEM"
 says "cooperative launches of 16 ranks, . blocks each" "ok"
-CUDA_ON_CPU=strict,waits expect 0 "" "$probe" calls
-says "a stream is made" "REFUSED: .*takes a queue"
 CUDA_ON_CPU=strict,multiprocessors=20,crowded expect 0 "" "$probe" side_by_side beside_product
 says "plain launches of 4 ranks, 2 blocks each" "ok"
 says "2 kernels of 2 blocks, highest priority" "met after"

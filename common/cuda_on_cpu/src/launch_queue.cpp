@@ -31,7 +31,6 @@ std::shared_ptr<LaunchQueue> next_queue(int device) {
     struct Queues {
         std::mutex mutex;
         std::map<int, std::vector<std::shared_ptr<LaunchQueue>>> of_device;
-        std::map<int, std::size_t> streams;
     };
     static auto* all = new Queues;
     const auto count = static_cast<std::size_t>(played_queues());
@@ -41,7 +40,10 @@ std::shared_ptr<LaunchQueue> next_queue(int device) {
     auto& queues = all->of_device[device];
     while (queues.size() < count)
         queues.push_back(std::make_shared<LaunchQueue>());
-    return queues[all->streams[device]++ % count];
+    // The first of those that the fewest streams have.
+    return *std::min_element(
+        queues.begin(), queues.begin() + static_cast<std::ptrdiff_t>(count),
+        [](const auto& a, const auto& b) { return a.use_count() < b.use_count(); });
 }
 
 }  // namespace cuda_on_cpu

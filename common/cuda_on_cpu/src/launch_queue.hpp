@@ -1,6 +1,6 @@
 #pragma once
-// The queues between the host and a GPU, of which it has few (CUDA_ON_CPU=queues=N). Streams take
-// them in turn, and those that share one stand behind each other:
+// The queues between the host and a GPU, of which it has few (CUDA_ON_CPU=queues=N). A new stream
+// takes one that the fewest others have, and those that share one stand behind each other:
 //
 //     stream 0   kernel A waits for B   event behind A      both streams in one queue:
 //     stream 1                                        B     A │ event │ B

@@ -224,10 +224,12 @@ std::vector<std::shared_ptr<Stream>> all_streams() {
     return known_streams();
 }
 
-void wait_inside_driver() {
+void wait_inside_driver(BesideCooperative beside) {
     if (!settings().waits)
         return;
     const DriverLock driver;
+    if (beside == BesideCooperative::goes_on && !unfinished_cooperative_kernel().empty())
+        return;
     for (const auto& stream : all_streams())
         stream->wait(stream->last_ticket());
 }
@@ -450,12 +452,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
     if (const cudaError_t status = enter_call("cudaStreamCreate"))
         return status;
-    if (settings().waits) {
-        if (const cudaError_t error = check_no_kernel_waits("cudaStreamCreate", "takes a queue",
-                                                            "make all streams before"))
-            return error;
-        wait_inside_driver();
-    }
+    wait_inside_driver(BesideCooperative::goes_on);
     auto* handle = new CUstream_st{
         std::make_shared<Stream>(current_device, (flags & cudaStreamNonBlocking) == 0)};
     std::lock_guard lock(runtime().mutex);

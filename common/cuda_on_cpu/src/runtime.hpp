@@ -30,8 +30,10 @@ cudaError_t enter_call(const char* call);
 cudaError_t check_no_kernel_waits(const std::string& caller, const std::string& what,
                                   const std::string& advice = "allocate before, free after");
 // Plays, with the setting `waits`, a driver that waits in this call for all that is in flight, and
-// keeps the other threads of the process out meanwhile.
-void wait_inside_driver();
+// keeps the other threads of the process out meanwhile. No document says that making a stream waits
+// for a kernel that runs: beside a cooperative one, which may wait for a peer, it goes on.
+enum class BesideCooperative { waits, goes_on };
+void wait_inside_driver(BesideCooperative beside = BesideCooperative::waits);
 // Returns whether kernels of `device` may use the memory of device `peer`.
 bool has_peer_access(int device, int peer);
 // Returns whether this CPU plays a GPU that loads a kernel at its first use, which may wait for

@@ -308,6 +308,10 @@ TEST_CASE("streams that share a launch queue stand behind each other") {
     REQUIRE(are_side_by_side(streams[0], streams[2], false));  // a kernel that runs keeps nobody
     REQUIRE_FALSE(are_side_by_side(streams[0], streams[2], true));  // what waits for its end does
     REQUIRE(are_side_by_side(streams[0], streams[1], true));        // in another queue
+    { const Stream gone[2]; }                                       // their queues are free again
+    Stream fourth;                                                  // takes the queue of the fewest
+    REQUIRE(are_side_by_side(streams[0], fourth, true));
+    REQUIRE_FALSE(are_side_by_side(streams[1], fourth, true));
     REQUIRE(device_limits().queues == 2);
 }
 
@@ -369,21 +373,6 @@ TEST_CASE("a driver waits in calls that may wait, and keeps other launches out")
     REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cublasCreate(&handle)); }) > long_s);
     REQUIRE(longest_launch_beside([&](Stream&) { DDP_CHECK(cublasDestroy(handle)); }) > long_s);
     REQUIRE(longest_launch_beside([&](Stream&) { Stream another; }) > long_s);
-}
-
-TEST_CASE("no stream is made while a kernel may wait for another, where a driver waits for that") {
-    const Playing waits([](cuda_on_cpu::Settings& to) { to.waits = true; });
-    Stream stream;
-    PinnedBuffer<int> flag(1);
-    flag[0] = 0;
-    launch_cooperative(stream, {1, 1}, wait_for_opening, flag.data());
-    cudaStream_t another = nullptr;
-    REQUIRE(cudaStreamCreate(&another) == cudaErrorNotPermitted);
-    const std::string said = cudaGetErrorString(cudaGetLastError());
-    SystemFlag(flag[0]).store(1, cuda::memory_order_release);
-    stream.synchronize();
-    REQUIRE(said.find("cudaStreamCreate (takes a queue) while the cooperative kernel") !=
-            std::string::npos);
 }
 
 // ---- A compiler for GPUs
