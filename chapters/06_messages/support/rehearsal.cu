@@ -41,6 +41,7 @@ void rehearse(Rank& rank, const PeersView& view) {
     // and nothing keeps kernels apart: there the job's time-out holds.
     const std::uint64_t limit_ns = kernels_run_on_cpu ? view.timeout_ns : 1'000'000'000;
     Stream stream;
+    rank.barrier();  // no document says that a stream can be made beside a kernel that waits
     launch_cooperative(stream, {1, 1}, meet, view, limit_ns, &view.error_report->have_met);
     stream.synchronize();
     for (const unsigned int have_met : rank.all_gather(view.error_report->have_met))
