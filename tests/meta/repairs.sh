@@ -104,17 +104,48 @@ red L11 "a link works within one GPU" chapters/06_messages/support/shared_device
 red L13 "an old GPU counts as missing" book 's/-n \$oldest && /-z x \&\& /' meta book_modes
 red B1 "strict mode plays the loading of kernels" common/cuda_on_cpu/src/cublas.cpp \
     's/check_shape_is_loaded\(multiply, caller\) != cudaSuccess/false/' holds test_strict strict
-red B1 "a stage rehearses" chapters/06_messages/show/stage_report.cpp 's/stage->rehearse.*//' holds messages loads_messages
-red B1 "a worker rehearses" chapters/13_async/show/experiment.cpp 's/^        compute\(\);//' holds async loads_async
+red B1 "a stage rehearses" chapters/06_messages/show/stage_report.cpp 's/stage->rehearse.*//' holds messages crowded_messages
+red B1 "a worker rehearses" chapters/13_async/show/experiment.cpp 's/^        compute\(\);//' holds async crowded_async
 red B1 "no buffer travels beside the first forward" chapters/15_overlap/ddp.cpp 's/^    first_buffers_\.wait.*//' \
-    holds overlap loads_overlap_model_cnn
+    holds overlap crowded_overlap_model_cnn
 red B1 "each length is rehearsed" chapters/20_transformer/translation_training.cpp 's/^            rehearse\(\);/            ;/' \
-    holds transformer loads_transformer
+    holds transformer crowded_transformer
+red B1 "a smaller last batch finds no kernel that waits" chapters/12_sampler/show/epochs.cpp 's/^            settle\(\);/            ;/' \
+    holds sampler crowded_sampler
 red B2 "the stream that computes has a bound" chapters/15_overlap/ddp.cpp 's/^    reduced_.synchronize\(\);/    ;/' holds test_reducer reducer
 red B3 "kernels of all ranks are tried together" chapters/06_messages/peers.cpp 's/^        rehearse\(rank, view_\);/        ;/' \
     holds test_small_gpu small_gpu
 red B4 "a kernel whose partner does not run ends" tests/common/runtime/streams_test.cu 's/ && polls < most_polls//' \
     holds test_streams streams
+
+# ---- What strict mode plays of a GPU
+
+runtime=common/cuda_on_cpu/src
+red D "a stream stands behind others of its queue" $runtime/launch_queue.cpp 's/handed_over_ \+ 1 < place/false/' holds test_strict strict
+red D "a kernel that runs keeps no queue" $runtime/stream.cpp 's/^( *)if \(queue_\)$/\1if (false)/' holds test_strict strict
+red D "cudaFree keeps other threads out" $runtime/copy.cpp '/freeing waits/I,$!s/^    wait_inside_driver\(\);/    ;/' holds test_strict strict
+red D "cuBLAS keeps other threads out" $runtime/cublas.cpp 's/^    wait_inside_driver\(\);/    ;/' holds test_strict strict
+red D "a new stream keeps other threads out" $runtime/runtime.cpp 's/^    wait_inside_driver\(Beside.*/    ;/' holds test_strict strict
+red D "ordinary blocks hold multiprocessors" $runtime/stream.cpp 's/HeldMultiprocessors::for_some\(most\)/HeldMultiprocessors::for_some(0)/' \
+    holds test_strict strict
+red D "ordinary blocks run at the same time" $runtime/stream.cpp 's/held.count\(\) > 0 \? held.count\(\) : most/1/' holds test_strict strict
+red D "peer access is asked for" $runtime/launch.cpp 's/!has_peer_access\(device, found->device\)/false/' holds test_strict two_devices
+red D "ranks ask for it" chapters/06_messages/peers.cpp 's/cudaDeviceEnablePeerAccess\(device, 0\)/cudaSuccess/' \
+    holds test_shared_device shared_device
+red D "processes share a GPU's multiprocessors" $runtime/tenants.cpp 's/own.multiprocessors \+ others.multiprocessors/own.multiprocessors/' \
+    holds test_ipc_owner ipc_owner
+red D "processes share a GPU's memory" $runtime/tenants.cpp 's/own.bytes \+ others.bytes \+ bytes/own.bytes + bytes/' holds test_ipc_owner ipc_owner
+red D "a GPU is free of a process that has ended" $runtime/tenants.cpp 's/errno == ESRCH/false/' holds test_ipc_owner ipc_owner
+red D "kernels can be compiled as by nvcc" common/cuda_on_cpu/include/cuda_on_cpu/kernel_api.hpp 's/fp-contract=fast/fp-contract=off/' \
+    holds test_strict strict
+red B2 "a time-out says that the host is inside a launch" chapters/06_messages/wait.cuh 's/load_relaxed\(error_report.is_launching\)/0/' \
+    holds test_peers peers
+red B3 "plain launches, where cooperative ones exclude each other" common/gpu/launch.hpp 's/^    if \(launches_plainly\(\)\)/    if (false)/' \
+    holds test_small_gpu plain_launches
+red B1 "a layer's first forward ends before products follow" chapters/18_sync_batch_norm/sync_batch_norm.cu 's/^    first_forward_.wait.*//' \
+    holds test_sync_norm sync_norm_first_pass
+red B1 "and its first backward" chapters/18_sync_batch_norm/sync_batch_norm.cu 's/^    first_backward_.wait.*//' \
+    holds test_sync_norm sync_norm_first_pass
 
 # ---- Slow
 

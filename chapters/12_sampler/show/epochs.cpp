@@ -29,10 +29,25 @@ Epoch learn(Rank& rank, Device& device, const LabelledImages& images,
     loader.start_epoch(indices);
     model->set_training(true);
     rank.barrier();
+    // A last batch that is smaller has products of other shapes, whose kernels a GPU loads: not
+    // while another rank's kernel waits for this rank.
+    const int pictures = static_cast<int>(indices.size()), last = (pictures - 1) / batch;
+    const auto settle = [&] {
+        if (pictures % batch == 0 || !loads_kernels())
+            return;
+        device.stream().synchronize();
+        rank.barrier();
+    };
+    int step = 0;
     const Stopwatch watch;
     const TrainingResult result = train(device, *model, loader, [&] {
-        if (gradients == Gradients::averaged)
-            ddp.average_gradients();
+        if (gradients == Gradients::own)
+            return;
+        if (step == last)
+            settle();
+        ddp.average_gradients();
+        if (++step == last)
+            settle();
     });
     const double seconds = watch.seconds();
     rank.barrier();  // a rank that goes on may allocate: no kernel is under way any more
