@@ -6,6 +6,7 @@
 #include "05_ranks/world.hpp"
 #include "15_overlap/training.hpp"
 #include "22_sharded/show/bill_table.hpp"
+#include "22_sharded/show/failover.hpp"
 #include "22_sharded/show/stages.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -19,6 +20,9 @@ struct ShardedOptions {
     int steps = 100;
     int batch = 32;
     std::string optimizer = "adam";
+    int stage = 3;  // of the training with checkpoints
+    CheckpointPlan checkpoints{.every = 20};
+    bool failover = false;
 };
 
 void show_stages(Rank& rank, const LabelledImages& images, const ShardedOptions& mine,
@@ -58,12 +62,23 @@ void show_stages(Rank& rank, const LabelledImages& images, const ShardedOptions&
 int run(World& world, const CommonOptions& common, ShardedOptions mine) {
     if (common.quick)
         mine.steps = std::min(mine.steps, 5);
+    const StagePlan plan{.stage = mine.stage,
+                         .steps = mine.steps,
+                         .batch = mine.batch,
+                         .optimizer = mine.optimizer,
+                         .seed = common.seed};
+    if (mine.failover) {
+        show_failover(plan, common);
+        return 0;
+    }
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     if (data.train.image_size() != 784 || data.train.classes != 10)
         throw OptionError("this chapter's --data must have 28 x 28 pixels and ten classes.");
     require_batch(mine.batch, data.train.count(), world.world_size());
     world.run([&](Rank& rank) {
+        if (!mine.checkpoints.folder.empty())
+            return train_from_checkpoints(rank, data.train, plan, mine.checkpoints);
         rank.select_device();
         show_bill(rank, stage_widths, mine.batch, beside(common.csv, "bill"));
         show_stages(rank, data.train, mine, common);
@@ -79,9 +94,17 @@ int main(int argc, char** argv) {
     options.add_int("--steps", mine.steps, {1, 100'000}, "of each training");
     options.add_int("--batch", mine.batch, {1, 60'000}, "pictures a step and rank");
     options.add_choice("--optimizer", mine.optimizer, {"adam", "sgd"}, "what changes the chunks");
+    options.add_int("--stage", mine.stage, {1, 3}, "of the training with --folder or --failover");
+    options.add_taken(
+        "--folder", "DIR", "train from the last checkpoint in this folder",
+        [&](const std::string& text, CommonOptions&) { mine.checkpoints.folder = text; });
+    options.add_int("--every", mine.checkpoints.every, {1, 1'000'000},
+                    "steps between two checkpoints");
+    options.add_flag("--failover", mine.failover, "ranks are killed, and the training goes on");
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.example("--ranks 3", "a number that divides no layer");
     options.example("--processes 4 --optimizer sgd", "processes, and one moment in place of two");
+    options.example("--stage 3 --folder run1", "again after Ctrl-C: it goes on");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         return run(world, common, mine);
     });

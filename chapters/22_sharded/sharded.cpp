@@ -168,11 +168,15 @@ void ShardedDataParallel::add_ranks(const BasicTensor<double>& number) {
 
 // Each rank has changed its own chunks; the other ranks' chunks are of the step before.
 void ShardedDataParallel::after_step() {
+    gather_changed_chunks();
+    is_first_step_ = false;
+}
+
+void ShardedDataParallel::gather_changed_chunks() {
     stepped_.record(device_.stream());
     std::ranges::fill(gathered_, -1);  // what is in the slots is of the step before
     if (stage_ < 3)
         gather_all();
-    is_first_step_ = false;
 }
 
 // Enqueues the gathering of all units, each into its own place, where this rank's chunk is already.

@@ -56,6 +56,8 @@ class ShardedDataParallel {
     Tensor clip_grad_norm(double max_norm);
     // Follows the optimizer's step: stages 1 and 2 gather the parameters, stage 3 forgets them.
     void after_step();
+    // Does the same for chunks that were changed outside of a step, by a checkpoint for example.
+    void gather_changed_chunks();
 
     // Returns the values of all parameters that are learned, by the model's order, and waits. At
     // stage 3 they come unit by unit. All ranks call it together.

@@ -14,12 +14,6 @@
 namespace ddp {
 namespace {
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Parameters& parameters) {
-    if (name == "sgd")
-        return std::make_unique<Sgd>(parameters, 0.05);
-    return std::make_unique<Adam>(parameters);
-}
-
 std::size_t bytes_of_moments(Optimizer& optimizer) {
     std::size_t bytes = 0;
     for (const auto& [name, tensor] : optimizer.state().tensors)
@@ -76,7 +70,8 @@ StageResult train_replicated(Training& training) {
     DistributedDataParallel ddp(*training.communicator, training.device, *training.model);
     const Units units = units_of(blocks_of(*training.model), training.rank.world_size());
     ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
-    const auto optimizer = make_optimizer(training.plan.optimizer, training.model->parameters());
+    const auto optimizer =
+        make_stage_optimizer(training.plan.optimizer, training.model->parameters());
     StageResult result;
     result.seconds_per_step = training.run([&](const Batch& batch) {
         const Variable scores = ddp.forward(training.tape.constant(batch.images));
@@ -97,7 +92,7 @@ StageResult train_replicated(Training& training) {
 StageResult train_sharded(Training& training) {
     ShardedDataParallel sharded(*training.communicator, training.device, blocks_of(*training.model),
                                 training.plan.stage);
-    const auto optimizer = make_optimizer(training.plan.optimizer, sharded.chunks());
+    const auto optimizer = make_stage_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;
     result.seconds_per_step = training.run([&](const Batch& batch) {
         const Variable scores = sharded.forward(training.tape.constant(batch.images));
@@ -108,12 +103,7 @@ StageResult train_sharded(Training& training) {
     });
     result.received_per_step =
         sharded.received_bytes() / static_cast<std::size_t>(training.plan.steps);
-    Parameters whole;
-    for (const std::vector<float>& values : sharded.whole_parameters())
-        whole.push_back(std::make_shared<Parameter>(
-            "", Tensor(training.device, {static_cast<int>(values.size())}, values)));
-    result.hash = text_of_hash(hash_of(whole));
-    require_equal_replicas(training.rank, whole);
+    result.hash = hash_of_sharded(training.rank, training.device, sharded);
     result.parameters = sharded.held().parameters;
     result.gradients = sharded.held().gradients;
     result.moments = bytes_of_moments(*optimizer);
@@ -121,6 +111,22 @@ StageResult train_sharded(Training& training) {
 }
 
 }  // namespace
+
+std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
+                                                const Parameters& parameters) {
+    if (name == "sgd")
+        return std::make_unique<Sgd>(parameters, 0.05);
+    return std::make_unique<Adam>(parameters);
+}
+
+std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sharded) {
+    Parameters whole;
+    for (const std::vector<float>& values : sharded.whole_parameters())
+        whole.push_back(std::make_shared<Parameter>(
+            "", Tensor(device, {static_cast<int>(values.size())}, values)));
+    require_equal_replicas(rank, whole);
+    return text_of_hash(hash_of(whole));
+}
 
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
     Training training(rank, images, plan);

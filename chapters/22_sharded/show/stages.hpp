@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "05_ranks/rank.hpp"
+#include "22_sharded/sharded.hpp"
 #include "common/data/fashion_mnist.hpp"
 
 namespace ddp {
@@ -27,5 +28,11 @@ struct StagePlan {
 
 // Trains a perceptron with dropped remainders on this rank's pictures. All ranks call it together.
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan);
+
+// Returns the hash of all parameters. Throws std::runtime_error if ranks differ. All ranks call it.
+std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sharded);
+
+std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
+                                                const Parameters& parameters);
 
 }  // namespace ddp

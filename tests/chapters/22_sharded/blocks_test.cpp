@@ -11,9 +11,10 @@
 #include "03_network/optimizers.hpp"
 #include "15_overlap/ddp.hpp"
 #include "20_transformer/token_loss.hpp"
-#include "22_sharded/sharded.hpp"
+#include "22_sharded/sharded_checkpoint.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
+#include "tests/common/report/temporary_folder.hpp"
 #include "tests/support/catch.hpp"
 
 namespace ddp::test {
@@ -153,6 +154,12 @@ MakeTrained transformer(const TransformerOptions& options) {
     };
 }
 
+// How much of a training is made, and where its checkpoints are, if there are any.
+struct Part {
+    int last_step = steps;
+    std::filesystem::path folder = {};
+};
+
 struct Ending {
     Values learned, frozen;
     ShardedDataParallel::Held held;
@@ -160,8 +167,9 @@ struct Ending {
     Units units;
 };
 
-// Some steps of Adam on every rank. Ranks begin with different parameters.
-Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std::string>& frozen) {
+// Some steps of Adam on every rank. Ranks begin with different parameters, or with a checkpoint.
+Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std::string>& frozen,
+             const Part& part) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, test_memory);
     Random random(7 + static_cast<std::uint64_t>(rank.rank()));
@@ -174,9 +182,9 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
     Tape tape(device);
     Ending ending;
     ending.units = units_of(trained->blocks(), rank.world_size());
-    const auto run = [&](auto& replica, Adam& adam, const auto& after_step) {
+    const auto run = [&](auto& replica, Adam& adam, int first, const auto& after_step) {
         rank.barrier();
-        for (int step = 0; step < steps; step++) {
+        for (int step = first; step < part.last_step; step++) {
             const Variable scores = replica.forward([&] { return trained->scores(tape, step); });
             replica.backward(trained->loss(scores, step));
             adam.step();
@@ -190,13 +198,20 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
         DistributedDataParallel ddp(*communicator, device, model);
         ddp.set_state({encode_plan(ending.units.plan), {}});
         Adam adam(model.parameters(), 0.01);
-        run(ddp, adam, [] {});
+        run(ddp, adam, 0, [] {});
         for (const auto& parameter : learned_parameters(model.parameters()))
             ending.learned.push_back(parameter->value.to_host());
     } else {
         ShardedDataParallel sharded(*communicator, device, trained->blocks(), stage);
         Adam adam(sharded.chunks(), 0.01);
-        run(sharded, adam, [&] { sharded.after_step(); });
+        ShardedCheckpoints checkpoints(*communicator, device, trained->blocks(), sharded, adam,
+                                       {.folder = part.folder}, {});
+        checkpoints.resume();
+        run(sharded, adam, checkpoints.state().step, [&] {
+            sharded.after_step();
+            checkpoints.state().step++;
+        });
+        checkpoints.finish();
         ending.received = sharded.received_bytes() / steps;
         ending.held = sharded.held();
         ending.learned = sharded.whole_parameters();
@@ -209,11 +224,11 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
 }
 
 std::vector<Ending> train_all(int ranks, const MakeTrained& make, int stage,
-                              const std::set<std::string>& frozen = {}) {
+                              const std::set<std::string>& frozen = {}, const Part& part = {}) {
     World world(thread_options(ranks));
     std::vector<Ending> endings(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        endings[static_cast<std::size_t>(rank.rank())] = train(rank, make, stage, frozen);
+        endings[static_cast<std::size_t>(rank.rank())] = train(rank, make, stage, frozen, part);
     });
     return endings;
 }
@@ -246,6 +261,32 @@ TEST_CASE("sharded: a transformer with three tables, and one that begins with fr
     require_bits_of_ddp(3, transformer(small),
                         {"embedding.weight", "encoder.norm.weight", "encoder.norm.bias",
                          "encoder.layers.1.linear1.weight", "decoder.layers.1.norm1.bias"});
+}
+
+TEST_CASE(
+    "sharded: a transformer goes on from its checkpoint in DDP's bits, and 2 ranks have them") {
+    const Values replicated = train_all(3, transformer(small), 0)[0].learned;
+    const TemporaryFolder folder;
+    train_all(3, transformer(small), 2, {}, {.last_step = 2, .folder = folder / "x"});
+    for (const int ranks : {3, 2})  // three take the last step, and two only read what they saved
+        for (const Ending& ending :
+             train_all(ranks, transformer(small), 3, {}, {.folder = folder / "x"}))
+            REQUIRE(ending.learned == replicated);
+    // One file of the parts that two ranks have saved: each parameter as a whole, by its name.
+    DiskFolder target(folder / "whole");
+    World world(thread_options(1));
+    world.run([&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(1);
+        TrainedTransformer other(device, random, small);
+        REQUIRE(save_whole_checkpoint(folder / "x", other.blocks(), target) == steps);
+        std::vector<std::string> errors;
+        const auto whole = Checkpoints(target, 1).newest(errors);
+        const Parameters parameters = other.model().parameters();
+        for (std::size_t i = 0; i < parameters.size(); i++)
+            REQUIRE(whole->file.values(*whole->file.find(parameters[i]->name)) == replicated.at(i));
+    });
 }
 
 TEST_CASE("sharded: a layer that two blocks use is the root's") {

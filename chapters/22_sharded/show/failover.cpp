@@ -1,0 +1,121 @@
+#include "22_sharded/show/failover.hpp"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "03_network/cross_entropy.hpp"
+#include "03_network/loader.hpp"
+#include "03_network/models.hpp"
+#include "10_nodes/make_communicator.hpp"
+#include "19_checkpoint_failover/job/status_line.hpp"
+#include "19_checkpoint_failover/show/scenario.hpp"
+#include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "22_sharded/sharded_checkpoint.hpp"
+
+namespace ddp {
+namespace {
+
+void report(Rank& rank, const std::string& what, int step, const std::string& value = "") {
+    send_to_supervisor({rank.rank(), what, step, value});
+    if (rank.rank() == 0 && !has_supervisor() && what != "step")
+        std::cout << what << " at step " << step << (value.empty() ? "" : ": " + value)
+                  << std::endl;
+}
+
+void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
+           const CheckpointPlan& checkpoints) {
+    auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
+    auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
+                                           plan.batch, LastBatch::drop);
+    Random random(plan.seed);
+    const auto model = make_mlp(device, random, stage_widths);
+    const auto communicator = make_communicator(
+        "native", rank, ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()));
+    ShardedDataParallel sharded(*communicator, device, blocks_of(*model), plan.stage);
+    const auto optimizer = make_stage_optimizer(plan.optimizer, sharded.chunks());
+    ShardedCheckpoints run(*communicator, device, blocks_of(*model), sharded, *optimizer,
+                           checkpoints,
+                           {{"batch", std::to_string(plan.batch)},
+                            {"optimizer", plan.optimizer},
+                            {"seed", std::to_string(plan.seed)},
+                            {"number of pictures", std::to_string(images.count())}},
+                           [&](const std::string& what, int step) {
+                               send_to_supervisor({rank.rank(), what, step, ""});
+                           });
+    const std::optional<SavedSet> from = run.resume();
+    TrainingState& state = run.state();
+    report(rank, "resumed", state.step, std::to_string(state.samples));
+    if (from && rank.rank() == 0 && !has_supervisor())
+        std::cout << "from the checkpoint of " << from->ranks << " ranks" << std::endl;
+    Tape tape(device);
+    for (; state.step < plan.steps; state.epoch++, state.taken = 0) {
+        loader.start_epoch(rest_of_epoch(loader.samples(), plan.seed, state.epoch, state.taken,
+                                         rank.rank(), rank.world_size()));
+        for (std::optional<Batch> batch;
+             state.step < plan.steps && (batch = loader.next()).has_value();) {
+            rank.check();
+            sharded.backward(
+                cross_entropy(sharded.forward(tape.constant(batch->images)), batch->labels));
+            run.wait_for_copy();
+            optimizer->step();
+            optimizer->zero_gradients();
+            sharded.after_step();
+            tape.clear();
+            state.step++;
+            state.taken += plan.batch * rank.world_size();
+            state.samples += plan.batch * rank.world_size();
+            if (rank.rank() == 0)
+                report(rank, "step", state.step, std::to_string(state.samples) + " 0");
+            run.save_if_due();
+        }
+    }
+    run.finish();
+    report(rank, "done", state.step, hash_of_sharded(rank, device, sharded));
+    rank.barrier();
+}
+
+}  // namespace
+
+void train_from_checkpoints(Rank& rank, const LabelledImages& images, const StagePlan& plan,
+                            const CheckpointPlan& checkpoints) {
+    // The supervisor learns which processes belong to the job.
+    send_to_supervisor({rank.rank(), "started", 0, rank.node() + " " + std::to_string(getpid())});
+    rank.select_device();
+    try {
+        train(rank, images, plan, checkpoints);
+    } catch (const std::exception& error) {
+        send_to_supervisor({rank.rank(), "failed", 0, error.what()});
+        throw;
+    }
+}
+
+void show_failover(const StagePlan& plan, const CommonOptions& common) {
+    constexpr int ranks = 4;
+    JobSettings job{
+        .launcher = kernels_run_on_cpu ? Launcher::processes : Launcher::threads,
+        .ranks = ranks,
+        .nodes = {},
+        .arguments = {"--stage=" + std::to_string(plan.stage), "--every=5",
+                      "--steps=" + std::to_string(plan.steps),
+                      "--batch=" + std::to_string(plan.batch), "--optimizer=" + plan.optimizer,
+                      "--seed=" + std::to_string(common.seed), "--timeout=10"},
+        .supervisor = {}};
+    if (!common.data.empty())
+        job.arguments.push_back("--data=" + common.data.string());
+    std::vector<Scenario> scenarios;
+    const auto add = [&](const std::string& name, const std::vector<Fault>& faults, int left) {
+        const TemporaryFolder folder;
+        scenarios.push_back(run_scenario(name, job, folder.path().string(), faults,
+                                         [&](int attempt) { return attempt == 0 ? ranks : left; }));
+    };
+    using Kind = Fault::Kind;
+    add("undisturbed", {}, ranks);
+    add("killed",
+        {{Kind::kill, 2, plan.steps * 2 / 5}, {Kind::kill_while_saving, 1, plan.steps / 2}}, ranks);
+    add("three are left", {{Kind::kill, 3, plan.steps / 2}}, ranks - 1);
+    show_recoveries(scenarios);
+    show_endings(scenarios);
+}
+
+}  // namespace ddp
