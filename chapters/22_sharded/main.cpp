@@ -7,6 +7,7 @@
 #include "15_overlap/training.hpp"
 #include "22_sharded/show/bill_table.hpp"
 #include "22_sharded/show/failover.hpp"
+#include "22_sharded/show/hybrid.hpp"
 #include "22_sharded/show/stages.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
@@ -23,6 +24,8 @@ struct ShardedOptions {
     int stage = 3;  // of the training with checkpoints
     CheckpointPlan checkpoints{.every = 20};
     bool failover = false;
+    bool hybrid = false;
+    AllReduceOrder order;  // of DDP's sums beside the hybrid
 };
 
 void show_stages(Rank& rank, const LabelledImages& images, const ShardedOptions& mine,
@@ -71,15 +74,20 @@ int run(World& world, const CommonOptions& common, ShardedOptions mine) {
         show_failover(plan, common);
         return 0;
     }
+    mine.order.require(world.job());
     FashionMnist data;
     world.prepare([&] { data = load_data(common); });
     if (data.train.image_size() != 784 || data.train.classes != 10)
         throw OptionError("this chapter's --data must have 28 x 28 pixels and ten classes.");
     require_batch(mine.batch, data.train.count(), world.world_size());
+    StagePlan hybrid_plan = plan;
+    hybrid_plan.order = mine.order;
     world.run([&](Rank& rank) {
         if (!mine.checkpoints.folder.empty())
             return train_from_checkpoints(rank, data.train, plan, mine.checkpoints);
         rank.select_device();
+        if (mine.hybrid)
+            return show_hybrid(rank, data.train, hybrid_plan, common.csv);
         show_bill(rank, stage_widths, mine.batch, beside(common.csv, "bill"));
         show_stages(rank, data.train, mine, common);
     });
@@ -101,10 +109,13 @@ int main(int argc, char** argv) {
     options.add_int("--every", mine.checkpoints.every, {1, 1'000'000},
                     "steps between two checkpoints");
     options.add_flag("--failover", mine.failover, "ranks are killed, and the training goes on");
+    options.add_flag("--hybrid", mine.hybrid, "sharded in each node, replicated between nodes");
+    mine.order.add_to(options);
     options.refuse({"--trace"}, "the timeline of a step is in 15_overlap");
     options.example("--ranks 3", "a number that divides no layer");
     options.example("--processes 4 --optimizer sgd", "processes, and one moment in place of two");
     options.example("--stage 3 --folder run1", "again after Ctrl-C: it goes on");
+    options.example("--hybrid --shape 2x3", "two simulated nodes of three ranks");
     return run_ranks(argc, argv, options, [&](World& world, const CommonOptions& common) {
         return run(world, common, mine);
     });

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "11_data_parallel/replica.hpp"
 #include "22_sharded/sharded.hpp"
 
 namespace ddp {
@@ -24,16 +23,16 @@ std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks) {
     return (1 << 20) + 4 * Slots(units_of(blocks, ranks), ranks, false).total() * sizeof(float);
 }
 
-ShardedDataParallel::ShardedDataParallel(Communicator& communicator, Device& device,
-                                         const Blocks& blocks, int stage)
-    : communicator_(communicator),
+ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks,
+                                         int stage)
+    : communicator_(std::move(communicator)),
       device_(device),
       model_(blocks.model),
       stage_(stage),
-      layout_(units_of(blocks, communicator.world_size())),
-      value_slots_(layout_, communicator.world_size(), stage >= 3),
-      gradient_slots_(layout_, communicator.world_size(), stage >= 2),
-      squares_(communicator.allocate<double>(1)),
+      layout_(units_of(blocks, communicator_.world_size(), communicator_.nodes())),
+      value_slots_(layout_, communicator_.world_size(), stage >= 3),
+      gradient_slots_(layout_, communicator_.world_size(), stage >= 2),
+      squares_(communicator_.allocate<double>(1)),
       gathered_(value_slots_.sizes().size(), -1),
       pending_(layout_.units.size(), 0),
       released_(value_slots_.sizes().size()),
@@ -41,7 +40,9 @@ ShardedDataParallel::ShardedDataParallel(Communicator& communicator, Device& dev
       reduced_(gradient_slots_.sizes().size()) {
     if (stage < 1 || stage > 3)
         throw std::invalid_argument("there are stages 1, 2 and 3, not " + std::to_string(stage));
-    copy_from_rank_0(communicator, device, model_);
+    if (stage < 3 && communicator_.nodes() > 1)
+        throw std::invalid_argument("a model that is replicated between nodes takes stage 3");
+    communicator_.copy_from_rank_0(device, model_);
     for (const std::size_t elements : value_slots_.sizes())
         values_.push_back(allocate(elements, held_.parameters));
     for (const std::size_t elements : gradient_slots_.sizes())
@@ -87,10 +88,8 @@ void ShardedDataParallel::place(std::size_t u) {
     }
     Tensor chunk = own_chunk(u, values);
     if (stage_ >= 3) {
-        const Tensor kept = allocate(unit.chunk, held_.parameters);
-        DDP_CHECK(cudaMemcpyAsync(kept.data(), chunk.data(), chunk.bytes(),
-                                  cudaMemcpyDeviceToDevice, device_.stream()));
-        chunk = kept;
+        chunk = allocate(unit.chunk, held_.parameters);
+        communicator_.copy_own(values.data(), chunk.data(), unit.chunk, device_.stream());
     }
     chunks_.push_back(std::make_shared<Parameter>(unit.name, chunk));
     chunks_.back()->place_gradient(stage_ >= 2 ? allocate(unit.chunk, held_.gradients)

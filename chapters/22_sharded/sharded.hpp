@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "09_all_reduce/communicator.hpp"
+#include "22_sharded/mesh.hpp"
 #include "22_sharded/units.hpp"
 
 namespace ddp {
@@ -28,10 +28,10 @@ namespace ddp {
 class ShardedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
-    // the stage, 1 to 3, has them. All ranks call it together; everything passed must outlive this
-    // object, which must outlive the model's use.
-    ShardedDataParallel(Communicator& communicator, Device& device, const Blocks& blocks,
-                        int stage);
+    // the stage, 1 to 3, has them; with several nodes in the mesh it has to be 3. A Communicator is
+    // a mesh of one node. All ranks call it together; everything passed must outlive this object,
+    // which must outlive the model's use.
+    ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage);
     ShardedDataParallel(const ShardedDataParallel&) = delete;
     ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
 
@@ -90,7 +90,7 @@ class ShardedDataParallel {
     void wait_in_first_step();
     void add_ranks(const BasicTensor<double>& number);
 
-    Communicator& communicator_;
+    Mesh communicator_;
     Device& device_;
     Module& model_;
     const int stage_;

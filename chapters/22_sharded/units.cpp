@@ -48,7 +48,7 @@ BucketPlan plan_of(const std::vector<Unit>& units, const Parameters& learned) {
 }  // namespace
 
 // Deals the parameters to the units, lets the plan lay each unit out, and cuts it into chunks.
-Units units_of(const Blocks& blocks, int ranks) {
+Units units_of(const Blocks& blocks, int ranks, int nodes) {
     const Parameters learned = learned_parameters(blocks.model.parameters());
     if (learned.empty())
         throw std::invalid_argument(
@@ -66,13 +66,15 @@ Units units_of(const Blocks& blocks, int ranks) {
     const std::size_t first_block = units[0].parameters.empty() ? 0 : 1;
     std::erase_if(units, [](const Unit& unit) { return unit.parameters.empty(); });
 
+    const auto all_ranks = static_cast<std::size_t>(ranks * nodes);
     Units result{plan_of(units, learned), std::move(units), first_block};
     for (std::size_t i = 0; i < result.units.size(); i++) {
         Unit& unit = result.units[i];
         unit.bucket = result.units.size() - 1 - i;  // the plan begins with the last
         unit.size = result.plan.buckets[unit.bucket].size;
         // The chunk of an all-reduce of this unit: here is where the bits are decided.
-        unit.chunk = chunk_of(unit.size, static_cast<std::size_t>(ranks), 0, sizeof(float)).size;
+        const std::size_t chunk = chunk_of(unit.size, all_ranks, 0, sizeof(float)).size;
+        unit.chunk = static_cast<std::size_t>(nodes) * chunk;  // one for each node
     }
     return result;
 }

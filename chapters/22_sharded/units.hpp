@@ -35,8 +35,9 @@ struct Units {
 };
 
 // Makes a unit of each block that learns, and one of the parameters that are in no block or in more
-// than one: the root. Throws std::invalid_argument if no parameter is learned.
-Units units_of(const Blocks& blocks, int ranks);
+// than one: the root. With several nodes, each of which has `ranks` ranks, a rank has a chunk for
+// each of them. Throws std::invalid_argument if no parameter is learned.
+Units units_of(const Blocks& blocks, int ranks, int nodes = 1);
 
 // Whole units stand in slots. Where not all of them are whole at a time, the blocks take turns in
 // two, as long as the largest, and the root has its own:

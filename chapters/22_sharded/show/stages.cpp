@@ -34,7 +34,8 @@ struct Training {
           communicator(make_communicator(
               "native", rank,
               ddp_arena_bytes(*model) +
-                  ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()))),
+                  ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()),
+              {.order = plan.order})),
           tape(device) {}
 
     // Takes the plan's steps, and returns the seconds of one.
@@ -89,8 +90,8 @@ StageResult train_replicated(Training& training) {
     return result;
 }
 
-StageResult train_sharded(Training& training) {
-    ShardedDataParallel sharded(*training.communicator, training.device, blocks_of(*training.model),
+StageResult train_sharded(Training& training, Mesh mesh) {
+    ShardedDataParallel sharded(std::move(mesh), training.device, blocks_of(*training.model),
                                 training.plan.stage);
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;
@@ -130,9 +131,19 @@ std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sha
 
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
     Training training(rank, images, plan);
-    const StageResult result =
-        plan.stage == 0 ? train_replicated(training) : train_sharded(training);
+    const StageResult result = plan.stage == 0 ? train_replicated(training)
+                                               : train_sharded(training, *training.communicator);
     rank.barrier();  // no rank leaves while another one may still read its memory
+    return result;
+}
+
+StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
+    Training training(rank, images, plan);
+    const std::size_t bytes =
+        ShardedDataParallel::arena_bytes(blocks_of(*training.model), rank.world_size());
+    HybridMesh hybrid = make_hybrid_mesh(rank, plan.order.shape, bytes, bytes / sizeof(float));
+    const StageResult result = train_sharded(training, std::move(hybrid.mesh));
+    rank.barrier();
     return result;
 }
 

@@ -24,10 +24,16 @@ struct StagePlan {
     int steps = 20, batch = 32;
     std::string optimizer = "adam";
     std::uint64_t seed = 1;
+    // Between nodes: one ring has the order of a reduce-scatter over all ranks.
+    AllReduceOrder order{.levels = 1};
 };
 
 // Trains a perceptron with dropped remainders on this rank's pictures. All ranks call it together.
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan);
+
+// Does the same at stage 3 within each node, replicated between the nodes of plan.order: all of
+// them start with rank 0's model, and end with the same.
+StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan);
 
 // Returns the hash of all parameters. Throws std::runtime_error if ranks differ. All ranks call it.
 std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sharded);

@@ -3,6 +3,7 @@
 #include "22_sharded/blocks.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "03_network/cross_entropy.hpp"
@@ -154,10 +155,11 @@ MakeTrained transformer(const TransformerOptions& options) {
     };
 }
 
-// How much of a training is made, and where its checkpoints are, if there are any.
+// How much of a training is made, and where its checkpoints and its ranks are, if that matters.
 struct Part {
     int last_step = steps;
     std::filesystem::path folder = {};
+    std::optional<NodeShape> nodes = {};  // simulated ones: stage 3 is sharded within each
 };
 
 struct Ending {
@@ -177,7 +179,11 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
     Module& model = trained->model();
     for (const auto& parameter : model.parameters())
         parameter->is_frozen = frozen.contains(parameter->name);
-    const auto communicator = make_native_communicator(rank, 4 << 20);
+    const auto communicator =
+        make_communicator("native", rank, 4 << 20, {.order = {.shape = part.nodes}});
+    std::optional<HybridMesh> hybrid;
+    if (part.nodes)
+        hybrid.emplace(make_hybrid_mesh(rank, part.nodes, 4 << 20, 1 << 14));
     trained->prepare(rank);
     Tape tape(device);
     Ending ending;
@@ -202,7 +208,8 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
         for (const auto& parameter : learned_parameters(model.parameters()))
             ending.learned.push_back(parameter->value.to_host());
     } else {
-        ShardedDataParallel sharded(*communicator, device, trained->blocks(), stage);
+        ShardedDataParallel sharded(hybrid ? std::move(hybrid->mesh) : Mesh(*communicator), device,
+                                    trained->blocks(), stage);
         Adam adam(sharded.chunks(), 0.01);
         ShardedCheckpoints checkpoints(*communicator, device, trained->blocks(), sharded, adam,
                                        {.folder = part.folder}, {});
@@ -287,6 +294,13 @@ TEST_CASE(
         for (std::size_t i = 0; i < parameters.size(); i++)
             REQUIRE(whole->file.values(*whole->file.find(parameters[i]->name)) == replicated.at(i));
     });
+}
+
+TEST_CASE("sharded: a transformer on two nodes of two ranks ends in the bits of DDP on them") {
+    const Part on_nodes{.nodes = NodeShape{2, 2}};
+    const Values replicated = train_all(4, transformer(small), 0, {}, on_nodes)[0].learned;
+    for (const Ending& ending : train_all(4, transformer(small), 3, {}, on_nodes))
+        REQUIRE(ending.learned == replicated);
 }
 
 TEST_CASE("sharded: a layer that two blocks use is the root's") {
