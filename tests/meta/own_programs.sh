@@ -17,6 +17,20 @@ builds() {  # WAY command...
     "${@:2}" >"$scratch/log" 2>&1 || { complain "$1: $(grep -iE -m 5 'error|FAILED' "$scratch/log")" && finish; }
 }
 
+# 0. As a folder of the reader's project. Compiled without optimisation: it shows that all is there, and its bits are others.
+if [[ $* == *add_subdirectory* ]]; then
+    mkdir "$scratch/mine"
+    cp "$source"/*.c* "$source"/*.hpp "$scratch/mine" 2>/dev/null || true
+    ln -s "$root" "$scratch/mine/book"
+    sed 's/find_package(ddp_by_hand REQUIRED)/add_subdirectory(book EXCLUDE_FROM_ALL)/' "$source/CMakeLists.txt" >"$scratch/mine/CMakeLists.txt"
+    builds add_subdirectory cmake -S "$scratch/mine" -B "$scratch/folder" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O0
+    builds "program of add_subdirectory" cmake --build "$scratch/folder" --parallel "$(nproc)"
+    same "$scratch/folder/autoencoder" --ranks 3
+    same "$scratch/folder/autoencoder" --processes 3
+    compgen -G "$scratch/folder/book/exercises/*" >/dev/null && complain "add_subdirectory configures the exercises, too"
+    finish
+fi
+
 # 1. Found, where it was installed. The book's own folder is not looked at.
 builds install cmake --install "$build" --prefix "$scratch/ddp"
 builds find_package cmake -S "$source" -B "$scratch/found" -DCMAKE_PREFIX_PATH="$scratch/ddp" -DCMAKE_BUILD_TYPE=Release
