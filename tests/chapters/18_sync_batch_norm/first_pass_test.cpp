@@ -1,6 +1,7 @@
 // The first pass on a GPU that loads kernels, which the CPU plays: what follows a layer may need
 // kernels of its own, and loads none of them while the layer's collective waits for another rank.
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "03_network/layers/matrix.hpp"
@@ -32,6 +33,7 @@ TEST_CASE("products behind a layer's first forward and backward find no kernel t
         const auto communicator = make_communicator("native", rank, 1 << 20);
         SyncBatchNorm norm(std::make_unique<BatchNorm2d>("norm", device, 1), *communicator);
         const Tensor x(device, {1, 1, 1, 1}, std::vector<float>{1.0f + rank.rank()});
+        const auto input = std::make_shared<Parameter>("input", x);  // whose gradient is asked for
         const Tensor room(device, {64, 64}, std::vector<float>(64 * 64));
         const auto multiply_first = [&](int n) {  // the first product of this shape
             multiply_matrices(device, {room.data(), n, n}, {room.data(), n, n}, room.data());
@@ -39,7 +41,7 @@ TEST_CASE("products behind a layer's first forward and backward find no kernel t
         };
         Tape tape(device);
         come_late(rank, passed, 1);
-        const Variable y = norm.forward(tape.constant(x));
+        const Variable y = norm.forward(tape.parameter(input));
         multiply_first(37 + rank.rank());
         come_late(rank, passed, 2);
         tape.backward(y);
