@@ -21,13 +21,17 @@ constexpr std::size_t unit = 512;  // bytes; sizes are rounded up to it, so that
 
 // Device memory in segments (one cudaMalloc each), handed out as blocks.
 struct Device::CachingAllocator {
+    explicit CachingAllocator(bool is_on_host) : is_on_host(is_on_host) {}
+
     struct Block {
         std::byte* data = nullptr;
         std::size_t bytes = 0;
     };
 
-    std::vector<Buffer<std::byte>> segments;  // the first is the reserved one, if any
-    std::byte* unused = nullptr;              // the rest of the reserved segment
+    const bool is_on_host;
+    std::vector<Buffer<std::byte>> segments;               // the first is the reserved one, if any
+    std::vector<PinnedBuffer<std::byte>> host_segments{};  // those, if it is on the host
+    std::byte* unused = nullptr;                           // the rest of the reserved segment
     std::size_t unused_bytes = 0;
     std::multimap<std::size_t, std::byte*> free;  // blocks without an owner, by size
     Memory memory;
@@ -42,10 +46,11 @@ struct Device::CachingAllocator {
     }
     // Allocates a segment and returns its beginning.
     std::byte* add_segment(std::size_t bytes, Where where) {
-        segments.emplace_back(bytes, where);
         memory.allocations++;
         memory.reserved_bytes += bytes;
-        return segments.back().data();
+        if (is_on_host)
+            return host_segments.emplace_back(bytes, where).data();
+        return segments.emplace_back(bytes, where).data();
     }
     void reserve(std::size_t bytes) {
         unused = add_segment(bytes, Where::current());
@@ -71,7 +76,8 @@ struct Device::CachingAllocator {
     }
 };
 
-Device::Device(std::size_t reserved_bytes) : allocator_(std::make_shared<CachingAllocator>()) {
+Device::Device(std::size_t reserved_bytes, TensorMemory memory)
+    : allocator_(std::make_shared<CachingAllocator>(memory == TensorMemory::host)) {
     if (reserved_bytes > 0)
         allocator_->reserve(reserved_bytes);  // may fail, and the handle has no owner yet
     DDP_CHECK(cublasCreate(&blas_));

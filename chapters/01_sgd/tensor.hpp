@@ -54,12 +54,12 @@ class BasicTensor {
         if (values.size() != size_)
             throw std::invalid_argument("a tensor of " + text_of(shape_) + " cannot take " +
                                         std::to_string(values.size()) + " values");
-        copy(data_, values.data(), cudaMemcpyHostToDevice, where);
+        copy(data_, values.data(), where);
     }
     // Returns the elements as they are after all work that is in the stream by now, and waits.
     std::vector<T> to_host(Where where = Where::current()) const {
         std::vector<T> values(size_);
-        copy(values.data(), data_, cudaMemcpyDeviceToHost, where);
+        copy(values.data(), data_, where);
         return values;
     }
 
@@ -93,11 +93,12 @@ class BasicTensor {
     // Waits for the stream's work, and then for the copy. (A copy to memory that is not pinned
     // would wait for that work inside the driver, and may so keep other threads from launching what
     // it waits for.)
-    void copy(void* to, const void* from, cudaMemcpyKind kind, Where where) const {
+    void copy(void* to, const void* from, Where where) const {
         if (size_ == 0)
             return;
         device_->stream().synchronize(where);
-        check(cudaMemcpyAsync(to, from, bytes(), kind, device_->stream() DDP_CALLED_AT(where)),
+        check(cudaMemcpyAsync(to, from, bytes(), cudaMemcpyDefault,  // in the addresses' direction
+                              device_->stream() DDP_CALLED_AT(where)),
               "cudaMemcpyAsync", where);
         device_->stream().synchronize(where);
     }

@@ -154,8 +154,7 @@ Peers::Peers(Rank& rank, std::size_t arena_bytes, std::optional<double> timeout_
             .most_ranks;
     const Job& job = rank.job();
     let_kernels_run(10 * timeout_s_);
-    arena_ = std::make_shared<SharedArena>(sizeof(ControlBlock) + extension_bytes +
-                                           2 * SharedArena::unit + arena_bytes);
+    arena_ = std::make_shared<SharedArena>(own_bytes + arena_bytes);
     error_report_ = std::make_shared<PinnedBuffer<DeviceErrorReport>>(1);
     (*error_report_)[0] = DeviceErrorReport{};
     ControlBlock fresh;

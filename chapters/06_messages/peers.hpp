@@ -119,6 +119,9 @@ class Peers : private Abortable {
         return static_cast<T&>(*extension_);
     }
     static constexpr std::size_t extension_bytes = kernels_run_on_cpu ? 512 << 10 : 2 << 20;
+    // Bytes that it takes of a rank's device, next to those for allocate().
+    static constexpr std::size_t own_bytes =
+        sizeof(ControlBlock) + extension_bytes + 2 * SharedArena::unit;
     std::byte* extension_memory() { return extension_memory_.data(); }
 
   private:

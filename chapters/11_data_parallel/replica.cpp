@@ -46,31 +46,12 @@ std::string next_line(std::istream& lines) {
     return line;
 }
 
-// Throws, on the ranks that differ, if this rank's model is not described as rank 0's.
-void require_same_model(Rank& rank, const Module& model) {
-    const std::string mine = description_of(model);
-    std::istringstream theirs(rank.broadcast(mine, 0)), own(mine);
-    for (;;) {
-        const std::string here = next_line(own), there = next_line(theirs);
-        if (here.empty() && there.empty())
-            break;  // both have ended, without a difference
-        if (there != here)
-            throw std::runtime_error("this rank's model has " + (here.empty() ? "nothing" : here) +
-                                     " where rank 0's has " + (there.empty() ? "nothing" : there) +
-                                     ": all ranks must build the same model");
-    }
-    // No rank enqueues a collective before every rank has passed the comparison: a rank that threw
-    // would never take part in it.
-    rank.barrier();
-}
-
 // ---- Broadcasting many tensors as one array
 
 // Enqueues the copy of `count` elements. (A model may have no element to copy.)
 void copy(float* to, const float* from, std::size_t count, Stream& stream) {
     if (count > 0)
-        DDP_CHECK(
-            cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+        DDP_CHECK(cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, stream));
 }
 
 // One message costs one latency, however long it is. So pack the tensors side by side into
@@ -126,6 +107,23 @@ std::size_t rank_memory(const Rank& rank) {
                           format_bytes(static_cast<double>(least)) +
                           " and more: " + how_many_may_start(total / 4 * 3 / least));
     return std::min(share, usual) / 512 * 512;
+}
+
+void require_same_model(Rank& rank, const Module& model) {
+    const std::string mine = description_of(model);
+    std::istringstream theirs(rank.broadcast(mine, 0)), own(mine);
+    for (;;) {
+        const std::string here = next_line(own), there = next_line(theirs);
+        if (here.empty() && there.empty())
+            break;  // both have ended, without a difference
+        if (there != here)
+            throw std::runtime_error("this rank's model has " + (here.empty() ? "nothing" : here) +
+                                     " where rank 0's has " + (there.empty() ? "nothing" : there) +
+                                     ": all ranks must build the same model");
+    }
+    // No rank enqueues a collective before every rank has passed the comparison: a rank that threw
+    // would never take part in it.
+    rank.barrier();
 }
 
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model) {

@@ -47,9 +47,11 @@ class FirstPass {
     bool is_over_ = !loads_kernels();
 };
 
+// Compares names, shapes and which parameters are frozen with rank 0's model. Throws
+// std::runtime_error that names the first difference. All ranks call it together.
+void require_same_model(Rank& rank, const Module& model);
 // Copies rank 0's parameters (frozen ones included) and buffers to this rank's model. First
-// compares names, shapes and which parameters are frozen; throws std::runtime_error that names the
-// first difference. All ranks call it together. When it returns, every rank has its copy.
+// calls require_same_model. All ranks call it together. When it returns, every rank has its copy.
 void copy_from_rank_0(Communicator& communicator, Device& device, const Module& model);
 // Copies from rank `root` instead, without the comparison: the models must be known to be alike.
 void copy_from_rank(int root, Communicator& communicator, Device& device, const Module& model);

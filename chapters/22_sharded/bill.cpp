@@ -8,29 +8,44 @@
 
 #include <algorithm>
 
+#include "06_messages/peers.hpp"
+#include "15_overlap/ddp.hpp"
+#include "22_sharded/sharded.hpp"
+
 namespace ddp {
 
-Bill bill_of(const Units& units, int stage, int ranks, std::size_t moments_each) {
+std::size_t arena_bytes_of(const Blocks& blocks, int stage, int ranks) {
+    return stage == 0 ? ddp_arena_bytes(blocks.model)
+                      : ShardedDataParallel::arena_bytes(blocks, ranks, stage);
+}
+
+// Adds up the units, as they are and as they are cut; each stage has some of these sums.
+Bill bill_of(const Blocks& blocks, int stage, int ranks, std::size_t moments_each) {
+    const Units layout = units_of(blocks, ranks);
     std::size_t exact = 0, sizes = 0, chunks = 0;
-    for (const Unit& unit : units.units) {
+    for (const Unit& unit : layout.units) {
         for (const auto& parameter : unit.parameters)
             exact += parameter->value.bytes();
         sizes += unit.size * sizeof(float);
         chunks += unit.chunk * sizeof(float);
     }
-    const std::size_t whole = Slots(units, ranks, false).total() * sizeof(float);
-    const std::size_t in_turns = Slots(units, ranks, true).total() * sizeof(float);
-    if (stage == 0)
-        return {.parameters = exact, .gradients = sizes, .moments = moments_each * exact};
+    const std::size_t whole = Slots(layout, ranks, false).total() * sizeof(float);
+    const std::size_t in_turns = Slots(layout, ranks, true).total() * sizeof(float);
     Bill bill{.parameters = whole, .gradients = whole, .moments = moments_each * chunks};
-    if (stage >= 2) {
+    if (stage == 0)
+        bill = {.parameters = exact, .gradients = sizes, .moments = moments_each * exact};
+    if (stage >= 2) {  // the gradients, too
         bill.gradients = chunks;
         bill.buckets = in_turns;
     }
-    if (stage >= 3) {
+    if (stage >= 3) {  // and the parameters
         bill.parameters = chunks;
         bill.gathered = in_turns;
     }
+    // All but moments and activations lies in the arena; DDP's parameters do not, either.
+    const std::size_t of_the_arena =
+        (stage == 0 ? 0 : bill.parameters) + bill.gathered + bill.gradients + bill.buckets;
+    bill.communicator = Peers::own_bytes + arena_bytes_of(blocks, stage, ranks) - of_the_arena;
     return bill;
 }
 

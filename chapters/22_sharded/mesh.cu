@@ -9,7 +9,10 @@
 // An all-reduce on two levels takes the same additions.
 #include "22_sharded/mesh.hpp"
 
+#include <algorithm>
+
 #include "10_nodes/placement.hpp"
+#include "22_sharded/sharded.hpp"
 #include "common/gpu/gpu.hpp"
 
 namespace ddp {
@@ -38,20 +41,29 @@ void Mesh::reduce_scatter(const float* whole, float* own, std::size_t count, Red
            static_cast<float>(world_size() * nodes()), own);
 }
 
-// The parts of all nodes' chunks, from where they lie in the whole array.
-void Mesh::copy_own(const float* whole, float* own, std::size_t count, Stream& stream) const {
+// The parts of all nodes' chunks, from where they lie in the whole array; then along the rail.
+void Mesh::copy_own(const float* whole, float* own, std::size_t count, Stream& stream,
+                    const std::string& name) {
+    const auto copy = [&](float* to, const float* from, std::size_t elements) {
+        DDP_CHECK(
+            cudaMemcpyAsync(to, from, elements * sizeof(float), cudaMemcpyDeviceToDevice, stream));
+    };
     for_each_part(count, [&](std::size_t of_own, std::size_t of_whole, std::size_t part) {
-        const float* from = whole + of_whole + static_cast<std::size_t>(index()) * part;
-        DDP_CHECK(cudaMemcpyAsync(own + of_own, from, part * sizeof(float),
-                                  cudaMemcpyDeviceToDevice, stream));
+        copy(own + of_own, whole + of_whole + static_cast<std::size_t>(index()) * part, part);
     });
+    if (rail_ == nullptr)
+        return;
+    copy(on_rail_.data(), own, count);
+    rail_->broadcast(on_rail_.data(), count, 0, stream, name + " between nodes");
+    rail_->synchronize(stream);
+    copy(own, on_rail_.data(), count);
 }
 
 // First along the rails, from the first node to the others; then within each node.
 void Mesh::copy_from_rank_0(Device& device, const Module& model) {
     if (rail_ != nullptr)
-        ddp::copy_from_rank_0(*rail_, device, model);
-    ddp::copy_from_rank_0(node_, device, model);
+        copy_from_rank(0, *rail_, device, model);
+    copy_from_rank(0, node_, device, model);
 }
 
 void Mesh::synchronize(Stream& stream) {
@@ -62,7 +74,7 @@ void Mesh::synchronize(Stream& stream) {
 
 // Rank l of every node is on rail l.
 HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
-                            std::size_t arena_bytes, std::size_t most) {
+                            const Blocks& blocks) {
     const Placement placement =
         placement_of(Group::all(rank.job()), rank.job(), rank.rank(), shape);
     if (!placement.is_even())
@@ -73,9 +85,15 @@ HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
         node.push_back(placement.further(l - placement.local_rank()));
     for (int n = 0; n < placement.nodes(); n++)
         rail.push_back(placement.on_rail(n - placement.node()));
-    auto on_node = make_native_communicator(rank, arena_bytes, {.group = Group(node)});
-    auto on_rail = make_communicator("native", rank, 2 * most * sizeof(float) + arena_bytes,
-                                     {.group = Group(rail)});
+    const int ranks = placement.sizes[0], nodes = placement.nodes();
+    std::size_t most = 0;
+    for (const Unit& unit : units_of(blocks, ranks, nodes).units)
+        most = std::max(most, unit.chunk);
+    const std::size_t on_rails = most + Rest(blocks.model).elements();
+    auto on_node = make_native_communicator(
+        rank, ShardedDataParallel::arena_bytes(blocks, ranks, 3, nodes), {.group = Group(node)});
+    auto on_rail = make_communicator(
+        "native", rank, on_rails * sizeof(float) + 2 * SharedArena::unit, {.group = Group(rail)});
     Mesh mesh(*on_node, *on_rail, most);
     return {std::move(on_node), std::move(on_rail), std::move(mesh)};
 }

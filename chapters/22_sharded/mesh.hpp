@@ -18,6 +18,7 @@
 
 #include "10_nodes/make_communicator.hpp"
 #include "11_data_parallel/replica.hpp"
+#include "22_sharded/blocks.hpp"
 
 namespace ddp {
 
@@ -42,10 +43,15 @@ class Mesh {
     ArenaBuffer<T> allocate(std::size_t size) {
         return node_.allocate<T>(size);
     }
-    // Copies rank 0's model to all ranks of all nodes, as ddp::copy_from_rank_0 does.
+    // Copies rank 0's model to all ranks of all nodes. The models must be known to be alike.
     void copy_from_rank_0(Device& device, const Module& model);
-    // Copies this rank's chunks out of a whole array.
-    void copy_own(const float* whole, float* own, std::size_t count, Stream& stream) const;
+    // Copies an array from the first rank of a node to all of that node.
+    void broadcast(float* whole, std::size_t count, Stream& stream, const std::string& name) {
+        node_.broadcast(whole, count, 0, stream, name);
+    }
+    // Copies this rank's chunks out of a whole array: on all nodes, those that the first one has.
+    void copy_own(const float* whole, float* own, std::size_t count, Stream& stream,
+                  const std::string& name);
 
     template <class T>
     void all_gather(const T* own, T* whole, std::size_t count, Stream& stream,
@@ -84,10 +90,10 @@ struct HybridMesh {
     Mesh mesh;
 };
 
-// Makes those of this job's nodes, or of those that `shape` simulates; `arena_bytes` are those of a
-// node's communicator. All ranks call it together. Throws OptionError if the nodes do not have the
+// Makes those of this job's nodes, or of those that `shape` simulates, with the memory that stage 3
+// of this model takes. All ranks call it together. Throws OptionError if the nodes do not have the
 // same number of ranks.
 HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
-                            std::size_t arena_bytes, std::size_t most);
+                            const Blocks& blocks);
 
 }  // namespace ddp

@@ -1,7 +1,7 @@
 // The beginning of a training: from the whole model to this rank's part of it, here at stage 3, on
 // rank 0 of two.
 //
-//     the model      | table norm | layer0.weight .bias | layer1.weight .bias |
+//     the model      | table norm | layer0.weight .bias | layer1.weight .bias |    on the host
 //                          |  copied into its slot, unit by unit, and broadcast from rank 0
 //                          v
 //     slots          | root       | block 0, then block 1 |         where the model's tensors are
@@ -18,9 +18,21 @@
 
 namespace ddp {
 
-// Enough for stage 1, which is the largest, for the chunks, and for the copy from rank 0.
-std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks) {
-    return (1 << 20) + 4 * Slots(units_of(blocks, ranks), ranks, false).total() * sizeof(float);
+// Adds up what the constructor allocates. The copy of the rest is over before the slots are made.
+std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks, int stage,
+                                             int nodes) {
+    const auto room = [](std::size_t elements) {  // of an array in the arena
+        constexpr std::size_t unit = SharedArena::unit;
+        return (elements * sizeof(float) + unit - 1) / unit * unit;
+    };
+    const Units layout = units_of(blocks, ranks, nodes);
+    std::size_t bytes = 0;
+    for (const Slots& slots : {Slots(layout, ranks, stage >= 3), Slots(layout, ranks, stage >= 2)})
+        for (const std::size_t elements : slots.sizes())
+            bytes += room(elements);
+    for (const Unit& unit : layout.units)
+        bytes += ((stage >= 2) + (stage >= 3)) * room(unit.chunk);
+    return SharedArena::unit + std::max(bytes, room(Rest(blocks.model).elements()));
 }
 
 ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks,
@@ -42,7 +54,9 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
         throw std::invalid_argument("there are stages 1, 2 and 3, not " + std::to_string(stage));
     if (stage < 3 && communicator_.nodes() > 1)
         throw std::invalid_argument("a model that is replicated between nodes takes stage 3");
-    communicator_.copy_from_rank_0(device, model_);
+    // The rest comes first: the memory of its copy then becomes that of the slots.
+    require_same_model(communicator_.rank(), model_);
+    place_rest();
     for (const std::size_t elements : value_slots_.sizes())
         values_.push_back(allocate(elements, held_.parameters));
     for (const std::size_t elements : gradient_slots_.sizes())
@@ -52,6 +66,7 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
     blocks.observe(
         [this](Variable output, const std::string& block) { return end_of_block(output, block); });
     device.stream().synchronize();
+    communicator_.rank().barrier();  // nobody allocates while a broadcast of another rank runs
 }
 
 // Returns zeroed memory that collectives take, and counts it.
@@ -70,6 +85,14 @@ Tensor ShardedDataParallel::own_chunk(std::size_t unit, const Tensor& whole) con
                       {static_cast<int>(chunk)});
 }
 
+// Brings what is not learned to the device as a whole.
+void ShardedDataParallel::place_rest() {
+    const Rest rest(model_);
+    for (const auto& parameter : rest.parameters())
+        parameter->value = Tensor(device_, parameter->value.shape(), parameter->value.to_host());
+    communicator_.copy_from_rank_0(device_, rest);
+}
+
 // Moves a unit's parameters and gradients to their slots, and makes the chunk that the optimizer
 // changes: a view where the whole is kept, an array of its own where it is not.
 void ShardedDataParallel::place(std::size_t u) {
@@ -81,16 +104,20 @@ void ShardedDataParallel::place(std::size_t u) {
         Parameter& parameter = *unit.parameters[i];
         const std::size_t offset = layout_.plan.places[unit.numbers[i]].offset;
         const Tensor value = values.view(offset, parameter.value.shape());
-        DDP_CHECK(cudaMemcpyAsync(value.data(), parameter.value.data(), value.bytes(),
-                                  cudaMemcpyDeviceToDevice, device_.stream()));
+        Tensor(value).copy_from(parameter.value.to_host());  // by the host, wherever it was
         parameter.value = value;
         parameter.place_gradient(gradients.view(offset, value.shape()));
     }
+    // Ranks may have drawn other numbers: all take rank 0's, gaps included.
+    communicator_.broadcast(values.data(), values.size(), device_.stream(), unit.name);
+    communicator_.synchronize(device_.stream());
     Tensor chunk = own_chunk(u, values);
     if (stage_ >= 3) {
         chunk = allocate(unit.chunk, held_.parameters);
-        communicator_.copy_own(values.data(), chunk.data(), unit.chunk, device_.stream());
+        communicator_.copy_own(values.data(), chunk.data(), unit.chunk, device_.stream(),
+                               unit.name);
     }
+    // To the optimizer a chunk is a parameter like others.
     chunks_.push_back(std::make_shared<Parameter>(unit.name, chunk));
     chunks_.back()->place_gradient(stage_ >= 2 ? allocate(unit.chunk, held_.gradients)
                                                : own_chunk(u, gradients));

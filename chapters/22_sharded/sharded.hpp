@@ -29,14 +29,16 @@ class ShardedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
     // the stage, 1 to 3, has them; with several nodes in the mesh it has to be 3. A Communicator is
-    // a mesh of one node. All ranks call it together; everything passed must outlive this object,
-    // which must outlive the model's use.
+    // a mesh of one node. A model that does not fit is made on the host before, by a Device of
+    // TensorMemory::host: it comes to `device` unit by unit. All ranks call it together; everything
+    // passed must outlive this object, which must outlive the model's use.
     ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage);
     ShardedDataParallel(const ShardedDataParallel&) = delete;
     ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
 
-    // Returns the arena size that a communicator needs for this model, at any stage.
-    static std::size_t arena_bytes(const Blocks& blocks, int ranks);
+    // Returns the arena size that a communicator needs for this model at this stage. `ranks` are
+    // those of each node, if there are several.
+    static std::size_t arena_bytes(const Blocks& blocks, int ranks, int stage, int nodes = 1);
 
     // Returns this rank's chunk of every unit, as a parameter: what the optimizer takes.
     const Parameters& chunks() const { return chunks_; }
@@ -74,6 +76,7 @@ class ShardedDataParallel {
   private:
     // ---- The beginning, in placing.cpp
     Tensor allocate(std::size_t elements, std::size_t& held);
+    void place_rest();
     void place(std::size_t unit);
     Tensor own_chunk(std::size_t unit, const Tensor& whole) const;
 

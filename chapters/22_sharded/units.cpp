@@ -79,6 +79,21 @@ Units units_of(const Blocks& blocks, int ranks, int nodes) {
     return result;
 }
 
+Parameters Rest::parameters() const {
+    Parameters frozen = model_.parameters();
+    std::erase_if(frozen, [](const auto& parameter) { return !parameter->is_frozen; });
+    return frozen;
+}
+
+std::size_t Rest::elements() const {
+    std::size_t elements = 0;
+    for (const auto& parameter : parameters())
+        elements += parameter->value.size();
+    for (const NamedTensor& buffer : buffers())
+        elements += buffer.value.size();
+    return elements;
+}
+
 // Gives each unit before `first` a slot of its own, and deals two slots to the others.
 Slots::Slots(const Units& layout, int ranks, bool in_turns) {
     const std::vector<Unit>& units = layout.units;

@@ -39,6 +39,20 @@ struct Units {
 // each of them. Throws std::invalid_argument if no parameter is learned.
 Units units_of(const Blocks& blocks, int ranks, int nodes = 1);
 
+// All that a model has besides the parameters that are learned. It is in no unit.
+class Rest : public Module {
+  public:
+    explicit Rest(const Module& model) : Module(model.name()), model_(model) {}
+
+    Parameters parameters() const override;  // the frozen ones
+    std::vector<NamedTensor> buffers() const override { return model_.buffers(); }
+    // Returns the elements of both.
+    std::size_t elements() const;
+
+  private:
+    const Module& model_;
+};
+
 // Whole units stand in slots. Where not all of them are whole at a time, the blocks take turns in
 // two, as long as the largest, and the root has its own:
 //

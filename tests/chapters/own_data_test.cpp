@@ -71,7 +71,7 @@ TEST_CASE("own data: a table") {
                 .refusal({"--train", "--ranks", "2", "--data", table.path()}) ==
             "error: this training mirrors its --data: it needs pictures, and no table.\n");
     REQUIRE(program("sharded").refusal({"--ranks", "2", "--data", table.path()}) ==
-            "error: this chapter's --data must have 28 x 28 pixels and ten classes.\n");
+            "error: this chapter's --data must have 28 x 28 pixels and at most ten classes.\n");
     const Pictures flat(50, 20, {.height = 3, .width = 30, .classes = 2});
     REQUIRE(
         has(program("network").refusal({"--model", "cnn", "--data", flat.folder(), "--batch", "5"}),

@@ -14,7 +14,7 @@
 #include "15_overlap/bench/pytorch.hpp"
 #include "15_overlap/ddp.hpp"
 #include "15_overlap/training.hpp"
-#include "20_transformer/bench/step_memory.hpp"
+#include "20_transformer/layers/step_memory.hpp"
 #include "20_transformer/token_loss.hpp"
 #include "20_transformer/transformer.hpp"
 #include "20_transformer/words/tokenizer.hpp"

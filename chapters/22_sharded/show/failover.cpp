@@ -6,11 +6,11 @@
 
 #include "03_network/cross_entropy.hpp"
 #include "03_network/loader.hpp"
-#include "03_network/models.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "19_checkpoint_failover/job/status_line.hpp"
 #include "19_checkpoint_failover/show/scenario.hpp"
 #include "19_checkpoint_failover/state/temporary_folder.hpp"
+#include "22_sharded/bill.hpp"
 #include "22_sharded/sharded_checkpoint.hpp"
 
 namespace ddp {
@@ -28,14 +28,13 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     auto& loader = make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
                                            plan.batch, LastBatch::drop);
-    Random random(plan.seed);
-    const auto model = make_mlp(device, random, stage_widths);
+    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    const auto model = make_stage_model(plan.model, host, plan.batch, plan.seed);
     const auto communicator = make_communicator(
-        "native", rank, ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()));
-    ShardedDataParallel sharded(*communicator, device, blocks_of(*model), plan.stage);
+        "native", rank, arena_bytes_of(model->blocks(), plan.stage, rank.world_size()));
+    ShardedDataParallel sharded(*communicator, device, model->blocks(), plan.stage);
     const auto optimizer = make_stage_optimizer(plan.optimizer, sharded.chunks());
-    ShardedCheckpoints run(*communicator, device, blocks_of(*model), sharded, *optimizer,
-                           checkpoints,
+    ShardedCheckpoints run(*communicator, device, model->blocks(), sharded, *optimizer, checkpoints,
                            {{"batch", std::to_string(plan.batch)},
                             {"optimizer", plan.optimizer},
                             {"seed", std::to_string(plan.seed)},
@@ -71,7 +70,7 @@ void train(Rank& rank, const LabelledImages& images, const StagePlan& plan,
         }
     }
     run.finish();
-    report(rank, "done", state.step, hash_of_sharded(rank, device, sharded));
+    report(rank, "done", state.step, hash_of_sharded(rank, host, sharded));
     rank.barrier();
 }
 

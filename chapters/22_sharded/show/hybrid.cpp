@@ -10,7 +10,8 @@
 namespace ddp {
 
 void show_hybrid(Rank& rank, const LabelledImages& images, StagePlan plan,
-                 const std::filesystem::path& csv) {
+                 const AllReduceOrder& order, const std::filesystem::path& csv) {
+    plan.order = order;
     const Job& job = rank.job();
     // If nobody has named nodes, there are two with half of the ranks each.
     if (!plan.order.shape && !job.has_several_nodes() && job.world_size() % 2 == 0)

@@ -7,9 +7,10 @@
 namespace ddp {
 
 // Prints what a rank of both keeps and receives, and their hashes. The nodes are those of the job,
-// or of plan.order. Throws std::runtime_error if the two end in different bits although DDP sums on
-// two levels, and OptionError if the nodes are not of the same size. All ranks call it together.
+// or of `order`, which is that of DDP's sums. Throws std::runtime_error if the two end in different
+// bits although DDP sums on two levels, and OptionError if the nodes are not of the same size. All
+// ranks call it together.
 void show_hybrid(Rank& rank, const LabelledImages& images, StagePlan plan,
-                 const std::filesystem::path& csv);
+                 const AllReduceOrder& order, const std::filesystem::path& csv);
 
 }  // namespace ddp

@@ -2,12 +2,11 @@
 
 #include <functional>
 
-#include "03_network/cross_entropy.hpp"
-#include "03_network/loader.hpp"
-#include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "06_messages/peers.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
+#include "22_sharded/bill.hpp"
 #include "22_sharded/sharded.hpp"
 #include "common/report/bench.hpp"
 
@@ -21,68 +20,77 @@ std::size_t bytes_of_moments(Optimizer& optimizer) {
     return bytes;
 }
 
-// The rest of a rank's training, which all stages have in common.
+// Returns what a rank reserves on its device beside the arena: what the bill has there, and a
+// quarter more for the gaps between blocks of memory.
+std::size_t reserved_bytes(StageModel& model, const StagePlan& plan, int ranks) {
+    const Bill bill = bill_of(model.blocks(), plan.stage, ranks, moments_of(plan.optimizer));
+    const std::size_t kept = bill.moments + (plan.stage == 0 ? bill.parameters : 0);
+    return (kept + model.activations() * 5 / 4 + (std::size_t{1} << 20)) / 512 * 512;
+}
+
+// The rest of a rank's training, which all stages have in common. The model is made on the host.
 struct Training {
     Training(Rank& rank, const LabelledImages& images, const StagePlan& plan)
         : rank(rank),
           plan(plan),
-          device(make_run_scoped<Device>(rank, rank_memory(rank))),
-          loader(make_run_scoped<Loader>(rank, device, images, fashion_mnist_normalisation,
-                                         plan.batch, LastBatch::drop)),
-          random(plan.seed),
-          model(make_mlp(device, random, stage_widths)),
-          communicator(make_communicator(
-              "native", rank,
-              ddp_arena_bytes(*model) +
-                  ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()),
-              {.order = plan.order})),
-          tape(device) {}
+          host(make_run_scoped<Device>(rank, 0, TensorMemory::host)),
+          model(make_stage_model(plan.model, host, plan.batch, plan.seed)),
+          device(make_run_scoped<Device>(rank, reserved_bytes(*model, plan, rank.world_size()))),
+          arena_bytes(arena_bytes_of(model->blocks(), plan.stage, rank.world_size())),
+          communicator(make_communicator("native", rank, arena_bytes, {.order = plan.order})),
+          tape(device) {
+        model->prepare(rank, device, images);
+    }
 
-    // Takes the plan's steps, and returns the seconds of one.
-    double run(const std::function<void(const Batch& batch)>& step) {
+    // Takes the plan's steps, and notes what they took.
+    void run(StageResult& result, const std::function<Tensor(int number)>& step) {
+        std::vector<Tensor> losses;
         rank.barrier();
         const Stopwatch clock;
-        for (int made = 0, epoch = 1; made < plan.steps; epoch++) {
-            loader.start_epoch(shard(shuffled(loader.samples(), plan.seed, epoch), rank.rank(),
-                                     rank.world_size()));
-            for (std::optional<Batch> batch;
-                 made < plan.steps && (batch = loader.next()).has_value(); made++) {
-                rank.check();
-                step(*batch);
-                tape.clear();
-            }
+        for (int made = 0; made < plan.steps; made++) {
+            rank.check();
+            losses.push_back(step(made));
+            tape.clear();
         }
         communicator->synchronize(device.stream());
-        return clock.seconds() / plan.steps;
+        result.seconds_per_step = clock.seconds() / plan.steps;
+        result.first_loss = losses.front().to_host()[0];
+        result.last_loss = losses.back().to_host()[0];
+        result.at_most = device.memory().peak_bytes + arena_bytes + Peers::own_bytes;
     }
 
     Rank& rank;
     const StagePlan& plan;
+    Device& host;
+    const std::unique_ptr<StageModel> model;
     Device& device;
-    Loader& loader;
-    Random random;
-    const std::unique_ptr<Sequential> model;
+    const std::size_t arena_bytes;
     const std::unique_ptr<Communicator> communicator;
     Tape tape;
 };
 
 // Stage 0 is DistributedDataParallel as it is. It only gets the plan of its buckets: the units.
 StageResult train_replicated(Training& training) {
-    DistributedDataParallel ddp(*training.communicator, training.device, *training.model);
-    const Units units = units_of(blocks_of(*training.model), training.rank.world_size());
-    ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
-    const auto optimizer =
-        make_stage_optimizer(training.plan.optimizer, training.model->parameters());
     StageResult result;
-    result.seconds_per_step = training.run([&](const Batch& batch) {
-        const Variable scores = ddp.forward(training.tape.constant(batch.images));
-        ddp.backward(cross_entropy(scores, batch.labels));
+    const Parameters parameters = training.model->module().parameters();
+    for (const auto& parameter : parameters) {  // from the host
+        parameter->value =
+            Tensor(training.device, parameter->value.shape(), parameter->value.to_host());
+        result.parameters += parameter->value.bytes();
+    }
+    DistributedDataParallel ddp(*training.communicator, training.device, training.model->module());
+    const Units units = units_of(training.model->blocks(), training.rank.world_size());
+    ddp.set_state({.plan = encode_plan(units.plan), .ready_order = {}});
+    const auto optimizer = make_stage_optimizer(training.plan.optimizer, parameters);
+    training.run(result, [&](int step) {
+        const Variable loss =
+            ddp.forward([&] { return training.model->loss(training.tape, step); });
+        ddp.backward(loss);
         optimizer->step();
         optimizer->zero_gradients();
+        return loss.value();
     });
-    result.hash = text_of_hash(hash_of(training.model->parameters()));
-    for (const auto& parameter : training.model->parameters())
-        result.parameters += parameter->value.bytes();
+    result.hash = text_of_hash(hash_of(parameters));
     result.gradients = units.plan.memory_bytes();
     result.moments = bytes_of_moments(*optimizer);
     const auto ranks = static_cast<std::size_t>(training.rank.world_size());
@@ -91,20 +99,22 @@ StageResult train_replicated(Training& training) {
 }
 
 StageResult train_sharded(Training& training, Mesh mesh) {
-    ShardedDataParallel sharded(std::move(mesh), training.device, blocks_of(*training.model),
+    ShardedDataParallel sharded(std::move(mesh), training.device, training.model->blocks(),
                                 training.plan.stage);
     const auto optimizer = make_stage_optimizer(training.plan.optimizer, sharded.chunks());
     StageResult result;
-    result.seconds_per_step = training.run([&](const Batch& batch) {
-        const Variable scores = sharded.forward(training.tape.constant(batch.images));
-        sharded.backward(cross_entropy(scores, batch.labels));
+    training.run(result, [&](int step) {
+        const Variable loss =
+            sharded.forward([&] { return training.model->loss(training.tape, step); });
+        sharded.backward(loss);
         optimizer->step();
         optimizer->zero_gradients();
         sharded.after_step();
+        return loss.value();
     });
     result.received_per_step =
         sharded.received_bytes() / static_cast<std::size_t>(training.plan.steps);
-    result.hash = hash_of_sharded(training.rank, training.device, sharded);
+    result.hash = hash_of_sharded(training.rank, training.host, sharded);
     result.parameters = sharded.held().parameters;
     result.gradients = sharded.held().gradients;
     result.moments = bytes_of_moments(*optimizer);
@@ -113,6 +123,14 @@ StageResult train_sharded(Training& training, Mesh mesh) {
 
 }  // namespace
 
+std::string name_of_stage(int stage) {
+    return stage == 0 ? "0: DDP" : std::to_string(stage);
+}
+
+std::size_t moments_of(const std::string& optimizer) {
+    return optimizer == "adam" ? 2 : 1;
+}
+
 std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
                                                 const Parameters& parameters) {
     if (name == "sgd")
@@ -120,11 +138,11 @@ std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
     return std::make_unique<Adam>(parameters);
 }
 
-std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sharded) {
-    Parameters whole;
+std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& sharded) {
+    Parameters whole;  // on the host: the device may have no room for it
     for (const std::vector<float>& values : sharded.whole_parameters())
         whole.push_back(std::make_shared<Parameter>(
-            "", Tensor(device, {static_cast<int>(values.size())}, values)));
+            "", Tensor(host, {static_cast<int>(values.size())}, values)));
     require_equal_replicas(rank, whole);
     return text_of_hash(hash_of(whole));
 }
@@ -139,9 +157,7 @@ StageResult train_at_stage(Rank& rank, const LabelledImages& images, const Stage
 
 StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan) {
     Training training(rank, images, plan);
-    const std::size_t bytes =
-        ShardedDataParallel::arena_bytes(blocks_of(*training.model), rank.world_size());
-    HybridMesh hybrid = make_hybrid_mesh(rank, plan.order.shape, bytes, bytes / sizeof(float));
+    HybridMesh hybrid = make_hybrid_mesh(rank, plan.order.shape, training.model->blocks());
     const StageResult result = train_sharded(training, std::move(hybrid.mesh));
     rank.barrier();
     return result;

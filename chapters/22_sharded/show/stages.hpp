@@ -1,26 +1,24 @@
 #pragma once
 // One training at each stage: what it ends in, and what a rank keeps and receives for it.
 #include <string>
-#include <vector>
 
-#include "05_ranks/rank.hpp"
 #include "22_sharded/sharded.hpp"
-#include "common/data/fashion_mnist.hpp"
+#include "22_sharded/show/stage_models.hpp"
 
 namespace ddp {
-
-// The widths of the perceptron: no number of ranks divides a layer.
-inline const std::vector<int> stage_widths = {784, 383, 381, 379, 377, 375, 373, 371, 10};
 
 struct StageResult {
     std::string hash;  // of all parameters, the same on all ranks
     std::size_t parameters = 0, gradients = 0, moments = 0;  // bytes on this rank
-    std::size_t received_per_step = 0;                       // bytes
+    std::size_t at_most = 0;  // bytes of its device, with activations and the communicator
+    std::size_t received_per_step = 0;  // bytes
     double seconds_per_step = 0;
+    double first_loss = 0, last_loss = 0;  // of this rank
 };
 
 struct StagePlan {
     int stage = 0;  // 0: DistributedDataParallel
+    std::string model = "mlp";
     int steps = 20, batch = 32;
     std::string optimizer = "adam";
     std::uint64_t seed = 1;
@@ -28,17 +26,25 @@ struct StagePlan {
     AllReduceOrder order{.levels = 1};
 };
 
-// Trains a perceptron with dropped remainders on this rank's pictures. All ranks call it together.
+// Returns "0: DDP", "1", "2" or "3".
+std::string name_of_stage(int stage);
+
+// Returns how many moments the plan's optimizer keeps for each parameter.
+std::size_t moments_of(const std::string& optimizer);
+// Makes that optimizer.
+std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
+                                                const Parameters& parameters);
+
+// Trains the plan's model on this rank's samples. All ranks call it together. Throws GpuError if
+// the device has not enough memory.
 StageResult train_at_stage(Rank& rank, const LabelledImages& images, const StagePlan& plan);
 
 // Does the same at stage 3 within each node, replicated between the nodes of plan.order: all of
 // them start with rank 0's model, and end with the same.
 StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePlan& plan);
 
-// Returns the hash of all parameters. Throws std::runtime_error if ranks differ. All ranks call it.
-std::string hash_of_sharded(Rank& rank, Device& device, ShardedDataParallel& sharded);
-
-std::unique_ptr<Optimizer> make_stage_optimizer(const std::string& name,
-                                                const Parameters& parameters);
+// Returns the hash of all parameters, which it puts together on the host. Throws
+// std::runtime_error if ranks differ. All ranks call it together.
+std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& sharded);
 
 }  // namespace ddp

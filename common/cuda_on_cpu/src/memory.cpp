@@ -285,8 +285,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
     {
         std::lock_guard lock(all.mutex);
         const bool is_counted = kind == MemoryKind::device;
-        const bool fits = is_counted ? count_bytes(all, static_cast<long long>(bytes))
-                                     : bytes <= total_device_bytes();
+        const bool fits = !is_counted || count_bytes(all, static_cast<long long>(bytes));
         a.page_bytes = fits ? round_up(round_up(bytes, alignment), bytes_of_page()) : 0;
         a.file_offset = fits ? extend_file(all, a.page_bytes) : -1;
         if (a.file_offset < 0 || !map_pages(a, all.file)) {

@@ -4,8 +4,10 @@
 #include "03_network/cross_entropy.hpp"
 #include "03_network/models.hpp"
 #include "03_network/optimizers.hpp"
+#include "06_messages/peers.hpp"
 #include "15_overlap/ddp.hpp"
 #include "22_sharded/sharded.hpp"
+#include "22_sharded/show/stage_models.hpp"
 #include "tests/chapters/support/replicas.hpp"
 #include "tests/chapters/support/worlds.hpp"
 #include "tests/support/catch.hpp"
@@ -19,10 +21,35 @@ constexpr int bill_samples = 24;
 struct Measured {
     std::size_t parameters = 0, gradients = 0;  // with gathered copies, and with buckets in flight
     std::size_t moments = 0, activations = 0;
+    std::size_t communicator = 0;  // what it has taken, without the arrays that lie there
     Bill bill;
 
-    std::size_t total() const { return parameters + gradients + moments + activations; }
+    std::size_t total() const {
+        return parameters + gradients + moments + activations + communicator;
+    }
 };
+
+// What is measured: a model that is made on the host, and a loss on the device.
+struct Subject {
+    Module& model;
+    std::function<Blocks()> blocks;
+    std::size_t activations;
+    std::function<Variable(Tape& tape)> loss;
+};
+
+// Returns what all ranks together take of the process's devices while they do this, shared evenly.
+std::size_t taken_by(Rank& rank, const std::function<void()>& work) {
+    const auto free_bytes = [&] {
+        rank.barrier();
+        std::size_t free = 0, total = 0;
+        DDP_CHECK(cudaMemGetInfo(&free, &total));
+        rank.barrier();
+        return free;
+    };
+    const std::size_t before = free_bytes();
+    work();
+    return (before - free_bytes()) / static_cast<std::size_t>(rank.world_size());
+}
 
 // Returns what `step` takes of the device at the most, beyond what is in use before.
 std::size_t most_of(Device& device, const std::function<void()>& step) {
@@ -43,31 +70,21 @@ std::unique_ptr<Adam> measured_adam(Device& device, const Parameters& parameters
     return adam;
 }
 
-Measured measure(Rank& rank, int stage) {
-    rank.select_device();
-    auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
-    Random random(7);
-    const std::size_t empty = device.memory().live_bytes;
-    const auto model = make_mlp(device, random, bill_widths);
+Measured measure(Rank& rank, Device& device, const Subject& subject, int stage) {
     Measured measured;
-    measured.parameters = device.memory().live_bytes - empty;
-    measured.bill =
-        bill_of(units_of(blocks_of(*model), rank.world_size()), stage, rank.world_size(), 2);
-    measured.bill.activations = mlp_activations(bill_widths, bill_samples);
-    const auto communicator = make_native_communicator(
-        rank, ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size()));
-    std::vector<int> own;
-    for (int i = 0; i < bill_samples; i++)
-        own.push_back(rank.rank() + i);
-    const Batch batch = batch_of(device, own);
+    measured.bill = bill_of(subject.blocks(), stage, rank.world_size(), 2);
+    measured.bill.activations = subject.activations;
+    std::unique_ptr<Communicator> communicator;
+    const std::size_t arena = arena_bytes_of(subject.blocks(), stage, rank.world_size());
+    measured.communicator =
+        taken_by(rank, [&] { communicator = make_native_communicator(rank, arena); });
     Tape tape(device);
     // Two steps: the first one leaves nothing that the second one does not find.
     const auto measure_steps = [&](auto& replica, Adam& adam, const auto& after_step) {
         rank.barrier();
         for (int i = 0; i < 2; i++)
             measured.activations = most_of(device, [&] {
-                replica.backward(
-                    cross_entropy(replica.forward(tape.constant(batch.images)), batch.labels));
+                replica.backward(replica.forward([&] { return subject.loss(tape); }));
                 adam.step();
                 adam.zero_gradients();
                 after_step();
@@ -76,27 +93,77 @@ Measured measure(Rank& rank, int stage) {
         communicator->synchronize(device.stream());
         rank.barrier();
     };
+    const Parameters parameters = subject.model.parameters();
     if (stage == 0) {
-        DistributedDataParallel ddp(*communicator, device, *model);
-        const auto adam = measured_adam(device, model->parameters(), measured);
+        const std::size_t empty = device.memory().live_bytes;
+        for (const auto& parameter : parameters)
+            parameter->value = Tensor(device, parameter->value.shape(), parameter->value.to_host());
+        measured.parameters = device.memory().live_bytes - empty;
+        DistributedDataParallel ddp(*communicator, device, subject.model);
+        const auto adam = measured_adam(device, parameters, measured);
         measure_steps(ddp, *adam, [] {});
         // From the first gradient to the end of the last: they are views of one array.
         const auto ends = [&](const auto& parameter) { return parameter->gradient_for_writing(); };
         std::byte *first = nullptr, *last = nullptr;
-        for (const auto& parameter : model->parameters()) {
+        for (const auto& parameter : parameters) {
             auto* begin = reinterpret_cast<std::byte*>(ends(parameter).data());
             first = first == nullptr ? begin : std::min(first, begin);
             last = std::max(last, begin + parameter->value.bytes());
         }
         measured.gradients = static_cast<std::size_t>(last - first);
+        measured.communicator -= measured.gradients;
     } else {
-        ShardedDataParallel sharded(*communicator, device, blocks_of(*model), stage);
+        ShardedDataParallel sharded(*communicator, device, subject.blocks(), stage);
         const auto adam = measured_adam(device, sharded.chunks(), measured);
         measure_steps(sharded, *adam, [&] { sharded.after_step(); });
-        // The device has given back what the model had before.
         measured.parameters = sharded.held().parameters;
         measured.gradients = sharded.held().gradients;
+        measured.communicator -= measured.parameters + measured.gradients;
     }
+    return measured;
+}
+
+Measured measure_perceptron(Rank& rank, int stage) {
+    rank.select_device();
+    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
+    Random random(7);
+    const auto model = make_mlp(host, random, bill_widths);
+    std::vector<int> own;
+    for (int i = 0; i < bill_samples; i++)
+        own.push_back(rank.rank() + i);
+    const Batch batch = batch_of(device, own);
+    return measure(
+        rank, device,
+        {*model, [&] { return blocks_of(*model); }, mlp_activations(bill_widths, bill_samples),
+         [&](Tape& tape) {
+             return cross_entropy(model->forward(tape.constant(batch.images)), batch.labels);
+         }},
+        stage);
+}
+
+Measured measure_transformer(Rank& rank, int stage) {
+    rank.select_device();
+    auto& host = make_run_scoped<Device>(rank, 0, TensorMemory::host);
+    auto& device = make_run_scoped<Device>(rank, std::size_t{48} << 20);
+    const auto model = make_stage_model("transformer", host, 2, 3);
+    model->prepare(rank, device, {});
+    int step = 0;
+    return measure(rank, device,
+                   {model->module(), [&] { return model->blocks(); }, model->activations(),
+                    [&](Tape& tape) { return model->loss(tape, step++); }},
+                   stage);
+}
+
+// Returns what the last rank has measured.
+Measured of_last_rank(int ranks, const std::function<Measured(Rank& rank)>& work) {
+    World world(thread_options(ranks));
+    Measured measured;
+    world.run([&](Rank& rank) {
+        const Measured mine = work(rank);
+        if (rank.rank() == ranks - 1)
+            measured = mine;
+    });
     return measured;
 }
 
@@ -104,28 +171,54 @@ bool is_near(std::size_t measured, std::size_t bill) {
     return static_cast<double>(measured) == Approx(static_cast<double>(bill)).epsilon(0.05);
 }
 
+void check_bill(const Measured& measured) {
+    const Bill& bill = measured.bill;
+    CAPTURE(measured.parameters, measured.gradients, measured.moments, measured.activations,
+            measured.communicator, bill.parameters, bill.gathered, bill.gradients, bill.buckets,
+            bill.moments, bill.activations, bill.communicator);
+    CHECK(is_near(measured.parameters, bill.parameters + bill.gathered));
+    CHECK(is_near(measured.gradients, bill.gradients + bill.buckets));
+    CHECK(is_near(measured.moments, bill.moments));
+    CHECK(is_near(measured.activations, bill.activations));
+    CHECK(is_near(measured.communicator, bill.communicator));
+    CHECK(is_near(measured.total(), bill.total()));
+}
+
 }  // namespace
 
 TEST_CASE("sharded bill: measured within 5 % by kind, for each stage and 1, 2, 4 and 8 ranks") {
     for (const int ranks : {1, 2, 4, 8})
         for (const int stage : {0, 1, 2, 3}) {
-            World world(thread_options(ranks));
-            Measured measured;
-            world.run([&](Rank& rank) {
-                const Measured mine = measure(rank, stage);
-                if (rank.rank() == ranks - 1)
-                    measured = mine;
-            });
-            const Bill& bill = measured.bill;
-            CAPTURE(ranks, stage, measured.parameters, measured.gradients, measured.moments,
-                    measured.activations, bill.parameters, bill.gathered, bill.gradients,
-                    bill.buckets, bill.moments, bill.activations);
-            CHECK(is_near(measured.parameters, bill.parameters + bill.gathered));
-            CHECK(is_near(measured.gradients, bill.gradients + bill.buckets));
-            CHECK(is_near(measured.moments, bill.moments));
-            CHECK(is_near(measured.activations, bill.activations));
-            CHECK(is_near(measured.total(), bill.total()));
+            CAPTURE(ranks, stage);
+            check_bill(
+                of_last_rank(ranks, [&](Rank& rank) { return measure_perceptron(rank, stage); }));
         }
+}
+
+TEST_CASE("sharded bill: a transformer's peak at stage 3 is its chunks, two blocks and the root") {
+    constexpr std::size_t ranks = 4;
+    const auto stage = [](int number) {
+        return of_last_rank(static_cast<int>(ranks),
+                            [&](Rank& rank) { return measure_transformer(rank, number); });
+    };
+    const Measured replicated = stage(0), measured = stage(3);
+    check_bill(replicated);
+    check_bill(measured);
+    // By the sizes of the model alone: W wide, F in the hidden layer, 32 tokens; biases, too.
+    constexpr std::size_t w = 128, f = 512;
+    constexpr std::size_t attention = 4 * (w * w + w), feed_forward = 2 * w * f + f + w;
+    constexpr std::size_t encoder = attention + feed_forward + 2 * 2 * w;
+    constexpr std::size_t decoder = 2 * attention + feed_forward + 3 * 2 * w;
+    constexpr std::size_t root = 32 * w + 2 * 2 * w, all = 4 * (encoder + decoder) + root;
+    REQUIRE(replicated.bill.parameters == 4 * all);
+    const std::size_t of_model = measured.total() - measured.activations - measured.communicator;
+    // 16 bytes for P / N parameters; two gathered blocks, and the gradients of two; the root's.
+    REQUIRE(static_cast<double>(of_model) <
+            1.002 * (16.0 * all / ranks + 2 * 4.0 * (2 * decoder + root)));
+    // The communicator's own does not grow with the model; DDP's has a copy of it.
+    REQUIRE(measured.communicator < Peers::own_bytes + (32 << 10));
+    REQUIRE(replicated.communicator > 4 * all + Peers::own_bytes);
+    REQUIRE(5 * measured.total() < 2 * replicated.total());
 }
 
 TEST_CASE("sharded bill: from stage to stage, and from rank to rank") {
@@ -136,21 +229,22 @@ TEST_CASE("sharded bill: from stage to stage, and from rank to rank") {
         auto& device = make_run_scoped<Device>(rank, std::size_t{16} << 20);
         const auto model = make_mlp(device, random, bill_widths);
         const auto bill = [&](int stage, int ranks) {
-            return bill_of(units_of(blocks_of(*model), ranks), stage, ranks, 2);
+            return bill_of(blocks_of(*model), stage, ranks, 2);
         };
+        const auto of_model = [](const Bill& bill) { return bill.total() - bill.communicator; };
         std::size_t learned = 0, largest = 0;
         for (const auto& parameter : model->parameters()) {
             learned += parameter->value.bytes();
             largest = std::max(largest, parameter->value.bytes());
         }
-        REQUIRE(bill(0, 4).total() == Approx(4.0 * learned).epsilon(0.01));
+        REQUIRE(of_model(bill(0, 4)) == Approx(4.0 * learned).epsilon(0.01));
         for (const int ranks : {2, 4, 8}) {
             CAPTURE(ranks);
-            REQUIRE(bill(1, ranks).total() == Approx((2 + 2.0 / ranks) * learned).epsilon(0.02));
-            REQUIRE(bill(2, ranks).total() ==
+            REQUIRE(of_model(bill(1, ranks)) == Approx((2 + 2.0 / ranks) * learned).epsilon(0.02));
+            REQUIRE(of_model(bill(2, ranks)) ==
                     Approx((1 + 3.0 / ranks) * learned + 2.0 * largest).epsilon(0.02));
             // 16 bytes for P / N parameters, two gathered blocks, and the gradients of two blocks.
-            REQUIRE(bill(3, ranks).total() ==
+            REQUIRE(of_model(bill(3, ranks)) ==
                     Approx(4.0 / ranks * learned + 4.0 * largest).epsilon(0.03));
         }
         REQUIRE(mlp_activations({5, 3, 2}, 7) == 7 * 4 * (1 + 2 * 3 + 2 * 2 + 6));

@@ -183,7 +183,7 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
         make_communicator("native", rank, 4 << 20, {.order = {.shape = part.nodes}});
     std::optional<HybridMesh> hybrid;
     if (part.nodes)
-        hybrid.emplace(make_hybrid_mesh(rank, part.nodes, 4 << 20, 1 << 14));
+        hybrid.emplace(make_hybrid_mesh(rank, part.nodes, trained->blocks()));
     trained->prepare(rank);
     Tape tape(device);
     Ending ending;

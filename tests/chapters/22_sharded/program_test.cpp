@@ -1,5 +1,5 @@
 // The chapter's program: one hash at four stages, for threads and for processes, and its refusals.
-#include <set>
+#include <iostream>
 
 #include "tests/chapters/support/jobs.hpp"
 #include "tests/chapters/support/pictures.hpp"
@@ -41,6 +41,37 @@ TEST_CASE("sharded program: the hybrid ends in the bits of DDP on two levels, an
     REQUIRE(run.count("Both end in the same bits.") == 1);
     REQUIRE(run.csv.rows.size() == 2);
     REQUIRE(program.run(words + Words{"--levels", "1"}).count("Their bits differ") == 1);
+}
+
+TEST_CASE("sharded program: a transformer at one stage is the same as among all") {
+    const ProgramRun all = program.run({"--model", "transformer", "--quick", "--ranks", "3"});
+    REQUIRE(all.count("All stages end in the same bits.") == 1);
+    const ProgramRun one =
+        program.run({"--model", "transformer", "--quick", "--ranks", "3", "--stage", "2"});
+    REQUIRE(one.csv.rows.size() == 1);
+    REQUIRE(one.csv.text(0, "hash") == all.csv.text(2, "hash"));
+    REQUIRE(all.csv.number(0, "last_loss") < all.csv.number(0, "first_loss"));
+}
+
+// A bill with an unwelcome surprise would fail here, too: the device has no room for one.
+TEST_CASE("sharded program: a transformer that does not fit is trained at stage 3") {
+    if (!processes_can_run_kernels(4))
+        return;
+#if defined(DDP_CUDA)
+    std::cout << "SKIPPED: a small device (a GPU's memory is not a setting)\n";
+    return;
+#endif
+    const Program small("/usr/bin/env", {"CUDA_ON_CPU=memory=24", SHARDED_PROGRAM, "--model",
+                                         "transformer", "--quick", "--processes", "4"});
+    const ChildResult replicated = small.call({"--stage", "0"});
+    REQUIRE(replicated.exit_code == 1);
+    REQUIRE(count(replicated.output, "out of memory") == 1);
+    REQUIRE(count(replicated.output, "of 25165824 are in use") == 1);
+    const ProgramRun sharded = small.run({"--stage", "3"});
+    const ProgramRun large =
+        program.run({"--model", "transformer", "--quick", "--ranks", "4", "--stage", "0"});
+    REQUIRE(sharded.csv.text(0, "hash") == large.csv.text(0, "hash"));
+    REQUIRE(nothing_is_left(SHARDED_PROGRAM));
 }
 
 TEST_CASE("sharded program: bad input in one sentence") {

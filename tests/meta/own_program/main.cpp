@@ -22,7 +22,7 @@ static void train(Rank& rank, const LabelledRows& rows, const CommonOptions& com
     const auto communicator = make_communicator(
         "native", rank,
         std::max(ddp_arena_bytes(*model),
-                 ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size())));
+                 ShardedDataParallel::arena_bytes(blocks_of(*model), rank.world_size(), 3)));
     DistributedDataParallel replica(*communicator, device, *model);
     Adam optimizer(model->parameters());
     DistributedSampler sampler(rows.count(), rank.rank(), rank.world_size(), {.seed = common.seed});

@@ -7,7 +7,7 @@
 //     T) + (3 F + W) + 2 x 4 W         = 14 W + 3 F + 2 H T a decoder layer    2 x (5 W + 2 H T) +
 //     (3 F + W) + 3 x 4 W     = 23 W + 3 F + 4 H T the rest           two embeddings, dropped out;
 //     two norms      =  8 W the scores         one for each token of the vocabulary        =  V
-#include "20_transformer/bench/step_memory.hpp"
+#include "20_transformer/layers/step_memory.hpp"
 
 #include "20_transformer/token_loss.hpp"
 #include "common/report/units.hpp"
