@@ -91,7 +91,8 @@ HybridMesh make_hybrid_mesh(Rank& rank, const std::optional<NodeShape>& shape,
         most = std::max(most, unit.chunk);
     const std::size_t on_rails = most + Rest(blocks.model).elements();
     auto on_node = make_native_communicator(
-        rank, ShardedDataParallel::arena_bytes(blocks, ranks, 3, nodes), {.group = Group(node)});
+        rank, ShardedDataParallel::arena_bytes(blocks, ranks, 3, {}, nodes),
+        {.group = Group(node)});
     auto on_rail = make_communicator(
         "native", rank, on_rails * sizeof(float) + 2 * SharedArena::unit, {.group = Group(rail)});
     Mesh mesh(*on_node, *on_rail, most);

@@ -18,16 +18,29 @@
 
 namespace ddp {
 
+namespace {
+
+// Do blocks take turns in the slots of values, and in those of gradients?
+bool has_turns_of_values(int stage, const ShardOptions& options) {
+    return stage >= 3 && options.reshard_after_forward;
+}
+bool has_turns_of_gradients(int stage, const ShardOptions& options) {
+    return stage >= 2 && !options.keep_gradients;
+}
+
+}  // namespace
+
 // Adds up what the constructor allocates. The copy of the rest is over before the slots are made.
 std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks, int stage,
-                                             int nodes) {
+                                             const ShardOptions& options, int nodes) {
     const auto room = [](std::size_t elements) {  // of an array in the arena
         constexpr std::size_t unit = SharedArena::unit;
         return (elements * sizeof(float) + unit - 1) / unit * unit;
     };
     const Units layout = units_of(blocks, ranks, nodes);
     std::size_t bytes = 0;
-    for (const Slots& slots : {Slots(layout, ranks, stage >= 3), Slots(layout, ranks, stage >= 2)})
+    for (const Slots& slots : {Slots(layout, ranks, has_turns_of_values(stage, options)),
+                               Slots(layout, ranks, has_turns_of_gradients(stage, options))})
         for (const std::size_t elements : slots.sizes())
             bytes += room(elements);
     for (const Unit& unit : layout.units)
@@ -36,14 +49,14 @@ std::size_t ShardedDataParallel::arena_bytes(const Blocks& blocks, int ranks, in
 }
 
 ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks,
-                                         int stage)
+                                         int stage, const ShardOptions& options)
     : communicator_(std::move(communicator)),
       device_(device),
       model_(blocks.model),
       stage_(stage),
       layout_(units_of(blocks, communicator_.world_size(), communicator_.nodes())),
-      value_slots_(layout_, communicator_.world_size(), stage >= 3),
-      gradient_slots_(layout_, communicator_.world_size(), stage >= 2),
+      value_slots_(layout_, communicator_.world_size(), has_turns_of_values(stage, options)),
+      gradient_slots_(layout_, communicator_.world_size(), has_turns_of_gradients(stage, options)),
       squares_(communicator_.allocate<double>(1)),
       gathered_(value_slots_.sizes().size(), -1),
       pending_(layout_.units.size(), 0),

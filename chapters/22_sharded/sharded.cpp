@@ -38,7 +38,7 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
     if (unit == layout_.units.end())
         return output;  // it learns nothing, or is no block
     const auto u = static_cast<std::size_t>(unit - layout_.units.begin());
-    after_forward(u);
+    release(u);
     if (u + 1 < layout_.units.size())
         before_forward(u + 1);
     return output.tape->record(
@@ -59,9 +59,9 @@ void ShardedDataParallel::before_forward(std::size_t u) {
         gather(u + 1);  // prefetch: it comes while this unit computes
 }
 
-// Marks the place in the compute stream behind which another unit may take the slot. What is in it
-// stays until one does.
-void ShardedDataParallel::after_forward(std::size_t u) {
+// Marks the place in the compute stream behind which another unit may take the slot: the
+// parameters have been used. What is in it stays until one does.
+void ShardedDataParallel::release(std::size_t u) {
     released_[value_slots_.of(u)].record(device_.stream());
 }
 
@@ -87,6 +87,10 @@ void ShardedDataParallel::gather(std::size_t u) {
 // Walks the tape back. The blocks' boxes and the visitor do the rest on the way.
 void ShardedDataParallel::backward(Variable loss) {
     done_.synchronize();  // no host runs ahead by more than a step
+    if (std::ranges::any_of(chunks_, [](const auto& chunk) { return chunk->has_gradient(); }))
+        throw std::logic_error(
+            "the chunks have gradients from before: zero them after each step, and add up those of "
+            "several batches by no_sync");
     loss.tape->backward(loss, [&](Parameter& parameter) { count_down(parameter); });
     if (std::ranges::any_of(pending_, [](int left) { return left > 0; }))
         throw std::runtime_error(
@@ -95,6 +99,16 @@ void ShardedDataParallel::backward(Variable loss) {
     // The optimizer comes next on the compute stream: the chunks' sums must be there.
     done_.record(communication_);
     device_.stream().wait(done_);
+}
+
+ShardedDataParallel::NoSync::NoSync(ShardedDataParallel& sharded) : sharded_(sharded) {
+    const Slots& slots = sharded.gradient_slots_;
+    for (std::size_t u = 0; u < sharded.layout_.units.size(); u++)
+        if (slots.is_shared(u))
+            throw std::logic_error(
+                "no_sync at stages 2 and 3 needs ShardOptions::keep_gradients: a slot in which "
+                "blocks take turns cannot add up");
+    sharded.is_reducing_ = false;
 }
 
 // Comes before the backward of a block: its parameters must be there, and its slot for gradients
@@ -118,7 +132,10 @@ void ShardedDataParallel::count_down(const Parameter& parameter) {
                                    [&](const auto& own) { return own.get() == &parameter; });
     });
     const auto u = static_cast<std::size_t>(unit - layout_.units.begin());
-    if (--pending_[u] == 0)
+    if (--pending_[u] > 0)
+        return;
+    release(u);
+    if (is_reducing_)
         reduce(u);
 }
 
@@ -127,7 +144,6 @@ void ShardedDataParallel::count_down(const Parameter& parameter) {
 void ShardedDataParallel::reduce(std::size_t u) {
     const Unit& unit = layout_.units[u];
     wait_in_first_step();
-    released_[value_slots_.of(u)].record(device_.stream());  // the parameters have been used
     computed_.record(device_.stream());
     communication_.wait(computed_);
     communicator_.reduce_scatter(gradients_[gradient_slots_.of(u)].data(),
@@ -201,7 +217,7 @@ std::vector<std::vector<float>> ShardedDataParallel::whole_parameters() {
         communicator_.synchronize(communication_);
         for (std::size_t i = 0; i < unit.parameters.size(); i++)
             values[unit.numbers[i]] = unit.parameters[i]->value.to_host();
-        after_forward(u);
+        release(u);
     }
     return values;
 }

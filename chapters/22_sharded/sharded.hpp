@@ -25,6 +25,13 @@
 
 namespace ddp {
 
+struct ShardOptions {
+    // Stage 3. False: a unit stays whole from its forward to its backward, and is gathered once.
+    bool reshard_after_forward = true;
+    // Stages 2 and 3. True: gradients stay whole on every rank, and no_sync can add them up.
+    bool keep_gradients = false;
+};
+
 class ShardedDataParallel {
   public:
     // Makes every rank's model a copy of rank 0's, and moves its parameters and gradients to where
@@ -32,13 +39,15 @@ class ShardedDataParallel {
     // a mesh of one node. A model that does not fit is made on the host before, by a Device of
     // TensorMemory::host: it comes to `device` unit by unit. All ranks call it together; everything
     // passed must outlive this object, which must outlive the model's use.
-    ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage);
+    ShardedDataParallel(Mesh communicator, Device& device, const Blocks& blocks, int stage,
+                        const ShardOptions& options = {});
     ShardedDataParallel(const ShardedDataParallel&) = delete;
     ShardedDataParallel& operator=(const ShardedDataParallel&) = delete;
 
     // Returns the arena size that a communicator needs for this model at this stage. `ranks` are
     // those of each node, if there are several.
-    static std::size_t arena_bytes(const Blocks& blocks, int ranks, int stage, int nodes = 1);
+    static std::size_t arena_bytes(const Blocks& blocks, int ranks, int stage,
+                                   const ShardOptions& options = {}, int nodes = 1);
 
     // Returns this rank's chunk of every unit, as a parameter: what the optimizer takes.
     const Parameters& chunks() const { return chunks_; }
@@ -51,8 +60,23 @@ class ShardedDataParallel {
     // and returns what it returns.
     Variable forward(const std::function<Variable()>& model_forward);
     // Computes the gradients, and leaves the mean of this rank's chunks in chunks(). Enqueues only,
-    // but waits for the step before. Every forward has one backward.
+    // but waits for the step before. Every forward has one backward. Throws std::logic_error if the
+    // chunks have gradients from before: those of several batches add up by no_sync.
     void backward(Variable loss);
+    // While this object lives, backward reduces nothing: gradients add up on their rank, and the
+    // next backward reduces the sum (set_requires_gradient_sync(False) of fully_shard). Throws
+    // std::logic_error at stages 2 and 3 without keep_gradients.
+    class NoSync {
+      public:
+        explicit NoSync(ShardedDataParallel& sharded);
+        ~NoSync() { sharded_.is_reducing_ = true; }
+        NoSync(const NoSync&) = delete;
+        NoSync& operator=(const NoSync&) = delete;
+
+      private:
+        ShardedDataParallel& sharded_;
+    };
+    [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
     // Clips the gradients by the norm of all chunks of all ranks, between backward and the step.
     // Returns the norm, on the device. Every stage gets the same bits. All ranks call it together.
     Tensor clip_grad_norm(double max_norm);
@@ -83,7 +107,7 @@ class ShardedDataParallel {
     // ---- A step
     Variable end_of_block(Variable output, const std::string& block);
     void before_forward(std::size_t unit);
-    void after_forward(std::size_t unit);
+    void release(std::size_t unit);
     void before_backward(std::size_t unit);
     void gather(std::size_t unit);
     void reduce(std::size_t unit);
@@ -110,7 +134,7 @@ class ShardedDataParallel {
     std::vector<Event> released_, arrived_;  // by slot of values
     std::vector<Event> reduced_;             // by slot of gradients
     Event computed_, stepped_, done_;
-    bool is_first_step_ = true;
+    bool is_first_step_ = true, is_reducing_ = true;
     std::size_t received_bytes_ = 0;
 };
 

@@ -155,13 +155,6 @@ MakeTrained transformer(const TransformerOptions& options) {
     };
 }
 
-// How much of a training is made, and where its checkpoints and its ranks are, if that matters.
-struct Part {
-    int last_step = steps;
-    std::filesystem::path folder = {};
-    std::optional<NodeShape> nodes = {};  // simulated ones: stage 3 is sharded within each
-};
-
 struct Ending {
     Values learned, frozen;
     ShardedDataParallel::Held held;
@@ -169,30 +162,46 @@ struct Ending {
     Units units;
 };
 
+struct How {
+    std::set<std::string> frozen = {};
+    ShardOptions options = {};
+    bool accumulates = false;  // a step of two batches, of which the first is not reduced
+    int last_step = steps;
+    std::filesystem::path checkpoints = {};  // where they are, if there are any
+    std::optional<NodeShape> nodes = {};     // simulated ones: stage 3 is sharded within each
+};
+
 // Some steps of Adam on every rank. Ranks begin with different parameters, or with a checkpoint.
-Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std::string>& frozen,
-             const Part& part) {
+Ending train(Rank& rank, const MakeTrained& make, int stage, const How& how) {
     rank.select_device();
     auto& device = make_run_scoped<Device>(rank, test_memory);
     Random random(7 + static_cast<std::uint64_t>(rank.rank()));
     const auto trained = make(device, random);
     Module& model = trained->model();
     for (const auto& parameter : model.parameters())
-        parameter->is_frozen = frozen.contains(parameter->name);
+        parameter->is_frozen = how.frozen.contains(parameter->name);
     const auto communicator =
-        make_communicator("native", rank, 4 << 20, {.order = {.shape = part.nodes}});
+        make_communicator("native", rank, 4 << 20, {.order = {.shape = how.nodes}});
     std::optional<HybridMesh> hybrid;
-    if (part.nodes)
-        hybrid.emplace(make_hybrid_mesh(rank, part.nodes, trained->blocks()));
+    if (how.nodes)
+        hybrid.emplace(make_hybrid_mesh(rank, how.nodes, trained->blocks()));
     trained->prepare(rank);
     Tape tape(device);
     Ending ending;
     ending.units = units_of(trained->blocks(), rank.world_size());
     const auto run = [&](auto& replica, Adam& adam, int first, const auto& after_step) {
+        const auto learn = [&](int batch) {
+            const Variable scores = replica.forward([&] { return trained->scores(tape, batch); });
+            replica.backward(trained->loss(scores, batch));
+        };
         rank.barrier();
-        for (int step = first; step < part.last_step; step++) {
-            const Variable scores = replica.forward([&] { return trained->scores(tape, step); });
-            replica.backward(trained->loss(scores, step));
+        for (int step = first; step < how.last_step; step++) {
+            if (how.accumulates) {
+                const auto quiet = replica.no_sync();
+                learn((step + 1) % steps);
+                tape.clear();
+            }
+            learn(step);
             adam.step();
             adam.zero_gradients();
             after_step();
@@ -209,10 +218,10 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
             ending.learned.push_back(parameter->value.to_host());
     } else {
         ShardedDataParallel sharded(hybrid ? std::move(hybrid->mesh) : Mesh(*communicator), device,
-                                    trained->blocks(), stage);
+                                    trained->blocks(), stage, how.options);
         Adam adam(sharded.chunks(), 0.01);
         ShardedCheckpoints checkpoints(*communicator, device, trained->blocks(), sharded, adam,
-                                       {.folder = part.folder}, {});
+                                       {.folder = how.checkpoints}, {});
         checkpoints.resume();
         run(sharded, adam, checkpoints.state().step, [&] {
             sharded.after_step();
@@ -230,23 +239,21 @@ Ending train(Rank& rank, const MakeTrained& make, int stage, const std::set<std:
     return ending;
 }
 
-std::vector<Ending> train_all(int ranks, const MakeTrained& make, int stage,
-                              const std::set<std::string>& frozen = {}, const Part& part = {}) {
+std::vector<Ending> train_all(int ranks, const MakeTrained& make, int stage, const How& how = {}) {
     World world(thread_options(ranks));
     std::vector<Ending> endings(static_cast<std::size_t>(ranks));
     world.run([&](Rank& rank) {
-        endings[static_cast<std::size_t>(rank.rank())] = train(rank, make, stage, frozen, part);
+        endings[static_cast<std::size_t>(rank.rank())] = train(rank, make, stage, how);
     });
     return endings;
 }
 
-void require_bits_of_ddp(int ranks, const MakeTrained& make,
-                         const std::set<std::string>& frozen = {}) {
-    const Ending replicated = train_all(ranks, make, 0, frozen)[0];
-    REQUIRE(replicated.frozen.size() == frozen.size());
+void require_bits_of_ddp(int ranks, const MakeTrained& make, const How& how = {}) {
+    const Ending replicated = train_all(ranks, make, 0, how)[0];
+    REQUIRE(replicated.frozen.size() == how.frozen.size());
     for (const int stage : {1, 2, 3}) {
         CAPTURE(ranks, stage);
-        for (const Ending& ending : train_all(ranks, make, stage, frozen)) {
+        for (const Ending& ending : train_all(ranks, make, stage, how)) {
             REQUIRE(ending.learned == replicated.learned);
             REQUIRE(ending.frozen == replicated.frozen);
         }
@@ -265,19 +272,20 @@ TEST_CASE("sharded: a transformer with three tables, and one that begins with fr
     options.tie_embeddings = options.norm_first = false;
     require_bits_of_ddp(3, transformer(options));
     // The table, a whole norm that no block has, and a part of a block.
-    require_bits_of_ddp(3, transformer(small),
-                        {"embedding.weight", "encoder.norm.weight", "encoder.norm.bias",
-                         "encoder.layers.1.linear1.weight", "decoder.layers.1.norm1.bias"});
+    require_bits_of_ddp(
+        3, transformer(small),
+        {.frozen = {"embedding.weight", "encoder.norm.weight", "encoder.norm.bias",
+                    "encoder.layers.1.linear1.weight", "decoder.layers.1.norm1.bias"}});
 }
 
 TEST_CASE(
     "sharded: a transformer goes on from its checkpoint in DDP's bits, and 2 ranks have them") {
     const Values replicated = train_all(3, transformer(small), 0)[0].learned;
     const TemporaryFolder folder;
-    train_all(3, transformer(small), 2, {}, {.last_step = 2, .folder = folder / "x"});
+    train_all(3, transformer(small), 2, {.last_step = 2, .checkpoints = folder / "x"});
     for (const int ranks : {3, 2})  // three take the last step, and two only read what they saved
         for (const Ending& ending :
-             train_all(ranks, transformer(small), 3, {}, {.folder = folder / "x"}))
+             train_all(ranks, transformer(small), 3, {.checkpoints = folder / "x"}))
             REQUIRE(ending.learned == replicated);
     // One file of the parts that two ranks have saved: each parameter as a whole, by its name.
     DiskFolder target(folder / "whole");
@@ -297,9 +305,9 @@ TEST_CASE(
 }
 
 TEST_CASE("sharded: a transformer on two nodes of two ranks ends in the bits of DDP on them") {
-    const Part on_nodes{.nodes = NodeShape{2, 2}};
-    const Values replicated = train_all(4, transformer(small), 0, {}, on_nodes)[0].learned;
-    for (const Ending& ending : train_all(4, transformer(small), 3, {}, on_nodes))
+    const How on_nodes{.nodes = NodeShape{2, 2}};
+    const Values replicated = train_all(4, transformer(small), 0, on_nodes)[0].learned;
+    for (const Ending& ending : train_all(4, transformer(small), 3, on_nodes))
         REQUIRE(ending.learned == replicated);
 }
 
@@ -347,6 +355,60 @@ TEST_CASE("sharded: a transformer has a unit for each block, and what a rank kee
     REQUIRE(two.held.parameters == ranks * chunks);
     REQUIRE(two.held.gradients == chunks + root + 2 * largest);
     REQUIRE(two.received == 2 * (ranks - 1) * chunks);
+}
+
+TEST_CASE(
+    "sharded: units that stay whole after forward are gathered once, and the bits are DDP's") {
+    constexpr std::size_t ranks = 3;
+    const auto ending = [](int stage, bool reshards) {
+        return train_all(ranks, transformer(small), stage,
+                         {.options = {.reshard_after_forward = reshards}})[1];
+    };
+    const Ending whole = ending(3, false);
+    REQUIRE(whole.learned == ending(0, true).learned);
+    std::size_t chunks = 0;
+    for (const Unit& unit : whole.units.units)
+        chunks += unit.chunk * sizeof(float);
+    REQUIRE(whole.held.parameters == chunks + ranks * chunks);
+    REQUIRE(whole.held.gradients == ending(3, true).held.gradients);
+    REQUIRE(whole.received == 2 * (ranks - 1) * chunks);
+}
+
+TEST_CASE("sharded: gradients of several batches add up without communication, to DDP's bits") {
+    const How how{.options = {.keep_gradients = true}, .accumulates = true};
+    require_bits_of_ddp(3, transformer(small), how);
+    const auto received = [](const How& how) {
+        return train_all(2, transformer(small), 3, how)[0].received;
+    };
+    std::size_t root_and_chunks = 0;  // the first batch gathers blocks, and reduces nothing
+    const Units units = train_all(2, transformer(small), 3)[0].units;
+    for (std::size_t unit = 1; unit < units.units.size(); unit++)
+        root_and_chunks += units.units[unit].chunk * sizeof(float);
+    REQUIRE(received(how) < received({}) + 2 * root_and_chunks);
+    REQUIRE(received(how) > received({}));
+}
+
+TEST_CASE("sharded: accumulation that would lose gradients is refused") {
+    World world(thread_options(2));
+    const std::string lost = failure_of(
+        world, [&](Rank& rank) { train(rank, transformer(small), 2, {.accumulates = true}); });
+    REQUIRE(has(lost, "no_sync at stages 2 and 3 needs ShardOptions::keep_gradients"));
+    const std::string twice = failure_of(world, [&](Rank& rank) {
+        rank.select_device();
+        auto& device = make_run_scoped<Device>(rank, test_memory);
+        Random random(1);
+        TrainedTransformer trained(device, random, small);
+        trained.prepare(rank);
+        const auto communicator = make_native_communicator(rank, 4 << 20);
+        ShardedDataParallel sharded(*communicator, device, trained.blocks(), 3);
+        for (int batch = 0; batch < 2; batch++) {
+            Tape tape(device);
+            const Variable scores = sharded.forward([&] { return trained.scores(tape, batch); });
+            sharded.backward(trained.loss(scores, batch));
+            communicator->synchronize(device.stream());
+        }
+    });
+    REQUIRE(has(twice, "the chunks have gradients from before"));
 }
 
 }  // namespace ddp::test
