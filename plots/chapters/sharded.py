@@ -3,7 +3,7 @@ from shared import BLUE, ORANGE, GREEN, RED, GREY, new_figure
 
 KINDS = {
     "parameters": BLUE, "gathered": "#9cc0ea", "gradients": GREEN, "buckets": "#a5d6b5",
-    "moments": ORANGE, "activations": GREY
+    "moments": ORANGE, "activations": GREY, "communicator": "#d0d0d0"
 }
 
 
@@ -30,7 +30,7 @@ def draw_bill(measured):
         panel.grid(axis="x", visible=False)
     panels[0].set_ylabel("MiB on each rank")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=7)
+    figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncol=8)
     return figure
 
 
