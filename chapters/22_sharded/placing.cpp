@@ -54,6 +54,7 @@ ShardedDataParallel::ShardedDataParallel(Mesh communicator, Device& device, cons
       device_(device),
       model_(blocks.model),
       stage_(stage),
+      prefetches_(options.prefetch),
       layout_(units_of(blocks, communicator_.world_size(), communicator_.nodes())),
       value_slots_(layout_, communicator_.world_size(), has_turns_of_values(stage, options)),
       gradient_slots_(layout_, communicator_.world_size(), has_turns_of_gradients(stage, options)),

@@ -55,7 +55,7 @@ Variable ShardedDataParallel::end_of_block(Variable output, const std::string& b
 void ShardedDataParallel::before_forward(std::size_t u) {
     gather(u);
     device_.stream().wait(arrived_[value_slots_.of(u)]);
-    if (u + 1 < layout_.units.size())
+    if (prefetches_ && u + 1 < layout_.units.size())
         gather(u + 1);  // prefetch: it comes while this unit computes
 }
 
@@ -116,7 +116,7 @@ ShardedDataParallel::NoSync::NoSync(ShardedDataParallel& sharded) : sharded_(sha
 void ShardedDataParallel::before_backward(std::size_t u) {
     gather(u);
     device_.stream().wait(arrived_[value_slots_.of(u)]);
-    if (u > 0)
+    if (prefetches_ && u > 0)
         gather(u - 1);  // prefetch, in reverse
     if (gradient_slots_.is_shared(u)) {
         const std::size_t slot = gradient_slots_.of(u);

@@ -30,6 +30,8 @@ struct ShardOptions {
     bool reshard_after_forward = true;
     // Stages 2 and 3. True: gradients stay whole on every rank, and no_sync can add them up.
     bool keep_gradients = false;
+    // Stage 3. False: a unit is gathered only when the computing has come to it, and waits.
+    bool prefetch = true;
 };
 
 class ShardedDataParallel {
@@ -121,6 +123,7 @@ class ShardedDataParallel {
     Device& device_;
     Module& model_;
     const int stage_;
+    const bool prefetches_;
     const Units layout_;
     const Slots value_slots_, gradient_slots_;
     Held held_;

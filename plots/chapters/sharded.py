@@ -34,6 +34,58 @@ def draw_bill(measured):
     return figure
 
 
+def draw_steps(measured):
+    """A step at each stage, without a link and over one, beside the simulator's."""
+    names = measured.text("sharding")
+    figure, (panel,) = new_figure(1, width=8.2, height=3.2)
+    kinds = (("bare_ms", "no link", GREY), ("linked_ms", "over a link as slow as backward", BLUE),
+             ("predicted_ms", "the same, simulated", "#9cc0ea"))
+    for shift, (column, label, color) in zip((-0.26, 0.0, 0.26), kinds):
+        values = measured.numbers(column)
+        panel.barh([place + shift for place in range(len(names))], values, height=0.24, color=color,
+                   label=label)
+        for place, value in enumerate(values):
+            panel.annotate(f"{value:.0f}", (value, place + shift), xytext=(3, 0),
+                           textcoords="offset points", va="center", fontsize="x-small")
+    panel.set_yticks(range(len(names)), ["DDP"] + [f"stage {name}" for name in names[1:]])
+    panel.set_ylim(len(names) - 0.45, -0.55)
+    panel.grid(axis="y", visible=False)
+    panel.set(title="A step at each stage", xlabel="milliseconds (less is better)")
+    # The all-gather that DDP hides.
+    linked = measured.numbers("linked_ms")
+    panel.axvline(linked[0], color=RED, linestyle=":", linewidth=1.2)
+    panel.annotate("", (linked[1], 0.5), (linked[0], 0.5),
+                   arrowprops={"arrowstyle": "<->", "color": RED})
+    panel.annotate("an all-gather that nothing hides", (linked[0], 0.5), xytext=(-4, 0),
+                   textcoords="offset points", ha="right", va="center", color=RED,
+                   fontsize="small", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+    panel.set_xlim(0, 1.1 * max(linked + measured.numbers("predicted_ms")))
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=3)
+    return figure
+
+
+def draw_scale(measured):
+    """Which share of its speed a rank keeps, by the number of ranks and the sharding."""
+    figure, (panel,) = new_figure(1, width=6.4, height=3.2)
+    shardings, ranks = measured.text("sharding"), measured.numbers("ranks")
+    shares = measured.numbers("efficiency")
+    colors = (GREY, ORANGE, BLUE, RED, GREEN)
+    for name, color in zip(dict.fromkeys(shardings), colors):
+        rows = [i for i, of_row in enumerate(shardings) if of_row == name]
+        panel.plot([ranks[i] for i in rows], [100 * shares[i] for i in rows], color=color,
+                   marker="o", label=name, linestyle="--" if name == "hybrid" else "-")
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(sorted(set(ranks)), [f"{value:,.0f}" for value in sorted(set(ranks))])
+    panel.minorticks_off()
+    panel.set_ylim(0, 105)
+    panel.set(title="Simulated: the speed that a rank keeps", xlabel="ranks",
+              ylabel="% of its speed alone")
+    panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
 DRAWINGS = {
     "sharded_bill": draw_bill,
+    "bench_sharded": draw_steps,
+    "bench_sharded_scale": draw_scale,
 }

@@ -1,0 +1,40 @@
+#pragma once
+// The time of a step at each stage, over a link and without one, beside what the simulator makes of
+// it; and the simulator's step on a cluster that is not there.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "05_ranks/rank.hpp"
+#include "21_cluster/simulator/sharded.hpp"
+#include "common/report/options.hpp"
+
+namespace ddp {
+
+// A way to train one model.
+struct Sharding {
+    std::string name;
+    int stage = 0;  // 0: DistributedDataParallel
+    bool prefetches = true;
+};
+// DDP, stages 1 to 3, and stage 3 without prefetch.
+const std::vector<Sharding>& shardings();
+
+inline constexpr int timed_width = 512;  // of every layer
+inline constexpr std::size_t timed_layers = 8;
+
+struct StageTimes {
+    std::vector<std::vector<double>> seconds;  // of a step: by sharding, by round
+    double forward_s = 0, backward_s = 0;      // a DDP step's parts, in the device's proportion
+    double gradient_bytes = 0;                 // of all layers
+};
+
+// Measures steps of a perceptron of eight equal layers with each sharding, in turn. All ranks call
+// it together, and all get the same.
+StageTimes time_stages(Rank& rank, int batch, int rounds, std::uint64_t seed);
+
+// Returns what the simulator makes over a link of a step that was measured without.
+double predicted_step_s(const Sharding& sharding, const StageTimes& times, int ranks,
+                        const LinkSpeed& link);
+
+}  // namespace ddp
