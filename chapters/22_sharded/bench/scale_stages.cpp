@@ -12,7 +12,13 @@
 namespace ddp {
 namespace {
 
-using namespace simulator;
+using simulator::Algorithm;
+using simulator::Cluster;
+using simulator::Half;
+using simulator::half_s;
+using simulator::Halves;
+using simulator::sharded_step_s;
+using simulator::ShardedStep;
 
 constexpr int node_ranks = 8, block_count = 32;
 constexpr double block_parameters = 202e6, parameter_bytes = 2, step_tokens = 4096;
@@ -21,8 +27,8 @@ constexpr double gpu_operations_per_s = 400e12, port_bytes_per_s = 50e9, inside_
 Cluster cluster_of(int nodes, int ranks_per_node) {
     return {.nodes = nodes,
             .ranks_per_node = ranks_per_node,
-            .inside = straight_link(2e-6, inside_bytes_per_s),
-            .between = straight_link(10e-6, port_bytes_per_s),
+            .inside = simulator::straight_link(2e-6, inside_bytes_per_s),
+            .between = simulator::straight_link(10e-6, port_bytes_per_s),
             .ports = ranks_per_node};
 }
 
@@ -51,7 +57,9 @@ Halves within_nodes(int nodes) {
     const Cluster node = cluster_of(1, node_ranks);
     const double bytes = block_parameters * parameter_bytes;
     const double rail_s =
-        nodes == 1 ? 0 : all_reduce_s(Algorithm::flat, cluster_of(nodes, 1), bytes / node_ranks);
+        nodes == 1
+            ? 0
+            : simulator::all_reduce_s(Algorithm::flat, cluster_of(nodes, 1), bytes / node_ranks);
     return halves_of(half_s(Algorithm::flat, node, bytes, Half::reduce_scatter) + rail_s,
                      half_s(Algorithm::flat, node, bytes, Half::all_gather));
 }
@@ -98,9 +106,9 @@ void show_free_batches(double operations_per_s, double bytes_per_s, int ranks) {
                 {"", "operations a byte", "tokens a rank"});
     const auto row = [&](const std::string& name, double operations, double bytes, int of,
                          double of_parameter) {
-        const double needed = operations_to_hide_byte(operations, bytes, of);
+        const double needed = simulator::operations_to_hide_byte(operations, bytes, of);
         table.row({name, format_fixed(needed, 0),
-                   format_fixed(needed / operations_per_byte(1, of_parameter), 0)});
+                   format_fixed(needed / simulator::operations_per_byte(1, of_parameter), 0)});
     };
     row("this machine, this link", operations_per_s, bytes_per_s, ranks, 4);
     row("this machine, 1 Gbit/s", operations_per_s, 125e6, ranks, 4);

@@ -1,5 +1,5 @@
 #pragma once
-// What the simulator makes of the stages on clusters that are not there.
+// The stages on clusters that are not there, by the simulator.
 #include "common/report/csv.hpp"
 
 namespace ddp {
