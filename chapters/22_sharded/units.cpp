@@ -79,12 +79,14 @@ Units units_of(const Blocks& blocks, int ranks, int nodes) {
     return result;
 }
 
+// Stays whole on every rank.
 Parameters Rest::parameters() const {
     Parameters frozen = model_.parameters();
     std::erase_if(frozen, [](const auto& parameter) { return !parameter->is_frozen; });
     return frozen;
 }
 
+// The size of the array in which rank 0 sends it.
 std::size_t Rest::elements() const {
     std::size_t elements = 0;
     for (const auto& parameter : parameters())
@@ -115,6 +117,7 @@ bool Slots::is_shared(std::size_t unit) const {
     return std::ranges::count(slots_, slots_[unit]) > 1;
 }
 
+// The padding counts, too.
 std::size_t Slots::total() const {
     return std::accumulate(sizes_.begin(), sizes_.end(), std::size_t{0});
 }
