@@ -39,6 +39,8 @@ void complete(ShardedOptions& mine, const CommonOptions& common) {
         throw OptionError(
             "--folder and --failover train the mlp at stage 1, 2 or 3: leave out --model, and "
             "give another --stage.");
+    if (plan.clip && (mine.hybrid || mine.saves()))
+        throw OptionError("--clip is for the table of stages: leave out what trains otherwise.");
     if (mine.hybrid && plan.stage < 3)
         throw OptionError("A hybrid is sharded at stage 3: leave out --stage.");
 }
@@ -88,6 +90,7 @@ int main(int argc, char** argv) {
                     "samples a step and rank; 0: 32 pictures, or 4 sentences");
     options.add_choice("--optimizer", mine.plan.optimizer, {"adam", "sgd"},
                        "what changes the chunks");
+    options.add_double("--clip", mine.plan.clip, {1e-6, 1e6}, "clip gradients to this norm");
     options.add_taken(
         "--folder", "DIR", "train from the last checkpoint in this folder",
         [&](const std::string& text, CommonOptions&) { mine.checkpoints.folder = text; });

@@ -1,11 +1,14 @@
 #include "22_sharded/show/stages.hpp"
 
 #include <functional>
+#include <set>
+#include <stdexcept>
 
 #include "03_network/optimizers.hpp"
 #include "06_messages/peers.hpp"
 #include "10_nodes/make_communicator.hpp"
 #include "15_overlap/ddp.hpp"
+#include "16_recipe/clip_gradients.hpp"
 #include "22_sharded/bill.hpp"
 #include "22_sharded/sharded.hpp"
 #include "common/report/bench.hpp"
@@ -86,6 +89,8 @@ StageResult train_replicated(Training& training) {
         const Variable loss =
             ddp.forward([&] { return training.model->loss(training.tape, step); });
         ddp.backward(loss);
+        if (training.plan.clip)
+            clip_grad_norm(parameters, *training.plan.clip);
         optimizer->step();
         optimizer->zero_gradients();
         return loss.value();
@@ -107,6 +112,8 @@ StageResult train_sharded(Training& training, Mesh mesh) {
         const Variable loss =
             sharded.forward([&] { return training.model->loss(training.tape, step); });
         sharded.backward(loss);
+        if (training.plan.clip)
+            sharded.clip_grad_norm(*training.plan.clip);
         optimizer->step();
         optimizer->zero_gradients();
         sharded.after_step();
@@ -161,6 +168,19 @@ StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePl
     const StageResult result = train_sharded(training, std::move(hybrid.mesh));
     rank.barrier();
     return result;
+}
+
+std::string text_of_hashes(const std::vector<std::string>& hashes, bool are_clipped) {
+    if (hashes.size() == 1)
+        return "";
+    // DDP adds up the norm of all gradients in another order.
+    const bool is_like_ddp = hashes[0] == hashes[1];
+    if (std::set(hashes.begin() + 1, hashes.end()).size() > 1 || (!are_clipped && !is_like_ddp))
+        throw std::runtime_error("the stages end in different bits: a sum has another order");
+    return std::string(is_like_ddp ? "All stages" : "Stages 1 to 3") + " end in the same bits.\n" +
+           (are_clipped ? "Clipping is an exception: DDP adds up the norm in another order, and "
+                          "may end in other bits.\n"
+                        : "");
 }
 
 }  // namespace ddp

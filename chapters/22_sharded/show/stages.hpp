@@ -1,5 +1,6 @@
 #pragma once
 // One training at each stage: what it ends in, and what a rank keeps and receives for it.
+#include <optional>
 #include <string>
 
 #include "22_sharded/sharded.hpp"
@@ -21,6 +22,7 @@ struct StagePlan {
     std::string model = "mlp";
     int steps = 20, batch = 32;
     std::string optimizer = "adam";
+    std::optional<double> clip = std::nullopt;  // the longest gradient
     std::uint64_t seed = 1;
     // Between nodes: one ring has the order of a reduce-scatter over all ranks.
     AllReduceOrder order{.levels = 1};
@@ -46,5 +48,9 @@ StageResult train_hybrid(Rank& rank, const LabelledImages& images, const StagePl
 // Returns the hash of all parameters, which it puts together on the host. Throws
 // std::runtime_error if ranks differ. All ranks call it together.
 std::string hash_of_sharded(Rank& rank, Device& host, ShardedDataParallel& sharded);
+
+// Returns a sentence on the hashes of all stages, or none if there is only one. Throws
+// std::runtime_error if they must be the same and are not.
+std::string text_of_hashes(const std::vector<std::string>& hashes, bool are_clipped);
 
 }  // namespace ddp

@@ -53,6 +53,21 @@ TEST_CASE("sharded program: a transformer at one stage is the same as among all"
     REQUIRE(all.csv.number(0, "last_loss") < all.csv.number(0, "first_loss"));
 }
 
+TEST_CASE("sharded program: clipping is an exception to the one hash, and says so") {
+    const Pictures data(120, 20);
+    const auto run = [&](const Words& more) {
+        return program.run(Words{"--data", data.folder(), "--quick", "--batch", "8", "--ranks", "3",
+                                 "--optimizer", "sgd"} +
+                           more);
+    };
+    const ProgramRun clipped = run({"--clip", "0.01"});
+    REQUIRE(clipped.count("Clipping is an exception: DDP adds up the norm in another order") == 1);
+    REQUIRE(clipped.csv.text(1, "hash") == clipped.csv.text(3, "hash"));
+    const ProgramRun free = run({});
+    REQUIRE(free.count("exception") == 0);
+    REQUIRE(free.csv.text(1, "hash") != clipped.csv.text(1, "hash"));
+}
+
 // A bill with an unwelcome surprise would fail here, too: the device has no room for one.
 TEST_CASE("sharded program: a transformer that does not fit is trained at stage 3") {
     if (!processes_can_run_kernels(4))
