@@ -63,7 +63,7 @@ sections() {  # README: as lines "tree-of-ranks 52 Tree of ranks", its sections 
         }' "$1"
 }
 spoken() { sed -E 's/\[([^]]*)\]\(#[^) ]*\)/"\1"/g; s/\[([^]]*)\]\([^) ]*[/.][^) ]*\)/\1/g; s/\*\*//g'; }  # Markdown, for a terminal
-under() { fmt -w 86 | sed "2,\$s/^/$1/"; }  # all lines of stdin but the first begin with these blanks
+indent() { fmt -w 86 | sed "2,\$s/^/$1/"; }  # all lines of stdin but the first begin with these blanks
 
 # ask_predictions README FILE: asks on the terminal, and adds what is answered to FILE.
 ask_predictions() {
@@ -71,7 +71,7 @@ ask_predictions() {
     printf '\nPredict first. Enter skips a question; your answers are kept in %s.\n' "${2#"$root/"}" >&2
     predictions "$1" "Predict first" about | spoken | fmt -w 96 >&2
     for number in $(predictions "$1" "Predict first" numbers); do
-        printf '%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')" >&2
+        printf '%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | indent '   ')" >&2
         before=$(prediction "$2" "$number")
         [[ -z $before ]] || printf '   (before: %s)\n' "$before" >&2
         read -rep "   > " answer || break
@@ -93,7 +93,7 @@ compare_predictions() {
     : >"${2%/*}/measured"
     printf '\nWhat you predicted, and what came of it\n'
     for number in $(predictions "$1" "Predict first" numbers); do
-        printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | under '   ')"
+        printf '\n%s. %s\n' "$number" "$(predictions "$1" "Predict first" text "$number" | spoken | indent '   ')"
         text=$(prediction "$2" "$number")
         printf '   you       %s\n' "${text:--}"
         regex=$(predictions "$1" "Your predictions" measured "$number")
@@ -105,7 +105,7 @@ compare_predictions() {
             printf '   measured  not in this run\n'
         fi
         text=$(predictions "$1" "Your predictions" text "$number")
-        [[ -z $text ]] || printf '   the book  %s\n' "$(spoken <<<"$text" | under '             ')"
+        [[ -z $text ]] || printf '   the book  %s\n' "$(spoken <<<"$text" | indent '             ')"
         places "$1" "$text" | sed 's/^/             /'
     done
 }

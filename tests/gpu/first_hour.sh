@@ -79,7 +79,7 @@ END
 # Kernels for ncu, which runs one at a time: of a program in which none waits for another rank's.
 profiled() {
     cat <<'END'
-network --model cnn --quick --data $data: plane_moments row_losses mean_of add_step add_up_rows sum_planes largest_logit step_momentum
+network --model cnn --quick --data $data: plane_moments mean_loss add_step add_up_rows sum_planes step_momentum
 bench_all_reduce --ranks 1 --sizes 65536 --rounds 1 --jobs 1: reduce_scatter_kernel one_shot_kernel
 END
 }

@@ -108,7 +108,7 @@ TEST_CASE("overlap: the network learns, and the parts of a step are printed and 
                timeline.text(i, "stream")]++;
     REQUIRE(tracks.size() == 16);
     for (const std::string overlap : {"on", "off"}) {
-        REQUIRE(tracks[overlap + "0compute"] == 7 + 6 + 2);
+        REQUIRE(tracks[overlap + "0compute"] == 5 + 6 + 2);
         REQUIRE(tracks[overlap + "3communication"] == 2);
     }
     REQUIRE(has(contents(trace), "backward to linear1.weight"));
