@@ -1,4 +1,4 @@
-// What if a node dies? A training that is killed, goes on, and ends with the same bits.
+// Kills and stops the ranks of a training, which goes on and ends with the same bits.
 #include <atomic>
 #include <iostream>
 

@@ -4,11 +4,10 @@
 //     the model      | table norm | layer0.weight .bias | layer1.weight .bias |    on the host
 //                          |  copied into its slot, unit by unit, and broadcast from rank 0
 //                          v
-//     slots          | root       | block 0, then block 1 |         where the model's tensors are
-//     now
+//     slots          | root       | block 0, then block 1 |    where the tensors are now
 //                          |  this rank's half
 //                          v
-//     chunks         | ro | bl | bl |                               what the optimizer takes
+//     chunks         | ro | bl | bl |                          what the optimizer takes
 //
 // At stages 1 and 2 each unit has a slot of its own, and a chunk is a part of the slot.
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What happens when one of four ranks is killed, and when one is stopped? This program starts
-// itself as a job of four processes, twice, and listens:
+// Kills one of four ranks, and stops one, and shows what the others do: starts itself as a job of
+// four processes, twice, and listens:
 //
 //     launcher  start ─────────────────────────────────────────── all have ended
 //     rank 0         begins  met  waits ────────── told   ends

@@ -1,6 +1,6 @@
-// How must the learning rate change when there are more ranks? One rank, and several with the same
-// rate, with the scaled one, and with one that grows to it. Each has a batch of its own, and all
-// see the same pictures equally often.
+// Trains with more ranks, to see how the learning rate must change: one rank, and several with the
+// same rate, with the scaled one, and with one that grows to it. Each has a batch of its own, and
+// all see the same pictures equally often.
 #include <algorithm>
 #include <iostream>
 

@@ -1,14 +1,13 @@
 // The book as a backend of torch.distributed: what PyTorch asks of a process group, in the calls of
 // a GuestRank.
 //
-//     dist.all_reduce(tensor)                      c10d's name      here
-//        │ a Work, at once                         allreduce        kernels; or gathered and
-//        reduced ▼                                         allgather        ... by tensors of each
-//        rank
-//     work.wait()   dist's functions               broadcast        bytes
-//     future        DistributedDataParallel        reduce_scatter   kernels
+//     dist.all_reduce(tensor)                   c10d's name       here
+//        │ a Work, at once                      allreduce         kernels, or a gathering
+//        ▼                                      allgather         bytes
+//     work.wait()   of dist's functions         broadcast         bytes
+//     future        of DDP                      reduce_scatter    kernels
 //
-// What kernels do not sum (integers of 8 bytes, products, ...) is gathered by all ranks, and each
+// Gathers on all ranks what kernels do not sum (integers of 8 bytes, products, ...), and each rank
 // reduces all of it in the order of the ranks: correct, and for little data.
 #include <ATen/ATen.h>
 #include <pybind11/chrono.h>
