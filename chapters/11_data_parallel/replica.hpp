@@ -1,6 +1,7 @@
 #pragma once
 // Replicas: every rank has a copy of the whole model, and all copies must stay the same.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -38,12 +39,25 @@ class FirstPass {
     void wait_for_all_ranks(Rank& rank, Device& device) {
         if (is_over_)
             return;
-        device.stream().synchronize();
-        rank.barrier();
+        meet(rank, device);
         is_over_ = true;
+    }
+    // Calls `collective`, which enqueues one in the midst of a pass. The first time it begins when
+    // all ranks have loaded what stands before it, and is left when it is done on all: both times
+    // kernels may be loaded on one rank while another would wait for that rank.
+    void enclose(Rank& rank, Device& device, const std::function<void()>& collective) {
+        if (!is_over_)
+            meet(rank, device);
+        collective();
+        wait_for_all_ranks(rank, device);
     }
 
   private:
+    static void meet(Rank& rank, Device& device) {
+        device.stream().synchronize();
+        rank.barrier();
+    }
+
     bool is_over_ = !loads_kernels();
 };
 

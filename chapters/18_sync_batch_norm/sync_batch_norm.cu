@@ -155,8 +155,9 @@ Variable SyncBatchNorm::forward(Variable input) {
     const int ranks = communicator_.world_size();
     float* own = gathered_.data() + numbers * static_cast<std::size_t>(communicator_.index());
     write_moments(x, own);
-    communicator_.all_gather(own, gathered_.data(), numbers, stream, name() + ", moments");
-    first_forward_.wait_for_all_ranks(communicator_.rank(), x.device());
+    first_forward_.enclose(communicator_.rank(), x.device(), [&] {
+        communicator_.all_gather(own, gathered_.data(), numbers, stream, name() + ", moments");
+    });
     traffic_.collectives++;
     traffic_.bytes += numbers * sizeof(float);
     // From here on every rank has the same mean and variance; normalising is local work.
@@ -185,9 +186,10 @@ void SyncBatchNorm::backward(const Tensor& x, const Tensor& weight, const Combin
     const int channels = x.dim(1);
     copy(own.dy, sums_.data());
     copy(own.product, sums_.data() + channels);
-    communicator_.all_reduce(sums_.data(), sums_.data(), sums_.size(), ReduceOp::sum,
-                             x.device().stream(), name() + ", gradients");
-    first_backward_.wait_for_all_ranks(communicator_.rank(), x.device());
+    first_backward_.enclose(communicator_.rank(), x.device(), [&] {
+        communicator_.all_reduce(sums_.data(), sums_.data(), sums_.size(), ReduceOp::sum,
+                                 x.device().stream(), name() + ", gradients");
+    });
     traffic_.collectives++;
     traffic_.bytes += sums_.bytes();
     give_input_gradient(x, combined.moments, weight,

@@ -43,6 +43,7 @@ TEST_CASE("products behind a layer's first forward and backward find no kernel t
         rank.barrier();  // both have copied what they compute with: no kernel waits before
         come_late(rank, passed, 1);
         const Variable y = norm.forward(tape.parameter(input));
+        come_late(rank, passed, 2);
         multiply_first(37 + rank.rank());
         come_late(rank, passed, 2);
         tape.backward(y);
