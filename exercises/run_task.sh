@@ -12,17 +12,18 @@ more_orders=("random:1,shape=3x33" "random:2,shape=2x37")  # of the threads of a
 # machine that has too much to do: nobody knows), and $words what there is to say about it; $ended is the exit status that
 # says why. On a CPU a task is run with the threads of a block in several orders: a kernel that lacks a barrier is right in
 # some and wrong in others. Kernels that take any number of threads are run by one and by several blocks of several: where
-# they meet, they must not disturb each other. An answer in CUDA, SOURCE.cu, is run in more orders, without measuring times: its
-# races are looked for, and who does its work.
+# they meet, they must not disturb each other. Times, which depend on no order, are measured in the first. An answer in CUDA,
+# SOURCE.cu, is run in more orders: its races are looked for, and who does its work.
 run_task() {
-    local order measures=yes task_seconds=$task_seconds orders=("${orders[@]}")
+    local order measures=yes races='' task_seconds=$task_seconds orders=("${orders[@]}")
     if [[ ${3-} == *.py ]]; then orders=(forward) task_seconds=120; fi  # it has no kernels, and PyTorch is slow to start
     for order in "${orders[@]}"; do
         run_in_order "$1" "$2" "$order"
         [[ $verdict == passed ]] || break
+        measures=no
     done
     if [[ $verdict == passed && ${3-} == *.cu ]]; then
-        measures=no
+        races=races,
         for order in "${more_orders[@]}"; do
             run_in_order "$1" "$2" "$order"
             [[ $verdict == passed ]] || break
@@ -76,10 +77,8 @@ is_busy() {  # whether other programs' threads want all cores now that ours has 
     ((others >= $(nproc)))
 }
 run_in_order() {  # PROGRAM TASK ORDER
-    local races=''
-    [[ ${measures:-yes} == yes ]] || races=races,  # which takes time: not where that is measured
     ended=0
-    words=$(CUDA_ON_CPU=strict,${races}timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
+    words=$(CUDA_ON_CPU=strict,${races-}timeout=$kernel_seconds,order=$3 DDP_MEASURES=${measures:-yes} \
         timeout -k 1 "$task_seconds" "$1" "$2" 2>&1 </dev/null) || ended=$?
     verdict=wrong
     if [[ $ended == 0 && ${words##*$'\n'} == passed ]]; then verdict=passed; fi

@@ -176,17 +176,16 @@ tell() {
 }
 
 # run_in_order PROGRAM TASK ORDER, for run_task: as it does it, in the sandbox, with a report. $verdict can
-# become forged, too. The file $lines.yes has the lines of the assertions of the solution's run, and $lines.no those of a run in which
-# no times are measured; the solution's first run has no such file yet.
+# become forged, too. The file $lines.yes has the lines of the assertions of the solution's run, $lines.no those of a run in which no
+# times are measured, and $lines.noraces, those of one that looks for races; the solution's first run has no such file yet.
 run_in_order() {
-    local expected=$lines.${measures:-yes} assertions=5000 races=
-    [[ ${measures:-yes} == yes ]] || races=races,  # as ./book check does
+    local expected=$lines.${measures:-yes}${races-} assertions=5000
     [[ ! -f $expected ]] || assertions=$(wc -l <"$expected")
     # The program's words go one way, its report (4 there, 5 here) another one.
     {
         {
             sandbox "$task_seconds" --ro-bind "$1" /program --dir /proc/self --symlink /program /proc/self/exe --chdir /tmp \
-                --setenv DDP_GRADED yes --setenv CUDA_ON_CPU "strict,${races}timeout=$kernel_seconds,order=$3" \
+                --setenv DDP_GRADED yes --setenv CUDA_ON_CPU "strict,${races-}timeout=$kernel_seconds,order=$3" \
                 --setenv DDP_MEASURES "${measures:-yes}" -- /program "$2" \
                 3<"$work/numbers" 4>&5 5>&- 2>&1 </dev/null && ended=0 || ended=$?
             echo "$ended" >"$work/ended"
@@ -224,14 +223,14 @@ judge() {
     esac
 }
 
-# learn_lines PROGRAM TASK: writes $lines.$measures by a run of the solution, and tries another one. A busy machine gets more chances.
+# learn_lines PROGRAM TASK: writes $lines.$measures$races by a run of the solution, and tries another one. A busy machine gets more chances.
 learn_lines() {
     local attempt
     for attempt in 1 2 3 4 5; do
-        rm -f "$lines.$measures"
+        rm -f "$lines.$measures$races"
         run_in_order "$1" "$2" forward
         [[ $ended == 0 && -s $work/told ]] || continue
-        mv "$work/told" "$lines.$measures"
+        mv "$work/told" "$lines.$measures$races"
         run_in_order "$1" "$2" reversed
         [[ $verdict != passed ]] || return 0
     done
@@ -239,7 +238,7 @@ learn_lines() {
 }
 # The solution goes the same way first: so the sandbox is known to work, and the assertions are known.
 prepare_exercise() {  # EXERCISE
-    local own=$work/solution/$1 name=${1##*/} compile link object shown lines measures verdict words ended task
+    local own=$work/solution/$1 name=${1##*/} compile link object shown lines measures races verdict words ended task
     mkdir -p "$own" "$work/${1%/*}"
     cp "$root/solutions/$1" "$own/answer"
     chmod 644 "$own/answer"
@@ -251,9 +250,9 @@ prepare_exercise() {  # EXERCISE
     "$own/program" --list >"$work/$1.tasks"
     while read -r task; do
         lines=$work/$1.$task
-        for measures in yes no; do
+        while read -r measures races; do
             learn_lines "$own/program" "$task" || fail "The solution's own $task of $1 is not passed in the sandbox: $words"
-        done
+        done < <(printf '%s\n' yes no 'no races,')
     done <"$work/$1.tasks"
 }
 

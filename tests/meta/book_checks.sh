@@ -203,8 +203,11 @@ source=answer.cu  # has orders of its own
 # shellcheck disable=SC2016
 judged wrong "$only_with_several" '[[ $CUDA_ON_CPU != *random:2* ]] && echo passed && exit; echo no; exit 4'
 # shellcheck disable=SC2016
-judged passed passed '[[ $DDP_MEASURES == yes || $CUDA_ON_CPU == *random:[12],* ]] && echo passed && exit; echo no; exit 4'
+judged passed passed '[[ $CUDA_ON_CPU == *races,*order=random:[12],* || $CUDA_ON_CPU == *order=@(forward|reversed,*|random:7,*) ]] && echo passed && exit; echo no; exit 4'
 source=
+# shellcheck disable=SC2016  # times are measured in the first order, and in no other
+judged passed passed '[[ $DDP_MEASURES == yes ]] && first=yes || first=no; [[ $CUDA_ON_CPU == *order=forward ]] && forward=yes || forward=no
+    [[ $first == "$forward" ]] && echo passed && exit; echo no; exit 4'
 
 # Time-outs on a machine with more to do than it has cores, and on one without. In both it takes a second.
 eval "$is_busy_now"
