@@ -111,6 +111,24 @@ plot() {
     exec "$python" "$root/plots/plot.py" ${chapter:+--only "${chapter#*_}"}
 }
 
+# Lists the twenty that took longest, by the clock and beside others: of what is compiled (when it was last compiled; Make keeps
+# no log of it), and of the tests.
+report_slowest() {
+    local lines=20
+    printf '\nlongest to compile and to test, in seconds:\n'
+    paste -d '|' <(
+        [[ ! -e $folder/.ninja_log ]] || awk -F '\t' '
+            $4 ~ /\.(o|gch)$/ { took[$4] = ($2 - $1) / 1000 }
+            END { for (unit in took) print took[unit], unit }' "$folder/.ninja_log" |
+            sed -E 's#CMakeFiles/|\.dir|\.(o|gch)$##g; s#/Unity/unity_([0-9]+)_cxx.cxx$# \1#' | sort -rn | head -n "$lines"
+    ) <(
+        sed -nE 's/.*Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec.*$/\2 \1/p' "$folder/book.tests" | sort -rn | head -n "$lines"
+    ) | awk -F '|' '
+        function row(text) { return text == "" ? "" : sprintf("%7.1f  %s", text, substr(text, index(text, " ") + 1)) }
+        { printf "%-72s %s\n", row($1), row($2) }
+    '
+}
+
 report_skips() {  # a test prints "SKIPPED: reason" for what it leaves out, and here nobody can miss it
     local skips long
     skips=$(
