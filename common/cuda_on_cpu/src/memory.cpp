@@ -56,6 +56,8 @@ struct Memory {
     std::mutex mutex;
     std::map<const std::byte*, Allocation> allocations;  // by first page, freed ones too
     std::deque<const std::byte*> freed;                  // oldest first
+    std::vector<const Allocation*> on_device;  // those of device memory that are not freed: each
+                                               // kernel's end looks at their red zones
     std::vector<PendingCopy> pending;
     // Windows of device memory, opened since the host last synchronised. An array: a signal handler
     // fills it, and must not allocate.
@@ -231,8 +233,10 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
         return copy.begin >= a.begin && copy.begin < a.begin + a.bytes;
     });
     close_windows(all);
-    if (a.kind == MemoryKind::device)
+    if (a.kind == MemoryKind::device) {
         count_bytes(all, -static_cast<long long>(a.bytes));
+        std::erase(all.on_device, &a);
+    }
     close_pages(all, a);
     a.is_freed = true;
     a.freed = where;
@@ -243,25 +247,32 @@ void mark_freed(Memory& all, Allocation& a, Where where) {
 
 void add(Memory& all, const Allocation& a) {
     std::lock_guard lock(all.mutex);
-    all.allocations[a.pages] = a;
+    Allocation& added = all.allocations[a.pages] = a;  // whose place is the same until it is erased
+    if (added.kind == MemoryKind::device)
+        all.on_device.push_back(&added);
+}
+
+// Compares the zone with itself, a byte later: memcmp takes many bytes at a time.
+bool is_whole(const std::byte* zone, std::size_t bytes) {
+    return bytes == 0 ||
+           (zone[0] == std::byte{red_zone_byte} && std::memcmp(zone, zone + 1, bytes - 1) == 0);
 }
 
 std::string damage_of(const Allocation& a) {
     const RedZones zones = red_zones(a);
+    if (is_whole(zones.front, zones.front_bytes) && is_whole(zones.back, zones.back_bytes))
+        return "";
     const auto damaged = [](const std::byte* begin, std::size_t bytes) {
         return std::find_if(begin, begin + bytes,
                             [](std::byte b) { return b != std::byte{red_zone_byte}; });
     };
     const std::byte* front = damaged(zones.front, zones.front_bytes);
     const std::byte* back = damaged(zones.back, zones.back_bytes);
-    std::string text;
-    if (back != zones.back + zones.back_bytes)
-        text = "wrote " + std::to_string(back - zones.back) + " bytes past the end of ";
-    else if (front != zones.front + zones.front_bytes)
-        text = "wrote " + std::to_string(zones.front + zones.front_bytes - front) +
-               " bytes before the start of ";
-    if (text.empty())
-        return text;
+    const std::string text =
+        back != zones.back + zones.back_bytes
+            ? "wrote " + std::to_string(back - zones.back) + " bytes past the end of "
+            : "wrote " + std::to_string(zones.front + zones.front_bytes - front) +
+                  " bytes before the start of ";
     std::memset(zones.front, red_zone_byte, zones.front_bytes);
     std::memset(zones.back, red_zone_byte, zones.back_bytes);
     return text + allocation_name(a);
@@ -447,10 +458,8 @@ void close_device_pages() {
 std::string find_damaged_red_zone() {
     Memory& all = memory();
     std::lock_guard lock(all.mutex);
-    for (const auto& [pages, allocation] : all.allocations) {
-        if (allocation.is_freed || allocation.kind != MemoryKind::device)
-            continue;
-        const std::string damage = damage_of(allocation);
+    for (const Allocation* allocation : all.on_device) {
+        const std::string damage = damage_of(*allocation);
         if (!damage.empty())
             return damage;
     }
