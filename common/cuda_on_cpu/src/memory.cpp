@@ -35,6 +35,7 @@ constexpr std::size_t red_zone = 256;           // checked bytes before an alloc
 constexpr std::size_t remembered_frees = 4096;  // freed ranges that stay closed and named
 constexpr std::size_t window_bytes = 1 << 20;   // bytes that a touch opens
 constexpr std::size_t windows = 1024;           // open at a time
+constexpr std::size_t most_kept = 64 << 20;     // bytes of the file kept for the next allocations
 constexpr unsigned char red_zone_byte = 0xc5;
 constexpr int poison = 0xff;  // NaN in every floating-point format, -1 in every integer
 
@@ -66,6 +67,10 @@ struct Memory {
     std::size_t live_device_bytes = 0;
     int file = -1;
     long file_bytes = 0;
+    // In strict mode: parts of the file that were freed and still have their pages, by size. A new
+    // allocation is filled at once, and most of the time that takes is the system's, for new pages.
+    std::multimap<std::size_t, long> kept;
+    std::size_t kept_bytes = 0;
 };
 
 Memory& memory() {
@@ -127,13 +132,21 @@ std::byte* map_between_guards(int file, long offset, std::size_t bytes, int prot
     if (before > 0)
         munmap(place, before);
     std::byte* pages = room + bytes_of_page();
-    return mmap(pages, bytes, protection, MAP_SHARED | MAP_FIXED, file, offset) == MAP_FAILED
+    // What strict mode fills at once gets all its pages at once, too.
+    const int all_at_once = settings().strict && protection != PROT_NONE ? MAP_POPULATE : 0;
+    return mmap(pages, bytes, protection, MAP_SHARED | MAP_FIXED | all_at_once, file, offset) ==
+                   MAP_FAILED
                ? nullptr
                : pages;
 }
 
-// Takes `bytes` more of the process's memfd. Offsets are never reused; freed ranges become holes.
-long extend_file(Memory& all, std::size_t bytes) {
+// Takes `bytes` of the process's memfd: a part that was freed and kept, or more of it. Other parts
+// that were freed have become holes, and their offsets are never reused.
+long take_of_file(Memory& all, std::size_t bytes) {
+    if (const auto part = all.kept.extract(bytes); !part.empty()) {
+        all.kept_bytes -= bytes;
+        return part.mapped();
+    }
     if (all.file < 0)
         all.file = memfd_create("device memory", MFD_CLOEXEC);
     const long offset = all.file_bytes;
@@ -205,9 +218,15 @@ void close_pages(Memory& all, Allocation& a) {
          -1, 0);
     if (a.alias != nullptr)
         munmap(a.alias - bytes_of_page(), a.page_bytes + 2 * bytes_of_page());
-    if (a.kind != MemoryKind::peer)
-        fallocate(all.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, a.file_offset,
-                  static_cast<long>(a.page_bytes));
+    if (a.kind == MemoryKind::peer)
+        return;
+    if (settings().strict && !a.is_shared && all.kept_bytes + a.page_bytes <= most_kept) {
+        all.kept.emplace(a.page_bytes, a.file_offset);
+        all.kept_bytes += a.page_bytes;
+        return;
+    }
+    fallocate(all.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, a.file_offset,
+              static_cast<long>(a.page_bytes));
 }
 
 void forget_oldest_free(Memory& all) {
@@ -298,7 +317,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, MemoryKind kind, const c
         const bool is_counted = kind == MemoryKind::device;
         const bool fits = !is_counted || count_bytes(all, static_cast<long long>(bytes));
         a.page_bytes = fits ? round_up(round_up(bytes, alignment), bytes_of_page()) : 0;
-        a.file_offset = fits ? extend_file(all, a.page_bytes) : -1;
+        a.file_offset = fits ? take_of_file(all, a.page_bytes) : -1;
         if (a.file_offset < 0 || !map_pages(a, all.file)) {
             const std::string reason =
                 fits ? ", but the system gives no more (" + std::string(std::strerror(errno)) + ")"
@@ -601,6 +620,10 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer, Where
                            "cudaIpcGetMemHandle at " + text_of(where) +
                                " needs the first byte of a cudaMalloc, and was given " +
                                describe_address(pointer));
+    {
+        std::lock_guard lock(memory().mutex);
+        find_locked(memory(), pointer)->is_shared = true;
+    }
     Handle content{};
     std::memcpy(content.mark, mark_byte, sizeof mark_byte);
     content.process = getpid();

@@ -30,7 +30,8 @@ struct Allocation {
     Where freed;
     std::byte* pages = nullptr;  // the pages it has, a closed one on either side
     std::size_t page_bytes = 0;
-    long file_offset = 0;  // of `pages` in the process's memfd (device and strict pinned memory)
+    long file_offset = 0;    // of `pages` in the process's memfd (device and strict pinned memory)
+    bool is_shared = false;  // with other processes, which map the same part of the memfd
     std::byte* alias = nullptr;  // the same bytes at an address never closed, where `pages` may be
 };
 
