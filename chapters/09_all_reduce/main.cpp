@@ -10,12 +10,14 @@ namespace {
 
 using namespace ddp;
 
-// Who holds what in the ring, after every step. Without steps, rank 0 is in another process.
-void show_chunks(const std::vector<Step>& steps, const CommonOptions& common, bool step_by_step) {
-    if (steps.empty())
+// Who holds what in the ring, after every step. Without recordings, rank 0 is in another process.
+void show_chunks(const std::vector<Recording>& recordings, const CommonOptions& common,
+                 bool step_by_step) {
+    if (recordings.empty())
         return;
-    write_chunks(steps, common.csv);
+    write_chunks(recordings, common.csv);
     write_ports(common.csv);
+    const std::vector<Step>& steps = recordings[0].steps;
     step_by_step ? show_step_by_step(steps) : print_chunks(steps);
 }
 
@@ -33,7 +35,7 @@ int run(World& world, const CommonOptions& common, bool step_by_step) {
         throw OptionError("--show draws 2 to " + std::to_string(most_ranks_in_a_picture) +
                           " ranks of one node.");
     if (is_small)
-        show_chunks(watch_ring(world), common, step_by_step);
+        show_chunks(record_all_reduces(world, link_of(common)), common, step_by_step);
     if (step_by_step)
         return 0;
     world.run([&](Rank& rank) {

@@ -57,12 +57,13 @@ def draw_bench_cross_overs(measured):
 
 def draw_all_reduce_steps(measured):
     """Who holds what in a ring after each step, and below it what each port has carried."""
-    columns = [
-        list(map(int, measured.numbers(name)))
-        for name in ("step", "rank", "chunk", "ranks", "received")
+    columns = [measured.numbers(name) for name in ("step", "rank", "chunk", "ranks", "received")]
+    rows = [
+        list(map(int, row))
+        for algorithm, *row in zip(measured.text("algorithm"), *columns) if algorithm == "ring"
     ]
-    rows = list(zip(*columns))
-    ranks, steps = max(columns[1]) + 1, max(columns[0]) + 1
+    ranks, steps = max(row[1] for row in rows) + 1, max(row[0] for row in rows) + 1
+    chunk_bytes = max(row[4] for row in rows)
     figure, panels = plt.subplots(2, steps, figsize=(1.55 * steps, 4.3), sharey="row",
                                   height_ratios=(3, 1.5))
     carried = [0.0] * ranks  # arrays, by rank
@@ -83,7 +84,7 @@ def draw_all_reduce_steps(measured):
             if is_whole:
                 holds.annotate("✓", (rank, chunk), ha="center", va="center", color="white",
                                fontsize=9, fontweight="bold", zorder=5)
-            carried[rank] += received / ranks
+            carried[rank] += received / chunk_bytes / ranks
         title = "begin" if step == 0 else f"step {step}: {'add' if step < ranks else 'copy'}"
         holds.set_title(title, fontsize=9.5, loc="center")
         holds.set(xlim=(-0.6, ranks - 0.4), ylim=(ranks - 0.4, -0.6), xticks=[],

@@ -4,28 +4,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iostream>
 #include <string>
 
 #include "09_all_reduce/cost.hpp"
-#include "09_all_reduce/host_ring.hpp"
 #include "common/report/csv.hpp"
 #include "common/report/table.hpp"
 #include "common/report/units.hpp"
 
 namespace ddp {
 namespace {
-
-constexpr std::size_t chunk_elements = 128 / sizeof(int);  // elements
-
-// Returns the ranks in each chunk. A chunk that has not come yet is this rank's own, in its input.
-Holdings holdings_of(const std::vector<int>& output, int rank) {
-    Holdings holdings{};
-    for (std::size_t i = 0; i < output.size(); i += chunk_elements)
-        holdings[i / chunk_elements] =
-            output[i] == 0 ? 1u << rank : static_cast<RankSet>(output[i]);
-    return holdings;
-}
 
 // Returns a digit for each chunk: of how many ranks it is the sum.
 std::string digits_of(const Holdings& holdings, std::size_t chunks) {
@@ -35,38 +24,7 @@ std::string digits_of(const Holdings& holdings, std::size_t chunks) {
     return digits;
 }
 
-std::vector<Step> watch_ring_as(Rank& rank) {
-    rank.select_device();
-    const std::size_t count = chunk_elements * static_cast<std::size_t>(rank.world_size());
-    Peers peers(rank, 1 << 20);
-    HostRing<int> ring(peers, count);
-    ArenaBuffer<int> input = peers.allocate<int>(count), output = peers.allocate<int>(count);
-    input.copy_from(std::vector<int>(count, 1 << rank.rank()));
-    output.copy_from(std::vector<int>(count, 0));
-    Stream stream;
-    rank.barrier();
-    std::vector<Step> steps;
-    const auto look = [&] {
-        peers.synchronize(stream);
-        steps.push_back(rank.all_gather(holdings_of(output.to_host_now(), rank.rank())));
-    };
-    look();
-    ring.all_reduce(input.data(), output.data(), count, ReduceOp::sum, stream, "chunks", look);
-    peers.synchronize(stream);
-    return steps;
-}
-
 }  // namespace
-
-std::vector<Step> watch_ring(World& world) {
-    std::vector<Step> steps;
-    world.run([&](Rank& rank) {
-        const std::vector<Step> watched = watch_ring_as(rank);
-        if (rank.rank() == 0)
-            steps = watched;
-    });
-    return steps;
-}
 
 int received_chunk(const Step& before, const Step& after, int rank) {
     const auto r = static_cast<std::size_t>(rank);
@@ -96,17 +54,16 @@ void print_chunks(const std::vector<Step>& steps) {
     std::cout << table << "\n";
 }
 
-void write_chunks(const std::vector<Step>& steps, const std::filesystem::path& csv) {
-    CsvWriter file(beside(csv, "steps"), {"step", "rank", "chunk", "ranks", "received"});
-    const auto ranks = static_cast<int>(steps[0].size());
-    for (std::size_t step = 0; step < steps.size(); step++)
-        for (int r = 0; r < ranks; r++) {
-            const int came = step == 0 ? -1 : received_chunk(steps[step - 1], steps[step], r);
-            const Holdings& holdings = steps[step][static_cast<std::size_t>(r)];
-            for (int chunk = 0; chunk < ranks; chunk++)
-                file.row({step, r, chunk, holdings[static_cast<std::size_t>(chunk)],
-                          chunk == came ? 1 : 0});
-        }
+void write_chunks(const std::vector<Recording>& recordings, const std::filesystem::path& csv) {
+    CsvWriter file(beside(csv, "steps"),
+                   {"algorithm", "step", "rank", "chunk", "ranks", "received", "sent", "step_us"});
+    for (const Recording& each : recordings)
+        for (std::size_t step = 0; step < each.steps.size(); step++)
+            for (std::size_t rank = 0; rank < each.steps[0].size(); rank++)
+                for (std::size_t chunk = 0; chunk < each.steps[0].size(); chunk++)
+                    file.row({each.algorithm, step, rank, chunk, each.steps[step][rank][chunk],
+                              each.received[step][rank][chunk], each.sent[step][rank][chunk],
+                              step == 0 ? 0 : std::llround(each.seconds[step] * 1e6)});
 }
 
 void write_ports(const std::filesystem::path& csv) {

@@ -1,39 +1,23 @@
 #pragma once
 // Who holds what while the ring goes round: as a table with a row for each step and a column for
 // each rank, step by step in the terminal, and as a CSV file for the picture.
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "05_ranks/world.hpp"
+#include "09_all_reduce/show/recording.hpp"
 
 namespace ddp {
-
-// A table of more ranks would not fit a page.
-constexpr int most_ranks_in_a_picture = 8;
-
-// The ranks whose numbers are in a chunk: bit r for rank r.
-using RankSet = unsigned int;
-// One rank's array: a set for each chunk.
-using Holdings = std::array<RankSet, most_ranks_in_a_picture>;
-// The arrays of all ranks after one step, by rank.
-using Step = std::vector<Holdings>;
-
-// Lets the ring that the host drives (host_ring.hpp) sum an array in which rank r has 2^r, and
-// reads every rank's array after every step. Returns the steps, the beginning first, in the process
-// of rank 0, and nothing in others. The world has two ranks or more, of one node, and no more than
-// most_ranks_in_a_picture.
-std::vector<Step> watch_ring(World& world);
 
 // Returns the chunk that `rank` received between two steps; -1 if it received none.
 int received_chunk(const Step& before, const Step& after, int rank);
 
-// Prints the steps as a table, and writes them beside `csv`: step, rank, chunk, ranks (the set),
-// received (1 for the chunk that came in this step).
+// Prints the steps as a table.
 void print_chunks(const std::vector<Step>& steps);
-void write_chunks(const std::vector<Step>& steps, const std::filesystem::path& csv);
+// Writes recordings beside `csv`: algorithm, step, rank, chunk, ranks (the set), the bytes of this
+// chunk that the rank received and sent in this step, and the step's microseconds.
+void write_chunks(const std::vector<Recording>& recordings, const std::filesystem::path& csv);
 
 // Writes beside `csv` how many arrays the busiest port carries, by the formulas, for 2 to 64 ranks.
 void write_ports(const std::filesystem::path& csv);

@@ -13,8 +13,12 @@
 
 namespace ddp {
 
+LinkSpeed link_of(const CommonOptions& common) {
+    return common.link.value_or(LinkSpeed{100e6, 100e-6});
+}
+
 void show_link(Rank& rank, const CommonOptions& common) {
-    const LinkSpeed link = common.link.value_or(LinkSpeed{100e6, 100e-6});
+    const LinkSpeed link = link_of(common);
     const std::size_t bytes = std::size_t{common.quick ? 1u : 4u} << 20, count = bytes / 4;
     const int ranks = rank.world_size();
     Peers peers(rank, 4 * bytes, {}, link);

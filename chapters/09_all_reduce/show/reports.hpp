@@ -5,7 +5,10 @@
 
 namespace ddp {
 
-// Runs one all-reduce of each kind over the link of `common`, or one of 100 MB/s and 100 us: a
+// Returns the link of `common`, or one of 100 MB/s and 100 us.
+LinkSpeed link_of(const CommonOptions& common);
+
+// Runs one all-reduce of each kind over that link: a
 // table on rank 0, and rows in its CSV file: algorithm, ranks, bytes, seconds, expected seconds,
 // bus bandwidth in bytes per second. All ranks of one node call this together, two or more.
 void show_link(Rank& rank, const CommonOptions& common);

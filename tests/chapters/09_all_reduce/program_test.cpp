@@ -1,7 +1,10 @@
 // The chapter's program and its bench of cross-overs: what they print, and what they write to their
 // CSV files.
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "tests/chapters/09_all_reduce/one_shot_sizes.hpp"
 #include "tests/chapters/support/jobs.hpp"
@@ -65,6 +68,32 @@ const char* three_ranks =
     "3 copy     323     332     233\n"
     "4 copy     333     333     333\n";
 
+constexpr double array_bytes = 840 * 1024;  // of the recordings
+
+// One algorithm's rows in the file of steps.
+struct RecordedPorts {
+    std::map<int, std::map<int, std::array<double, 2>>> busiest;  // by step and rank: in, out
+    std::map<int, double> received, sent, step_us;
+    std::map<std::tuple<int, int, int>, int> holdings;  // by step, rank and chunk
+    std::set<std::tuple<int, int, int>> came;
+
+    void add(const Csv& file, std::size_t i) {
+        const auto number = [&](const char* column) {
+            return static_cast<int>(file.number(i, column));
+        };
+        const int step = number("step"), rank = number("rank");
+        const std::tuple place{step, rank, number("chunk")};
+        holdings[place] = number("ranks");
+        if (number("received") > 0)
+            came.insert(place);
+        busiest[step][rank][0] += number("received");
+        busiest[step][rank][1] += number("sent");
+        received[step] += number("received");
+        sent[step] += number("sent");
+        step_us[step] = number("step_us");
+    }
+};
+
 }  // namespace
 
 constexpr std::pair<const char*, int> jobs[] = {
@@ -118,8 +147,11 @@ TEST_CASE("bench cross_overs: predicted and measured, for threads and for proces
 TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal") {
     const ProgramRun run = all_reduce.run({"--ranks", "3", "--show"});
     const Csv steps = run.beside("steps");
-    REQUIRE(steps.rows.size() == 5 * 3 * 3);
-    for (std::size_t i = 0; i < steps.rows.size(); i++) {
+    REQUIRE(rows_of(steps) == std::map<std::string, int>{{"ring", 5 * 9},
+                                                         {"server", 5 * 9},
+                                                         {"reduce+broadcast", 5 * 9},
+                                                         {"two-shot", 3 * 9}});
+    for (std::size_t i = 0; steps.text(i, "algorithm") == "ring"; i++) {
         const auto step = static_cast<int>(steps.number(i, "step"));
         const auto rank = static_cast<int>(steps.number(i, "rank"));
         const auto chunk = static_cast<int>(steps.number(i, "chunk"));
@@ -131,8 +163,8 @@ TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal"
             expected |= 1 << (rank - i_back + 3) % 3;
         CAPTURE(step, rank, chunk);
         REQUIRE(steps.number(i, "ranks") == (is_whole ? 7 : expected));
-        REQUIRE(steps.number(i, "received") ==
-                (step > 0 && (step == distance || step == 3 + distance)));
+        const bool came = step > 0 && (step == distance || step == 3 + distance);
+        REQUIRE(steps.number(i, "received") == (came ? array_bytes / 3 : 0));
     }
     const Csv ports = run.beside("ports");
     REQUIRE(ports.rows.size() == 63);
@@ -154,6 +186,51 @@ TEST_CASE("who holds what: the steps as a file, and as pictures in the terminal"
     REQUIRE(run.count("An all-reduce of") == 0);
     REQUIRE(all_reduce.refusal({"--ranks", "9", "--show"}) ==
             "error: --show draws 2 to 8 ranks of one node.\n");
+}
+
+// All four algorithms, on numbers of ranks that are powers of two and that are not: a chunk has
+// only numbers that it had or that came in, all ranks end with the whole sum, and the ports have
+// carried what the formulas say, over a link on which no step is faster than its bytes.
+TEST_CASE("recordings: holdings grow by what came in, to the whole sum, through the ports") {
+    for (const int ranks : {2, 3, 5, 8}) {
+        const Csv steps =
+            all_reduce.run({"--ranks", std::to_string(ranks), "--show"}).beside("steps");
+        std::map<std::string, RecordedPorts> recorded;
+        for (std::size_t i = 0; i < steps.rows.size(); i++)
+            recorded[steps.text(i, "algorithm")].add(steps, i);
+        REQUIRE(recorded.size() == 4);
+        const double n = ranks;
+        const double levels = std::ceil(std::log2(n));
+        const std::map<std::string, double> critical{{"ring", 2 * (n - 1) / n},
+                                                     {"server", 2 * (n - 1)},
+                                                     {"reduce+broadcast", 2 * levels},
+                                                     {"two-shot", 2 * (n - 1) / n}};
+        for (auto& [algorithm, ports] : recorded) {
+            CAPTURE(ranks, algorithm);
+            const int last = ports.busiest.rbegin()->first;
+            double arrays = 0;
+            for (const auto& [step, of_rank] : ports.busiest) {
+                double most = 0;
+                for (const auto& [rank, bytes] : of_rank)
+                    most = std::max({most, bytes[0], bytes[1]});
+                arrays += most / array_bytes;
+                REQUIRE(ports.step_us[step] >= 0.98 * most / 100e6 * 1e6);
+                REQUIRE(ports.received[step] == ports.sent[step]);
+            }
+            REQUIRE(arrays == Approx(critical.at(algorithm)));
+            for (const auto& [place, set] : ports.holdings) {
+                const auto& [step, rank, chunk] = place;
+                CAPTURE(step, rank, chunk);
+                REQUIRE((set >> rank & 1) == 1);
+                if (step == 0)
+                    REQUIRE(set == 1 << rank);
+                else if (ports.holdings.at({step - 1, rank, chunk}) != set)
+                    REQUIRE(ports.came.contains(place));
+                if (step == last)
+                    REQUIRE(set == (1 << ranks) - 1);
+            }
+        }
+    }
 }
 
 TEST_CASE(
