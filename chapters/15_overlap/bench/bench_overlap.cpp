@@ -7,6 +7,7 @@
 #include "03_network/models.hpp"
 #include "05_ranks/world.hpp"
 #include "10_nodes/make_communicator.hpp"
+#include "15_overlap/bench/step_grid.hpp"
 #include "15_overlap/show/timed_training.hpp"
 #include "common/report/bench.hpp"
 #include "common/report/csv.hpp"
@@ -23,6 +24,7 @@ struct OverlapOptions {
     std::vector<int> ranks{2};
     int batch = 512;
     int rounds = 11;
+    bool record = false;
 };
 
 constexpr int width = 512;
@@ -127,9 +129,16 @@ int run(int argc, char** argv) {
                      "how many train together, one after the other");
     options.add_int("--batch", mine.batch, {1, 60'000}, "samples a step and rank");
     options.add_int("--rounds", mine.rounds, {1, 10'000}, "how often to measure each in turn");
+    options.add_flag("--record", mine.record,
+                     "instead: timelines of steps over four links, with four sizes of buckets");
     options.refuse({"--processes", "--data", "--trace"}, "its ranks are threads; give it --ranks");
     options.example("--ranks 2,4 --csv overlap.csv", "two ranks, then four");
-    const CommonOptions common = options.parse(argc, argv);
+    CommonOptions common = options.parse(argc, argv);
+    if (mine.record) {
+        common.ranks = mine.ranks.front();
+        record_step_grid(common, mine.batch);
+        return 0;
+    }
     OverlapReport report(common.csv);
     for (const int ranks : mine.ranks) {
         const Result bare = measure_steps(ranks, std::nullopt, mine, common);

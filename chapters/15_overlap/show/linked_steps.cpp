@@ -17,7 +17,6 @@ namespace {
 
 constexpr int layer_width = 512;
 constexpr int layer_count = 8;
-constexpr std::size_t layer_cap_bytes = 1 << 20;  // closes a bucket at each layer
 constexpr int quick_steps = 3, usual_steps = 20;  // of each kind
 
 // The measured steps of one kind.
@@ -42,13 +41,12 @@ struct StepsOfKind {
 
 // A training over a link, or without one.
 struct LayerTraining {
-    LayerTraining(Rank& rank, Device& device, Random& random, int batch,
+    LayerTraining(Rank& rank, Device& device, Random& random, int batch, std::size_t cap_bytes,
                   const CommunicatorOptions& options = {})
         : model(make_mlp(device, random, std::vector<int>(layer_count + 1, layer_width))),
           communicator(make_native_communicator(rank, ddp_arena_bytes(*model), options)),
           timed(*communicator, device, *model, random,
-                {{layer_width}, layer_width, batch, false, {.bucket_cap_bytes = layer_cap_bytes}}) {
-    }
+                {{layer_width}, layer_width, batch, false, {.bucket_cap_bytes = cap_bytes}}) {}
 
     const std::unique_ptr<Sequential> model;
     const std::unique_ptr<Communicator> communicator;
@@ -59,7 +57,7 @@ struct LayerTraining {
 // all-reduce of all gradients takes as long.
 LinkSpeed choose_link(Rank& rank, Device& device, Random& random, int batch) {
     constexpr int warm_up = 2, counted = 5;
-    LayerTraining training(rank, device, random, batch);
+    LayerTraining training(rank, device, random, batch, layer_cap_bytes);
     training.timed.set_overlap(false);
     training.timed.run(warm_up);
     StepsOfKind steps;
@@ -69,20 +67,20 @@ LinkSpeed choose_link(Rank& rank, Device& device, Random& random, int batch) {
                            rank.world_size());
 }
 
-void print(const LinkSpeed& link, const StepsOfKind& off, const StepsOfKind& on) {
+void print(const LinkSpeed& link, const LinkedSteps& steps) {
+    const auto& [off, on, timelines] = steps;
     Table table("A step over a simulated link as slow as backward, " +
                     format_bandwidth(link.bytes_per_second) + " (medians of " +
-                    std::to_string(on.parts.size()) + ")",
+                    std::to_string(on.size()) + ")",
                 {"overlap", "the step", "backward", "communication", "waiting", "hidden"});
     const auto row = [&](const std::string& overlap, const StepParts& step,
                          const std::string& hidden) {
         table.row({overlap, format_seconds(step.whole), format_seconds(step.backward),
                    format_seconds(step.communication), format_seconds(step.exposed), hidden});
     };
-    const bool is_quick = on.parts.size() < usual_steps;
-    row("off", medians(off.parts), "-");
-    row("on", medians(on.parts),
-        is_quick ? "-" : format_percent(hidden_share(off.parts, on.parts)));
+    const bool is_quick = on.size() < usual_steps;
+    row("off", medians(off), "-");
+    row("on", medians(on), is_quick ? "-" : format_percent(hidden_share(off, on)));
     table.note("Eight linear layers, 512 wide, made-up samples, a bucket for each layer.");
     table.note(is_quick
                    ? "So few steps show how a step is made up, and not how much overlap hides: run "
@@ -105,6 +103,20 @@ std::string reason_to_skip(const Rank& rank, const CommonOptions& common) {
 
 }  // namespace
 
+LinkedSteps measure_linked_steps(Rank& rank, Device& device, Random& random, int batch,
+                                 const LinkSpeed& link, std::size_t cap_bytes, int steps) {
+    LayerTraining training(rank, device, random, batch, cap_bytes, {.link = link});
+    training.timed.run(2);  // the second step has the buckets as they stay
+    StepsOfKind off, on;
+    for (int i = 0; i < steps; i++) {
+        training.timed.set_overlap(false);
+        off.add(training.timed);
+        training.timed.set_overlap(true);
+        on.add(training.timed);
+    }
+    return {off.parts, on.parts, {on.typical(rank), off.typical(rank)}};
+}
+
 void show_linked_steps(Rank& rank, const CommonOptions& common) {
     const bool prints = rank.rank() == 0;
     const std::string name = "link_timeline";
@@ -121,20 +133,13 @@ void show_linked_steps(Rank& rank, const CommonOptions& common) {
     auto& device = make_run_scoped<Device>(rank, rank_memory(rank));
     Random random(common.seed);
     const LinkSpeed link = choose_link(rank, device, random, batch);
-    LayerTraining training(rank, device, random, batch, {.link = link});
-    training.timed.run(2);  // the second step has the buckets as they stay
-    StepsOfKind off, on;
-    for (int i = 0; i < (common.quick ? quick_steps : usual_steps); i++) {
-        training.timed.set_overlap(false);
-        off.add(training.timed);
-        training.timed.set_overlap(true);
-        on.add(training.timed);
-    }
-    const TwoSteps timelines{on.typical(rank), off.typical(rank)};
+    const LinkedSteps steps =
+        measure_linked_steps(rank, device, random, batch, link, layer_cap_bytes,
+                             common.quick ? quick_steps : usual_steps);
     if (!prints)
         return;
-    print(link, off, on);
-    write_timeline(common.csv, timelines, name);
+    print(link, steps);
+    write_timeline(common.csv, steps.timelines, name);
 }
 
 }  // namespace ddp

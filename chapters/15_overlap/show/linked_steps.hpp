@@ -2,9 +2,24 @@
 // The picture of the chapter: one step with overlap and one without, over a simulated link that is
 // as slow as backward. Eight layers of equal size, and a bucket for each of them.
 #include "05_ranks/rank.hpp"
+#include "15_overlap/show/step_watch.hpp"
+#include "15_overlap/show/timed_training.hpp"
 #include "common/report/options.hpp"
 
 namespace ddp {
+
+inline constexpr std::size_t layer_cap_bytes = 1 << 20;  // closes a bucket at each layer
+
+// Step i without overlap and step i with it were made in turn.
+struct LinkedSteps {
+    std::vector<StepParts> off, on;
+    TwoSteps timelines;  // of the steps of median length, on every rank
+};
+
+// Makes `steps` steps of each kind over `link`, with buckets of up to `cap_bytes`. All ranks call
+// it together.
+LinkedSteps measure_linked_steps(Rank& rank, Device& device, Random& random, int batch,
+                                 const LinkSpeed& link, std::size_t cap_bytes, int steps);
 
 // Measures backward without a link, chooses the link, makes steps with overlap and without in turn,
 // with as many samples as suit the number of ranks, and prints the medians. Writes the timelines
