@@ -81,13 +81,13 @@ class Sources(Tree):
     def test_each_line_has_its_place(self):
         html = sources.highlighted("/* a <b>\n   c */\nint d;\n\n", ".cpp")
         self.assertEqual(html.count("<span id=L"), 3)
-        self.assertIn("<span id=L1><span class=c1>/* a &lt;b&gt;</span>\n</span>", html)
-        self.assertIn("<span id=L3><span class=k>int</span> d;\n</span>", html)
+        self.assertIn("<span id=L1><i class=c1>/* a &lt;b&gt;</i>\n</span>", html)
+        self.assertIn("<span id=L3><i class=k>int</i> d;\n</span>", html)
 
-    def test_neighbours_of_one_class_are_one_span(self):
+    def test_neighbours_of_one_class_are_one_element(self):
         html = sources.highlighted('f("a", 1);\n"b"\n', ".cpp")
-        self.assertIn('<span id=L1>f(<span class=s>"a"</span>, <span class=m>1</span>);\n</span>', html)
-        self.assertIn('<span id=L2><span class=s>"b"</span>\n</span>', html)
+        self.assertIn('<span id=L1>f(<i class=s>"a"</i>, <i class=m>1</i>);\n</span>', html)
+        self.assertIn('<span id=L2><i class=s>"b"</i>\n</span>', html)
 
     def test_first_reading_and_folders(self):
         root = self.tree(chapters__01__README_dot_md="| ● | [a](a.cu), [gone](g.cu) | x |\n| | [b](b.cu) | y |\n",
@@ -163,7 +163,14 @@ class Recordings(Tree):
         (own, made), *others = recordings.runs_of(root, "ring")
         self.assertEqual(own, root / "out/ring.csv")
         self.assertRegex(made, r"^\d{4}-\d\d-\d\d$")
-        self.assertEqual(others, [(root / "plots/reference/ring_8_ranks.csv", "")])
+        self.assertEqual(others, [(root / "plots/reference/ring.csv", ""), (root / "plots/reference/ring_8_ranks.csv", "")])
+        (root / "out/ring.csv").unlink()
+        self.assertEqual(recordings.runs_of(root, "ring"),
+                         [(root / "plots/reference/ring.csv", ""), (root / "plots/reference/ring_8_ranks.csv", "")])
+
+    def test_digits_that_no_picture_shows_are_left_out(self):
+        self.assertEqual(recordings.shortened('name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'),
+                         'name,ms\n"a 1.2345678901",1.234568\n1,-0.001234568\n2.5,2.5\n')
 
     def test_columns(self):
         self.assertEqual(recordings.lacking('step,"loss"\n1,2\n', ("step", "loss", "w1")), ["w1"])

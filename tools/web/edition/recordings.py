@@ -7,6 +7,7 @@ import csv
 import datetime
 import json
 import os
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -15,21 +16,24 @@ from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
 
-# Which scene plays which file, and the columns that it needs.
+# Which scene plays which picture, the columns that it needs, and the file, where it is not the picture's own.
 TIMELINE = ("name", "begin_ms", "end_ms", "rank")
 SCENES = {
-    "all_reduce_steps": ("ring", ("step", "rank", "chunk", "ranks", "received")),
+    "all_reduce_steps": ("holdings", ("algorithm", "step", "rank", "chunk", "ranks", "received", "sent", "step_us")),
     "broadcast_readers": ("readers", ("algorithm", "reader", "begin_seconds", "end_seconds")),
     "kernels_warps": ("warps", ("order", "step", "thread")),
     "sgd": ("descent", ("epoch", "step", "w1", "w2", "b", "loss")),
-    "gradient_accumulation": ("descents", ("way", "houses", "step", "w1", "w2", "b", "loss")),
+    "gradient_accumulation": ("descent", ("way", "houses", "step", "w1", "w2", "b", "loss")),
     "data_parallel": ("drift", ("step", "alone", "averaged", "drift_alone", "drift_averaged")),
     "data_parallel_replicas": ("replicas", ("gradients", "rank", "step", "bias_0", "bias_1")),
     "messages_timeline": ("timeline", TIMELINE + ("schedule", )),
     "overlap_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
     "overlap_link_timeline": ("timeline", TIMELINE + ("overlap", "stream")),
+    "bench_overlap": ("timeline", TIMELINE + ("overlap", "stream", "cap_mib", "link_mb_s"), "bench_overlap_grid"),
     "unused_parameters_timeline": ("timeline", TIMELINE + ("part", "stream")),
     "checkpoint_failover": ("stories", ("story", "what", "rank", "begin_s", "end_s", "samples")),
+    "nodes": ("nodes", ("levels", "bytes", "expected_bytes_leaving_node", "bytes_leaving_node", "seconds")),
+    "sharded_bill": ("memory", ("stage", "ranks", "parameters", "gathered", "gradients", "buckets", "moments", "activations", "communicator")),
     "cluster_scale": ("scaling", ("scaling", "ranks", "nodes", "step_s", "predicted_s", "ideal_s")),
 }
 
@@ -50,7 +54,10 @@ def runs_of(root, name):
     """Returns all files that are played, with the day of the reader's own run, or ""."""
     path, own = source_of(root, name)
     made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
-    others = sorted((Path(root) / "plots/reference").glob(f"{name}_*_ranks.csv"))
+    reference = Path(root) / "plots/reference"
+    others = sorted(reference.glob(f"{name}_*_ranks.csv"))
+    if own and others:  # the reader's own may be of any number of ranks
+        others.insert(0, reference / f"{name}.csv")
     return [(path, made)] + [(other, "") for other in others]
 
 
@@ -58,6 +65,11 @@ def lacking(text, wanted):
     """Returns the columns that a CSV file does not have."""
     head = next(csv.reader(text.splitlines()), [])
     return [column for column in wanted if column not in head]
+
+
+def shortened(text):
+    """Returns a CSV file without the digits of its numbers that no picture shows: seven are left."""
+    return re.sub(r"(?<![^,\n])-?\d+\.\d{4,}(e[-+]?\d+)?(?![^,\n])", lambda number: f"{float(number[0]):.7g}", text)
 
 
 class PlayPictures(SphinxTransform):
@@ -68,10 +80,11 @@ class PlayPictures(SphinxTransform):
             name = Path(image["uri"]).stem
             if name not in SCENES or Path(image["uri"]).parent.name != "reference":
                 continue
-            runs = runs_of(self.env.srcdir, name)
-            for read in [path for path, _ in runs] + [f"{self.env.srcdir}/out/{name}.csv"]:
+            scene, columns, file = (*SCENES[name], name)[:3]
+            runs = runs_of(self.env.srcdir, file)
+            for read in [path for path, _ in runs] + [f"{self.env.srcdir}/out/{file}.csv"]:
                 self.env.note_dependency(os.path.relpath(read, self.env.srcdir))
-            lacks = {path: lacking(path.read_text(), SCENES[name][1]) for path, _ in runs}
+            lacks = {path: lacking(path.read_text(), columns) for path, _ in runs}
             for path, missing in lacks.items():
                 if missing:
                     LOGGER.warning("%s lacks the columns %s: scenes.js cannot play it", path,
@@ -79,7 +92,7 @@ class PlayPictures(SphinxTransform):
             if any(lacks.values()):
                 continue
             block = image.parent
-            played = recording("", image.deepcopy(), name=name, scene=SCENES[name][0],
+            played = recording("", image.deepcopy(), name=name, scene=scene,
                                runs=[(str(path), made) for path, made in runs])
             if isinstance(block, nodes.paragraph) and len(block.children) == 1:
                 block.replace_self(played)
@@ -95,7 +108,7 @@ def depart_recording(self, node):
     if self.builder.name != "html":
         return
     for path, made in node["runs"]:
-        text = json.dumps(Path(path).read_text()).replace("</", "<\\/")
+        text = json.dumps(shortened(Path(path).read_text())).replace("</", "<\\/")
         self.body.append(f'<script type="application/json" data-made="{made}">{text}</script>')
     self.body.append("</figure>")
 

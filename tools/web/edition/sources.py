@@ -23,7 +23,7 @@ LINK = re.compile(r"\]\(([^)#]+)\)")
 def highlighted(text, ending):
     """Returns the text as HTML, a span L1, L2, ... for each line, with Pygments' classes for the tokens that stand out.
 
-    Neighbours of one class are one span, and no attribute has quotes: in some hundred files that is half a megabyte.
+    Neighbours of one class are one element, its name is short, and no attribute has quotes: in some hundred files that is a megabyte.
     """
     lexer = get_lexer_by_name(LEXERS.get(ending, "text"), stripnl=False)
     lines, last = [""], None
@@ -37,9 +37,9 @@ def highlighted(text, ending):
                 continue
             piece = html.escape(piece, quote=False)
             if style and style == last:
-                lines[-1] = lines[-1].removesuffix("</span>") + piece + "</span>"
+                lines[-1] = lines[-1].removesuffix("</i>") + piece + "</i>"
             else:
-                lines[-1] += f"<span class={style}>{piece}</span>" if style else piece
+                lines[-1] += f"<i class={style}>{piece}</i>" if style else piece
             last = style
     while lines and not lines[-1]:
         lines.pop()

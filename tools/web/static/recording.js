@@ -21,26 +21,22 @@ class Canvas {
     this.width = Math.max(300, Math.min(780, this.svg.parentElement.clientWidth - 24));
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${typeof height === "function" ? height(this.width) : height}`);
     this.svg.replaceChildren();
+    return this;
   }
-  add(name, attributes, text = "") {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  // `says` is what it is: under the pointer, by a title.
+  add(name, attributes, text = "", says = "") {
+    const make = name => document.createElementNS("http://www.w3.org/2000/svg", name), element = make(name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     element.textContent = text;
+    if (says) element.append(Object.assign(make("title"), { textContent: says }));
     this.svg.append(element);
     return element;
   }
   text(x, y, text, more = {}) {
     return this.add("text", { x, y, "font-size": 13, ...more }, text);
   }
-  // A box that says what it is: under the pointer, by a title.
   box(x, y, width, height, fill, says = "", more = {}) {
-    const box = this.add("rect", { x, y, width: Math.max(0, width), height, fill, ...more });
-    if (says) {
-      const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-      title.textContent = says;
-      box.append(title);
-    }
-    return box;
+    return this.add("rect", { x, y, width: Math.max(0, width), height, fill, ...more }, "", says);
   }
 }
 
@@ -111,9 +107,7 @@ class Player {
     }));
     this.go(step);
   }
-  forward() {
-    this.go(this.step + 1);
-  }
+  forward() { this.go(this.step + 1); }
 
   go(step) {
     this.step = Math.min(this.last, Math.max(0, step));
@@ -124,8 +118,7 @@ class Player {
   }
 
   draw() {
-    this.canvas.clear(this.shown.height);
-    this.shown.draw(this.canvas, this.step);
+    this.shown.draw(this.canvas.clear(this.shown.height), this.step);
   }
 
   // Takes about fifteen seconds for many steps, and one for each of few.
@@ -141,27 +134,44 @@ class Player {
   }
 }
 
+// What a reader chooses of several values: words from a list, numbers by a slider. `field.chosen` is the place of the value.
+function chooser(name, values, changed) {
+  const slides = values.every(value => typeof value === "number"), field = document.createElement(slides ? "input" : "select");
+  const label = document.createElement("label"), shown = document.createElement("output");
+  Object.assign(field, { ariaLabel: name, ...(slides ? { type: "range", min: 0, max: values.length - 1 } : {}) });
+  if (!slides) field.append(...values.map(value => new Option(value)));
+  const place = slides ? "value" : "selectedIndex", tell = () => { if (slides) shown.textContent = field.ariaValueText = values[field.chosen]; };
+  Object.defineProperty(field, "chosen", { get: () => Number(field[place]), set(at) { field[place] = at; tell(); } });
+  field.addEventListener("input", () => { tell(); changed(); });
+  label.append(`${name} `, field, shown);
+  label.hidden = values.length < 2;
+  return { name, values, field, label };
+}
+
 class Recording extends Player {
   constructor(figure) {
-    const picture = figure.querySelector("img"), choices = Object.assign(document.createElement("select"), { ariaLabel: "which one" });
-    super(figure, `Recording: ${picture.alt}`, [choices]);
-    const scene = bookScenes[figure.dataset.scene];
+    const picture = figure.querySelector("img"), scene = bookScenes[figure.dataset.scene];
     const all = [...figure.querySelectorAll("script")].flatMap(run =>
       scene(readCsv(JSON.parse(run.textContent))).map(play => ({ ...play, made: run.dataset.made })));
-    // A reader's own run comes first, and replaces the book's of the same name.
-    this.played = all.filter((play, i) => all.findIndex(({ label }) => label === play.label) === i);
-    choices.append(...this.played.map(({ label }) => new Option(label)));
-    choices.hidden = this.played.length < 2;
-    choices.addEventListener("change", () => this.choose(choices.selectedIndex));
-    const drawn = document.createElement("details");
-    drawn.append(Object.assign(document.createElement("summary"), { textContent: "The picture of all steps at once" }), picture.closest("a") || picture);
-    figure.append(drawn);
+    // A reader's own run comes first, and replaces the book's of the same kind.
+    const kind = ({ of }) => JSON.stringify(of), played = all.filter((play, i) => all.findIndex(other => kind(other) === kind(play)) === i);
+    const choices = Object.keys(played[0].of).map(name => chooser(name,
+      unique(played.map(({ of }) => of[name])).sort((a, b) => (typeof a === "number" ? a - b : 0)), () => this.look()));
+    super(figure, `Recording: ${picture.alt}`, choices.map(({ label }) => label));
+    Object.assign(this, { played, choices });
+    figure.append(document.createElement("details"));
+    figure.lastChild.append(Object.assign(document.createElement("summary"), { textContent: "The picture in print" }), picture.closest("a") || picture);
     this.choose(0);
   }
   choose(index) {
-    const play = this.played[index];
-    this.from.textContent = `${play.made ? `Your own run of ${play.made}.` : "The book's own run."} ${Player.keys}`;
-    this.show(play, 0);
+    for (const { name, values, field } of this.choices) field.chosen = values.indexOf(this.played[index].of[name]);
+    this.look();
+  }
+  // Shows the run of what is chosen; what was not recorded is not shown.
+  look() {
+    const play = this.played.find(({ of }) => this.choices.every(({ name, values, field }) => of[name] === values[field.chosen]));
+    this.from.textContent = play ? `${play.made ? `Your own run of ${play.made}.` : "The book's own run."} ${Player.keys}` : "";
+    this.show(play || { steps: 1, height: 20, draw() {}, says: () => "No run of this kind has been recorded." }, 0);
   }
 }
 

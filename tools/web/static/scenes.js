@@ -1,5 +1,5 @@
 // The scenes of the recordings: each makes, of the rows of a CSV file, what recording.js plays: a list of
-// { label, steps, height, legend, draw(canvas, step), says(step) }. Nothing is computed that the run has not written.
+// { of: what it is a run of, by the names of the choices, steps, height, legend, draw(canvas, step), says(step) }. Nothing is computed that the run has not written.
 "use strict";
 
 // Okabe and Ito's colours, which differ for all eyes; a rank has the one of its number.
@@ -8,79 +8,61 @@ const [blue, orange, green, pink, sky, vermilion, yellow, grey] = colours;
 const unique = values => [...new Set(values)];
 const several = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const listed = words => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join(""));
+const sum = values => values.reduce((total, value) => total + value, 0);
+const count = value => value.toLocaleString("en");
 const round = value => (Math.abs(value) >= 100 ? value.toFixed(0) : Number(value.toPrecision(3)).toString());
 const rankColours = ranks => Array.from({ length: ranks }, (_, rank) => [colours[rank % 8], `rank ${rank}`]);
 
 const bookScenes = {
-  // Who holds what: a grid of ranks and chunks after each step; a stripe for each rank that is in a sum.
-  ring(rows) {
-    const ranks = 1 + Math.max(...rows.map(row => row.rank)), steps = 1 + Math.max(...rows.map(row => row.step));
-    const cells = new Map(rows.map(row => [`${row.step} ${row.rank} ${row.chunk}`, row]));
-    const count = bits => bits.toString(2).replaceAll("0", "").length;
-    const carried = (step, rank) => rows.filter(row => row.rank === rank && row.step <= step && row.received).length;
-    return [{
-      label: several(ranks, "rank"), steps, height: 62 + 46 * ranks + 50, legend: rankColours(ranks),
+  // Who holds what: a grid of ranks and chunks after each step; a stripe for each rank that is in a sum. Below, what has passed
+  // the ports, in and out, on one scale for all algorithms of as many ranks.
+  holdings(rows) {
+    const ranks = 1 + Math.max(...rows.map(row => row.rank)), kib = bytes => `${round(bytes / 1024)} KiB`;
+    const plays = unique(rows.map(row => row.algorithm)).map(algorithm => {
+      const mine = rows.filter(row => row.algorithm === algorithm), steps = unique(mine.map(row => row.step)).map(step => mine.filter(row => row.step === step));
+      const passed = (step, rank) => ["received", "sent"].map(way => sum(steps.slice(0, step + 1).flat().filter(row => row.rank === rank).map(row => row[way])));
+      return { algorithm, steps, passed };
+    });
+    const most = Math.max(...plays.flatMap(({ steps, passed }) => steps[0].flatMap(({ rank }) => passed(steps.length - 1, rank))));
+    return plays.map(({ algorithm, steps, passed }) => ({
+      of: { algorithm, ranks }, steps: steps.length, height: 56 + 46 * ranks + 34, legend: rankColours(ranks),
       draw(canvas, step) {
-        const left = 68, wide = (canvas.width - left) / ranks, box = wide - 10;
-        canvas.text(0, 16, `step ${step} of ${steps - 1}${step ? (step < ranks ? ": add" : ": copy") : ""}`, { "font-weight": 700 });
-        for (let rank = 0; rank < ranks; rank++) {
-          const x = left + rank * wide;
-          canvas.text(x, 40, wide < 45 ? rank : `rank ${rank}`);
-          for (let chunk = 0; chunk < ranks; chunk++) {
-            const { ranks: holds, received } = cells.get(`${step} ${rank} ${chunk}`), y = 50 + 46 * chunk;
-            if (rank === 0) canvas.text(0, y + 25, `chunk ${chunk}`);
-            canvas.box(x, y, box, 38, "#8882");
-            for (let member = 0, place = 0; member < ranks; member++)
-              if (holds >> member & 1) canvas.box(x + box * place++ / ranks, y, box / ranks, 38, colours[member % 8]);
-            if (received) canvas.box(x + 2, y + 2, box - 4, 34, "none", "", { stroke: "currentColor", "stroke-width": 4 });
-          }
-          const y = 60 + 46 * ranks, most = 2 * (ranks - 1);
-          canvas.box(x, y, box * carried(step, rank) / most, 12, "currentColor");
-          canvas.box(x, y, box, 12, "none", "", { stroke: "currentColor" });
-          canvas.text(x, y + 30, `${wide < 50 ? "" : "in: "}${carried(step, rank)}/${ranks}`, { "font-size": 12 });
+        const left = 68, wide = (canvas.width - left) / ranks, box = wide - 10, low = 58 + 46 * ranks;
+        canvas.text(0, 16, `step ${step} of ${steps.length - 1}`, { "font-weight": 700 });
+        for (const row of steps[step]) {
+          const x = left + row.rank * wide, y = 50 + 46 * row.chunk, members = rankColours(ranks).filter((_, member) => row.ranks >> member & 1);
+          if (row.chunk === 0) canvas.text(x, 40, wide < 45 ? row.rank : `rank ${row.rank}`);
+          if (row.rank === 0) canvas.text(0, y + 25, `chunk ${row.chunk}`);
+          canvas.box(x, y, box, 38, "#8882");
+          members.forEach(([colour], place) => canvas.box(x + box * place / ranks, y, box / ranks, 38, colour));
+          if (row.received) canvas.box(x + 2, y + 2, box - 4, 34, "none", `${kib(row.received)} came in`, { stroke: "currentColor", "stroke-width": 4 });
+          if (row.chunk === 0) passed(step, row.rank).forEach((bytes, way) => {
+            const says = `rank ${row.rank}: ${kib(bytes)} ${way ? "out" : "in"}`;
+            canvas.box(x, low + 16 * way, box, 11, "#8882", says);
+            canvas.box(x, low + 16 * way, box * bytes / most, 11, "currentColor", says);
+          });
         }
-        canvas.text(0, 70 + 46 * ranks, "port");
+        ["in", "out"].forEach((way, i) => canvas.text(0, low + 10 + 16 * i, `port, ${way}`, { "font-size": 12 }));
       },
       says(step) {
         if (step === 0) return "Every rank has only its own numbers.";
-        const came = rows.filter(row => row.step === step && row.received);
-        const sums = unique(came.map(row => count(row.ranks)));
-        return `In come ${listed(came.map(row => `chunk ${row.chunk} at rank ${row.rank}`))}: ` +
-          (sums[0] === ranks ? "each is a whole sum." : `each is now the sum of ${several(sums[0], "rank")}.`) +
-          ` Through each port ${several(carried(step, 0), "chunk")} of ${ranks} have come.`;
+        const at = unique(steps[step].filter(row => row.received).map(row => row.rank)).map(rank => steps[step].filter(row => row.rank === rank && row.received));
+        const what = at.map(came => `${came.length === ranks ? "the array" : came.length > 1 ? `${came.length} chunks` : `chunk ${came[0].chunk}`} at rank ${came[0].rank}`);
+        const sums = unique(at.flat().map(row => rankColours(ranks).filter((_, member) => row.ranks >> member & 1).length));
+        const [into, out] = [0, 1].map(way => kib(Math.max(...steps[0].map(({ rank }) => passed(step, rank)[way]))));
+        return `In come ${listed(what)}: now ${sums[0] === ranks ? "the whole sum" : `sums of ${listed(sums)} ranks`}. This step took ` +
+          `${count(steps[step][0].step_us)} us, all so far ${count(sum(steps.slice(0, step + 1).map(([row]) => row.step_us)))}. Through the busiest port ${into} have come in, and ${out} have gone out.`;
       },
-    }];
+    }));
   },
 
-  // Who has the file, and who is receiving it, each time that somebody's is complete.
+  // Who is receiving the file, and who has it.
   readers(rows) {
     const longest = Math.max(...rows.map(row => row.end_seconds));
-    return unique(rows.map(row => row.algorithm)).map(label => {
-      const mine = rows.filter(row => row.algorithm === label);
-      const times = [0, ...unique(mine.map(row => row.end_seconds)).sort((a, b) => a - b)];
-      return {
-        label, steps: times.length, height: 40 + 30 * mine.length, legend: [[green, "has the file"], [sky, "is receiving it"]],
-        draw(canvas, step) {
-          const left = 72, now = times[step], at = time => left + (canvas.width - left - 4) * time / longest;
-          canvas.text(0, 14, `after ${round(now)} s`, { "font-weight": 700 });
-          mine.forEach((row, i) => {
-            const y = 28 + 30 * i, done = row.end_seconds <= now;
-            canvas.text(0, y + 15, `reader ${row.reader}`);
-            canvas.box(left, y, canvas.width - left - 4, 20, "#8882");
-            if (row.begin_seconds < now)
-              canvas.box(at(row.begin_seconds), y, at(Math.min(now, row.end_seconds)) - at(row.begin_seconds), 20, done ? green : sky,
-                `reader ${row.reader}: from ${round(row.begin_seconds)} to ${round(row.end_seconds)} s`);
-          });
-          canvas.add("line", { x1: at(now), x2: at(now), y1: 22, y2: 28 + 30 * mine.length, stroke: "currentColor", "stroke-width": 2 });
-        },
-        says(step) {
-          const have = mine.filter(row => row.end_seconds <= times[step]).length;
-          const getting = mine.filter(row => row.begin_seconds <= times[step] && row.end_seconds > times[step]).length;
-          return step === 0 ? `Only reader 0 has the file; ${several(mine.length, "friend")} want it.` :
-            `After ${round(times[step])} s ${have} of ${mine.length} have it` + (getting ? `, and ${getting} are receiving it.` : ".");
-        },
-      };
-    });
+    return unique(rows.map(row => row.algorithm)).map(way => timelineOf({ way }, rows.filter(row => row.algorithm === way).flatMap(row => [
+      { lane: `reader ${row.reader}`, name: "receives it", begin: row.begin_seconds, end: row.end_seconds },
+      { lane: `reader ${row.reader}`, name: "has the file", begin: row.end_seconds, end: longest },
+    ]), "s"));
   },
 
   // The lanes of a block in each step of a sum: those that add have a colour, and idle ones are grey.
@@ -91,7 +73,7 @@ const bookScenes = {
       const steps = 1 + Math.max(...mine.map(row => row.step)), warps = Math.ceil((1 + Math.max(...rows.map(row => row.thread))) / lanes);
       const active = step => new Set(mine.filter(row => row.step === step).map(row => row.thread));
       return {
-        label, steps, height: 30 + 44 * warps, legend: [[orange, "adds"], ["#8884", "idle in a busy warp"], ["#8882", "idle with its warp"]],
+        of: { order: label }, steps, height: 30 + 44 * warps, legend: [[orange, "adds"], ["#8884", "idle in a busy warp"], ["#8882", "idle with its warp"]],
         draw(canvas, step) {
           const left = 58, wide = (canvas.width - left) / lanes, adds = active(step);
           canvas.text(0, 14, `step ${step} of ${steps - 1}`, { "font-weight": 700 });
@@ -115,14 +97,11 @@ const bookScenes = {
     });
   },
 
-  // A descent: the path of two weights, and its loss.
+  // A descent, or several ways of it: the path of two weights, and its loss.
   descent(rows) {
-    return [descentOf("one rate", [{ label: "w", colour: blue, rows }], row => `after step ${row.step}`)];
-  },
-  descents(rows) {
-    const ways = unique(rows.map(row => row.way));
-    return ways.map((label, i) => descentOf(label, [{ label, colour: colours[i], rows: rows.filter(row => row.way === label) }],
-      row => `after ${several(row.houses, "house")}, ${several(row.step, "step")}`, rows));
+    const when = row => `after ${"houses" in row ? `${several(row.houses, "house")}, ` : ""}${several(row.step, "step")}`;
+    return unique(rows.map(row => row.way)).map(way => pathsOf(way ? { way } : {}, [[blue, "", rows.filter(row => row.way === way)]], ["w1", "w2"], when,
+      ([row]) => `${when(row).replace("a", "A")}: w1 is ${round(row.w1)}, w2 ${round(row.w2)}, b ${round(row.b)}, and the loss ${round(row.loss)}.`, rows));
   },
 
   // How replicas drift that do not talk, beside the losses.
@@ -130,7 +109,7 @@ const bookScenes = {
     const lines = [["drift_alone", vermilion, "alone: how far the replicas are apart"], ["drift_averaged", blue, "averaged: how far they are apart"]];
     const losses = [["alone", vermilion], ["averaged", blue]];
     return [{
-      label: "drift", steps: rows.length, height: 330, legend: lines.map(([, colour, text]) => [colour, text]),
+      of: {}, steps: rows.length, height: 330, legend: lines.map(([, colour, text]) => [colour, text]),
       draw(canvas, step) {
         canvas.text(0, 14, `step ${rows[step].step}`, { "font-weight": 700 });
         plot(canvas, 24, 140, "distance", rows, lines, step);
@@ -146,72 +125,69 @@ const bookScenes = {
 
   // The paths of two biases of all replicas.
   replicas(rows) {
-    const [[low0, high0], [low1, high1]] = ["bias_0", "bias_1"].map(column => rows.map(row => row[column])).map(all => [Math.min(...all), Math.max(...all)]);
-    return unique(rows.map(row => row.gradients)).map(label => {
-      const ranks = unique(rows.map(row => row.rank)), paths = ranks.map(rank => rows.filter(row => row.gradients === label && row.rank === rank));
-      const steps = paths[0].map(row => row.step), apart = (a, b) => Math.hypot(a.bias_0 - b.bias_0, a.bias_1 - b.bias_1);
-      return {
-        label, steps: steps.length, height: 320, legend: rankColours(ranks.length),
-        draw(canvas, step) {
-          const x = row => 62 + (canvas.width - 76) * (row.bias_0 - low0) / (high0 - low0), y = row => 290 - 256 * (row.bias_1 - low1) / (high1 - low1);
-          canvas.text(0, 14, `step ${steps[step]}`, { "font-weight": 700 });
-          canvas.add("path", { d: `M54 24V298H${canvas.width}`, fill: "none", stroke: "currentColor" });
-          for (const [text, left, top] of [["bias 1", 0, 160], ["bias 0", canvas.width - 44, 316]]) canvas.text(left, top, text);
-          paths.forEach((path, rank) => {
-            canvas.add("polyline", { points: path.slice(0, step + 1).map(row => `${x(row)},${y(row)}`).join(" "), fill: "none", stroke: colours[rank % 8], "stroke-width": 2 });
-            canvas.add("circle", { cx: x(path[step]), cy: y(path[step]), r: Math.max(3, 9 - 2 * rank), fill: colours[rank % 8] });
-          });
-        },
-        says: step => `After step ${steps[step]}, these two biases of any two replicas are at most ${round(Math.max(...paths.flatMap(a => paths.map(b => apart(a[step], b[step])))))} apart.`,
-      };
-    });
+    const apart = (a, b) => Math.hypot(a.bias_0 - b.bias_0, a.bias_1 - b.bias_1);
+    return unique(rows.map(row => row.gradients)).map(gradients => pathsOf({ gradients },
+      unique(rows.map(row => row.rank)).map(rank => [colours[rank % 8], `rank ${rank}`, rows.filter(row => row.gradients === gradients && row.rank === rank)]),
+      ["bias_0", "bias_1"], row => `step ${row.step}`,
+      at => `After step ${at[0].step}, these two biases of any two replicas are at most ${round(Math.max(...at.flatMap(a => at.map(b => apart(a, b)))))} apart.`, rows));
   },
 
-  // What each rank computes and sends, in milliseconds: one play for each schedule that was run.
+  // What each rank computes and sends, in milliseconds: one play for each kind of step that was run.
   timeline(rows) {
-    const by = ["overlap", "part", "schedule"].find(column => column in rows[0]);
-    return unique(rows.map(row => row[by])).map(value => timelineOf(by === "overlap" ? `overlap ${value}` : String(value),
-      rows.filter(row => row[by] === value).map(row => ({
+    const names = { overlap: "overlap", part: "part", schedule: "schedule", link_mb_s: "link in MB/s", cap_mib: "cap in MiB" };
+    const by = Object.keys(names).filter(column => column in rows[0]), kind = row => JSON.stringify(by.map(column => row[column]));
+    // Over links of different speeds, one scale for all.
+    const longest = "link_mb_s" in rows[0] ? Math.max(...rows.map(row => row.end_ms)) : 0;
+    return unique(rows.map(kind)).map(key => {
+      const mine = rows.filter(row => kind(row) === key);
+      return timelineOf(Object.fromEntries(by.map(column => [names[column], mine[0][column]])), mine.map(row => ({
         lane: `rank ${row.rank}${row.stream === "communication" ? " sends" : ""}`,
         name: String(row.name), begin: row.begin_ms, end: row.end_ms,
-      })), "ms"));
+      })), "ms", longest);
+    });
   },
 
   // What a step takes on more and more ranks: measured, predicted where there is a model of the link, and ideal.
   scaling(rows) {
     const bars = [["step_s", blue, "measured"], ["predicted_s", orange, "predicted by the simulator"], ["ideal_s", grey, "ideal"]];
-    return unique(rows.map(row => row.scaling)).map(scaling => {
-      const mine = rows.filter(row => row.scaling === scaling), known = row => bars.filter(([column]) => row[column] !== "");
-      const longest = Math.max(...mine.flatMap(row => known(row).map(([column]) => row[column])));
-      const ms = seconds => `${round(1000 * seconds)} ms`;
-      return {
-        label: `${scaling} scaling`, steps: mine.length, height: 24 + 72 * mine.length, legend: bars.map(([, colour, text]) => [colour, text]),
-        draw(canvas, step) {
-          const left = 66, most = canvas.width - left - 70;
-          canvas.text(0, 14, "time of a step", { "font-weight": 700 });
-          mine.slice(0, step + 1).forEach((row, i) => {
-            const y = 26 + 72 * i;
-            canvas.text(0, y + 22, several(row.ranks, "rank"));
-            canvas.text(0, y + 40, several(row.nodes, "node"), { "font-size": 12 });
-            known(row).forEach(([column, colour, text], place) => {
-              canvas.box(left, y + 20 * place, most * row[column] / longest, 17, colour, `${text}: ${ms(row[column])}`);
-              canvas.text(left + most * row[column] / longest + 6, y + 20 * place + 13, ms(row[column]), { "font-size": 12 });
-            });
-          });
-        },
-        says(step) {
-          const { ranks, nodes, step_s, predicted_s, ideal_s } = mine[step];
-          const error = 100 * (predicted_s - step_s) / step_s;
-          return `${several(ranks, "rank")} on ${several(nodes, "node")}: a step takes ${ms(step_s)}, where ${ms(ideal_s)} would be ideal. ` +
-            (predicted_s === "" ? "" : `Predicted were ${ms(predicted_s)}, an error of ${error.toFixed(1)} %.`);
-        },
-      };
-    });
+    const ms = seconds => `${round(1000 * seconds)} ms`;
+    return unique(rows.map(row => row.scaling)).map(scaling => barsOf({ scaling: `${scaling} scaling` }, "time of a step", rows.filter(row => row.scaling === scaling).map(row => ({
+      name: several(row.ranks, "rank"), below: several(row.nodes, "node"),
+      bars: bars.filter(([column]) => row[column] !== "").map(([column, colour, text]) => ({ parts: [[colour, row[column], text]], text: ms(row[column]) })),
+      says: `${several(row.ranks, "rank")} on ${several(row.nodes, "node")}: a step takes ${ms(row.step_s)}, where ${ms(row.ideal_s)} would be ideal. ` +
+        (row.predicted_s === "" ? "" : `Predicted were ${ms(row.predicted_s)}, an error of ${(100 * (row.predicted_s - row.step_s) / row.step_s).toFixed(1)} %.`),
+    })), bars.map(([, colour, text]) => [colour, text])));
+  },
+
+  // What a rank keeps at each stage, by kind.
+  memory(rows) {
+    const kinds = ["parameters", "gathered", "gradients", "buckets", "moments", "activations", "communicator"].map((kind, i) => [kind, colours[i]]);
+    const mib = bytes => `${round(bytes / 2 ** 20)} MiB`, all = row => sum(kinds.map(([kind]) => row[kind]));
+    const most = Math.max(...rows.map(all));
+    return unique(rows.map(row => row.ranks)).map(ranks => barsOf({ ranks }, "memory of each rank", rows.filter(row => row.ranks === ranks).map(row => ({
+      name: row.stage ? `stage ${row.stage}` : "DDP",
+      bars: [{ parts: kinds.map(([kind, colour]) => [colour, row[kind], `${kind}: ${mib(row[kind])}`]), text: mib(all(row)) }],
+      says: `${row.stage ? `At stage ${row.stage}` : "With DDP"} each of ${several(ranks, "rank")} keeps ${mib(all(row))}: ` +
+        `${listed(kinds.filter(([kind]) => row[kind]).map(([kind]) => `${kind} ${mib(row[kind])}`))}.`,
+    })), kinds.map(([kind, colour]) => [colour, kind]), most));
+  },
+
+  // What leaves a node, and how long that takes, for arrays of each size.
+  nodes(rows) {
+    const ways = [["one ring", orange], ["two levels", blue]], bytes = value => (value < 2 ** 20 ? `${round(value / 2 ** 10)} KiB` : `${round(value / 2 ** 20)} MiB`);
+    const sizes = unique(rows.map(row => row.bytes)).map(size => ways.map((_, i) => rows.find(row => row.bytes === size && row.levels === i + 1)));
+    const leaving = row => row.bytes_leaving_node || row.expected_bytes_leaving_node;
+    const shown = { "what leaves a node": [leaving, bytes], "what it takes": [row => row.seconds, seconds => `${round(1000 * seconds)} ms`] };
+    return Object.entries(shown).map(([what, [value, text]]) => barsOf({ shown: what }, `${what}, and beside one ring`, sizes.map(pair => ({
+      name: bytes(pair[0].bytes),
+      bars: pair.map((row, i) => ({ parts: [[ways[i][1], value(row) / value(pair[0]), ways[i][0]]], text: text(value(row)) })),
+      says: `Of ${bytes(pair[0].bytes)}, ${listed(pair.map((row, i) => `${ways[i][0]} lets ${bytes(leaving(row))} leave a node, in ${round(1000 * row.seconds)} ms`))}.`,
+    })), ways.map(([way, colour]) => [colour, way])));
   },
 
   // What becomes of ranks that are killed, in seconds.
   stories(rows) {
-    return unique(rows.map(row => row.story)).map(story => timelineOf(story,
+    return unique(rows.map(row => row.story)).map(story => timelineOf({ story },
       rows.filter(row => row.story === story && row.what !== "loss").map(row => ({
         lane: `rank ${row.rank}`, name: String(row.what), begin: row.begin_s, end: row.end_s,
       })), "s"));
@@ -219,6 +195,27 @@ const bookScenes = {
 };
 
 // ---- What scenes share
+
+// Bars: a group of them for each step, which stay. { name, below, bars: [{ parts: [[colour, value, words]], text }], says }
+function barsOf(of, title, groups, legend, most = Math.max(...groups.flatMap(({ bars }) => bars.map(({ parts }) => sum(parts.map(([, value]) => value)))))) {
+  const tall = 20 * Math.max(2, groups[0].bars.length) + 12;
+  return {
+    of, steps: groups.length, height: 24 + tall * groups.length, legend, says: step => groups[step].says,
+    draw(canvas, step) {
+      const left = 66, wide = (canvas.width - left - 70) / most;
+      canvas.text(0, 14, title, { "font-weight": 700 });
+      groups.slice(0, step + 1).forEach(({ name, below = "", bars }, i) => {
+        canvas.text(0, 48 + tall * i, name);
+        canvas.text(0, 66 + tall * i, below, { "font-size": 12 });
+        bars.forEach(({ parts, text }, place) => {
+          const y = 34 + tall * i + 20 * place;
+          const end = parts.reduce((x, [colour, value, words]) => (canvas.box(x, y, wide * value, 17, colour, words), x + wide * value), left);
+          canvas.text(end + 6, y + 13, text, { "font-size": 12 });
+        });
+      });
+    },
+  };
+}
 
 // A plot of some columns over the steps so far, scaled to the whole run.
 function plot(canvas, top, height, name, rows, lines, step) {
@@ -234,32 +231,27 @@ function plot(canvas, top, height, name, rows, lines, step) {
   }
 }
 
-function descentOf(label, paths, when, all = paths[0].rows) {
-  const rows = paths[0].rows, every = Math.max(1, Math.ceil(rows.length / 200));
-  const kept = rows.filter((row, i) => i % every === 0 || i === rows.length - 1);
-  const range = column => [Math.min(...all.map(row => row[column])), Math.max(...all.map(row => row[column]))];
-  const [low1, high1] = range("w1"), [low2, high2] = range("w2");
+// The paths of two numbers, and the loss on the way where there is one path: [[colour, name, rows]].
+function pathsOf(of, paths, columns, when, says, all) {
+  const every = Math.max(1, Math.ceil(paths[0][2].length / 200));
+  const kept = paths.map(([, , rows]) => rows.filter((row, i) => i % every === 0 || i === rows.length - 1));
+  const [[low1, high1], [low2, high2]] = columns.map(column => all.map(row => row[column])).map(values => [Math.min(...values), Math.max(...values)]);
+  const left = 62, tall = 230, top = 24, [across, up] = columns, alone = paths.length === 1;
   return {
-    label, steps: kept.length, height: 420,
+    of, steps: kept[0].length, height: alone ? 420 : 280, legend: alone ? [] : paths, says: step => says(kept.map(rows => rows[step])),
     draw(canvas, step) {
-      const left = 62, tall = 230, top = 24;
-      const x = value => left + 8 + (canvas.width - left - 24) * (value - low1) / (high1 - low1 || 1);
-      const y = value => top + tall - 8 - (tall - 16) * (value - low2) / (high2 - low2 || 1);
-      canvas.text(0, 14, when(kept[step]), { "font-weight": 700 });
+      const x = row => left + 8 + (canvas.width - left - 24) * (row[across] - low1) / (high1 - low1 || 1);
+      const y = row => top + tall - 8 - (tall - 16) * (row[up] - low2) / (high2 - low2 || 1);
+      canvas.text(0, 14, when(kept[0][step]), { "font-weight": 700 });
       canvas.add("path", { d: `M${left} ${top}V${top + tall}H${canvas.width}`, fill: "none", stroke: "currentColor" });
-      canvas.text(0, top + tall / 2, "w2");
-      canvas.text(canvas.width - 22, top + tall + 16, "w1");
-      for (const [value, at] of [[low1, x(low1)], [high1, x(high1) - 40]]) canvas.text(at, top + tall + 16, round(value), { "font-size": 12 });
-      canvas.text(left - 6, top + 12, round(high2), { "text-anchor": "end", "font-size": 12 });
-      canvas.text(left - 6, top + tall, round(low2), { "text-anchor": "end", "font-size": 12 });
-      const points = kept.slice(0, step + 1).map(row => `${x(row.w1)},${y(row.w2)}`);
-      canvas.add("polyline", { points: points.join(" "), fill: "none", stroke: blue, "stroke-width": 2 });
-      canvas.add("circle", { cx: x(kept[step].w1), cy: y(kept[step].w2), r: 5, fill: vermilion });
-      plot(canvas, 300, 105, "loss", kept, [["loss", blue]], step);
-    },
-    says(step) {
-      const { w1, w2, b, loss } = kept[step];
-      return `${when(kept[step]).replace(/^a/, "A")}: w1 is ${round(w1)}, w2 ${round(w2)}, b ${round(b)}, and the loss ${round(loss)}.`;
+      for (const [text, at, height] of [[up, 0, top + tall / 2], [across, canvas.width / 2, top + tall + 16]]) canvas.text(at, height, text.replace("_", " "));
+      for (const [value, at] of [[low1, left + 24], [high1, canvas.width]]) canvas.text(at, top + tall + 16, round(value), { "font-size": 12, "text-anchor": "end" });
+      for (const [value, at] of [[high2, top + 12], [low2, top + tall]]) canvas.text(left - 6, at, round(value), { "font-size": 12, "text-anchor": "end" });
+      kept.forEach((rows, i) => {
+        canvas.add("polyline", { points: rows.slice(0, step + 1).map(row => `${x(row)},${y(row)}`).join(" "), fill: "none", stroke: paths[i][0], "stroke-width": 2 });
+        canvas.add("circle", { cx: x(rows[step]), cy: y(rows[step]), r: Math.max(3, 9 - 2 * i), fill: alone ? vermilion : paths[i][0] });
+      });
+      if (alone) plot(canvas, 300, 105, "loss", kept[0], [["loss", blue]], step);
     },
   };
 }
@@ -268,24 +260,24 @@ function descentOf(label, paths, when, all = paths[0].rows) {
 const kinds = [
   ["forward", blue], ["backward", green], ["bucket", vermilion], ["waiting", grey], ["elsewhere", yellow], ["optimizer", orange],
   ["used map", pink], ["trains", blue], ["redoes", pink], ["starts", yellow], ["loads", sky], ["is down", grey],
-  ["checkpoint", green], ["kill", "#000"], ["SIG", "#000"],
+  ["receives", sky], ["has the file", green], ["checkpoint", green], ["kill", "#000"], ["SIG", "#000"],
 ];
 const kindOf = name => kinds.find(([begin]) => name.startsWith(begin)) || [name, grey];
 
 // Lanes of intervals. A step goes on to where the next one begins; what takes almost all of the time (a rank that waits until a
 // time-out) is cut, and said to be.
-function timelineOf(label, rows, unit) {
+function timelineOf(of, rows, unit, scale = 0) {
   const lanes = unique(rows.map(row => row.lane)).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const ends = rows.map(row => row.end).sort((a, b) => a - b), longest = ends.at(-1);
   const early = ends.filter(end => end < longest / 10);
-  const shown = early.length > rows.length / 2 ? 1.6 * early.at(-1) : longest;
+  const shown = early.length > rows.length / 2 ? 1.6 * early.at(-1) : Math.max(scale, longest);
   const instants = unique(rows.map(row => row.begin).filter(begin => begin < shown)).sort((a, b) => a - b);
   const every = Math.max(1, Math.ceil(instants.length / 120));
   const times = [...instants.filter((_, i) => i % every === 0), shown];
   const running = now => rows.filter(row => row.begin <= now && row.end > now && row.end > row.begin);
   const span = row => `${row.lane}: ${row.name}, from ${round(row.begin)} to ${round(row.end)} ${unit}`;
   return {
-    label, steps: times.length, height: 34 + 26 * lanes.length,
+    of, steps: times.length, height: 34 + 26 * lanes.length,
     legend: kinds.filter(([begin]) => rows.some(row => row.name.startsWith(begin))).map(([begin, colour]) =>
       [colour === "#000" ? "currentColor" : colour, unique(rows.map(row => row.name).filter(name => name.startsWith(begin)).map(
         name => (begin === "bucket" ? "a bucket's all-reduce" : begin === "kill" ? "kill -9" : begin === "SIG" ? name.split(" ")[0] : begin === "backward" ? begin : name)))[0]]),
@@ -306,9 +298,8 @@ function timelineOf(label, rows, unit) {
             canvas.text((at(row.begin) + at(row.end)) / 2, y + 14, number[1], { "text-anchor": "middle", "font-size": 11, style: "fill:#fff; pointer-events:none" });
         }
         for (const row of rows.filter(row => row.lane === lane && /^(kill|SIG|checkpoint)/.test(row.name))) {
-          const dot = canvas.add("circle", { cx: at(row.begin), cy: y + 10, r: 5, fill: row.name === "checkpoint" ? green : "currentColor",
-            stroke: "var(--color-background-primary)", opacity: row.begin <= now ? 1 : 0.25 });
-          dot.append(Object.assign(document.createElementNS("http://www.w3.org/2000/svg", "title"), { textContent: span(row) }));
+          canvas.add("circle", { cx: at(row.begin), cy: y + 10, r: 5, fill: row.name === "checkpoint" ? green : "currentColor",
+            stroke: "var(--color-background-primary)", opacity: row.begin <= now ? 1 : 0.25 }, "", span(row));
         }
       });
       canvas.add("line", { x1: at(now), x2: at(now), y1: 20, y2: 26 + 26 * lanes.length, stroke: "currentColor", "stroke-width": 2 });
@@ -325,7 +316,7 @@ function timelineOf(label, rows, unit) {
         groups.set(what, [...(groups.get(what) || []), row.lane.replace("rank ", "").replace(" sends", "")]);
       }
       const signs = rows.filter(row => /^(kill|SIG)/.test(row.name) && Math.abs(row.begin - now) < shown / 1000).map(row => row.name);
-      const doing = [...groups].map(([what, lanes]) => `${what} (${lanes.length > 1 ? "ranks" : "rank"} ${unique(lanes).join(", ")})`);
+      const doing = [...groups].map(([what, lanes]) => `${what} (${lanes[0].startsWith("reader") ? "" : lanes.length > 1 ? "ranks " : "rank "}${unique(lanes).join(", ")})`);
       return `At ${round(now)} ${unit}: ${[...signs, ...doing].join("; ") || "nothing"}.`;
     },
   };
