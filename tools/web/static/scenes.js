@@ -17,7 +17,7 @@ const bookScenes = {
   // Who holds what: a grid of ranks and chunks after each step; a stripe for each rank that is in a sum. Below, what has passed
   // the ports, in and out, on one scale for all algorithms of as many ranks.
   holdings(rows) {
-    const ranks = 1 + Math.max(...rows.map(row => row.rank)), kib = bytes => `${round(bytes / 1024)} KiB`;
+    const ranks = 1 + Math.max(...rows.map(row => row.rank)), kib = bytes => `${count(Math.round(bytes / 1024))} KiB`;
     const plays = unique(rows.map(row => row.algorithm)).map(algorithm => {
       const mine = rows.filter(row => row.algorithm === algorithm), steps = unique(mine.map(row => row.step)).map(step => mine.filter(row => row.step === step));
       const passed = (step, rank) => ["received", "sent"].map(way => sum(steps.slice(0, step + 1).flat().filter(row => row.rank === rank).map(row => row[way])));
@@ -49,9 +49,10 @@ const bookScenes = {
         const at = unique(steps[step].filter(row => row.received).map(row => row.rank)).map(rank => steps[step].filter(row => row.rank === rank && row.received));
         const what = at.map(came => `${came.length === ranks ? "the array" : came.length > 1 ? `${came.length} chunks` : `chunk ${came[0].chunk}`} at rank ${came[0].rank}`);
         const sums = unique(at.flat().map(row => rankColours(ranks).filter((_, member) => row.ranks >> member & 1).length));
-        const [into, out] = [0, 1].map(way => kib(Math.max(...steps[0].map(({ rank }) => passed(step, rank)[way]))));
-        return `In come ${listed(what)}: now ${sums[0] === ranks ? "the whole sum" : `sums of ${listed(sums)} ranks`}. This step took ` +
-          `${count(steps[step][0].step_us)} us, all so far ${count(sum(steps.slice(0, step + 1).map(([row]) => row.step_us)))}. Through the busiest port ${into} have come in, and ${out} have gone out.`;
+        const port = rank => sum(passed(step, rank)), busiest = steps[0].map(({ rank }) => rank).reduce((a, b) => (port(b) > port(a) ? b : a));
+        const [into, out] = passed(step, busiest).map(kib);
+        return `In ${what.length > 1 ? "come" : "comes"} ${listed(what)}: now ${sums[0] === ranks ? "the whole sum" : `sums of ${listed(sums)} ranks`}. This step took ` +
+          `${count(steps[step][0].step_us)} us, all so far ${count(sum(steps.slice(0, step + 1).map(([row]) => row.step_us)))}. Through the busiest port, rank ${busiest}'s, ${into} have come in and ${out} have gone out.`;
       },
     }));
   },
@@ -134,7 +135,7 @@ const bookScenes = {
 
   // What each rank computes and sends, in milliseconds: one play for each kind of step that was run.
   timeline(rows) {
-    const names = { overlap: "overlap", part: "part", schedule: "schedule", link_mb_s: "link in MB/s", cap_mib: "cap in MiB" };
+    const names = { overlap: "overlap", part: "part", schedule: "schedule", link_mb_s: "link in MB/s", cap_mib: "cap in MiB (0: a bucket each)" };
     const by = Object.keys(names).filter(column => column in rows[0]), kind = row => JSON.stringify(by.map(column => row[column]));
     // Over links of different speeds, one scale for all.
     const longest = "link_mb_s" in rows[0] ? Math.max(...rows.map(row => row.end_ms)) : 0;
@@ -162,8 +163,7 @@ const bookScenes = {
   // What a rank keeps at each stage, by kind.
   memory(rows) {
     const kinds = ["parameters", "gathered", "gradients", "buckets", "moments", "activations", "communicator"].map((kind, i) => [kind, colours[i]]);
-    const mib = bytes => `${round(bytes / 2 ** 20)} MiB`, all = row => sum(kinds.map(([kind]) => row[kind]));
-    const most = Math.max(...rows.map(all));
+    const mib = bytes => `${round(bytes / 2 ** 20)} MiB`, all = row => sum(kinds.map(([kind]) => row[kind])), most = Math.max(...rows.map(all));
     return unique(rows.map(row => row.ranks)).map(ranks => barsOf({ ranks }, "memory of each rank", rows.filter(row => row.ranks === ranks).map(row => ({
       name: row.stage ? `stage ${row.stage}` : "DDP",
       bars: [{ parts: kinds.map(([kind, colour]) => [colour, row[kind], `${kind}: ${mib(row[kind])}`]), text: mib(all(row)) }],
@@ -176,8 +176,7 @@ const bookScenes = {
   nodes(rows) {
     const ways = [["one ring", orange], ["two levels", blue]], bytes = value => (value < 2 ** 20 ? `${round(value / 2 ** 10)} KiB` : `${round(value / 2 ** 20)} MiB`);
     const sizes = unique(rows.map(row => row.bytes)).map(size => ways.map((_, i) => rows.find(row => row.bytes === size && row.levels === i + 1)));
-    const leaving = row => row.bytes_leaving_node || row.expected_bytes_leaving_node;
-    const shown = { "what leaves a node": [leaving, bytes], "what it takes": [row => row.seconds, seconds => `${round(1000 * seconds)} ms`] };
+    const leaving = row => row.bytes_leaving_node || row.expected_bytes_leaving_node, shown = { "what leaves a node": [leaving, bytes], "what it takes": [row => row.seconds, seconds => `${round(1000 * seconds)} ms`] };
     return Object.entries(shown).map(([what, [value, text]]) => barsOf({ shown: what }, `${what}, and beside one ring`, sizes.map(pair => ({
       name: bytes(pair[0].bytes),
       bars: pair.map((row, i) => ({ parts: [[ways[i][1], value(row) / value(pair[0]), ways[i][0]]], text: text(value(row)) })),
