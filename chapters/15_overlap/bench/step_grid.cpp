@@ -20,7 +20,7 @@ TwoSteps record(const CommonOptions& common, int batch, int cap, int link) {
         Random random(common.seed);
         const LinkedSteps steps =
             measure_linked_steps(rank, device, random, batch, {link * 1e6, 100e-6},
-                                 static_cast<std::size_t>(cap) << 20, common.quick ? 1 : 11);
+                                 static_cast<std::size_t>(cap) << 20, common.quick ? 1 : 5);
         if (rank.rank() == 0)
             recorded = steps.timelines;
     });
