@@ -46,7 +46,7 @@ double descend(HouseModel& model, Optimizer& optimizer, const HouseData& data, i
             mean_loss += error / data.count;
         }
         const std::vector<std::string> now = row_of("", model);
-        path.row({epoch + 1, step, now[1], now[2], now[3], mean_loss});
+        path.row({optimizer.learning_rate(), epoch + 1, step, now[1], now[2], now[3], mean_loss});
         progress.advance();
     }
     return mean_loss;
@@ -75,7 +75,7 @@ int run(int argc, char** argv) {
     show_step(model, optimizer, data, 0, beside(common.csv, "tape"));
     show_step(model, optimizer, data, 1, {});
     write_houses(common.csv, houses);
-    CsvWriter path(common.csv, {"epoch", "step", "w1", "w2", "b", "loss"});
+    CsvWriter path(common.csv, {"learning_rate", "epoch", "step", "w1", "w2", "b", "loss"});
     const double loss = descend(model, optimizer, data, epochs, path);
     Table table(
         "After " + format_count(epochs) + " epochs of " + std::to_string(houses.size()) + " houses",

@@ -168,6 +168,10 @@ class Recordings(Tree):
         self.assertEqual(recordings.runs_of(root, "ring"),
                          [(root / "plots/reference/ring.csv", ""), (root / "plots/reference/ring_8_ranks.csv", "")])
 
+    def test_runs_at_other_rates_come_behind(self):
+        root = self.tree(plots__reference__sgd_dot_csv="a\n", plots__reference__sgd_fast_rate_dot_csv="c\n", plots__reference__sgd_houses_dot_csv="d\n")
+        self.assertEqual([path.name for path, _ in recordings.runs_of(root, "sgd")], ["sgd.csv", "sgd_fast_rate.csv"])
+
     def test_digits_that_no_picture_shows_are_left_out(self):
         self.assertEqual(recordings.shortened('name,ms\n"a 1.2345678901",1.23456789\n1,-0.000012345678e+2\n2.5,2.50000001\n'),
                          'name,ms\n"a 1.2345678901",1.234568\n1,-0.001234568\n2.5,2.5\n')

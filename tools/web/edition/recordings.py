@@ -1,7 +1,7 @@
 """Pictures that are recordings: where scenes.js can play a picture's CSV file, the page carries the file and plays it.
 
-The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference beside the picture. Runs of other
-numbers of ranks, NAME_8_ranks.csv, are for the reader to choose.
+The file is the reader's own of the last run, out/NAME.csv, where there is one, else the reference beside the picture. Runs with other
+numbers of ranks, NAME_8_ranks.csv, or rates, NAME_fast_rate.csv, are for the reader to choose.
 """
 import csv
 import datetime
@@ -22,7 +22,7 @@ SCENES = {
     "all_reduce_steps": ("holdings", ("algorithm", "step", "rank", "chunk", "ranks", "received", "sent", "step_us")),
     "broadcast_readers": ("readers", ("algorithm", "reader", "begin_seconds", "end_seconds")),
     "kernels_warps": ("warps", ("order", "step", "thread")),
-    "sgd": ("descent", ("epoch", "step", "w1", "w2", "b", "loss")),
+    "sgd": ("descent", ("learning_rate", "epoch", "step", "w1", "w2", "b", "loss")),
     "gradient_accumulation": ("descent", ("way", "houses", "step", "w1", "w2", "b", "loss")),
     "data_parallel": ("drift", ("step", "alone", "averaged", "drift_alone", "drift_averaged")),
     "data_parallel_replicas": ("replicas", ("gradients", "rank", "step", "bias_0", "bias_1")),
@@ -55,7 +55,7 @@ def runs_of(root, name):
     path, own = source_of(root, name)
     made = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat() if own else ""
     reference = Path(root) / "plots/reference"
-    others = sorted(reference.glob(f"{name}_*_ranks.csv"))
+    others = [path for what in ("ranks", "rate") for path in sorted(reference.glob(f"{name}_*_{what}.csv"))]
     if own and others:  # the reader's own may be of any number of ranks
         others.insert(0, reference / f"{name}.csv")
     return [(path, made)] + [(other, "") for other in others]

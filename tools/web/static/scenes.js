@@ -100,8 +100,8 @@ const bookScenes = {
 
   // A descent, or several ways of it: the path of two weights, and its loss.
   descent(rows) {
-    const when = row => `after ${"houses" in row ? `${several(row.houses, "house")}, ` : ""}${several(row.step, "step")}`;
-    return unique(rows.map(row => row.way)).map(way => pathsOf(way ? { way } : {}, [[blue, "", rows.filter(row => row.way === way)]], ["w1", "w2"], when,
+    const when = row => `after ${"houses" in row ? `${several(row.houses, "house")}, ` : ""}${several(row.step, "step")}`, by = "way" in rows[0] ? "way" : "learning_rate";
+    return unique(rows.map(row => row[by])).map(kind => pathsOf({ [by.replace("_", " ")]: kind }, [[blue, "", rows.filter(row => row[by] === kind)]], ["w1", "w2"], when,
       ([row]) => `${when(row).replace("a", "A")}: w1 is ${round(row.w1)}, w2 ${round(row.w2)}, b ${round(row.b)}, and the loss ${round(row.loss)}.`, rows));
   },
 
