@@ -329,6 +329,53 @@ class Reader(Browser):
                 self.browser.save_screenshot(str(SHOTS / f"recording_{name}_{choice}_{width}.png"))
             self.window(1280)
 
+    def figure_of(self, name):
+        self.open(next(page for page in PAGES if f'data-name="{name}"' in (SITE / page).read_text()))
+        self.run_in_page("window.bookPredictions?.openAll()")
+        return self.find(f'figure[data-name="{name}"]')
+
+    def test_what_a_recording_is_of_is_chosen_by_keyboard(self):
+        figure = self.figure_of("bench_overlap")
+        drawn = lambda: self.run_in_page("return arguments[0].querySelector('svg').innerHTML", figure)
+        says = lambda: figure.find_element("css selector", ".says").text
+        link = figure.find_element("css selector", '[aria-label="link in MB/s"]')
+        self.assertEqual(self.run_in_page("return arguments[0].ariaValueText", link), "100")
+        figure.send_keys(Keys.END)
+        slow = drawn(), says()
+        link.send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual(self.run_in_page("return arguments[0].ariaValueText", link), "200")
+        figure.send_keys(Keys.END)
+        self.assertNotEqual((drawn(), says()), slow)
+        # What was not recorded is not shown.
+        self.run_in_page("arguments[0].recording.played = arguments[0].recording.played.filter(({ of }) => of['link in MB/s'] !== 400)", figure)
+        link.send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual((drawn(), says()), ("", "No run of this kind has been recorded."))
+        link.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("forward", says())
+        self.assertNotEqual(drawn(), "")
+
+    def test_a_readers_own_run_takes_the_place_of_the_books(self):
+        self.figure_of("sharded_bill")
+        kinds = "parameters,gathered,gradients,buckets,moments,activations,communicator"
+        shown = self.run_in_page("""
+            const figure = document.createElement("figure"), [own, book] = arguments;
+            Object.assign(figure.dataset, { name: "own", scene: "memory" });
+            figure.append(Object.assign(document.createElement("img"), { alt: "a picture" }));
+            for (const [made, text] of [["2026-11-26", own], ["", book]]) {
+              const run = Object.assign(document.createElement("script"), { type: "application/json", textContent: JSON.stringify(text) });
+              run.dataset.made = made;
+              figure.append(run);
+            }
+            document.querySelector("article").append(figure);
+            const recording = new Recording(figure), words = () => [".from", ".says"].map(name => figure.querySelector(name).textContent);
+            return recording.played.map((_, index) => (recording.choose(index), words()));
+        """, f"stage,ranks,{kinds}\n0,4,{'1048576,' * 6}1048576\n", f"stage,ranks,{kinds}\n0,2,0,0,0,0,0,0,2097152\n0,4,0,0,0,0,0,0,9\n")
+        self.assertEqual(len(shown), 2, "a run of the book's stays beside the reader's own of the same kind")
+        self.assertIn("Your own run of 2026-11-26.", shown[0][0])
+        self.assertIn("each of 4 ranks keeps 7 MiB", shown[0][1])
+        self.assertIn("The book's own run.", shown[1][0])
+        self.assertIn("each of 2 ranks keeps 2 MiB", shown[1][1])
+
     def test_search_finds_a_chapter_and_no_source(self):
         self.browser.get(f"file://{SITE}/search.html?q=bandwidth")
         self.until("results", "document.querySelectorAll('#search-results li').length > 2")

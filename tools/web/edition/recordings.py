@@ -24,6 +24,7 @@ SCENES = {
     "kernels_warps": ("warps", ("order", "step", "thread")),
     "sgd": ("descent", ("learning_rate", "epoch", "step", "w1", "w2", "b", "loss")),
     "gradient_accumulation": ("descent", ("way", "houses", "step", "w1", "w2", "b", "loss")),
+    "bench_micro_batches": ("tensors", ("pictures", "phase", "seconds", "bytes")),
     "data_parallel": ("drift", ("step", "alone", "averaged", "drift_alone", "drift_averaged")),
     "data_parallel_replicas": ("replicas", ("gradients", "rank", "step", "bias_0", "bias_1")),
     "messages_timeline": ("timeline", TIMELINE + ("schedule", )),

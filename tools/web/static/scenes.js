@@ -105,16 +105,22 @@ const bookScenes = {
       ([row]) => `${when(row).replace("a", "A")}: w1 is ${round(row.w1)}, w2 ${round(row.w2)}, b ${round(row.b)}, and the loss ${round(row.loss)}.`, rows));
   },
 
+  // The memory of a step's tensors against time, for batches of several sizes.
+  tensors(rows) {
+    const shown = rows.map(row => ({ ...row, ms: 1000 * row.seconds, MiB: row.bytes / 2 ** 20 }));
+    return unique(rows.map(row => row.pictures)).map(pictures => pathsOf({ "pictures at a time": pictures }, [[blue, "", shown.filter(row => row.pictures === pictures)]], ["ms", "MiB"],
+      row => `${round(row.ms)} ms`, ([row]) => `After ${round(row.ms)} ms of the step, in ${row.phase}, its tensors hold ${round(row.MiB)} MiB.`, shown));
+  },
+
   // How replicas drift that do not talk, beside the losses.
   drift(rows) {
     const lines = [["drift_alone", vermilion, "alone: how far the replicas are apart"], ["drift_averaged", blue, "averaged: how far they are apart"]];
-    const losses = [["alone", vermilion], ["averaged", blue]];
     return [{
       of: {}, steps: rows.length, height: 330, legend: lines.map(([, colour, text]) => [colour, text]),
       draw(canvas, step) {
         canvas.text(0, 14, `step ${rows[step].step}`, { "font-weight": 700 });
         plot(canvas, 24, 140, "distance", rows, lines, step);
-        plot(canvas, 180, 140, "loss", rows, losses, step);
+        plot(canvas, 180, 140, "loss", rows, [["alone", vermilion], ["averaged", blue]], step);
       },
       says(step) {
         const { alone, averaged, drift_alone, drift_averaged } = rows[step];
@@ -235,9 +241,9 @@ function pathsOf(of, paths, columns, when, says, all) {
   const every = Math.max(1, Math.ceil(paths[0][2].length / 200));
   const kept = paths.map(([, , rows]) => rows.filter((row, i) => i % every === 0 || i === rows.length - 1));
   const [[low1, high1], [low2, high2]] = columns.map(column => all.map(row => row[column])).map(values => [Math.min(...values), Math.max(...values)]);
-  const left = 62, tall = 230, top = 24, [across, up] = columns, alone = paths.length === 1;
+  const left = 62, tall = 230, top = 24, [across, up] = columns, alone = paths.length === 1, loses = alone && "loss" in all[0];
   return {
-    of, steps: kept[0].length, height: alone ? 420 : 280, legend: alone ? [] : paths, says: step => says(kept.map(rows => rows[step])),
+    of, steps: kept[0].length, height: loses ? 420 : 280, legend: alone ? [] : paths, says: step => says(kept.map(rows => rows[step])),
     draw(canvas, step) {
       const x = row => left + 8 + (canvas.width - left - 24) * (row[across] - low1) / (high1 - low1 || 1);
       const y = row => top + tall - 8 - (tall - 16) * (row[up] - low2) / (high2 - low2 || 1);
@@ -250,7 +256,7 @@ function pathsOf(of, paths, columns, when, says, all) {
         canvas.add("polyline", { points: rows.slice(0, step + 1).map(row => `${x(row)},${y(row)}`).join(" "), fill: "none", stroke: paths[i][0], "stroke-width": 2 });
         canvas.add("circle", { cx: x(rows[step]), cy: y(rows[step]), r: Math.max(3, 9 - 2 * i), fill: alone ? vermilion : paths[i][0] });
       });
-      if (alone) plot(canvas, 300, 105, "loss", kept[0], [["loss", blue]], step);
+      if (loses) plot(canvas, 300, 105, "loss", kept[0], [["loss", blue]], step);
     },
   };
 }
@@ -272,7 +278,7 @@ function timelineOf(of, rows, unit, scale = 0) {
   const shown = early.length > rows.length / 2 ? 1.6 * early.at(-1) : Math.max(scale, longest);
   const instants = unique(rows.map(row => row.begin).filter(begin => begin < shown)).sort((a, b) => a - b);
   const every = Math.max(1, Math.ceil(instants.length / 120));
-  const times = [...instants.filter((_, i) => i % every === 0), shown];
+  const times = [...instants.filter((_, i) => i % every === 0), Math.min(shown, longest)];
   const running = now => rows.filter(row => row.begin <= now && row.end > now && row.end > row.begin);
   const span = row => `${row.lane}: ${row.name}, from ${round(row.begin)} to ${round(row.end)} ${unit}`;
   return {
@@ -287,29 +293,23 @@ function timelineOf(of, rows, unit, scale = 0) {
         const y = 26 + 26 * i;
         canvas.text(0, y + 15, lane, { "font-size": 12 });
         canvas.box(left, y, canvas.width - left - 4, 20, "#8881");
-        for (const row of rows.filter(row => row.lane === lane)) {
-          if (row.begin > shown) continue;
-          const [begin, colour] = kindOf(row.name), gone = row.begin <= now;
-          if (begin === "kill" || begin === "SIG" || begin === "checkpoint") continue;
-          canvas.box(at(row.begin), y, Math.max(1, at(row.end) - at(row.begin) - 0.5), 20, colour, span(row), { opacity: gone ? 1 : 0.22 });
-          const number = row.name.match(/^bucket (\d+)/);
-          if (number && at(row.end) - at(row.begin) > 14)
-            canvas.text((at(row.begin) + at(row.end)) / 2, y + 14, number[1], { "text-anchor": "middle", "font-size": 11, style: "fill:#fff; pointer-events:none" });
+        const mine = rows.filter(row => row.lane === lane && row.begin <= shown), isInstant = row => /^(kill|SIG|checkpoint)/.test(row.name);
+        for (const row of mine.filter(row => !isInstant(row))) {
+          const gone = row.begin <= now, wide = at(row.end) - at(row.begin), number = row.name.match(/^bucket (\d+)/);
+          canvas.box(at(row.begin), y, Math.max(1, wide - 0.5), 20, kindOf(row.name)[1], span(row), { opacity: gone ? 1 : 0.22 });
+          if (number && wide > 14)
+            canvas.text(at(row.begin) + wide / 2, y + 14, number[1], { "text-anchor": "middle", "font-size": 11, style: `pointer-events: none${gone ? "; fill: #000" : ""}` });
         }
-        for (const row of rows.filter(row => row.lane === lane && /^(kill|SIG|checkpoint)/.test(row.name))) {
+        for (const row of mine.filter(isInstant))
           canvas.add("circle", { cx: at(row.begin), cy: y + 10, r: 5, fill: row.name === "checkpoint" ? green : "currentColor",
             stroke: "var(--color-background-primary)", opacity: row.begin <= now ? 1 : 0.25 }, "", span(row));
-        }
       });
       canvas.add("line", { x1: at(now), x2: at(now), y1: 20, y2: 26 + 26 * lanes.length, stroke: "currentColor", "stroke-width": 2 });
     },
     says(step) {
-      const now = times[step], groups = new Map();
-      if (step === times.length - 1) {
-        const late = rows.filter(row => row.end > shown);
-        return late.length ? `${listed(unique(late.map(row => `${row.lane}: ${row.name}`)).slice(0, 5))} until ${round(longest)} ${unit}, far to the right of this picture.` :
-          `All is done after ${round(longest)} ${unit}.`;
-      }
+      const now = times[step], groups = new Map(), late = unique(rows.filter(row => row.end > shown).map(row => `${row.lane}: ${row.name}`));
+      if (step === times.length - 1)
+        return late.length ? `${listed(late.slice(0, 5))} until ${round(longest)} ${unit}, far to the right of this picture.` : `All is done after ${round(longest)} ${unit}.`;
       for (const row of running(now)) {
         const what = row.name.replace(/, .*/, "");
         groups.set(what, [...(groups.get(what) || []), row.lane.replace("rank ", "").replace(" sends", "")]);
