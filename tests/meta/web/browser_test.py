@@ -345,11 +345,11 @@ class Reader(Browser):
         link.send_keys(Keys.ARROW_RIGHT)
         self.assertEqual(self.run_in_page("return arguments[0].ariaValueText", link), "200")
         figure.send_keys(Keys.END)
-        self.assertNotEqual((drawn(), says()), slow)
+        self.assertFalse((drawn(), says()) == slow, "another link changes nothing")
         # What was not recorded is not shown.
         self.run_in_page("arguments[0].recording.played = arguments[0].recording.played.filter(({ of }) => of['link in MB/s'] !== 400)", figure)
         link.send_keys(Keys.ARROW_RIGHT)
-        self.assertEqual((drawn(), says()), ("", "No run of this kind has been recorded."))
+        self.assertEqual((len(drawn()), says()), (0, "No run of this kind has been recorded."))
         link.send_keys(Keys.ARROW_RIGHT)
         self.assertIn("forward", says())
         self.assertNotEqual(drawn(), "")
