@@ -315,13 +315,16 @@ class Reader(Browser):
         self.until("it plays", "arguments[0].recording.step > 0", figure)
         figure.send_keys(Keys.SPACE)
         self.assertFalse(self.run_in_page("return Boolean(arguments[0].recording.timer)", figure), "it does not stop")
-        for choice in range(self.run_in_page("return arguments[0].recording.played.length", figure)):
+        count = self.run_in_page("return arguments[0].recording.played.length", figure)
+        for choice in range(count):
             self.run_in_page("arguments[0].recording.choose(arguments[1])", figure, choice)
             last = self.run_in_page("return arguments[0].recording.last", figure)
             for at in sorted({0, 1, last // 2, last}):
                 self.run_in_page("arguments[0].recording.go(arguments[1])", figure, at)
                 self.assertNotRegex(says(), "NaN|undefined|Infinity|^$")
                 self.assertNotRegex(drawn(), "NaN|undefined|Infinity")
+            if choice not in (0, 1, count // 2, count - 1):
+                continue  # these are enough to look at
             self.run_in_page("arguments[0].recording.go(arguments[1]); arguments[0].scrollIntoView({ block: 'center' })", figure, last // 2)
             for width in (1280, 390):
                 self.window(width)
