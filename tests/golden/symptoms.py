@@ -94,7 +94,7 @@ def page_of(kept):
         lines += ["", f"## {title}", "", "| symptom | likely causes | what decides | it prints | more |", "|---|---|---|---|---|"]
         for name in names:
             symptom, causes, section, asks, line = parts_of(name)
-            told = kept[name].replace("\n", "<br>").replace("|", "\\|")
+            told = kept[name].replace("\n", "<br/>").replace("|", "\\|")
             code = line.replace("|", "\\|")
             lines.append(f"| [{symptom}](23_your_job/symptoms/{name}.py) | {'; '.join(causes)} | {asks}: `{code}` | {told} | {section} |")
     return "\n".join(lines) + "\n"

@@ -10,6 +10,19 @@ if ! cmp -s "$root"/{tools/web,build/web/packages}/requirements.txt; then
 fi
 cd "$root" || exit 1
 sphinx() { "$python" -m sphinx -q -W --keep-going -b html -c "$root/tools/web" -d "$scratch/doctrees" "$@"; }  # BOOK SITE
+broken_pages() {  # FOLDER: the pages of an EPUB that are no XML, with the reason
+    "$python" - "$1" <<'END'
+import pathlib, sys, xml.dom.minidom, xml.parsers.expat
+broken = []
+for page in sorted(pathlib.Path(sys.argv[1]).rglob("*.xhtml")):
+    try:
+        xml.dom.minidom.parseString(page.read_bytes())
+    except xml.parsers.expat.ExpatError as error:
+        broken.append(f"{page.relative_to(sys.argv[1])}: {error}")
+print(*broken, sep="\n")
+sys.exit(bool(broken))
+END
+}
 
 "$python" tests/meta/web/edition_test.py &>"$scratch/said" || complain "the extension's own tests fail: $(cat "$scratch/said")"
 
@@ -31,6 +44,12 @@ for page in "$site"/chapters/[0-9]*/README.html; do
     [[ $(grep -o '<figure class="excerpt"' "$page" | wc -l) == "$excerpts" ]] || complain "$page has not its $excerpts excerpts"
     grep -q '^## Predict first' "chapters/$chapter/README.md" || continue
     grep -q 'id="book-predictions"' "$page" || complain "$page asks no predictions"
+done
+# An EPUB of the whole book: with pages that readers open, and all chapters.
+sphinx -j 2 -b epub "$root" "$scratch/book_epub" &>"$scratch/said" || complain "the EPUB gets warnings: $(cat "$scratch/said")"
+broken=$(broken_pages "$scratch/book_epub") || complain "no reader opens these pages of the EPUB:"$'\n'"$broken"
+for readme in chapters/[0-9]*/README.md; do
+    [[ -s $scratch/book_epub/${readme%.md}.xhtml ]] || complain "the EPUB lacks $readme"
 done
 loading=$(grep -rl 'kernels.js' "$site" --include '*.html')
 [[ $loading == "$site/chapters/02_kernels/README.html" ]] || complain "not only chapter 02 loads kernels that run in the page: $loading"
@@ -138,11 +157,7 @@ for page in "$scratch/singlehtml/README.html" "$scratch/epub/chapters/01_line/RE
     hides 'source/' "$page"
     hides 'class="live"' "$page"
 done
-"$python" - "$scratch/epub" <<'END' || complain "the EPUB has pages that no reader opens"
-import pathlib, sys, xml.dom.minidom
-for page in pathlib.Path(sys.argv[1]).rglob("*.xhtml"):
-    xml.dom.minidom.parseString(page.read_bytes())
-END
+broken=$(broken_pages "$scratch/epub") || complain "no reader opens these pages of the little EPUB:"$'\n'"$broken"
 
 page=$site/chapters/01_line/README.html
 # mistake WORDS FILE SED: the README with this change is refused with these words.
